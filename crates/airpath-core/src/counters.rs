@@ -1,0 +1,115 @@
+//! Counters of everything a machine did, kept at every log level.
+
+use crate::event::{Cause, Event, EventKind, Stage};
+use crate::pdu::{Direction, Origin};
+
+/// A number of events and of the bits they concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// How many.
+    pub count: u64,
+    /// Their bits.
+    pub bits: u64,
+}
+
+impl Tally {
+    fn add(&mut self, bits: u64) {
+        self.count += 1;
+        self.bits += bits;
+    }
+}
+
+/// Counters of one hop and direction (or of the path) and one origin of traffic.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SiteCounters {
+    kinds: [Tally; EventKind::COUNT],
+    causes: [Tally; Cause::COUNT],
+}
+
+impl Default for SiteCounters {
+    fn default() -> SiteCounters {
+        SiteCounters { kinds: [Tally::default(); EventKind::COUNT], causes: [Tally::default(); Cause::COUNT] }
+    }
+}
+
+impl SiteCounters {
+    /// Events of `kind`.
+    pub fn kind(&self, kind: EventKind) -> Tally {
+        self.kinds[kind as usize]
+    }
+
+    /// Drops and discards because of `cause`.
+    pub fn cause(&self, cause: Cause) -> Tally {
+        self.causes[cause as usize]
+    }
+}
+
+/// All counters of a machine.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    sites: Vec<SiteCounters>,
+}
+
+const ORIGINS: usize = 3;
+
+fn site(hop: u16, direction: Direction, origin: Origin) -> usize {
+    let place = if hop == Event::WHOLE_PATH { 0 } else { usize::from(hop) + 1 };
+    (place * 2 + direction as usize) * ORIGINS + origin as usize
+}
+
+impl Counters {
+    /// Counts `event`.
+    #[inline]
+    pub fn count(&mut self, event: &Event) {
+        let index = site(event.hop, event.direction, event.origin);
+        if index >= self.sites.len() {
+            self.sites.resize(index + 1, SiteCounters::default());
+        }
+        let site = &mut self.sites[index];
+        site.kinds[event.kind as usize].add(event.bits);
+        if event.cause != Cause::None {
+            site.causes[event.cause as usize].add(event.bits);
+        }
+    }
+
+    /// The counters of a hop (`Event::WHOLE_PATH` for the path) in one direction for one origin.
+    pub fn site(&self, hop: u16, direction: Direction, origin: Origin) -> SiteCounters {
+        self.sites.get(site(hop, direction, origin)).cloned().unwrap_or_default()
+    }
+
+    /// How many events of `kind` concerned user traffic in `direction`, over the path and all hops.
+    pub fn total(&self, direction: Direction, kind: EventKind) -> u64 {
+        let first = site(Event::WHOLE_PATH, direction, Origin::User);
+        (first..self.sites.len()).step_by(2 * ORIGINS).map(|index| self.sites[index].kind(kind).count).sum()
+    }
+
+    /// Drops of user traffic in `direction` over all hops, by cause; only causes that occurred.
+    pub fn drops(&self, direction: Direction) -> Vec<(Cause, Tally)> {
+        Cause::ALL
+            .iter()
+            .filter(|cause| **cause != Cause::None)
+            .filter_map(|cause| {
+                let mut sum = Tally::default();
+                for index in (site(Event::WHOLE_PATH, direction, Origin::User)..self.sites.len()).step_by(2 * ORIGINS) {
+                    let tally = self.sites[index].cause(*cause);
+                    sum.count += tally.count;
+                    sum.bits += tally.bits;
+                }
+                (sum.count > 0).then_some((*cause, sum))
+            })
+            .collect()
+    }
+}
+
+/// Where an event of a hop happens, for building events.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// The hop's index in the path.
+    pub hop: u16,
+    /// The direction.
+    pub direction: Direction,
+    /// The state in force.
+    pub state: u16,
+    /// The stage.
+    pub stage: Stage,
+}

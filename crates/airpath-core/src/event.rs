@@ -1,0 +1,142 @@
+//! What happens to PDUs and frames, declared once: the log, the counters, the command line and the
+//! plots all take their words from here.
+
+use crate::pdu::{Direction, Origin, Pdu, PduId};
+use crate::time::Time;
+
+/// Declares an enumeration with a stable name and a sentence for each value.
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($variant:ident = $text:literal : $doc:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u8)]
+        pub enum $name { $(#[doc = $doc] $variant,)* }
+
+        impl $name {
+            /// Every value, in order of its number.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
+            /// How many values there are.
+            pub const COUNT: usize = $name::ALL.len();
+
+            /// The word used in logs.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+
+            /// What it means, in a sentence.
+            pub const fn description(self) -> &'static str {
+                match self { $($name::$variant => $doc,)* }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+named! {
+    /// Where on its way an event happens.
+    Stage {
+        Path = "path": "The path as a whole: its entry, its exit, its states.",
+        Queue = "queue": "The input queue of a hop.",
+        Entity = "entity": "The sending link entity: send buffer, framing, allocation.",
+        Medium = "medium": "The medium: transmission of frames.",
+        Channel = "channel": "The channel: transmission errors.",
+        Receive = "receive": "The receiving link entity: receive buffer, reassembly, recovery.",
+        Port = "port": "The port between the link and the kernel.",
+    }
+}
+
+named! {
+    /// What happened.
+    EventKind {
+        Offered = "offered": "A PDU entered the path.",
+        Enqueued = "enqueued": "A PDU entered a hop's queue.",
+        Dequeued = "dequeued": "A PDU left the queue for the send buffer.",
+        AllocationStarted = "allocation_started": "A PDU met an empty link; resources are being allocated.",
+        FrameStarted = "frame_started": "Transmission of a frame began.",
+        FrameSent = "frame_sent": "Transmission of a frame ended.",
+        FrameLost = "frame_lost": "The channel lost a frame.",
+        FrameDelayed = "frame_delayed": "The channel delayed a frame.",
+        Damaged = "damaged": "The channel flipped bits of a PDU; the bits column counts them.",
+        Passed = "passed": "A PDU left a hop for the next one.",
+        Delivered = "delivered": "A PDU left the path.",
+        Dropped = "dropped": "A PDU was dropped; the cause column says why.",
+        StateChanged = "state_changed": "A state or a command changed parameters.",
+        Discarded = "discarded": "A packet was kept off the link: noise of the host, or before the run began.",
+    }
+}
+
+named! {
+    /// Why a PDU was dropped.
+    Cause {
+        None = "": "Not a drop.",
+        QueuePackets = "queue_packets": "The queue held its limit of packets.",
+        QueueBytes = "queue_bytes": "The queue held its limit of bytes.",
+        QueueAge = "queue_age": "The packet had been queued for longer than the limit.",
+        ChannelError = "channel_error": "A transmission error hit the packet or one of its frames.",
+        ReceiveBuffer = "receive_buffer": "The link receive buffer was full.",
+        Noise = "noise": "Neighbour discovery, router solicitation and their like, kept off the link.",
+        BeforeStart = "before_start": "It came before the run began.",
+        Malformed = "malformed": "Not an IP packet, or its lengths contradict each other.",
+        Outside = "outside": "Lost outside the model: a full TUN queue or socket buffer.",
+    }
+}
+
+/// One row of the event log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When, in model time.
+    pub at: Time,
+    /// The PDU concerned; 0 for none.
+    pub pdu: PduId,
+    /// Bits concerned: the PDU's, the frame's, or for damage the number flipped.
+    pub bits: u64,
+    /// Bytes in the queue after the event.
+    pub queue_bytes: u64,
+    /// Packets in the queue after the event.
+    pub queue_packets: u32,
+    /// The PDU's flow.
+    pub flow: u32,
+    /// The hop's index in the path; `Event::WHOLE_PATH` for the path itself.
+    pub hop: u16,
+    /// The state in force: an index into the path's states, 0 for the initial one.
+    pub state: u16,
+    /// The direction; for an event of the whole path that of the PDU.
+    pub direction: Direction,
+    /// Where.
+    pub stage: Stage,
+    /// What.
+    pub kind: EventKind,
+    /// Why, for a drop.
+    pub cause: Cause,
+    /// Whose traffic.
+    pub origin: Origin,
+}
+
+impl Event {
+    /// The hop index of events that concern the path as a whole.
+    pub const WHOLE_PATH: u16 = u16::MAX;
+
+    /// An event of the whole path about `pdu`.
+    pub fn of_path(at: Time, direction: Direction, kind: EventKind, cause: Cause, pdu: &Pdu, state: u16) -> Event {
+        Event {
+            at,
+            pdu: pdu.id,
+            bits: pdu.bits().get(),
+            queue_bytes: 0,
+            queue_packets: 0,
+            flow: pdu.flow,
+            hop: Event::WHOLE_PATH,
+            state,
+            direction,
+            stage: Stage::Path,
+            kind,
+            cause,
+            origin: pdu.origin,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What every other crate of Airpath speaks: time, rates and lengths as types, protocol data units,
+//! keyed draws, the machine contract, and the events and counters a machine leaves behind.
+//!
+//! Nothing here reads a clock, a socket or a global: a link is a state machine in logical time, and
+//! this crate is its vocabulary.
+
+pub mod counters;
+pub mod draw;
+pub mod event;
+pub mod length;
+pub mod machine;
+pub mod nearest;
+pub mod pdu;
+pub mod pool;
+pub mod quantity;
+pub mod rate;
+pub mod time;
+
+pub use counters::{Counters, Tally};
+pub use draw::{DrawKey, DrawScope, Seed};
+pub use event::{Cause, Event, EventKind, Stage};
+pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
+pub use machine::{Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal};
+pub use pdu::{Damage, Direction, Ecn, Origin, Payload, Pdu, PduId};
+pub use pool::BufferPool;
+pub use rate::{Carry, LinkRate, Rate};
+pub use time::{Span, Time};

@@ -1,0 +1,206 @@
+//! The contract between a driver and what it drives.
+//!
+//! A machine is a path of hops or a cell of many users. It never reads a clock: a driver offers
+//! items with the time at which they arrived, advances the machine to an instant, and carries away
+//! what it emitted. The laws that every machine keeps:
+//!
+//! 1. Time never runs backwards across calls.
+//! 2. After `advance(t)`, `next_deadline() > t`, or there is none. `offer(at)` and `control(at)`
+//!    first run everything due at or before `at`, including what earlier offers at the same instant
+//!    caused; what they cause themselves is run by the next call.
+//! 3. `advance(a); advance(b)` leaves exactly what `advance(b)` leaves: extra wake-ups change nothing.
+//! 4. At equal times the order is total and fixed: service before state changes before arrivals.
+//! 5. Offered + generated + duplicated = delivered + dropped + consumed + held.
+//! 6. What a machine emits and records is a function of its configuration, its seed and its inputs.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::counters::Counters;
+use crate::event::Event;
+use crate::pdu::Pdu;
+use crate::time::{Span, Time};
+
+/// A port of a machine; a path has [`PortId::CLIENT`] and [`PortId::SERVER`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PortId(pub u16);
+
+impl PortId {
+    /// The client's (mobile) end of a path.
+    pub const CLIENT: PortId = PortId(0);
+    /// The server's (fixed) end of a path.
+    pub const SERVER: PortId = PortId(1);
+}
+
+/// What passes a port.
+#[derive(Debug)]
+pub enum Item {
+    /// A protocol data unit.
+    Pdu(Pdu),
+    /// Flow control or feedback between machines.
+    Signal(Signal),
+}
+
+/// Flow control and feedback.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// The receiver of the port's PDUs can take so many more.
+    Credit(u32),
+}
+
+/// An item that left a machine, at the time it was due.
+#[derive(Debug)]
+pub struct Emission {
+    /// When it was due.
+    pub at: Time,
+    /// Through which port.
+    pub port: PortId,
+    /// What.
+    pub item: Item,
+}
+
+/// A change from outside. The parameters are typed by the crate that made the machine, checked
+/// before they get here, and shared, so that a command costs no copy.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Puts the state with this name in force.
+    EnterState(Arc<str>),
+    /// Replaces the parameters of the whole machine; the value is the machine's configuration type.
+    Configure(Arc<dyn Any + Send + Sync>),
+}
+
+/// Why a command was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// There is no such state.
+    #[error("there is no state `{name}`; the states are {known}")]
+    UnknownState {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// The configuration is of another machine.
+    #[error("the new parameters do not fit this machine: {0}")]
+    Mismatch(String),
+}
+
+/// How much a machine records.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum LogLevel {
+    /// Counters only (they cost next to nothing and are always kept).
+    #[default]
+    Counters,
+    /// Every event.
+    Events,
+}
+
+/// What a machine leaves behind; owned by the driver, one for each machine, reused between calls.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// Items to carry away, in order of their due times.
+    pub emissions: Vec<Emission>,
+    /// Events since the driver last took them, if the level asks for events.
+    pub events: Vec<Event>,
+    /// Ports that want their input stopped (true) or released (false), in order.
+    pub flow_control: Vec<(PortId, bool)>,
+    /// Counters since the run began.
+    pub counters: Counters,
+    /// How much to record.
+    pub level: LogLevel,
+}
+
+/// A machine's way out during one call.
+pub struct Cx<'a> {
+    outputs: &'a mut Outputs,
+}
+
+impl<'a> Cx<'a> {
+    /// A context that writes into `outputs`.
+    pub fn new(outputs: &'a mut Outputs) -> Cx<'a> {
+        Cx { outputs }
+    }
+
+    /// Hands `item` to the driver; only while advancing through its due time `at`.
+    pub fn emit(&mut self, at: Time, port: PortId, item: Item) {
+        self.outputs.emissions.push(Emission { at, port, item });
+    }
+
+    /// Counts an event, and records it if the level asks for that.
+    #[inline]
+    pub fn record(&mut self, event: Event) {
+        self.outputs.counters.count(&event);
+        if self.outputs.level >= LogLevel::Events {
+            self.outputs.events.push(event);
+        }
+    }
+
+    /// Stops the driver's reading of `port`, so that its sender's own queue fills.
+    pub fn pause(&mut self, port: PortId) {
+        self.outputs.flow_control.push((port, true));
+    }
+
+    /// Lets the driver read `port` again.
+    pub fn resume(&mut self, port: PortId) {
+        self.outputs.flow_control.push((port, false));
+    }
+}
+
+/// All that a driver knows of what it drives. The laws are in the module's documentation.
+pub trait Machine: Send {
+    /// Takes `item` through `port` at `at`.
+    fn offer(&mut self, at: Time, port: PortId, item: Item, cx: &mut Cx<'_>);
+
+    /// Carries out a command at `at`.
+    ///
+    /// # Errors
+    /// When the command does not fit the machine; nothing is changed then.
+    fn control(&mut self, at: Time, command: &Command, cx: &mut Cx<'_>) -> Result<(), CommandError>;
+
+    /// Runs every event due at or before `to`, in order.
+    fn advance(&mut self, to: Time, cx: &mut Cx<'_>);
+
+    /// When something is next due.
+    fn next_deadline(&self) -> Option<Time>;
+
+    /// An instant before which nothing will be emitted unless something is offered or commanded
+    /// first; never before [`Machine::next_deadline`]. A driver in real time may sleep until then:
+    /// by law 3 it is free to leave events that emit nothing until something else wakes it.
+    fn next_emission(&self) -> Option<Time> {
+        self.next_deadline()
+    }
+
+    /// An item offered from now on leaves no sooner than this after it was offered, until
+    /// [`Machine::next_emission`] or the next command. A driver whose inputs bear the times of their
+    /// arrival may leave them unread for as long.
+    fn least_transit(&self) -> Span {
+        Span::ZERO
+    }
+
+    /// How many PDUs of endpoints are inside.
+    fn held(&self) -> u64;
+}
+
+impl<M: Machine + ?Sized> Machine for Box<M> {
+    fn offer(&mut self, at: Time, port: PortId, item: Item, cx: &mut Cx<'_>) {
+        (**self).offer(at, port, item, cx);
+    }
+    fn control(&mut self, at: Time, command: &Command, cx: &mut Cx<'_>) -> Result<(), CommandError> {
+        (**self).control(at, command, cx)
+    }
+    fn advance(&mut self, to: Time, cx: &mut Cx<'_>) {
+        (**self).advance(to, cx);
+    }
+    fn next_deadline(&self) -> Option<Time> {
+        (**self).next_deadline()
+    }
+    fn next_emission(&self) -> Option<Time> {
+        (**self).next_emission()
+    }
+    fn least_transit(&self) -> Span {
+        (**self).least_transit()
+    }
+    fn held(&self) -> u64 {
+        (**self).held()
+    }
+}

@@ -1,0 +1,187 @@
+//! Protocol data units as a machine sees them.
+
+use bytes::Bytes;
+
+use crate::length::Bits;
+use crate::time::Time;
+
+/// The direction of traffic on a link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Direction {
+    /// From the client (the mobile end) to the server (the fixed end).
+    Uplink = 0,
+    /// From the server to the client.
+    Downlink = 1,
+}
+
+impl Direction {
+    /// Both directions, uplink first.
+    pub const ALL: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
+
+    /// The word used in scenarios and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Uplink => "uplink",
+            Direction::Downlink => "downlink",
+        }
+    }
+
+    /// The other direction.
+    pub const fn opposite(self) -> Direction {
+        match self {
+            Direction::Uplink => Direction::Downlink,
+            Direction::Downlink => Direction::Uplink,
+        }
+    }
+}
+
+/// A PDU's identity: unique within a run, in order of arrival at the machine.
+pub type PduId = u64;
+
+/// The ECN field (RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable, ECT(1).
+    Ect1 = 1,
+    /// ECN-capable, ECT(0).
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+/// Whose traffic a PDU is; counted apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Origin {
+    /// An endpoint's packet.
+    #[default]
+    User = 0,
+    /// A virtual packet of a background load.
+    Background = 1,
+    /// A frame that link entities send each other: an acknowledgement, a status report.
+    Control = 2,
+}
+
+/// What a link has done to the bits of a PDU.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Damage {
+    /// Positions of flipped bits, ascending; bit 0 is the most significant bit of the first byte.
+    pub flips: Vec<u32>,
+    /// The length in bytes that is left of a truncated PDU.
+    pub truncated_to: Option<u32>,
+}
+
+impl Damage {
+    /// Flips the bits at `positions` (in any order); a bit flipped twice is whole again.
+    pub fn flip(&mut self, positions: &[u32]) {
+        for position in positions {
+            match self.flips.binary_search(position) {
+                Ok(index) => {
+                    self.flips.remove(index);
+                }
+                Err(index) => self.flips.insert(index, *position),
+            }
+        }
+    }
+
+    /// Whether the PDU is as it was.
+    pub fn is_none(&self) -> bool {
+        self.flips.is_empty() && self.truncated_to.is_none()
+    }
+
+    /// Applies the damage to the packet's bytes.
+    pub fn apply(&self, bytes: &mut Vec<u8>) {
+        for position in &self.flips {
+            if let Some(byte) = bytes.get_mut(*position as usize / 8) {
+                *byte ^= 0x80 >> (position % 8);
+            }
+        }
+        if let Some(length) = self.truncated_to {
+            bytes.truncate(length as usize);
+        }
+    }
+}
+
+/// The bytes of a PDU, if it has any.
+#[derive(Clone, Debug, Default)]
+pub enum Payload {
+    /// None: only the length is modelled.
+    #[default]
+    LengthOnly,
+    /// The whole packet.
+    Whole(Bytes),
+    /// A packet with unfinished checksums, or one segment of a super-packet that the kernel handed
+    /// over in one read; a port knows how to finish it.
+    Segment {
+        /// What was read.
+        whole: Bytes,
+        /// Which segment, from 0.
+        index: u16,
+        /// What is unfinished, in the ports' own encoding.
+        layout: u64,
+    },
+}
+
+/// A protocol data unit.
+#[derive(Clone, Debug, Default)]
+pub struct Pdu {
+    /// Its identity in the run.
+    pub id: PduId,
+    /// When it arrived at the machine.
+    pub arrived: Time,
+    /// Its IP length in bytes.
+    pub len: u32,
+    /// The bytes of its network and transport headers.
+    pub header_len: u16,
+    /// Its traffic class (the DSCP of an IP packet).
+    pub class: u8,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// Whose traffic it is.
+    pub origin: Origin,
+    /// Its flow: a hash of the five-tuple, or a number given by a generator.
+    pub flow: u32,
+    /// What the link has done to its bits.
+    pub damage: Option<Box<Damage>>,
+    /// Its bytes.
+    pub payload: Payload,
+}
+
+impl Pdu {
+    /// Its length in bits.
+    pub fn bits(&self) -> Bits {
+        Bits::from_bytes(u64::from(self.len))
+    }
+
+    /// Flips bits, keeping an undamaged PDU free of an allocation.
+    pub fn flip(&mut self, positions: &[u32]) {
+        if positions.is_empty() {
+            return;
+        }
+        let mut damage = self.damage.take().unwrap_or_default();
+        damage.flip(positions);
+        self.damage = (!damage.is_none()).then_some(damage);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_flips_real_bits_and_cancels_itself() {
+        let mut pdu = Pdu { len: 2, ..Pdu::default() };
+        pdu.flip(&[9, 0]);
+        let mut bytes = vec![0, 0];
+        pdu.damage.as_ref().unwrap().apply(&mut bytes);
+        assert_eq!(bytes, [0x80, 0x40]);
+        pdu.flip(&[0, 9]);
+        assert!(pdu.damage.is_none());
+    }
+}
