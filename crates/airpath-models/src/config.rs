@@ -1,0 +1,182 @@
+//! The parameters of a path as typed values, after units have been read and shorthands expanded.
+
+use airpath_core::{Bits, BufferLimit, LinkRate, Ratio, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::channel::ErrorsConfig;
+use crate::queueing::QueueConfig;
+
+/// Something wrong with a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The key within the table, such as `errors.delay`.
+    pub key: String,
+    /// What is wrong and how to mend it.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem at `key`.
+    pub fn new(key: impl Into<String>, message: impl Into<String>) -> Problem {
+        Problem { key: key.into(), message: message.into() }
+    }
+
+    /// The same problem seen from the table above.
+    pub fn under(self, table: &str) -> Problem {
+        let key = if self.key.is_empty() { table.to_string() } else { format!("{table}.{}", self.key) };
+        Problem { key, ..self }
+    }
+}
+
+/// One direction of a hop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LinkConfig {
+    /// The rate at which bits are transmitted. A change takes effect with the next frame.
+    pub rate: LinkRate,
+    /// The delay that each frame suffers after its transmission. Order is kept when it shrinks.
+    /// A change takes effect for frames whose transmission ends after it.
+    pub propagation: Span,
+    /// The input queue.
+    pub queue: QueueConfig,
+    /// Link-layer bits added to every packet, before fragmentation and not compressed.
+    pub overhead: Bits,
+    /// The factor by which the link compresses packets; below 1 shrinks them.
+    pub compression: Ratio,
+    /// Division of packets into frames; without it a packet is one frame.
+    pub fragmentation: Option<Fragmentation>,
+    /// What the sending end holds, the packet under transmission included.
+    pub send_buffer: BufferLimit,
+    /// What the receiving end holds while it reassembles or keeps order.
+    pub receive_buffer: BufferLimit,
+    /// The delay before transmission when a packet meets an empty link.
+    pub allocation_delay: Span,
+    /// Transmission errors.
+    pub errors: ErrorsConfig,
+}
+
+impl Default for LinkConfig {
+    fn default() -> LinkConfig {
+        LinkConfig {
+            rate: LinkRate::Unlimited,
+            propagation: Span::ZERO,
+            queue: QueueConfig::default(),
+            overhead: Bits::ZERO,
+            compression: Ratio::ONE,
+            fragmentation: None,
+            send_buffer: BufferLimit::Packets(1),
+            receive_buffer: BufferLimit::Unlimited,
+            allocation_delay: Span::ZERO,
+            errors: ErrorsConfig::default(),
+        }
+    }
+}
+
+/// Division of packets into frames. Frames are not shared between packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fragmentation {
+    /// Packet bits that a frame carries.
+    pub frame_payload: Bits,
+    /// Bits added to every frame.
+    #[serde(default)]
+    pub frame_header: Bits,
+    /// How long a packet's last frame is.
+    #[serde(default)]
+    pub last_frame: LastFrame,
+}
+
+/// The length of a packet's last frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LastFrame {
+    /// As short as what is left of the packet.
+    #[default]
+    Short,
+    /// Padded to the full frame, as on radio links with fixed blocks.
+    Padded,
+}
+
+/// The most bits that a header or the payload of a frame may have: far above any packet, and far
+/// below what would overflow a sum.
+const LENGTH_LIMIT: Bits = Bits::from_bytes(1_000_000);
+
+/// The longest IP packet.
+const LONGEST_PACKET_BYTES: u64 = 65_535;
+/// The most frames that a packet may be cut into: more would keep an engine busy with one packet.
+const FRAMES_LIMIT: u64 = 100_000;
+
+impl LinkConfig {
+    /// What is wrong with the parameters, if anything.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.fragmentation.is_some_and(|fragmentation| fragmentation.frame_payload == Bits::ZERO) {
+            problems.push(Problem::new(
+                "fragmentation.frame_payload",
+                "is 0 bit, so that no frame would carry anything; write for example \"432 bit\"",
+            ));
+        }
+        let fragmentation = self.fragmentation.iter();
+        let lengths = fragmentation.flat_map(|fragmentation| {
+            [
+                ("fragmentation.frame_payload", fragmentation.frame_payload),
+                ("fragmentation.frame_header", fragmentation.frame_header),
+            ]
+        });
+        for (key, length) in lengths.chain([("overhead", self.overhead)]) {
+            if length > LENGTH_LIMIT {
+                problems.push(Problem::new(key, format!("is {length}; it may be {LENGTH_LIMIT} at most")));
+            }
+        }
+        // Absurd lengths have been told already.
+        if problems.is_empty()
+            && let Some(fragmentation) = self.fragmentation
+        {
+            let longest = self.compression.of(Bits::from_bytes(LONGEST_PACKET_BYTES)) + self.overhead;
+            if longest.get().div_ceil(fragmentation.frame_payload.get()) > FRAMES_LIMIT {
+                problems.push(Problem::new(
+                    "fragmentation.frame_payload",
+                    format!(
+                        "is {}, so that the longest packet would be more than {FRAMES_LIMIT} frames",
+                        fragmentation.frame_payload
+                    ),
+                ));
+            }
+        }
+        problems.extend(self.queue.problems().into_iter().map(|problem| problem.under("queue")));
+        problems.extend(self.errors.problems().into_iter().map(|problem| problem.under("errors")));
+        problems
+    }
+}
+
+/// One hop with both its directions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HopConfig {
+    /// Its name: part of the key of its random draws, so it is the name and not the place in the
+    /// list that decides them.
+    pub name: String,
+    /// From the client to the server.
+    pub uplink: LinkConfig,
+    /// From the server to the client.
+    pub downlink: LinkConfig,
+}
+
+/// A set of parameters of the whole path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StateConfig {
+    /// Its name.
+    pub name: String,
+    /// When it comes into force; none if only a command brings it.
+    pub at: Option<Time>,
+    /// The parameters of every hop while it is in force.
+    pub hops: Vec<HopConfig>,
+}
+
+/// A path: hops from the client to the server, and the states that change their parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathConfig {
+    /// The hops, the client's end first, with the parameters of the beginning.
+    pub hops: Vec<HopConfig>,
+    /// Further states, in order of their times.
+    pub states: Vec<StateConfig>,
+}

@@ -1,0 +1,428 @@
+//! The simple link entity: framing, buffers and allocation delay, without recovery.
+//!
+//! Source: Kojo et al. 2001, section 4.3 (link send buffer, link receive buffer, fragmentation,
+//! allocation delay, error modes). Each packet becomes `ceil((length x compression + overhead) /
+//! frame payload)` frames. The send buffer counts a packet until its last frame has been
+//! transmitted. A packet that meets a link with an empty send buffer waits for the allocation delay
+//! before its first frame. The receiving end holds frames of incomplete packets and, where errors
+//! delay, frames that wait for their time or their turn; a frame that finds no room there is dropped,
+//! and its packet with it. A packet larger than the whole send buffer is taken when that is empty.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use airpath_core::{Bits, BufferLimit, Cause, EventKind, Pdu, Ratio, Span, Time};
+use smallvec::smallvec;
+
+use super::{Arrival, Frame, LinkEntity, Piece, Sdu, Sdus};
+use crate::channel::Outcome;
+use crate::config::{Fragmentation, LastFrame, LinkConfig};
+use crate::medium::Grant;
+use crate::stage::{QueueLength, StageCx};
+
+/// How packets become frames.
+#[derive(Clone, Copy, Debug)]
+struct Framing {
+    overhead: Bits,
+    compression: Ratio,
+    fragmentation: Option<Fragmentation>,
+}
+
+impl Framing {
+    fn of(link: &LinkConfig) -> Framing {
+        Framing { overhead: link.overhead, compression: link.compression, fragmentation: link.fragmentation }
+    }
+
+    /// The packet's bits on the link before fragmentation.
+    fn link_bits(&self, pdu: &Pdu) -> u64 {
+        (self.compression.of(pdu.bits()) + self.overhead).get()
+    }
+
+    fn frames(&self, link_bits: u64) -> u32 {
+        match self.fragmentation {
+            None => 1,
+            Some(fragmentation) => link_bits.div_ceil(fragmentation.frame_payload.get()).max(1) as u32,
+        }
+    }
+
+    /// Bits on the air of frame `index` of a packet of `link_bits`, and the link bits before and
+    /// after it.
+    fn frame(&self, link_bits: u64, index: u32) -> (Bits, u64, u64) {
+        match self.fragmentation {
+            None => (Bits::new(link_bits), 0, link_bits),
+            Some(Fragmentation { frame_payload, frame_header, last_frame }) => {
+                let from = u64::from(index) * frame_payload.get();
+                let to = (from + frame_payload.get()).min(link_bits);
+                let payload = if last_frame == LastFrame::Padded { frame_payload.get() } else { to - from };
+                (Bits::new(payload) + frame_header, from, to)
+            }
+        }
+    }
+}
+
+/// A packet in the send buffer.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    sdu: usize,
+    pdu: u64,
+    packet_bits: u64,
+    header_bits: u32,
+    link_bits: u64,
+    framing: Framing,
+    frames: u32,
+    started: u32,
+    sent: u32,
+}
+
+impl Sending {
+    /// The part of the packet that lies in link bits `from` to `to`. The overhead comes first; a
+    /// compressed bit stands for its proportional place in the packet.
+    fn packet_range(&self, from: u64, to: u64) -> (u32, u32) {
+        let overhead = self.framing.overhead.get();
+        let body = self.link_bits - overhead;
+        let place = |link_bit: u64| -> u64 {
+            let bit = link_bit.saturating_sub(overhead);
+            if body == self.packet_bits {
+                bit
+            } else {
+                (u128::from(bit) * u128::from(self.packet_bits) / u128::from(body.max(1))) as u64
+            }
+        };
+        let (from, to) = (place(from), place(to));
+        (from as u32, (to - from) as u32)
+    }
+}
+
+/// A frame at the receiving end that waits for its time or its turn.
+#[derive(Debug)]
+struct Waiting {
+    frame: Frame,
+    outcome: Outcome,
+}
+
+/// A simple link entity.
+#[derive(Debug)]
+pub struct Simple {
+    // Sending.
+    framing: Framing,
+    send_buffer: BufferLimit,
+    allocation_delay: Span,
+    buffer: VecDeque<Sending>,
+    buffered_frames: u64,
+    buffered_bytes: u64,
+    ready_at: Time,
+    next_number: u64,
+    // Receiving.
+    receive_buffer: BufferLimit,
+    held_packets: u64,
+    held_frames: u64,
+    held_bits: u64,
+    in_order: VecDeque<(Time, Waiting)>,
+    out_of_order: BTreeMap<(Time, u64), Waiting>,
+}
+
+impl Simple {
+    /// An idle entity that sends as `sends` says and receives as `receives` says.
+    pub fn new(sends: &LinkConfig, receives: &LinkConfig) -> Simple {
+        Simple {
+            framing: Framing::of(sends),
+            send_buffer: sends.send_buffer,
+            allocation_delay: sends.allocation_delay,
+            buffer: VecDeque::new(),
+            buffered_frames: 0,
+            buffered_bytes: 0,
+            ready_at: Time::NEVER,
+            next_number: 0,
+            receive_buffer: receives.receive_buffer,
+            held_packets: 0,
+            held_frames: 0,
+            held_bits: 0,
+            in_order: VecDeque::new(),
+            out_of_order: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the receive buffer takes one more frame of `sdu` with `bits` of payload.
+    fn receive_room(&self, sdu: &Sdu, bits: u64) -> bool {
+        match self.receive_buffer {
+            BufferLimit::Unlimited => true,
+            BufferLimit::Packets(limit) => sdu.buffered > 0 || self.held_packets < u64::from(limit),
+            BufferLimit::Frames(limit) => self.held_frames < u64::from(limit),
+            BufferLimit::Bytes(limit) => self.held_bits + bits <= limit.saturating_mul(8),
+        }
+    }
+
+    fn hold(&mut self, sdu: &mut Sdu, bits: u64) {
+        self.held_packets += u64::from(sdu.buffered == 0);
+        self.held_frames += 1;
+        self.held_bits += bits;
+        sdu.buffered += 1;
+        sdu.buffered_bits += bits;
+    }
+
+    fn release(&mut self, sdu: &mut Sdu) {
+        self.held_packets -= u64::from(sdu.buffered > 0);
+        self.held_frames -= u64::from(sdu.buffered);
+        self.held_bits -= sdu.buffered_bits;
+        sdu.buffered = 0;
+        sdu.buffered_bits = 0;
+    }
+
+    /// A frame that has arrived in every sense: its packet is complete, or waits for more.
+    fn take(
+        &mut self,
+        waited: bool,
+        frame: Frame,
+        outcome: Outcome,
+        sdus: &mut Sdus,
+        stage: &mut StageCx<'_, '_>,
+        up: &mut Vec<Pdu>,
+    ) {
+        for piece in frame.pieces {
+            let sdu = &mut sdus[piece.sdu];
+            sdu.accounted += 1;
+            let was_lost = sdu.lost;
+            let mut cause = Cause::ChannelError;
+            match &outcome {
+                Outcome::Lost => sdu.lost = true,
+                Outcome::Flipped(positions) if !sdu.lost => {
+                    stage.record(
+                        EventKind::Damaged,
+                        Cause::None,
+                        &sdu.pdu,
+                        positions.len() as u64,
+                        QueueLength::default(),
+                    );
+                    sdu.pdu.flip(positions);
+                }
+                _ => {}
+            }
+            let complete = sdu.accounted == sdu.frames;
+            if !sdu.lost && !complete && !waited {
+                if self.receive_room(sdu, u64::from(piece.bits)) {
+                    self.hold(sdu, u64::from(piece.bits));
+                } else {
+                    sdu.lost = true;
+                    cause = Cause::ReceiveBuffer;
+                }
+            }
+            if sdu.lost {
+                self.release(sdu);
+                if !was_lost {
+                    stage.dropped(cause, &sdu.pdu, QueueLength::default());
+                }
+            }
+            if complete {
+                self.release(sdu);
+                let sdu = sdus.remove(piece.sdu);
+                if !sdu.lost {
+                    up.push(sdu.pdu);
+                }
+            }
+        }
+    }
+
+    fn next_waiting(&self) -> Time {
+        let in_order = self.in_order.front().map_or(Time::NEVER, |(due, _)| *due);
+        let out_of_order = self.out_of_order.first_key_value().map_or(Time::NEVER, |((due, _), _)| *due);
+        in_order.min(out_of_order)
+    }
+
+    /// Puts a frame aside until `due`; without room for it, it is taken at once as lost.
+    fn wait(
+        &mut self,
+        due: Time,
+        keep_order: bool,
+        frame: Frame,
+        outcome: Outcome,
+        sdus: &mut Sdus,
+    ) -> Option<(Frame, Cause)> {
+        for piece in &frame.pieces {
+            let sdu = &mut sdus[piece.sdu];
+            if sdu.lost {
+                continue;
+            }
+            if !self.receive_room(sdu, u64::from(piece.bits)) {
+                return Some((frame, Cause::ReceiveBuffer));
+            }
+            self.hold(sdu, u64::from(piece.bits));
+        }
+        if keep_order {
+            self.in_order.push_back((due, Waiting { frame, outcome }));
+        } else {
+            self.out_of_order.insert((due, frame.number), Waiting { frame, outcome });
+        }
+        None
+    }
+}
+
+impl LinkEntity for Simple {
+    fn has_room(&self, next: &Pdu) -> bool {
+        if self.buffer.is_empty() {
+            return true;
+        }
+        match self.send_buffer {
+            BufferLimit::Unlimited => true,
+            BufferLimit::Packets(limit) => self.buffer.len() < limit as usize,
+            BufferLimit::Frames(limit) => {
+                let frames = self.framing.frames(self.framing.link_bits(next));
+                self.buffered_frames + u64::from(frames) <= u64::from(limit)
+            }
+            BufferLimit::Bytes(limit) => self.buffered_bytes + u64::from(next.len) <= limit,
+        }
+    }
+
+    fn accept(&mut self, pdu: Pdu, arrival: Arrival, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
+        let link_bits = self.framing.link_bits(&pdu);
+        let frames = self.framing.frames(link_bits);
+        if self.buffer.is_empty() {
+            self.ready_at = stage.at;
+            if arrival == Arrival::MeetsEmptyLink && self.allocation_delay > Span::ZERO {
+                self.ready_at += self.allocation_delay;
+                stage.record(EventKind::AllocationStarted, Cause::None, &pdu, link_bits, QueueLength::default());
+            }
+        }
+        self.buffered_frames += u64::from(frames);
+        self.buffered_bytes += u64::from(pdu.len);
+        let (id, packet_bits) = (pdu.id, pdu.bits().get());
+        let header_bits = u32::from(pdu.header_len) * 8;
+        let sdu = sdus.insert(Sdu::new(pdu, frames));
+        self.buffer.push_back(Sending {
+            sdu,
+            pdu: id,
+            packet_bits,
+            header_bits,
+            link_bits,
+            framing: self.framing,
+            frames,
+            started: 0,
+            sent: 0,
+        });
+    }
+
+    fn ready_at(&self) -> Time {
+        // Only packets whose frames are all on the air have nothing to send; the buffer is in order.
+        match self.buffer.back() {
+            Some(last) if last.started < last.frames => self.ready_at,
+            _ => Time::NEVER,
+        }
+    }
+
+    fn next_frame(&mut self, grant: &Grant, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) -> Option<Frame> {
+        if grant.start < self.ready_at {
+            return None;
+        }
+        let sending = self.buffer.iter_mut().find(|sending| sending.started < sending.frames)?;
+        let (bits, from, to) = sending.framing.frame(sending.link_bits, sending.started);
+        if grant.bits.is_some_and(|most| bits > most) {
+            return None;
+        }
+        sending.started += 1;
+        let (first_bit, packet_bits) = sending.packet_range(from, to);
+        let piece = Piece {
+            sdu: sending.sdu,
+            pdu: sending.pdu,
+            first_bit,
+            bits: packet_bits,
+            last: sending.started == sending.frames,
+            packet_bits: sending.packet_bits as u32,
+            header_bits: sending.header_bits,
+        };
+        let number = self.next_number;
+        self.next_number += 1;
+        stage.record(EventKind::FrameStarted, Cause::None, &sdus[sending.sdu].pdu, bits.get(), QueueLength::default());
+        Some(Frame { number, bits, pieces: smallvec![piece], words: None })
+    }
+
+    fn sent(&mut self, frame: &Frame, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
+        for piece in &frame.pieces {
+            stage.record(
+                EventKind::FrameSent,
+                Cause::None,
+                &sdus[piece.sdu].pdu,
+                frame.bits.get(),
+                QueueLength::default(),
+            );
+            // A packet that went ahead of others may be gone already, and its place taken by a new one.
+            let under_way = |sending: &&mut Sending| sending.sdu == piece.sdu && sending.sent < sending.frames;
+            if let Some(sending) = self.buffer.iter_mut().find(under_way) {
+                sending.sent += 1;
+            }
+        }
+        // With several grants at once a later packet may end first; room is made in order.
+        while let Some(first) = self.buffer.front().filter(|first| first.sent == first.frames) {
+            self.buffered_frames -= u64::from(first.frames);
+            self.buffered_bytes -= first.packet_bits / 8;
+            self.buffer.pop_front();
+        }
+    }
+
+    fn receive(
+        &mut self,
+        frame: Frame,
+        outcome: Outcome,
+        sdus: &mut Sdus,
+        stage: &mut StageCx<'_, '_>,
+        up: &mut Vec<Pdu>,
+    ) {
+        if let Some(piece) = frame.pieces.first() {
+            let kind = match outcome {
+                Outcome::Lost => Some(EventKind::FrameLost),
+                Outcome::Delayed { .. } => Some(EventKind::FrameDelayed),
+                Outcome::Ok | Outcome::Flipped(_) => None,
+            };
+            if let Some(kind) = kind {
+                stage.of(airpath_core::Stage::Channel).record(
+                    kind,
+                    Cause::None,
+                    &sdus[piece.sdu].pdu,
+                    frame.bits.get(),
+                    QueueLength::default(),
+                );
+            }
+        }
+        let behind = self.in_order.back().map(|(due, _)| *due);
+        let (due, keep_order) = match outcome {
+            Outcome::Lost => (stage.at, false),
+            Outcome::Delayed { by, keep_order: true } => ((stage.at + by).max(behind.unwrap_or(stage.at)), true),
+            Outcome::Delayed { by, keep_order: false } => (stage.at + by, false),
+            Outcome::Ok | Outcome::Flipped(_) => (behind.unwrap_or(stage.at).max(stage.at), true),
+        };
+        if due == stage.at && (behind.is_none() || !keep_order) {
+            return self.take(false, frame, outcome, sdus, stage, up);
+        }
+        if let Some((frame, cause)) = self.wait(due, keep_order, frame, outcome, sdus) {
+            for piece in &frame.pieces {
+                let sdu = &mut sdus[piece.sdu];
+                if !sdu.lost {
+                    sdu.lost = true;
+                    stage.dropped(cause, &sdu.pdu, QueueLength::default());
+                }
+            }
+            self.take(false, frame, Outcome::Ok, sdus, stage, up);
+        }
+    }
+
+    fn next_deadline(&self) -> Time {
+        self.next_waiting()
+    }
+
+    fn advance(&mut self, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>, up: &mut Vec<Pdu>) {
+        while self.next_waiting() <= stage.at {
+            let in_order = self.in_order.front().map_or(Time::NEVER, |(due, _)| *due);
+            let waiting = if in_order <= stage.at {
+                self.in_order.pop_front().map(|(_, waiting)| waiting)
+            } else {
+                self.out_of_order.pop_first().map(|(_, waiting)| waiting)
+            };
+            let Some(Waiting { frame, outcome }) = waiting else { return };
+            self.take(true, frame, outcome, sdus, stage, up);
+        }
+    }
+
+    fn configure(&mut self, sends: &LinkConfig, receives: &LinkConfig) {
+        self.framing = Framing::of(sends);
+        self.send_buffer = sends.send_buffer;
+        self.allocation_delay = sends.allocation_delay;
+        self.receive_buffer = receives.receive_buffer;
+    }
+}

@@ -1,0 +1,76 @@
+//! Links worth testing: between them every parameter of a link takes the values at which something
+//! may go wrong. The laws are tested with these and with mixtures of them, under every queue and
+//! every kind of errors.
+
+use airpath_core::Span;
+
+use crate::config::{Fragmentation, LastFrame, LinkConfig};
+
+fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+    text.parse().expect("an example is valid")
+}
+
+fn fragments(payload: &str, header: &str, last_frame: LastFrame) -> Option<Fragmentation> {
+    Some(Fragmentation { frame_payload: read(payload), frame_header: read(header), last_frame })
+}
+
+impl LinkConfig {
+    /// Links without regard to queue and errors, of which [`crate::queueing::QueueConfig::examples`]
+    /// and [`crate::channel::ErrorsConfig::examples`] have their own.
+    pub fn examples() -> Vec<LinkConfig> {
+        let plain = LinkConfig::default();
+        let millis = Span::from_millis;
+        vec![
+            plain.clone(),
+            // Times in whole milliseconds, so that things coincide.
+            LinkConfig { rate: read("1 Mbit/s"), send_buffer: read("2 packets"), ..plain.clone() },
+            LinkConfig {
+                rate: read("8 kbit/s"),
+                propagation: millis(10),
+                send_buffer: read("4 packets"),
+                receive_buffer: read("4 packets"),
+                ..plain.clone()
+            },
+            LinkConfig {
+                rate: read("1 Mbit/s"),
+                propagation: millis(35),
+                fragmentation: fragments("250 bit", "0 bit", LastFrame::Short),
+                send_buffer: read("3 frames"),
+                receive_buffer: read("5 frames"),
+                allocation_delay: millis(5),
+                ..plain.clone()
+            },
+            LinkConfig {
+                rate: read("9600 bit/s"),
+                propagation: millis(200),
+                fragmentation: fragments("432 bit", "8 bit", LastFrame::Padded),
+                overhead: read("5 bytes"),
+                send_buffer: read("2 kB"),
+                receive_buffer: read("1600 bytes"),
+                allocation_delay: millis(50),
+                ..plain.clone()
+            },
+            // Fractions of bits and of nanoseconds.
+            LinkConfig {
+                rate: read("7_777_777 bit/s"),
+                propagation: Span::from_nanos(1),
+                fragmentation: fragments("101 bit", "3 bit", LastFrame::Short),
+                compression: read("0.37"),
+                overhead: read("13 bit"),
+                send_buffer: read("unlimited"),
+                receive_buffer: read("1 packet"),
+                ..plain.clone()
+            },
+            // An expanding link, faster than a nanosecond for a bit.
+            LinkConfig {
+                rate: read("3 Gbit/s"),
+                propagation: millis(1),
+                fragmentation: fragments("1000 bit", "1000 bit", LastFrame::Padded),
+                compression: read("1.3"),
+                send_buffer: read("1000 bytes"),
+                receive_buffer: read("100 bytes"),
+                ..plain
+            },
+        ]
+    }
+}

@@ -1,0 +1,24 @@
+//! The models of a link, one file each, in folders by role:
+//!
+//! - [`queueing`]: the input queue of a hop, drop policies, active queue management;
+//! - [`entity`]: the link entities at both ends of a hop (framing, buffers, recovery);
+//! - [`medium`]: when, whose turn, and how many bits;
+//! - [`channel`]: transmission errors and their effects;
+//! - [`hop`] and [`path`]: how the roles are joined into a machine.
+//!
+//! A new model is one file and one line in its folder's `registry!`.
+
+mod registry;
+
+pub mod channel;
+pub mod config;
+pub mod entity;
+mod examples;
+pub mod hop;
+pub mod medium;
+pub mod path;
+pub mod queueing;
+pub mod stage;
+
+pub use config::{Fragmentation, HopConfig, LastFrame, LinkConfig, PathConfig, Problem, StateConfig};
+pub use path::Path;

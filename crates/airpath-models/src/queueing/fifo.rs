@@ -1,0 +1,100 @@
+//! First in, first out, with the limits that every simple queue shares.
+
+use std::collections::VecDeque;
+
+use airpath_core::{Cause, EventKind, Pdu, QueueLimit, Time};
+
+use crate::stage::{QueueLength, StageCx};
+
+/// Packets in order of arrival, and what they may amount to.
+#[derive(Clone, Debug)]
+pub(super) struct Fifo {
+    packets: VecDeque<(Time, Pdu)>,
+    bytes: u64,
+    limit: QueueLimit,
+    /// When the limit came into force: no packet is too old before that.
+    limited_since: Time,
+}
+
+impl Fifo {
+    pub(super) fn new(limit: QueueLimit) -> Fifo {
+        Fifo { packets: VecDeque::new(), bytes: 0, limit, limited_since: Time::ZERO }
+    }
+
+    /// Puts `limit` in force at `at`.
+    pub(super) fn set_limit(&mut self, limit: QueueLimit, at: Time) {
+        self.limit = limit;
+        self.limited_since = at;
+    }
+
+    /// All packets, the oldest first, each with the time at which it came.
+    pub(super) fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
+        self.bytes = 0;
+        std::mem::take(&mut self.packets)
+    }
+
+    /// Puts packets of another queue, which are as old as they were, into this empty one at `at`.
+    pub(super) fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
+        self.bytes = packets.iter().map(|(_, pdu)| u64::from(pdu.len)).sum();
+        self.packets = packets;
+        self.limited_since = at;
+    }
+
+    /// The limit that a packet of `len` bytes would break.
+    pub(super) fn overflow(&self, len: u32) -> Option<Cause> {
+        if self.limit.packets.is_some_and(|limit| self.packets.len() as u64 >= u64::from(limit)) {
+            Some(Cause::QueuePackets)
+        } else if self.limit.bytes.is_some_and(|limit| self.bytes + u64::from(len) > limit) {
+            Some(Cause::QueueBytes)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a packet of `len` bytes fits into the empty queue.
+    pub(super) fn could_ever_hold(&self, len: u32) -> bool {
+        self.limit.packets != Some(0) && self.limit.bytes.is_none_or(|limit| u64::from(len) <= limit)
+    }
+
+    pub(super) fn push(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>) {
+        self.bytes += u64::from(pdu.len);
+        let queue = QueueLength { packets: self.packets.len() as u32 + 1, bytes: self.bytes };
+        stage.record(EventKind::Enqueued, Cause::None, &pdu, pdu.bits().get(), queue);
+        self.packets.push_back((stage.at, pdu));
+    }
+
+    pub(super) fn drop_head(&mut self, cause: Cause, stage: &mut StageCx<'_, '_>) {
+        if let Some((_, pdu)) = self.packets.pop_front() {
+            self.bytes -= u64::from(pdu.len);
+            stage.dropped(cause, &pdu, self.length());
+        }
+    }
+
+    pub(super) fn pop(&mut self, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
+        let (_, pdu) = self.packets.pop_front()?;
+        self.bytes -= u64::from(pdu.len);
+        stage.record(EventKind::Dequeued, Cause::None, &pdu, pdu.bits().get(), self.length());
+        Some(pdu)
+    }
+
+    pub(super) fn head(&self) -> Option<&Pdu> {
+        self.packets.front().map(|(_, pdu)| pdu)
+    }
+
+    pub(super) fn length(&self) -> QueueLength {
+        QueueLength { packets: self.packets.len() as u32, bytes: self.bytes }
+    }
+
+    pub(super) fn next_deadline(&self) -> Time {
+        match (self.limit.age, self.packets.front()) {
+            (Some(age), Some((since, _))) => (*since + age).max(self.limited_since),
+            _ => Time::NEVER,
+        }
+    }
+
+    pub(super) fn drop_aged(&mut self, stage: &mut StageCx<'_, '_>) {
+        while self.next_deadline() <= stage.at && !self.packets.is_empty() {
+            self.drop_head(Cause::QueueAge, stage);
+        }
+    }
+}

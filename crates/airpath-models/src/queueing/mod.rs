@@ -1,0 +1,118 @@
+//! Input queues: where packets wait for a hop, and which of them are dropped.
+
+mod fifo;
+pub mod head_drop;
+pub mod tail_drop;
+
+use std::collections::VecDeque;
+
+use airpath_core::{Pdu, QueueLimit, Time};
+
+use crate::registry::registry;
+use crate::stage::{QueueLength, StageCx};
+
+/// A queue before a hop. Downstream pulls from it while the send buffer has room.
+pub trait Queueing {
+    /// Takes `pdu`, or drops it or others.
+    fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>);
+
+    /// The packet that goes next, if any; it leaves the queue.
+    fn dequeue(&mut self, stage: &mut StageCx<'_, '_>) -> Option<Pdu>;
+
+    /// The packet that would go next.
+    fn head(&self) -> Option<&Pdu>;
+
+    /// All packets, in the order in which they go, each with the time at which it came; the queue is
+    /// empty afterwards.
+    fn hand_over(&mut self) -> VecDeque<(Time, Pdu)>;
+
+    /// Puts the packets of another queue into this new one at `at`. They stay as old as they are,
+    /// and limits in packets and bytes do not concern them.
+    fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time);
+
+    /// What is held.
+    fn length(&self) -> QueueLength;
+
+    /// When a packet's time in the queue runs out; `Time::NEVER` if none does.
+    fn next_deadline(&self) -> Time;
+
+    /// Drops what has run out of time.
+    fn advance(&mut self, stage: &mut StageCx<'_, '_>);
+}
+
+registry! {
+    /// The input queue of a hop: `{ type = "tail_drop", limit = "7 packets" }`.
+    config QueueConfig,
+    /// A queue of any registered kind.
+    model Queue,
+    dispatch dispatch_queue,
+    /// A full queue drops the packet that arrives.
+    TailDrop = tail_drop::{TailDropConfig, TailDrop},
+    /// A full queue drops its oldest packets to make room for the one that arrives.
+    HeadDrop = head_drop::{HeadDropConfig, HeadDrop},
+}
+
+/// The limit of a queue for which none was written.
+pub const DEFAULT_LIMIT: QueueLimit = QueueLimit { packets: Some(1000), bytes: None, age: None };
+
+pub(crate) fn default_limit() -> QueueLimit {
+    DEFAULT_LIMIT
+}
+
+impl Default for QueueConfig {
+    fn default() -> QueueConfig {
+        QueueConfig::TailDrop(tail_drop::TailDropConfig { limit: DEFAULT_LIMIT })
+    }
+}
+
+impl Queue {
+    /// An empty queue.
+    pub fn new(config: &QueueConfig) -> Queue {
+        match config {
+            QueueConfig::TailDrop(config) => Queue::TailDrop(tail_drop::TailDrop::new(config)),
+            QueueConfig::HeadDrop(config) => Queue::HeadDrop(head_drop::HeadDrop::new(config)),
+        }
+    }
+
+    /// Changes the parameters at `at`; what is queued stays, in its order and as old as it is.
+    /// Smaller limits in packets and bytes apply to the packets that arrive from now on, a limit in
+    /// time to all.
+    pub fn configure(&mut self, config: &QueueConfig, at: Time) {
+        match (&mut *self, config) {
+            (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
+            (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
+            _ => {
+                let packets = self.hand_over();
+                *self = Queue::new(config);
+                self.take_over(packets, at);
+            }
+        }
+    }
+}
+
+impl Queueing for Queue {
+    fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>) {
+        dispatch_queue!(self, queue => queue.enqueue(pdu, stage));
+    }
+    fn dequeue(&mut self, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
+        dispatch_queue!(self, queue => queue.dequeue(stage))
+    }
+    fn head(&self) -> Option<&Pdu> {
+        dispatch_queue!(self, queue => queue.head())
+    }
+    fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
+        dispatch_queue!(self, queue => queue.hand_over())
+    }
+    fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
+        dispatch_queue!(self, queue => queue.take_over(packets, at));
+    }
+    fn length(&self) -> QueueLength {
+        dispatch_queue!(self, queue => queue.length())
+    }
+    fn next_deadline(&self) -> Time {
+        dispatch_queue!(self, queue => queue.next_deadline())
+    }
+    fn advance(&mut self, stage: &mut StageCx<'_, '_>) {
+        dispatch_queue!(self, queue => queue.advance(stage));
+    }
+}

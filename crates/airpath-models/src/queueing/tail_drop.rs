@@ -1,0 +1,89 @@
+//! A queue that, when full, drops the packet that arrives (tail drop).
+//!
+//! Source: Kojo et al. 2001, section 4.3 (input queue, queue drop policy); the limit in time is
+//! their optional timer of section 3. A packet that has waited for exactly the limit may still be
+//! served at that instant; otherwise it is dropped then.
+
+use std::collections::VecDeque;
+
+use airpath_core::{Pdu, QueueLimit, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Queueing;
+use super::fifo::Fifo;
+use crate::config::Problem;
+use crate::stage::{QueueLength, StageCx};
+
+/// Parameters of the tail-drop queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TailDropConfig {
+    /// What the queue may hold. Smaller limits in packets and bytes apply to the packets that
+    /// arrive from then on; a limit in time applies at once to all.
+    #[serde(default = "super::default_limit")]
+    pub limit: QueueLimit,
+}
+
+impl TailDropConfig {
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        Vec::new()
+    }
+}
+
+pub(super) fn examples() -> Vec<TailDropConfig> {
+    ["7 packets", "3000 bytes", "40 ms", "5 packets, 4 kB, 25 ms", "unlimited"]
+        .into_iter()
+        .map(|limit| TailDropConfig { limit: limit.parse().expect("an example is valid") })
+        .collect()
+}
+
+/// The tail-drop queue.
+#[derive(Clone, Debug)]
+pub struct TailDrop(Fifo);
+
+impl TailDrop {
+    pub(super) fn new(config: &TailDropConfig) -> TailDrop {
+        TailDrop(Fifo::new(config.limit))
+    }
+
+    pub(super) fn configure(&mut self, config: &TailDropConfig, at: Time) {
+        self.0.set_limit(config.limit, at);
+    }
+}
+
+impl Queueing for TailDrop {
+    fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>) {
+        match self.0.overflow(pdu.len) {
+            Some(cause) => stage.dropped(cause, &pdu, self.0.length()),
+            None => self.0.push(pdu, stage),
+        }
+    }
+
+    fn dequeue(&mut self, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
+        self.0.pop(stage)
+    }
+
+    fn head(&self) -> Option<&Pdu> {
+        self.0.head()
+    }
+
+    fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
+        self.0.hand_over()
+    }
+
+    fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
+        self.0.take_over(packets, at);
+    }
+
+    fn length(&self) -> QueueLength {
+        self.0.length()
+    }
+
+    fn next_deadline(&self) -> Time {
+        self.0.next_deadline()
+    }
+
+    fn advance(&mut self, stage: &mut StageCx<'_, '_>) {
+        self.0.drop_aged(stage);
+    }
+}

@@ -1,0 +1,60 @@
+//! What a stage of a hop needs besides its own state: where it is, when, and the way out.
+
+use airpath_core::counters::Site;
+use airpath_core::{Cause, Cx, Event, EventKind, Origin, Pdu, Stage, Time};
+
+/// The length of a queue after an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueLength {
+    /// Packets held.
+    pub packets: u32,
+    /// Bytes held.
+    pub bytes: u64,
+}
+
+/// The context of one stage during one step.
+pub struct StageCx<'a, 'b> {
+    /// Where.
+    pub site: Site,
+    /// When.
+    pub at: Time,
+    /// The way out.
+    pub cx: &'a mut Cx<'b>,
+}
+
+impl<'b> StageCx<'_, 'b> {
+    /// The same place and time for another stage of the hop.
+    pub fn of(&mut self, stage: Stage) -> StageCx<'_, 'b> {
+        StageCx { site: Site { stage, ..self.site }, at: self.at, cx: self.cx }
+    }
+
+    /// Records an event about `pdu` that concerns `bits`.
+    pub fn record(&mut self, kind: EventKind, cause: Cause, pdu: &Pdu, bits: u64, queue: QueueLength) {
+        self.cx.record(Event {
+            at: self.at,
+            pdu: pdu.id,
+            bits,
+            queue_bytes: queue.bytes,
+            queue_packets: queue.packets,
+            flow: pdu.flow,
+            hop: self.site.hop,
+            state: self.site.state,
+            direction: self.site.direction,
+            stage: self.site.stage,
+            kind,
+            cause,
+            origin: pdu.origin,
+        });
+    }
+
+    /// Records an event about a frame of `bits` that carries no packet.
+    pub fn record_control(&mut self, kind: EventKind, bits: u64) {
+        let frame = Pdu { origin: Origin::Control, ..Pdu::default() };
+        self.record(kind, Cause::None, &frame, bits, QueueLength::default());
+    }
+
+    /// Records the drop of `pdu`.
+    pub fn dropped(&mut self, cause: Cause, pdu: &Pdu, queue: QueueLength) {
+        self.record(EventKind::Dropped, cause, pdu, pdu.bits().get(), queue);
+    }
+}

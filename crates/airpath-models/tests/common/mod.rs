@@ -1,0 +1,453 @@
+//! What the tests of the laws share: scripts of inputs, a run that checks the laws at every call,
+//! and strategies that mix the registered examples into paths.
+#![allow(dead_code)] // Every test program uses its own part.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use airpath_core::{
+    Command, Counters, Cx, Direction, Event, EventKind, Item, LogLevel, Machine, Origin, Outputs, Pdu, PortId, Span,
+    Time,
+};
+use airpath_models::channel::ErrorsConfig;
+use airpath_models::entity::LinkEntity;
+use airpath_models::medium::Medium;
+use airpath_models::queueing::QueueConfig;
+use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, StateConfig};
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::RngSeed;
+
+/// How many cases, from a fixed seed: a test must fail for a reason, not for its luck. PROPTEST_CASES
+/// and PROPTEST_RNG_SEED, where set, look further.
+pub fn cases(cases: u32) -> ProptestConfig {
+    let chosen = ProptestConfig::default();
+    let set = |name| std::env::var_os(name).is_some();
+    ProptestConfig {
+        cases: if set("PROPTEST_CASES") { chosen.cases } else { cases },
+        rng_seed: if set("PROPTEST_RNG_SEED") { chosen.rng_seed } else { RngSeed::Fixed(0x_a1b2_c3d4) },
+        failure_persistence: None,
+        max_shrink_iters: 4_000,
+        ..chosen
+    }
+}
+
+/// Reads a quantity as a scenario would.
+pub fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+
+pub fn ms(milliseconds: u64) -> Time {
+    Time::from_nanos(milliseconds * 1_000_000)
+}
+
+/// A small generator of its own (xorshift64*), so that the tests' choices and reference draws have
+/// nothing in common with the draws under test.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Dice {
+        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+    pub fn below(&mut self, bound: u64) -> u64 {
+        (self.next() >> 11) % bound
+    }
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// One input of a script.
+#[derive(Clone, Debug)]
+pub enum Action {
+    Offer { port: PortId, len: u32, header_len: u16 },
+    Enter(String),
+    Configure(Vec<HopConfig>),
+}
+
+/// Inputs in order of time.
+pub type Script = Vec<(Time, Action)>;
+
+pub fn offer(at: Time, port: PortId, len: u32) -> (Time, Action) {
+    (at, Action::Offer { port, len, header_len: 20 })
+}
+
+/// A packet that left the machine, all that can be seen of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departure {
+    pub at: Time,
+    pub port: PortId,
+    pub id: u64,
+    pub len: u32,
+    pub arrived: Time,
+    pub flips: Vec<u32>,
+}
+
+/// All that a run left behind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    pub departures: Vec<Departure>,
+    pub events: Vec<Event>,
+    pub counters: Counters,
+    pub held: u64,
+}
+
+impl Trace {
+    /// The times at which packets left through `port`.
+    pub fn times(&self, port: PortId) -> Vec<u64> {
+        self.departures.iter().filter(|departure| departure.port == port).map(|left| left.at.nanos()).collect()
+    }
+
+    pub fn ids(&self, port: PortId) -> Vec<u64> {
+        self.departures.iter().filter(|departure| departure.port == port).map(|left| left.id).collect()
+    }
+
+    pub fn of_kind(&self, kind: EventKind) -> Vec<&Event> {
+        self.events.iter().filter(|event| event.kind == kind).collect()
+    }
+
+    /// Fails at the first difference, with what surrounds it.
+    pub fn assert_same(&self, other: &Trace, what: &str) {
+        fn first<T: PartialEq + std::fmt::Debug>(a: &[T], b: &[T], what: &str, kind: &str) {
+            if a == b {
+                return;
+            }
+            let index = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+            let near = index.saturating_sub(2);
+            panic!(
+                "{what}: {kind} differ at index {index}:\n  {:#?}\nagainst\n  {:#?}",
+                &a[near..a.len().min(index + 2)],
+                &b[near..b.len().min(index + 2)]
+            );
+        }
+        first(&self.events, &other.events, what, "events");
+        first(&self.departures, &other.departures, what, "departures");
+        assert_eq!(self.counters, other.counters, "{what}: counters");
+        assert_eq!(self.held, other.held, "{what}: held");
+    }
+}
+
+/// A machine that shows how many packets each of its hops holds.
+pub trait Hops: Machine {
+    fn held_by_hop(&self) -> Vec<u64>;
+}
+
+impl<E: LinkEntity, M: Medium> Hops for Path<E, M> {
+    fn held_by_hop(&self) -> Vec<u64> {
+        self.hops().iter().map(airpath_models::hop::Hop::held).collect()
+    }
+}
+
+/// Drives a machine and checks after every call what must hold at any time.
+pub struct Runner<M: Hops> {
+    pub machine: M,
+    outputs: Outputs,
+    now: Time,
+    seen_events: usize,
+    seen_emissions: usize,
+    next_id: u64,
+    /// Before this nothing was to be emitted.
+    promised: Time,
+    /// Before these, the packets of these numbers were not to be emitted, as long as no parameter changes.
+    not_before: HashMap<u64, Time>,
+}
+
+impl<M: Hops> Runner<M> {
+    pub fn new(machine: M, level: LogLevel) -> Runner<M> {
+        let outputs = Outputs { level, ..Outputs::default() };
+        Runner {
+            machine,
+            outputs,
+            now: Time::ZERO,
+            seen_events: 0,
+            seen_emissions: 0,
+            next_id: 1,
+            promised: Time::ZERO,
+            not_before: HashMap::new(),
+        }
+    }
+
+    pub fn act(&mut self, at: Time, action: &Action) {
+        let cx = &mut Cx::new(&mut self.outputs);
+        match action {
+            Action::Offer { port, len, header_len } => {
+                let pdu = Pdu { id: self.next_id, len: *len, header_len: *header_len, ..Pdu::default() };
+                self.machine.offer(at, *port, Item::Pdu(pdu), cx);
+                self.not_before.insert(self.next_id, at + self.machine.least_transit());
+                self.next_id += 1;
+            }
+            Action::Enter(name) => {
+                self.machine.control(at, &Command::EnterState(name.as_str().into()), cx).unwrap();
+            }
+            Action::Configure(hops) => {
+                self.machine.control(at, &Command::Configure(Arc::new(hops.clone())), cx).unwrap();
+            }
+        }
+        self.check(at);
+    }
+
+    pub fn advance(&mut self, to: Time) {
+        self.machine.advance(to, &mut Cx::new(&mut self.outputs));
+        let next = self.machine.next_deadline();
+        assert!(next.is_none_or(|next| next > to), "after advance({to:?}) the deadline is {next:?}");
+        self.check(to);
+    }
+
+    /// Time is monotone, and nothing has got lost.
+    fn check(&mut self, reached: Time) {
+        let mut last = self.now;
+        for event in &self.outputs.events[self.seen_events..] {
+            assert!(event.at >= last, "time runs backwards from {last:?} to {event:?}");
+            assert!(event.at <= reached, "at {reached:?} there is already {event:?}");
+            last = event.at;
+        }
+        last = self.now;
+        for emission in &self.outputs.emissions[self.seen_emissions..] {
+            assert!(emission.at >= last, "time runs backwards from {last:?} to {:?}", emission.at);
+            assert!(emission.at <= reached, "emitted before it is due");
+            last = emission.at;
+        }
+        self.check_promises();
+        self.seen_events = self.outputs.events.len();
+        self.seen_emissions = self.outputs.emissions.len();
+        self.now = reached;
+        self.check_conservation();
+    }
+
+    /// Nothing has left before the instants that the machine has named for sleeping until.
+    fn check_promises(&mut self) {
+        let is_change = |event: &&Event| event.kind == EventKind::StateChanged;
+        let changed = self.outputs.events[self.seen_events..].iter().find(is_change).map(|event| event.at);
+        for emission in &self.outputs.emissions[self.seen_emissions..] {
+            assert!(emission.at >= self.promised, "left at {:?}, promised {:?}", emission.at, self.promised);
+            let Item::Pdu(pdu) = &emission.item else { continue };
+            if changed.is_none_or(|changed| emission.at < changed)
+                && let Some(not_before) = self.not_before.remove(&pdu.id)
+            {
+                assert!(emission.at >= not_before, "left at {:?}, not before {not_before:?}", emission.at);
+            }
+        }
+        // Changes are told by events, which are not there at the level of counters.
+        if changed.is_some() || self.outputs.level < LogLevel::Events {
+            self.not_before.clear();
+        }
+        self.promised = self.machine.next_emission().unwrap_or(Time::NEVER);
+    }
+
+    fn check_conservation(&self) {
+        let counters = &self.outputs.counters;
+        let count = |hop, direction, kind| counters.site(hop, direction, Origin::User).kind(kind).count;
+        let path = |direction, kind| count(Event::WHOLE_PATH, direction, kind);
+        let held = self.machine.held_by_hop();
+        let last = held.len() - 1;
+        let (mut offered, mut delivered, mut dropped) = (0, 0, 0);
+        for (hop, held) in held.iter().enumerate() {
+            let mut balance = 0i128;
+            for (direction, first, end) in [(Direction::Uplink, 0, last), (Direction::Downlink, last, 0)] {
+                // Towards the end of the path hop numbers go up in the uplink and down otherwise.
+                let before = if direction == Direction::Uplink { hop.wrapping_sub(1) } else { hop + 1 };
+                let entered = if hop == first {
+                    path(direction, EventKind::Offered)
+                } else {
+                    count(before as u16, direction, EventKind::Passed)
+                };
+                let left = if hop == end {
+                    path(direction, EventKind::Delivered)
+                } else {
+                    count(hop as u16, direction, EventKind::Passed)
+                };
+                let lost = count(hop as u16, direction, EventKind::Dropped);
+                balance += i128::from(entered) - i128::from(left) - i128::from(lost);
+                dropped += lost;
+            }
+            assert_eq!(balance, i128::from(*held), "hop {hop} at {:?}: entered - left - dropped ≠ held", self.now);
+        }
+        for direction in Direction::ALL {
+            offered += path(direction, EventKind::Offered);
+            delivered += path(direction, EventKind::Delivered);
+        }
+        assert_eq!(offered, delivered + dropped + self.machine.held(), "the path at {:?}", self.now);
+        assert_eq!(delivered, self.outputs.emissions.len() as u64, "delivered events and emissions");
+    }
+
+    pub fn trace(self) -> Trace {
+        if self.outputs.level >= LogLevel::Events {
+            let mut recount = Counters::default();
+            self.outputs.events.iter().for_each(|event| recount.count(event));
+            assert_eq!(recount, self.outputs.counters, "counters and events disagree");
+        }
+        let departures = self.outputs.emissions.into_iter().map(|emission| {
+            let Item::Pdu(pdu) = emission.item else { panic!("a path emits packets only") };
+            let flips = pdu.damage.map(|damage| damage.flips).unwrap_or_default();
+            Departure { at: emission.at, port: emission.port, id: pdu.id, len: pdu.len, arrived: pdu.arrived, flips }
+        });
+        Trace {
+            departures: departures.collect(),
+            events: self.outputs.events,
+            counters: self.outputs.counters,
+            held: self.machine.held(),
+        }
+    }
+}
+
+/// Long after everything that a script causes: 65,535-byte packets take a minute each at 9600 bit/s.
+pub const END: Time = Time::from_nanos(3_600_000_000_000_000);
+
+/// Plays `script` and nothing more until the end.
+pub fn run<M: Hops>(machine: M, script: &Script) -> Trace {
+    let mut runner = Runner::new(machine, LogLevel::Events);
+    for (at, action) in script {
+        runner.act(*at, action);
+    }
+    runner.advance(END);
+    runner.trace()
+}
+
+/// The same with extra wake-ups between any two inputs: at their very instants, at deadlines, just
+/// before and behind them, and anywhere else.
+pub fn run_woken<M: Hops>(machine: M, script: &Script, seed: u64) -> Trace {
+    let mut dice = Dice::new(seed);
+    let mut runner = Runner::new(machine, LogLevel::Events);
+    let mut now = 0;
+    let after = script.last().map_or(0, |(at, _)| at.nanos()) + 300_000_000;
+    for (at, action) in script.iter().map(|(at, action)| (at.nanos(), Some(action))).chain([(after, None)]) {
+        for _ in 0..dice.below(5) {
+            let due = runner.machine.next_deadline().map_or(now, Time::nanos);
+            let wake = match dice.below(6) {
+                0 => at,
+                1 => due,
+                2 => due.saturating_sub(1),
+                3 => due.saturating_add(1),
+                4 => now,
+                _ => now + dice.below(at - now + 1),
+            };
+            now = wake.clamp(now, at);
+            runner.advance(Time::from_nanos(now));
+        }
+        now = at;
+        if let Some(action) = action {
+            runner.act(Time::from_nanos(at), action);
+        }
+    }
+    // One deadline after the other, as a live driver would.
+    while let Some(due) = runner.machine.next_deadline().filter(|due| *due <= END) {
+        runner.advance(due);
+    }
+    runner.advance(END);
+    runner.trace()
+}
+
+/// All laws that concern one machine and one script.
+pub fn check_laws<M: Hops>(machine: impl Fn() -> M, script: &Script, seed: u64) -> Trace {
+    let plain = run(machine(), script);
+    plain.assert_same(&run(machine(), script), "the same inputs again");
+    for wake in 0..2 {
+        plain.assert_same(&run_woken(machine(), script, seed ^ wake << 32), "extra wake-ups");
+    }
+    let mut quiet = Runner::new(machine(), LogLevel::Counters);
+    for (at, action) in script {
+        quiet.act(*at, action);
+    }
+    quiet.advance(END);
+    let quiet = quiet.trace();
+    assert_eq!(quiet.departures, plain.departures, "the log level changes what is delivered");
+    assert_eq!(quiet.counters, plain.counters, "the log level changes counters");
+    plain
+}
+
+/// A link of `queue` and `errors`, whose other parameters are taken from the examples, each from
+/// any of them.
+pub fn link_with(
+    queue: impl Strategy<Value = QueueConfig>,
+    errors: impl Strategy<Value = ErrorsConfig>,
+) -> impl Strategy<Value = LinkConfig> {
+    let any = || select(LinkConfig::examples());
+    (queue, errors, any(), any(), any(), any(), any()).prop_map(
+        |(queue, errors, time, framing, sender, receiver, delay)| LinkConfig {
+            rate: time.rate,
+            propagation: delay.propagation,
+            queue,
+            overhead: framing.overhead,
+            compression: framing.compression,
+            fragmentation: framing.fragmentation,
+            send_buffer: sender.send_buffer,
+            receive_buffer: receiver.receive_buffer,
+            allocation_delay: time.allocation_delay,
+            errors,
+        },
+    )
+}
+
+pub fn any_link() -> impl Strategy<Value = LinkConfig> {
+    link_with(select(QueueConfig::examples()), select(ErrorsConfig::examples()))
+}
+
+pub fn any_hop(name: String) -> impl Strategy<Value = HopConfig> {
+    (any_link(), any_link()).prop_map(move |(uplink, downlink)| HopConfig { name: name.clone(), uplink, downlink })
+}
+
+fn any_hops(count: usize) -> Vec<impl Strategy<Value = HopConfig>> {
+    (0..count).map(|index| any_hop(format!("hop{index}"))).collect()
+}
+
+/// Times at which things like to coincide: mostly whole multiples of five milliseconds.
+pub fn any_time() -> impl Strategy<Value = Time> {
+    prop_oneof![4 => (0u64..40).prop_map(|step| ms(step * 5)), 1 => (0u64..200_000_000).prop_map(Time::from_nanos)]
+}
+
+pub fn any_offer() -> impl Strategy<Value = Action> {
+    let len = prop_oneof![
+        // 125 bytes are a millisecond at 1 Mbit/s, 5 bytes 5 ms at 8 kbit/s.
+        6 => select(vec![125u32, 5, 250, 625, 40, 296, 1500]),
+        1 => 0u32..2_000,
+        1 => select(vec![0, 1, 2_999, 3_001, 9_000, 65_535]),
+    ];
+    let port = select(vec![PortId::CLIENT, PortId::SERVER]);
+    (port, len, select(vec![0u16, 20, 40, 60])).prop_map(|(port, len, header_len)| Action::Offer {
+        port,
+        len,
+        header_len,
+    })
+}
+
+/// A path of one to three hops with up to three states, and a script for it.
+pub fn any_path() -> impl Strategy<Value = (PathConfig, Script)> {
+    (1usize..=3, 0usize..=3).prop_flat_map(|(hops, states)| {
+        let state = (proptest::option::of(any_time()), any_hops(hops));
+        let states = proptest::collection::vec(state, states).prop_map(|states| {
+            let name = |index| format!("state{index}");
+            let number = |(index, (at, hops))| StateConfig { name: name(index), at, hops };
+            states.into_iter().enumerate().map(number).collect::<Vec<_>>()
+        });
+        let config = (any_hops(hops), states).prop_map(|(hops, states)| PathConfig { hops, states });
+        (config, any_hops(hops)).prop_flat_map(|(config, other)| {
+            let names: Vec<String> = config.states.iter().map(|state| state.name.clone()).collect();
+            let mut command = vec![Action::Configure(config.hops.clone()), Action::Configure(other)];
+            command.extend(names.into_iter().map(Action::Enter));
+            let action = prop_oneof![12 => any_offer(), 1 => select(command)];
+            (Just(config), script_of(action))
+        })
+    })
+}
+
+/// Up to sixty inputs, in bursts.
+pub fn script_of(action: impl Strategy<Value = Action>) -> impl Strategy<Value = Script> {
+    proptest::collection::vec((any_time(), action), 0..60).prop_map(|mut script| {
+        script.sort_by_key(|(at, _)| *at);
+        script
+    })
+}
+
+pub fn one_hop(name: &str, uplink: LinkConfig, downlink: LinkConfig) -> PathConfig {
+    PathConfig { hops: vec![HopConfig { name: name.into(), uplink, downlink }], states: Vec::new() }
+}
+
+pub fn span(text: &str) -> Span {
+    read(text)
+}
