@@ -1,0 +1,204 @@
+//! From checked documents to the configuration of paths: hops as trees of parameters, and from those
+//! the types that the models read.
+
+use airpath_core::{Span, Time};
+use airpath_models::{HopConfig, LinkConfig, PathConfig, StateConfig};
+use serde::Deserialize;
+use serde_json::Value as Schema;
+
+use crate::check::{Checker, Finding, Kind, join};
+use crate::document::{Key, Node, Place, Table, Value};
+use crate::format::{LINK, RAW};
+use crate::keys;
+use crate::merge::over_defaults;
+use crate::parameter::{self, Side};
+use crate::report::Diagnostic;
+
+/// What takes an optional value away: TOML has no null.
+pub const ABSENT: &str = "none";
+
+/// A path as it was written.
+#[derive(Clone, Debug)]
+pub struct PathTree {
+    pub name: String,
+    pub hops: Vec<HopTree>,
+    pub states: Vec<StateTree>,
+}
+
+/// A hop as it was written.
+#[derive(Clone, Debug)]
+pub struct HopTree {
+    pub name: String,
+    pub place: Place,
+    /// What was written for both directions; the directions below include it.
+    pub link: Table,
+    pub uplink: Table,
+    pub downlink: Table,
+}
+
+/// A state as it was written.
+#[derive(Clone, Debug)]
+pub struct StateTree {
+    pub name: String,
+    pub at: Option<Span>,
+    /// Parameter paths and values.
+    pub sets: Vec<(Key, Node)>,
+}
+
+impl PathTree {
+    /// The path's configuration. `prefix` goes before the names of parameters in messages.
+    ///
+    /// # Errors
+    /// Everything that is wrong with its parameters.
+    pub fn config(&self, prefix: &str) -> Result<PathConfig, Vec<Diagnostic>> {
+        let mut problems = Vec::new();
+        let hops = configs(&self.hops, prefix, &mut problems);
+        let mut states = Vec::new();
+        for state in &self.states {
+            let mut own = Vec::new();
+            let mut trees = self.hops.clone();
+            for (key, node) in &state.sets {
+                if let Err(report) = parameter::apply(&mut trees, &key.name, &key.place, node, prefix) {
+                    own.extend(report.problems().iter().cloned());
+                }
+            }
+            let hops = configs(&trees, prefix, &mut own);
+            for mut problem in own {
+                if !problems.iter().any(|known| same(known, &problem)) {
+                    problem.message = format!("{} (in state `{}`)", problem.message, state.name);
+                    problems.push(problem);
+                }
+            }
+            states.push(StateConfig { name: state.name.clone(), at: state.at.map(|at| Time::ZERO + at), hops });
+        }
+        if problems.is_empty() { Ok(PathConfig { hops, states }) } else { Err(problems) }
+    }
+}
+
+fn same(one: &Diagnostic, other: &Diagnostic) -> bool {
+    (&one.origin, one.offset, &one.message) == (&other.origin, other.offset, &other.message)
+}
+
+fn configs(hops: &[HopTree], prefix: &str, problems: &mut Vec<Diagnostic>) -> Vec<HopConfig> {
+    hops.iter()
+        .map(|hop| {
+            let (uplink, of_uplink) = link_config(&hop.uplink, hop);
+            let (downlink, of_downlink) = link_config(&hop.downlink, hop);
+            problems.extend(of_hop(hop, prefix, of_uplink, of_downlink));
+            HopConfig { name: hop.name.clone(), uplink, downlink }
+        })
+        .collect()
+}
+
+/// Joins the findings of both directions: what is wrong with `link` is told once.
+fn of_hop(hop: &HopTree, prefix: &str, uplink: Vec<Finding>, downlink: Vec<Finding>) -> Vec<Diagnostic> {
+    let equal = |one: &Finding, other: &Finding| {
+        one.place.is(&other.place) && one.key == other.key && one.message == other.message
+    };
+    let mut all: Vec<(Side, Finding)> = Vec::new();
+    for finding in uplink {
+        let both = downlink.iter().any(|other| equal(&finding, other)) || holds(&hop.link, &finding.place);
+        all.push((if both { Side::Link } else { Side::Uplink }, finding));
+    }
+    for finding in downlink {
+        if !all.iter().any(|(_, other)| equal(&finding, other)) {
+            let both = holds(&hop.link, &finding.place);
+            all.push((if both { Side::Link } else { Side::Downlink }, finding));
+        }
+    }
+    // A value which both directions override is still a value that somebody wrote.
+    for finding in check_link(&hop.link) {
+        if finding.kind == Kind::Value && !all.iter().any(|(_, other)| equal(&finding, other)) {
+            all.push((Side::Link, finding));
+        }
+    }
+    let base = |side: Side| join(&join(prefix, &hop.name), side.name());
+    all.into_iter().map(|(side, finding)| finding.into_diagnostic(&base(side))).collect()
+}
+
+/// Whether something in `table` was written at `place`.
+fn holds(table: &Table, place: &Place) -> bool {
+    table.0.iter().any(|(key, node)| {
+        key.place.is(place) || node.place.is(place) || node.as_table().is_some_and(|inner| holds(inner, place))
+    })
+}
+
+fn check_link(link: &Table) -> Vec<Finding> {
+    let mut checker = Checker { root: &RAW, skip: &|_| false, findings: Vec::new() };
+    // The place of the table itself is used only for missing keys, of which a link has none.
+    if let Some((key, _)) = link.0.first() {
+        let node = Node { place: key.place.clone(), value: Value::Table(over_defaults(link)) };
+        checker.check(&node, &LINK, "");
+    }
+    checker.findings
+}
+
+fn link_config(link: &Table, hop: &HopTree) -> (LinkConfig, Vec<Finding>) {
+    let findings = check_link(link);
+    if !findings.is_empty() {
+        return (LinkConfig::default(), findings);
+    }
+    let tree = over_defaults(link);
+    let finding = |key: String, message: String| {
+        let place = locate(&tree, &key).unwrap_or(&hop.place).clone();
+        Finding { place, key, message, word: None, suggestion: None, kind: Kind::Value }
+    };
+    match LinkConfig::deserialize(present(&tree, &LINK)) {
+        Ok(config) => {
+            let problems = config.problems().into_iter().map(|problem| finding(problem.key, problem.message)).collect();
+            (config, problems)
+        }
+        // The schema said that it was right, so the message has to do without an exact place.
+        Err(error) => (LinkConfig::default(), vec![finding(String::new(), error.message().to_string())]),
+    }
+}
+
+/// The table as plain TOML, without optional values that are taken away.
+fn present(table: &Table, schema: &Schema) -> toml::Table {
+    let (_, schema) = keys::resolve(schema, &RAW);
+    let common = keys::properties(schema, &RAW);
+    let variants = keys::variants(schema, &RAW);
+    let property =
+        |name: &str| common.get(name).or_else(|| variants.iter().find_map(|variant| variant.properties.get(name)));
+    let mut all = toml::Table::new();
+    for (key, node) in &table.0 {
+        let schema = property(&key.name);
+        let inner = schema.and_then(keys::optional);
+        if inner.is_some() && node.as_text() == Some(ABSENT) {
+            continue;
+        }
+        let value = match (node.as_table(), inner.or(schema)) {
+            (Some(table), Some(schema)) => toml::Value::Table(present(table, schema)),
+            _ => node.to_toml(),
+        };
+        all.insert(key.name.clone(), value);
+    }
+    all
+}
+
+/// The place of `key` within `table`, or of the nearest table around it.
+fn locate<'a>(table: &'a Table, key: &str) -> Option<&'a Place> {
+    let (first, rest) = key.split_once('.').unwrap_or((key, ""));
+    let (found, node) = table.entry(first)?;
+    let inner = node.as_table().filter(|_| !rest.is_empty()).and_then(|inner| locate(inner, rest));
+    Some(inner.unwrap_or(&found.place))
+}
+
+impl Finding {
+    /// The finding as told to the user; `base` goes before its key.
+    pub fn into_diagnostic(self, base: &str) -> Diagnostic {
+        let key = if self.key.is_empty() { base.to_string() } else { join(base, &self.key) };
+        let mut diagnostic = Diagnostic::at(&self.place, key.clone(), self.message);
+        if let Some((word, valid)) = self.word {
+            diagnostic = diagnostic.nearest_of(&word, valid.iter().map(String::as_str));
+        }
+        if self.suggestion.is_some() {
+            diagnostic.suggestion = self.suggestion;
+        }
+        if let (true, Kind::Unknown, Some(suggestion)) = (self.place.dotted, self.kind, &mut diagnostic.suggestion) {
+            let parent = key.rsplit_once('.').map_or("", |(parent, _)| parent);
+            *suggestion = join(parent, suggestion);
+        }
+        diagnostic
+    }
+}

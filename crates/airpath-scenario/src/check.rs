@@ -1,0 +1,330 @@
+//! Checking a document against the JSON Schema of its type, value by value, so that each problem has
+//! its own place, key and nearest valid word.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use airpath_core::{Bits, BufferLimit, LinkRate, Probability, QueueLimit, Rate, Ratio, Span};
+use serde_json::Value as Schema;
+
+use crate::document::{Node, Place, Table, Value};
+use crate::keys::{self, Properties};
+
+/// Something wrong within a document.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    pub place: Place,
+    /// The key from where the check began, such as `errors.probability` or `hops[0].name`.
+    pub key: String,
+    pub message: String,
+    /// The word that is wrong and those that would be right.
+    pub word: Option<(String, Vec<String>)>,
+    /// A hint that goes before the nearest valid word.
+    pub suggestion: Option<String>,
+    pub kind: Kind,
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Unknown,
+    Missing,
+    Value,
+}
+
+type CheckText = fn(&str) -> Result<(), String>;
+
+fn text_of<T: FromStr<Err: Display>>(text: &str) -> Result<(), String> {
+    text.parse::<T>().map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// The quantities that are written as text with a unit, by the names that they have in the schema.
+pub const QUANTITIES: &[(&str, CheckText)] = &[
+    ("Bits", text_of::<Bits>),
+    ("BufferLimit", text_of::<BufferLimit>),
+    ("LinkRate", text_of::<LinkRate>),
+    ("Probability", text_of::<Probability>),
+    ("QueueLimit", text_of::<QueueLimit>),
+    ("Rate", text_of::<Rate>),
+    ("Ratio", text_of::<Ratio>),
+    ("Span", text_of::<Span>),
+];
+
+/// What other emulators call our keys.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("bandwidth", "rate"),
+    ("bitrate", "rate"),
+    ("buffer", "queue"),
+    ("bw", "rate"),
+    ("corrupt", "errors"),
+    ("delay", "propagation"),
+    ("latency", "propagation"),
+    ("limit", "queue"),
+    ("loss", "errors"),
+    ("packet_loss", "errors"),
+    ("plr", "errors"),
+    ("start", "at"),
+    ("time", "at"),
+];
+
+/// Checks documents against the schemas below one root.
+pub struct Checker<'a> {
+    pub root: &'a Schema,
+    /// Keys (from where the check began) below which nothing is checked.
+    pub skip: &'a dyn Fn(&str) -> bool,
+    pub findings: Vec<Finding>,
+}
+
+impl<'a> Checker<'a> {
+    /// Checks `node`, which is at `key`, against `schema`.
+    pub fn check(&mut self, node: &Node, schema: &'a Schema, key: &str) {
+        if (self.skip)(key) {
+            return self.check_is_table(node, schema, key);
+        }
+        // Examples stand beside the reference, too.
+        let outer = schema;
+        let (name, schema) = keys::resolve(schema, self.root);
+        if let Some((_, check)) = QUANTITIES.iter().find(|(quantity, _)| Some(*quantity) == name) {
+            return self.check_quantity(node, schema, key, *check);
+        }
+        if let Some(inner) = keys::optional(schema) {
+            if node.as_text() != Some(crate::build::ABSENT) {
+                self.check(node, inner, key);
+            }
+            return;
+        }
+        if let Some(words) = keys::enumeration(schema) {
+            return self.check_word(node, &words, key);
+        }
+        if let Some(items) = schema.get("items") {
+            return self.check_list(node, items, key);
+        }
+        let is_table = schema.get("properties").is_some() || schema.get("oneOf").is_some();
+        if is_table || schema.get("$ref").is_some() {
+            return match node.as_table() {
+                Some(table) => self.check_table(node, table, schema, key),
+                None => self.expected(node, "a table", outer, key),
+            };
+        }
+        self.check_plain(node, schema, key);
+    }
+
+    fn find(&mut self, kind: Kind, place: &Place, key: &str, message: String) -> &mut Finding {
+        let finding =
+            Finding { place: place.clone(), key: key.to_string(), message, word: None, suggestion: None, kind };
+        self.findings.push(finding);
+        let last = self.findings.len() - 1;
+        &mut self.findings[last]
+    }
+
+    fn expected(&mut self, node: &Node, what: &str, schema: &Schema, key: &str) {
+        let default = schema.get("default").filter(|value| !value.is_null());
+        let example = default.or_else(|| schema.get("examples")?.get(0)).and_then(inline);
+        let example = example.map_or_else(String::new, |example| format!(", for example {example}"));
+        self.find(Kind::Value, &node.place, key, format!("{what} belongs here{example}, not {}", node.kind()));
+    }
+
+    fn check_is_table(&mut self, node: &Node, schema: &Schema, key: &str) {
+        if node.as_table().is_none() {
+            self.expected(node, "a table", schema, key);
+        }
+    }
+
+    fn check_quantity(&mut self, node: &Node, schema: &Schema, key: &str, check: CheckText) {
+        let text = match &node.value {
+            Value::Text(text) => text.clone(),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            _ => {
+                let what = if schema["type"] == "string" { "text" } else { "a number or text" };
+                return self.expected(node, what, schema, key);
+            }
+        };
+        if let Err(message) = check(&text) {
+            self.find(Kind::Value, &node.place, key, message);
+        }
+    }
+
+    fn check_word(&mut self, node: &Node, words: &[&str], key: &str) {
+        let Some(word) = node.as_text() else {
+            let example = words.first().map_or_else(String::new, |word| format!(" such as \"{word}\""));
+            self.find(Kind::Value, &node.place, key, format!("text{example} belongs here, not {}", node.kind()));
+            return;
+        };
+        if !words.contains(&word) {
+            let valid = words.iter().map(|word| word.to_string()).collect();
+            let finding = self.find(Kind::Value, &node.place, key, format!("`{word}` is not one of the valid values"));
+            finding.word = Some((word.to_string(), valid));
+        }
+    }
+
+    fn check_list(&mut self, node: &Node, items: &'a Schema, key: &str) {
+        let Value::Array(nodes) = &node.value else {
+            let message = if node.as_table().is_some() {
+                "this needs double brackets, as in"
+            } else {
+                "this is a list of tables:"
+            };
+            self.find(Kind::Value, &node.place, key, format!("{message} [[{}]]", last(key)));
+            return;
+        };
+        for (index, node) in nodes.iter().enumerate() {
+            self.check(node, items, &format!("{key}[{index}]"));
+        }
+    }
+
+    fn check_table(&mut self, node: &Node, table: &Table, schema: &'a Schema, key: &str) {
+        let mut properties = keys::properties(schema, self.root);
+        let variants = keys::variants(schema, self.root);
+        let mut kind = None;
+        if !variants.is_empty() {
+            let names: Vec<&str> = variants.iter().map(|variant| variant.name).collect();
+            match table.get("type") {
+                None => {
+                    let message = format!("`type` is missing; it is one of {}", names.join(", "));
+                    self.find(Kind::Missing, &node.place, key, message);
+                    return;
+                }
+                Some(tag) => {
+                    let Some(variant) = variants.iter().find(|variant| Some(variant.name) == tag.as_text()) else {
+                        return self.check_word(tag, &names, &join(key, "type"));
+                    };
+                    kind = Some(variant.name);
+                    properties.keys.extend(variant.properties.keys.iter().copied());
+                    properties.required.extend(variant.properties.required.iter().copied());
+                }
+            }
+        }
+        for (name, value) in &table.0 {
+            match properties.get(&name.name) {
+                Some(_) if name.name == "type" && kind.is_some() => {}
+                Some(property) => self.check(value, property, &join(key, &name.name)),
+                None => {
+                    let owners: Vec<&str> = variants
+                        .iter()
+                        .filter(|variant| variant.properties.get(&name.name).is_some())
+                        .map(|variant| variant.name)
+                        .collect();
+                    self.unknown(&name.place, &name.name, key, kind.zip(Some(owners)), &properties);
+                }
+            }
+        }
+        for required in properties.required.iter().filter(|required| table.get(required).is_none()) {
+            let of = kind.map_or_else(String::new, |kind| format!(" (type \"{kind}\" needs it)"));
+            let example = properties.get(required).and_then(|schema| example(schema, self.root));
+            let example = example.map_or_else(String::new, |example| format!(", for example {required} = {example}"));
+            self.find(Kind::Missing, &node.place, &join(key, required), format!("this key is missing{of}{example}"));
+        }
+    }
+
+    fn unknown(
+        &mut self,
+        place: &Place,
+        name: &str,
+        key: &str,
+        tagged: Option<(&str, Vec<&str>)>,
+        properties: &Properties<'_>,
+    ) {
+        let message = match tagged {
+            Some((kind, owners)) if !owners.is_empty() => {
+                format!(
+                    "a table of type \"{kind}\" has no such key, but one of type \"{}\" has",
+                    owners.join("\" or \"")
+                )
+            }
+            Some((kind, _)) => format!("a table of type \"{kind}\" has no such key"),
+            None if key.is_empty() && name == "cells" => {
+                "cells are not built yet; describe each user's link as one of [[paths]]".to_string()
+            }
+            None if properties.get("link").is_some()
+                && self.root.pointer(&format!("/$defs/LinkConfig/properties/{name}")).is_some() =>
+            {
+                "a hop has no such key; it belongs in [hops.link], [hops.uplink] or [hops.downlink]".to_string()
+            }
+            None => "there is no such key".to_string(),
+        };
+        let synonym = SYNONYMS.iter().find(|(word, _)| *word == name).map(|(_, ours)| *ours);
+        let valid: Vec<String> = properties.names().map(str::to_string).collect();
+        let suggestion = synonym.filter(|ours| properties.get(ours).is_some()).map(str::to_string);
+        let finding = self.find(Kind::Unknown, place, &join(key, name), message);
+        finding.suggestion = suggestion;
+        finding.word = Some((name.to_string(), valid));
+    }
+
+    fn check_plain(&mut self, node: &Node, schema: &Schema, key: &str) {
+        let is = |kind: &str| {
+            schema["type"] == kind || schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|one| one == kind))
+        };
+        let number = match node.value {
+            Value::Integer(number) => number as f64,
+            Value::Float(number) => number,
+            _ => f64::NAN,
+        };
+        match &node.value {
+            Value::Text(_) if is("string") => {}
+            Value::Boolean(_) if is("boolean") => {}
+            Value::Integer(_) if is("integer") || is("number") => self.check_range(node, number, schema, key),
+            Value::Float(_) if is("number") => self.check_range(node, number, schema, key),
+            _ if is("string") => self.expected(node, "text", schema, key),
+            _ if is("boolean") => self.expected(node, "true or false", schema, key),
+            _ if is("integer") => self.expected(node, "a whole number", schema, key),
+            _ if is("number") => self.expected(node, "a number", schema, key),
+            _ => {}
+        }
+    }
+
+    fn check_range(&mut self, node: &Node, number: f64, schema: &Schema, key: &str) {
+        let most = match schema["format"].as_str() {
+            Some("uint8") => f64::from(u8::MAX),
+            Some("uint16") => f64::from(u16::MAX),
+            Some("uint32") => f64::from(u32::MAX),
+            _ => i64::MAX as f64,
+        };
+        let least = schema["minimum"].as_f64().unwrap_or(f64::MIN);
+        let most = schema["maximum"].as_f64().unwrap_or(most);
+        if !(least..=most).contains(&number) {
+            let message = format!("{number} is out of range; it must be from {least} to {most}");
+            self.find(Kind::Value, &node.place, key, message);
+        }
+    }
+}
+
+/// `key.name`, or the name alone at the top.
+pub fn join(key: &str, name: &str) -> String {
+    if key.is_empty() { name.to_string() } else { format!("{key}.{name}") }
+}
+
+fn last(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+fn example(schema: &Schema, root: &Schema) -> Option<String> {
+    let (_, schema) = keys::resolve(schema, root);
+    inline(schema.get("examples")?.get(0)?)
+}
+
+/// A JSON value as TOML on one line.
+fn inline(value: &Schema) -> Option<String> {
+    let value = toml::Value::try_from(value).ok()?;
+    Some(crate::print::inline(&value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::RAW;
+
+    #[test]
+    fn every_quantity_of_the_schema_has_a_check() {
+        let is_text = |schema: &Schema| schema["type"] == "string" && schema.get("pattern").is_some();
+        let mut seen = 0;
+        for (name, schema) in RAW["$defs"].as_object().unwrap() {
+            let parts = schema["anyOf"].as_array();
+            if is_text(schema) || parts.is_some_and(|parts| parts.iter().any(is_text)) {
+                seen += 1;
+                assert!(QUANTITIES.iter().any(|(quantity, _)| quantity == name), "{name} has no check");
+            }
+        }
+        assert!(seen >= 7, "{seen}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Reading a JSON Schema as what it says about keys: which there are, and of which types a table is.
+//!
+//! It understands what schemars makes of the configuration types: `$ref`, `properties`, `required`,
+//! `allOf`, and `oneOf` with a constant `type` for each variant.
+
+use serde_json::Value;
+
+/// The keys of a table.
+#[derive(Debug, Default)]
+pub struct Properties<'a> {
+    /// Names and schemas.
+    pub keys: Vec<(&'a str, &'a Value)>,
+    /// Those that may not be left out.
+    pub required: Vec<&'a str>,
+}
+
+impl<'a> Properties<'a> {
+    pub fn get(&self, name: &str) -> Option<&'a Value> {
+        self.keys.iter().find(|(key, _)| *key == name).map(|(_, schema)| *schema)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.keys.iter().map(|(name, _)| *name)
+    }
+
+    fn collect(&mut self, schema: &'a Value, root: &'a Value) {
+        if let Some(definition) = reference(schema, root) {
+            self.collect(definition.1, root);
+        }
+        for part in schema["allOf"].as_array().into_iter().flatten() {
+            self.collect(part, root);
+        }
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            if self.get(name).is_none() {
+                self.keys.push((name, property));
+            }
+        }
+        self.required.extend(schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str));
+    }
+}
+
+/// One of the types of a tagged table.
+#[derive(Debug)]
+pub struct Variant<'a> {
+    /// The value of `type`.
+    pub name: &'a str,
+    /// Its keys, `type` included, without those that all types have in common.
+    pub properties: Properties<'a>,
+}
+
+/// The name and the schema that `$ref` refers to.
+pub fn reference<'a>(schema: &'a Value, root: &'a Value) -> Option<(&'a str, &'a Value)> {
+    let name = schema["$ref"].as_str()?.strip_prefix("#/$defs/")?;
+    Some((name, root["$defs"].get(name)?))
+}
+
+/// Follows references to the schema that says something itself; the name is that of the last.
+pub fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> (Option<&'a str>, &'a Value) {
+    let mut name = None;
+    while schema.get("properties").is_none()
+        && let Some((referred, definition)) = reference(schema, root)
+    {
+        (name, schema) = (Some(referred), definition);
+    }
+    (name, schema)
+}
+
+/// If the schema is that of an optional value: the schema of the value.
+pub fn optional(schema: &Value) -> Option<&Value> {
+    let options = schema["anyOf"].as_array()?;
+    options.iter().any(|option| option["type"] == "null").then_some(())?;
+    options.iter().find(|option| option["type"] != "null")
+}
+
+/// The keys of a table, without those of its variants.
+pub fn properties<'a>(schema: &'a Value, root: &'a Value) -> Properties<'a> {
+    let mut properties = Properties::default();
+    properties.collect(schema, root);
+    properties
+}
+
+/// The types of a tagged table; empty for others.
+pub fn variants<'a>(schema: &'a Value, root: &'a Value) -> Vec<Variant<'a>> {
+    let of = |variant: &'a Value| {
+        let name = variant.pointer("/properties/type/const")?.as_str()?;
+        Some(Variant { name, properties: properties(variant, root) })
+    };
+    schema["oneOf"].as_array().into_iter().flatten().filter_map(of).collect()
+}
+
+/// The keys that a table at `chain` below `schema` has when its type is `kind` (empty for a table
+/// without types); none if the chain leads to no table of that type.
+fn properties_of_type<'a>(schema: &'a Value, root: &'a Value, chain: &[&str], kind: &str) -> Option<Properties<'a>> {
+    let (_, schema) = resolve(schema, root);
+    if let Some(inner) = optional(schema) {
+        return properties_of_type(inner, root, chain, kind);
+    }
+    let mut common = properties(schema, root);
+    match chain {
+        [] if kind.is_empty() => Some(common),
+        [] => {
+            let variant = variants(schema, root).into_iter().find(|variant| variant.name == kind)?;
+            common.keys.extend(variant.properties.keys);
+            Some(common)
+        }
+        [first, rest @ ..] => properties_of_type(common.get(first)?, root, rest, kind),
+    }
+}
+
+/// The names of the keys that a table at `chain` has when its type is `kind`; none if the chain leads
+/// to no table of that type.
+pub fn keys_of_type<'a>(schema: &'a Value, root: &'a Value, chain: &[&str], kind: &str) -> Option<Vec<&'a str>> {
+    Some(properties_of_type(schema, root, chain, kind)?.names().collect())
+}
+
+/// The schema of key `name` of such a table.
+pub fn property_of_type<'a>(
+    schema: &'a Value,
+    root: &'a Value,
+    chain: &[&str],
+    kind: &str,
+    name: &str,
+) -> Option<&'a Value> {
+    properties_of_type(schema, root, chain, kind)?.get(name)
+}
+
+/// The texts of an enumeration; none if the schema is not one.
+pub fn enumeration(schema: &Value) -> Option<Vec<&str>> {
+    if let Some(words) = schema["enum"].as_array() {
+        return words.iter().map(Value::as_str).collect();
+    }
+    if let Some(word) = schema["const"].as_str() {
+        return Some(vec![word]);
+    }
+    schema["oneOf"].as_array()?.iter().map(|option| option["const"].as_str()).collect()
+}

@@ -1,0 +1,55 @@
+//! How tables combine: key by key, except that a table which names its `type` stands for itself.
+
+use std::sync::LazyLock;
+
+use airpath_models::LinkConfig;
+
+use crate::document::{Key, Node, Place, Table, Value};
+
+/// What is left when `over` is laid over `base`.
+pub fn merge(base: &Table, over: &Table) -> Table {
+    let mut merged = base.clone();
+    lay_over(&mut merged, over);
+    merged
+}
+
+/// Lays `over` over `base`, key by key.
+pub fn lay_over(base: &mut Table, over: &Table) {
+    for (key, node) in &over.0 {
+        lay_key(base, key.clone(), node.clone());
+    }
+}
+
+/// Lays one key over `base`.
+pub fn lay_key(base: &mut Table, key: Key, node: Node) {
+    if let Some((old_key, Node { value: Value::Table(old), place })) = base.get_mut(&key.name)
+        && let Value::Table(new) = &node.value
+        && new.get("type").is_none()
+    {
+        lay_over(old, new);
+        *old_key = key;
+        *place = node.place;
+        return;
+    }
+    base.put(key, node);
+}
+
+static DEFAULTS: LazyLock<toml::Table> =
+    LazyLock::new(|| toml::Table::try_from(LinkConfig::default()).unwrap_or_default());
+
+/// Lays the tables of a link over the default ones where they do not name their `type`.
+pub fn over_defaults(link: &Table) -> Table {
+    let mut all = link.clone();
+    for (key, node) in &mut all.0 {
+        if let (Value::Table(table), Some(toml::Value::Table(default))) = (&mut node.value, DEFAULTS.get(&key.name))
+            && table.get("type").is_none()
+            && default.contains_key("type")
+        {
+            let place: &Place = &node.place;
+            if let Value::Table(base) = Node::from_toml(&toml::Value::Table(default.clone()), place).value {
+                *table = merge(&base, table);
+            }
+        }
+    }
+    all
+}

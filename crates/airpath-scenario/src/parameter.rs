@@ -1,0 +1,160 @@
+//! Parameters by name: `HOP.link|uplink|downlink.KEY…`, the same in `set` of a state, on the command
+//! line and in error messages.
+
+use airpath_core::nearest::nearest;
+
+use crate::build::HopTree;
+use crate::check::join;
+use crate::document::{Key, Node, Place, Table, Value};
+use crate::format::{LINK, RAW};
+use crate::keys;
+use crate::merge::lay_key;
+use crate::report::{Diagnostic, Report};
+
+/// Which directions a parameter concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Link,
+    Uplink,
+    Downlink,
+}
+
+impl Side {
+    pub const ALL: [Side; 3] = [Side::Link, Side::Uplink, Side::Downlink];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Side::Link => "link",
+            Side::Uplink => "uplink",
+            Side::Downlink => "downlink",
+        }
+    }
+
+    pub fn of(name: &str) -> Option<Side> {
+        Side::ALL.into_iter().find(|side| side.name() == name)
+    }
+}
+
+impl HopTree {
+    /// The tables that parameters of `side` are written to.
+    fn tables(&mut self, side: Side) -> Vec<&mut Table> {
+        match side {
+            Side::Link => vec![&mut self.link, &mut self.uplink, &mut self.downlink],
+            Side::Uplink => vec![&mut self.uplink],
+            Side::Downlink => vec![&mut self.downlink],
+        }
+    }
+}
+
+/// Sets the parameter `path` (written at `place`) of one of `hops`. A table as value at `HOP` or
+/// `HOP.link` stands for the parameters in it. Whether the key exists and the value fits is found
+/// when the hop is turned into its configuration.
+///
+/// # Errors
+/// When the path names no hop or no direction of one.
+pub fn apply(hops: &mut [HopTree], path: &str, place: &Place, node: &Node, prefix: &str) -> Result<(), Report> {
+    let parts: Vec<&str> = path.split('.').map(str::trim).collect();
+    let error = |message: String| Err(Report::from(Diagnostic::at(place, join(prefix, path), message)));
+    if let (true, Value::Table(table)) = (parts.len() < 3, &node.value) {
+        for (key, node) in in_order(table) {
+            apply(hops, &join(path, &key.name), &key.place, node, prefix)?;
+        }
+        return Ok(());
+    }
+    let names: Vec<String> = hops.iter().map(|hop| hop.name.clone()).collect();
+    let Some(hop) = hops.iter_mut().find(|hop| hop.name == parts[0]) else {
+        return Err(unknown_hop(path, place, names.iter().map(String::as_str), prefix).into());
+    };
+    let example = format!("{}.link.rate", hop.name);
+    let Some(side) = parts.get(1) else {
+        return error(format!("this names a hop, not a parameter; write for example `{example}`"));
+    };
+    let Some(side) = Side::of(side) else {
+        let message = "after the hop comes `link` (both directions), `uplink` or `downlink`";
+        let mut problem = Diagnostic::at(place, join(prefix, path), message)
+            .nearest_of(side, Side::ALL.iter().map(|side| side.name()));
+        let side = problem.suggestion.take().unwrap_or_else(|| "link".into());
+        // Somebody who wrote `radio.rate` means both directions.
+        let rest = if keys::properties(link_schema(), &RAW).get(parts[1]).is_some() {
+            format!("link.{}", parts[1..].join("."))
+        } else {
+            [&[side.as_str()], &parts[2..]].concat().join(".")
+        };
+        problem.suggestion = Some(join(&join(prefix, &hop.name), &rest));
+        return Err(problem.into());
+    };
+    let chain = &parts[2..];
+    if chain.is_empty() {
+        return error(format!("this names a direction, not a parameter; write for example `{example}`"));
+    }
+    if chain.iter().any(|key| key.is_empty()) {
+        return error("a part of the name is empty".to_string());
+    }
+    for table in hop.tables(side) {
+        set_in(table, chain, place, node);
+        if let ([parents @ .., "type"], Some(kind)) = (chain, node.as_text()) {
+            prune(table, parents, kind);
+        }
+    }
+    Ok(())
+}
+
+fn link_schema() -> &'static serde_json::Value {
+    keys::resolve(&LINK, &RAW).1
+}
+
+/// The error for a path whose first part is no hop.
+pub fn unknown_hop<'a>(path: &str, place: &Place, hops: impl IntoIterator<Item = &'a str>, prefix: &str) -> Diagnostic {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let hops: Vec<&str> = hops.into_iter().collect();
+    let message = format!("there is no hop `{}`; a parameter is named HOP.link.KEY", first.trim());
+    let mut problem = Diagnostic::at(place, join(prefix, path), message);
+    problem.valid = hops.iter().map(|hop| format!("{}.…", join(prefix, hop))).collect();
+    let only = hops.first().filter(|_| hops.len() == 1).copied();
+    let hop = nearest(first, hops.iter().copied());
+    problem.suggestion = if Side::of(first).is_some() {
+        only.map(|hop| join(hop, path))
+    } else if keys::properties(link_schema(), &RAW).get(first).is_some() {
+        only.map(|hop| format!("{hop}.link.{path}"))
+    } else {
+        hop.map(|hop| if rest.is_empty() { hop.to_string() } else { join(hop, rest) })
+    };
+    problem.suggestion = problem.suggestion.map(|suggestion| join(prefix, &suggestion));
+    problem
+}
+
+/// The keys of a `set` in the order in which they take effect: what concerns both directions comes
+/// before what concerns one, whole tables before keys in them.
+pub fn in_order(table: &Table) -> Vec<&(Key, Node)> {
+    let is_one = |name: &str| name.split('.').any(|part| part == "uplink" || part == "downlink");
+    let mut entries: Vec<_> = table.0.iter().collect();
+    entries.sort_by_key(|(key, _)| (is_one(&key.name), key.name.clone()));
+    entries
+}
+
+fn set_in(table: &mut Table, chain: &[&str], place: &Place, node: &Node) {
+    let Some((first, rest)) = chain.split_first() else { return };
+    let key = Key { name: first.to_string(), place: place.clone() };
+    if rest.is_empty() {
+        return lay_key(table, key, node.clone());
+    }
+    if let Some((_, Node { value: Value::Table(inner), .. })) = table.get_mut(first) {
+        return set_in(inner, rest, place, node);
+    }
+    let mut inner = Table::default();
+    set_in(&mut inner, rest, place, node);
+    table.put(key, Node { value: Value::Table(inner), place: place.clone() });
+}
+
+/// Takes away the keys that the table at `chain` does not have when its type is `kind`.
+fn prune(table: &mut Table, chain: &[&str], kind: &str) {
+    let Some(keys) = keys::keys_of_type(&LINK, &RAW, chain, kind) else { return };
+    let mut inner = table;
+    for part in chain {
+        match inner.get_mut(part) {
+            Some((_, Node { value: Value::Table(next), .. })) => inner = next,
+            _ => return,
+        }
+    }
+    inner.0.retain(|(key, _)| keys.contains(&key.name.as_str()));
+}

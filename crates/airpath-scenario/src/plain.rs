@@ -1,0 +1,159 @@
+//! The four options that need no TOML: rate, delay, loss and queue.
+
+use std::sync::Arc;
+
+use airpath_core::QueueLimit;
+
+use crate::check::join;
+use crate::document::{Key, Node, Place, Source, Table, Value};
+use crate::format::{LINK, RAW};
+use crate::keys;
+use crate::parameter::Side;
+use crate::report::{Diagnostic, Report};
+use crate::scenario::{ONLY_HOP, Scenario};
+
+/// Parameters given as plain options. Each is one value for both directions or `UP,DOWN`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlainOptions {
+    /// The rate of the link: `12 Mbit/s`, or `384 kbit/s,2 Mbit/s`.
+    pub rate: Option<String>,
+    /// The propagation delay of one direction: `20 ms` makes a round trip of 40 ms.
+    pub delay: Option<String>,
+    /// The probability with which each packet is dropped by the link, independently: `1%`.
+    pub loss: Option<String>,
+    /// The input queue: what it may hold (`100 packets`, `64 kB`, `500 ms`), its type (`head_drop`),
+    /// or both (`head_drop 100 packets`).
+    pub queue: Option<String>,
+}
+
+impl Scenario {
+    /// Lays plain options over the scenario: over its hop, or over the one called `radio` if it has
+    /// several; in every path, if it has several paths.
+    ///
+    /// # Errors
+    /// When there is no such hop, or an option is not one value or two. Whether the values fit is
+    /// told by [`Scenario::paths`].
+    pub fn apply_plain(&mut self, options: &PlainOptions) -> Result<(), Report> {
+        let mut problems = Vec::new();
+        type Put = fn(&mut Scenario, &str, &Place, &str) -> Result<(), Report>;
+        let all: [(&str, &Option<String>, Put); 4] = [
+            ("--rate", &options.rate, Scenario::put_rate),
+            ("--delay", &options.delay, Scenario::put_delay),
+            ("--loss", &options.loss, Scenario::put_loss),
+            ("--queue", &options.queue, Scenario::put_queue),
+        ];
+        for (option, value, put) in all {
+            let Some(value) = value else { continue };
+            let source =
+                Arc::new(Source { name: format!("{option} \"{value}\""), text: value.clone(), is_file: false });
+            let place = Place::whole(&source);
+            let result = split(option, value, &place).and_then(|parts| {
+                parts.into_iter().try_for_each(|(side, part)| {
+                    self.plain_hops(&place)?.iter().try_for_each(|hop| put(self, &join(hop, side.name()), &place, part))
+                })
+            });
+            if let Err(report) = result {
+                problems.extend(report.problems().iter().cloned());
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(Report::new(problems)) }
+    }
+
+    /// The hops that plain options mean, by their names in parameters.
+    fn plain_hops(&self, place: &Place) -> Result<Vec<String>, Report> {
+        let mut hops = Vec::new();
+        for path in &self.paths {
+            let hop = match path.hops.as_slice() {
+                [only] => only,
+                several => several.iter().find(|hop| hop.name == ONLY_HOP).ok_or_else(|| {
+                    let names: Vec<&str> = several.iter().map(|hop| hop.name.as_str()).collect();
+                    let message = format!(
+                        "it is not clear which hop is meant, as none of several is called `{ONLY_HOP}`; \
+                         write --set {}.link.…",
+                        names.first().unwrap_or(&"HOP")
+                    );
+                    Diagnostic::at(place, "", message).nearest_of("", names)
+                })?,
+            };
+            hops.push(if self.paths.len() > 1 { join(&path.name, &hop.name) } else { hop.name.clone() });
+        }
+        Ok(hops)
+    }
+
+    fn put_text(&mut self, path: &str, place: &Place, text: &str) -> Result<(), Report> {
+        self.set_node(path, place, &Node { value: Value::Text(text.into()), place: place.clone() })
+    }
+
+    fn put_rate(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {
+        self.put_text(&join(side, "rate"), place, text)
+    }
+
+    fn put_delay(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {
+        self.put_text(&join(side, "propagation"), place, text)
+    }
+
+    fn put_loss(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {
+        let mut table = Table::default();
+        let mut put = |key: &str, text: &str| {
+            let node = Node { value: Value::Text(text.into()), place: place.clone() };
+            table.put(Key { name: key.into(), place: place.clone() }, node);
+        };
+        // Also for 0, so that states which change the probability keep their meaning.
+        put("type", "bernoulli");
+        put("per", "packet");
+        put("probability", text);
+        put("effect", "drop");
+        self.set_node(&join(side, "errors"), place, &Node { value: Value::Table(table), place: place.clone() })
+    }
+
+    fn put_queue(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {
+        let queue = join(side, "queue");
+        let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let is_limit = text == "unlimited" || !first.starts_with(|c: char| c.is_ascii_alphabetic());
+        let (kind, limit) = if is_limit { ("", text) } else { (first, rest.trim()) };
+        if !kind.is_empty() {
+            if keys::keys_of_type(&LINK, &RAW, &["queue"], kind).is_none() {
+                return Err(unknown_queue(kind, place).into());
+            }
+            self.put_text(&join(&queue, "type"), place, kind)?;
+        }
+        if limit.is_empty() { Ok(()) } else { self.put_text(&join(&queue, "limit"), place, limit) }
+    }
+}
+
+fn unknown_queue(kind: &str, place: &Place) -> Diagnostic {
+    let (_, schema) = keys::resolve(&RAW["$defs"]["QueueConfig"], &RAW);
+    let names: Vec<&str> = keys::variants(schema, &RAW).iter().map(|variant| variant.name).collect();
+    let message = format!("`{kind}` is neither a type of queue nor a limit such as \"100 packets\"");
+    Diagnostic::at(place, "", message).nearest_of(kind, names)
+}
+
+/// One value for both directions, or `UP,DOWN`.
+fn split<'a>(option: &str, value: &'a str, place: &Place) -> Result<Vec<(Side, &'a str)>, Report> {
+    let parts: Vec<&str> = value.split(',').map(str::trim).collect();
+    let error = |message: String| Err(Report::from(Diagnostic::at(place, "", message)));
+    if parts.iter().any(|part| part.is_empty()) {
+        return error(format!("a value is missing; {option} takes one value, or UP,DOWN"));
+    }
+    match parts.as_slice() {
+        [both] => Ok(vec![(Side::Link, both)]),
+        [up, down] => {
+            let kinds = |text: &str| {
+                text.parse::<QueueLimit>().ok().map(|limit| (limit.packets.is_some(), limit.bytes.is_some()))
+            };
+            if option == "--queue"
+                && let (Some(one), Some(other)) = (kinds(up), kinds(down))
+                && one != other
+                && *up != "unlimited"
+                && *down != "unlimited"
+            {
+                return error(format!(
+                    "this reads as `{up}` uplink and `{down}` downlink; several limits of one queue are written \
+                     --set 'radio.link.queue.limit=\"{value}\"'"
+                ));
+            }
+            Ok(vec![(Side::Uplink, up), (Side::Downlink, down)])
+        }
+        more => error(format!("these are {} values; {option} takes one value, or UP,DOWN", more.len())),
+    }
+}

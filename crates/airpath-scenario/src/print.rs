@@ -1,0 +1,231 @@
+//! Scenarios as canonical TOML that can be copied and edited.
+
+use std::fmt::Write;
+
+use airpath_models::{HopConfig, LinkConfig, PathConfig};
+use toml::{Table, Value};
+
+use crate::build::ABSENT;
+use crate::format::{LINK, RAW};
+use crate::keys;
+use crate::report::Report;
+use crate::scenario::{NamedPath, ONLY_PATH, Scenario};
+
+/// Keys that are printed even where they have their default values.
+const ALWAYS: [&str; 3] = ["rate", "propagation", "queue"];
+
+/// The keys of a link in the order in which a packet meets them.
+const ORDER: [&str; 10] = [
+    "rate",
+    "propagation",
+    "queue",
+    "overhead",
+    "compression",
+    "fragmentation",
+    "send_buffer",
+    "receive_buffer",
+    "allocation_delay",
+    "errors",
+];
+
+/// The keys of tables within a link in the order in which people say them; others follow by name.
+const WITHIN: [&str; 17] = [
+    "type",
+    "per",
+    "probability",
+    "good_to_bad",
+    "bad_to_good",
+    "error_in_good",
+    "error_in_bad",
+    "effect",
+    "delay",
+    "keep_order",
+    "flips",
+    "headers",
+    "limit",
+    "frame_payload",
+    "frame_header",
+    "last_frame",
+    "name",
+];
+
+impl Scenario {
+    /// The scenario as TOML: everything that differs from the defaults, and always rate,
+    /// propagation and queue; what is at its default follows as comments. Reading it again gives the
+    /// same scenario.
+    ///
+    /// # Errors
+    /// When the parameters are wrong, as [`Scenario::paths`].
+    pub fn to_toml(&self) -> Result<String, Report> {
+        let paths = self.paths()?;
+        let mut out = String::new();
+        for (key, value) in [("name", &self.name), ("description", &self.description), ("source", &self.source)] {
+            if let Some(value) = value {
+                let _ = writeln!(out, "{key} = {}", text(value));
+            }
+        }
+        if let Some(mtu) = self.mtu {
+            let _ = writeln!(out, "mtu = {mtu}");
+        }
+        let single = matches!(paths.as_slice(), [path] if path.name == ONLY_PATH);
+        for NamedPath { name, config } in &paths {
+            if !single {
+                let _ = writeln!(out, "\n[[paths]]\nname = {}", text(name));
+            }
+            path(&mut out, if single { "" } else { "paths." }, config);
+        }
+        Ok(out.trim_start().to_string())
+    }
+}
+
+/// Keys that are printed within tables even where they have their default values.
+const ALWAYS_WITHIN: [&str; 4] = ["type", "limit", "per", "effect"];
+
+/// The keys and values of a link.
+fn table(link: &LinkConfig) -> Table {
+    Table::try_from(link).unwrap_or_default()
+}
+
+/// A key of a link on one line, without those keys within it that have their default values.
+fn line(key: &str, value: &Value) -> String {
+    let mut value = value.clone();
+    if let Value::Table(table) = &mut value {
+        let kind = table.get("type").and_then(Value::as_str).unwrap_or_default().to_string();
+        let default = |name: &str| {
+            let schema = keys::property_of_type(&LINK, &RAW, &[key], &kind, name)?;
+            Value::try_from(schema.get("default").filter(|value| !value.is_null())?).ok()
+        };
+        table.retain(|name, value| ALWAYS_WITHIN.contains(&name) || default(name).as_ref() != Some(value));
+    }
+    format!("{key} = {}\n", inline(&value))
+}
+
+fn path(out: &mut String, prefix: &str, config: &PathConfig) {
+    for hop in &config.hops {
+        print_hop(out, prefix, hop);
+    }
+    for state in &config.states {
+        let _ = writeln!(out, "\n[[{prefix}states]]\nname = {}", text(&state.name));
+        if let Some(at) = state.at {
+            let _ = writeln!(out, "at = \"{}\"", at.since(airpath_core::Time::ZERO));
+        }
+        let mut lines = String::new();
+        for (base, changed) in config.hops.iter().zip(&state.hops) {
+            let [up, down] = [(&base.uplink, &changed.uplink), (&base.downlink, &changed.downlink)].map(changes);
+            let sides: [(&str, Vec<_>); 3] = [
+                ("link", up.iter().filter(|change| down.contains(change)).collect()),
+                ("uplink", up.iter().filter(|change| !down.contains(change)).collect()),
+                ("downlink", down.iter().filter(|change| !up.contains(change)).collect()),
+            ];
+            for (side, changes) in sides {
+                for (key, value) in changes {
+                    let _ = writeln!(lines, "\"{}.{side}.{key}\" = {}", base.name, inline(value));
+                }
+            }
+        }
+        if !lines.is_empty() {
+            let _ = write!(out, "\n[{prefix}states.set]\n{lines}");
+        }
+    }
+}
+
+fn print_hop(out: &mut String, prefix: &str, hop: &HopConfig) {
+    let _ = writeln!(out, "\n[[{prefix}hops]]\nname = {}", text(&hop.name));
+    let (up, down, default) = (table(&hop.uplink), table(&hop.downlink), table(&LinkConfig::default()));
+    let keys = order(&[&up, &down, &default]);
+    let (mut link, mut uplink, mut downlink, mut rest) = (String::new(), String::new(), String::new(), String::new());
+    for key in keys {
+        let line = |value: &Value| line(&key, value);
+        match (up.get(&key), down.get(&key)) {
+            (one, other) if one == other => match one {
+                Some(value) if ALWAYS.contains(&key.as_str()) || one != default.get(&key) => link += &line(value),
+                Some(value) => rest += &format!("# {}", line(value)),
+                None => {}
+            },
+            (one, other) => {
+                // A direction without the key has its default, or has none.
+                uplink += &one.map_or_else(String::new, line);
+                downlink += &other.map_or_else(String::new, line);
+            }
+        }
+    }
+    for (side, lines) in [("link", link + &rest), ("uplink", uplink), ("downlink", downlink)] {
+        if !lines.is_empty() {
+            let _ = write!(out, "\n[{prefix}hops.{side}]\n{lines}");
+        }
+    }
+}
+
+fn order(tables: &[&Table]) -> Vec<String> {
+    let mut keys: Vec<String> = tables.iter().flat_map(|table| table.keys().cloned()).collect();
+    keys.sort();
+    keys.dedup();
+    keys.sort_by_key(|key| ORDER.iter().position(|known| known == key).unwrap_or(ORDER.len()));
+    keys
+}
+
+/// The parameters that differ between two links, by name; single keys of tables where that suffices.
+fn changes((base, changed): (&LinkConfig, &LinkConfig)) -> Vec<(String, Value)> {
+    let (base, changed) = (table(base), table(changed));
+    let mut all = Vec::new();
+    for key in order(&[&base, &changed]) {
+        match (base.get(&key), changed.get(&key)) {
+            (one, other) if one == other => {}
+            (_, None) => all.push((key, Value::String(ABSENT.into()))),
+            (Some(Value::Table(one)), Some(Value::Table(other)))
+                if one.get("type") == other.get("type") && one.keys().all(|key| other.contains_key(key)) =>
+            {
+                let differing = other.iter().filter(|(inner, value)| one.get(*inner) != Some(value));
+                all.extend(differing.map(|(inner, value)| (format!("{key}.{inner}"), value.clone())));
+            }
+            (_, Some(value)) => all.push((key, value.clone())),
+        }
+    }
+    all
+}
+
+/// A value on one line.
+pub fn inline(value: &Value) -> String {
+    match value {
+        Value::String(string) => basic(string),
+        Value::Float(number) => format!("{number:?}"),
+        Value::Array(values) => format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        Value::Table(table) => {
+            let mut keys: Vec<&String> = table.keys().collect();
+            keys.sort_by_key(|key| WITHIN.iter().position(|known| known == key).unwrap_or(WITHIN.len()));
+            let entries: Vec<String> = keys.into_iter().map(|key| format!("{key} = {}", inline(&table[key]))).collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Text, over several lines where it has several.
+fn text(string: &str) -> String {
+    if !string.contains('\n') {
+        return basic(string);
+    }
+    let body = escape(string).replace("\\n", "\n");
+    format!("\"\"\"\n{body}\"\"\"")
+}
+
+fn basic(string: &str) -> String {
+    format!("\"{}\"", escape(string))
+}
+
+fn escape(string: &str) -> String {
+    let mut out = String::new();
+    for c in string.chars() {
+        match c {
+            '\\' => out += "\\\\",
+            '"' => out += "\\\"",
+            '\n' => out += "\\n",
+            '\t' => out += "\\t",
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}

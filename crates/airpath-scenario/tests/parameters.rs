@@ -1,0 +1,230 @@
+//! Parameters by name, plain options, states, and what is printed.
+
+use airpath_core::{Direction, LinkRate};
+use airpath_models::{LinkConfig, PathConfig};
+use airpath_scenario::{PlainOptions, Scenario};
+
+fn only(scenario: &Scenario) -> PathConfig {
+    scenario.paths().unwrap_or_else(|report| panic!("{report}")).remove(0).config
+}
+
+fn rates(link: &LinkConfig) -> String {
+    link.rate.to_string()
+}
+
+fn read(text: &str) -> Scenario {
+    Scenario::from_toml(text, "test.toml").unwrap_or_else(|report| panic!("{report}"))
+}
+
+#[test]
+fn directions_override_the_link_key_by_key() {
+    let scenario = read(
+        r#"
+        [[hops]]
+        [hops.link]
+        rate = "1 Mbit/s"
+        queue = { type = "head_drop", limit = "7 packets" }
+        errors = { type = "bernoulli", probability = 0.1, effect = "corrupt" }
+        fragmentation = { frame_payload = "100 bit", frame_header = "8 bit" }
+        [hops.uplink]
+        queue = { limit = "3 packets" }
+        errors = { type = "bernoulli", probability = 0.2 }
+        [hops.downlink]
+        fragmentation = { frame_payload = "200 bit" }
+        [[hops]]
+        [hops.uplink]
+        fragmentation = "none"
+        "#,
+    );
+    let config = only(&scenario);
+    assert_eq!(config.hops.iter().map(|hop| hop.name.as_str()).collect::<Vec<_>>(), ["hop1", "hop2"]);
+    let (up, down) = (&config.hops[0].uplink, &config.hops[0].downlink);
+    assert_eq!((rates(up), rates(down)), ("1 Mbit/s".into(), "1 Mbit/s".into()));
+    // Without a type the table changes single keys; with one it stands for itself.
+    assert_eq!(format!("{:?}", up.queue), format!("{:?}", down.queue).replace("Some(7)", "Some(3)"));
+    assert!(format!("{:?}", down.queue).contains("HeadDrop"));
+    assert!(
+        format!("{:?}", up.errors).contains("effect: Drop") && format!("{:?}", down.errors).contains("effect: Corrupt")
+    );
+    let fragmentation = down.fragmentation.unwrap();
+    assert_eq!((fragmentation.frame_payload.get(), fragmentation.frame_header.get()), (200, 8));
+    assert_eq!(up.fragmentation.unwrap().frame_payload.get(), 100);
+    assert!(config.hops[1].uplink.fragmentation.is_none());
+}
+
+#[test]
+fn parameters_are_set_by_name() {
+    let mut scenario = Scenario::profile("seawind-case").unwrap();
+    for assignment in [
+        "radio.link.rate=64 kbit/s",
+        "radio.uplink.rate=\"32 kbit/s\"",
+        "radio.link.errors.probability=5%",
+        "radio.downlink.queue.type=head_drop",
+        "radio.downlink.fragmentation={frame_payload=\"432 bit\"}",
+        "radio.link.propagation = 10 ms",
+    ] {
+        scenario.set(assignment).unwrap_or_else(|report| panic!("{report}"));
+    }
+    let config = only(&scenario);
+    let hop = &config.hops[0];
+    assert_eq!((rates(&hop.uplink), rates(&hop.downlink)), ("32 kbit/s".into(), "64 kbit/s".into()));
+    assert!(format!("{:?}", hop.downlink.queue).contains("HeadDrop"));
+    assert!(format!("{:?}", hop.downlink.queue).contains("Some(7)"), "the limit is kept");
+    assert!(format!("{:?}", hop.uplink.queue).contains("TailDrop"));
+    assert_eq!(hop.downlink.fragmentation.unwrap().frame_payload.get(), 432);
+    assert_eq!(toml::Table::try_from(&hop.uplink.errors).unwrap()["probability"].as_float(), Some(0.05));
+    // A state builds on what was set, and keeps what it sets itself.
+    let poor = &config.states[0].hops[0];
+    assert_eq!(rates(&poor.uplink), "32 kbit/s");
+    assert_eq!(toml::Table::try_from(&poor.uplink.errors).unwrap()["probability"].as_float(), Some(0.1));
+}
+
+#[test]
+fn a_change_of_type_takes_along_what_fits() {
+    let mut scenario = Scenario::profile("wifi-poor").unwrap();
+    scenario.set("radio.link.errors.type=bernoulli").unwrap();
+    let report = scenario.paths().unwrap_err().to_string();
+    assert!(report.contains("radio.link.errors.probability: this key is missing"), "{report}");
+    scenario.set("radio.link.errors.probability=0.25").unwrap();
+    assert!(format!("{:?}", only(&scenario).hops[0].uplink.errors).contains("Bernoulli"));
+    scenario.set("radio.link.errors.type=none").unwrap();
+    assert!(format!("{:?}", only(&scenario).hops[0].uplink.errors).contains("None"));
+}
+
+#[test]
+fn names_that_are_wrong_are_mended() {
+    let wrong = [
+        ("link.rate=1 Mbit/s", "did you mean `radio.link.rate`?"),
+        ("rate=1 Mbit/s", "did you mean `radio.link.rate`?"),
+        ("radio.rate=1 Mbit/s", "did you mean `radio.link.rate`?"),
+        ("radio.uplnk.rate=1 Mbit/s", "did you mean `radio.uplink.rate`?"),
+        ("rdio.link.rate=1 Mbit/s", "did you mean `radio.link.rate`?"),
+        ("radio.link.rat=1 Mbit/s", "did you mean `radio.link.rate`?"),
+        ("radio.link.queue.limt=5 packets", "did you mean `radio.link.queue.limit`?"),
+        ("radio.link.rate=fast", "`fast` is not a rate"),
+        ("radio.link.rate=9600", "`9600` has no unit"),
+        ("radio.link.rate", "an assignment needs `=`"),
+        ("radio.link=5", "this names a direction"),
+        ("radio.link.=5", "a part of the name is empty"),
+        ("radio.link.errors={type=\"bernoulli\"", "unclosed inline table"),
+        ("radio.link.errors.type=bernouli", "did you mean `bernoulli`?"),
+    ];
+    for (assignment, expected) in wrong {
+        let mut scenario = Scenario::transparent();
+        let report = match scenario.set(assignment) {
+            Err(report) => report,
+            Ok(()) => scenario.paths().expect_err(assignment),
+        }
+        .to_string();
+        assert!(report.starts_with(&format!("--set {assignment}: ")), "{report}");
+        assert!(report.contains(expected), "{assignment}: {report}");
+    }
+}
+
+#[test]
+fn plain_options_need_no_toml() {
+    let mut scenario = Scenario::transparent();
+    let some = |text: &str| Some(text.to_string());
+    let options = PlainOptions {
+        rate: some("384 kbit/s,2 Mbit/s"),
+        delay: some("20 ms"),
+        loss: some("1%"),
+        queue: some("head_drop 100 packets, 64 kB"),
+    };
+    scenario.apply_plain(&options).unwrap();
+    let hop = &only(&scenario).hops[0];
+    assert_eq!(hop.name, "radio");
+    assert_eq!((rates(&hop.uplink), rates(&hop.downlink)), ("384 kbit/s".into(), "2 Mbit/s".into()));
+    for direction in Direction::ALL {
+        let link = hop.link(direction);
+        assert_eq!(link.propagation.to_string(), "20 ms");
+        let errors = toml::Table::try_from(&link.errors).unwrap();
+        assert_eq!((errors["type"].as_str(), errors["probability"].as_float()), (Some("bernoulli"), Some(0.01)));
+        assert_eq!((errors["per"].as_str(), errors["effect"].as_str()), (Some("packet"), Some("drop")));
+    }
+    assert!(format!("{:?}", hop.uplink.queue).contains("HeadDrop"));
+    assert!(format!("{:?}", hop.downlink.queue).contains("bytes: Some(64000)"));
+}
+
+#[test]
+fn plain_options_lie_over_a_profile() {
+    let mut scenario = Scenario::profile("gprs-cs2-3+1").unwrap();
+    let options = PlainOptions {
+        rate: Some("unlimited".into()),
+        loss: Some("0".into()),
+        queue: Some("7 packets".into()),
+        delay: None,
+    };
+    scenario.apply_plain(&options).unwrap();
+    let hop = &only(&scenario).hops[0];
+    assert_eq!(hop.uplink.rate, LinkRate::Unlimited);
+    assert_eq!(hop.uplink.propagation.to_string(), "250 ms");
+    assert!(hop.uplink.fragmentation.is_some());
+    assert!(format!("{:?}", hop.downlink.queue).contains("Some(7)"));
+}
+
+#[test]
+fn plain_options_that_are_wrong() {
+    let two = "[[hops]]\nname = \"lan\"\n[[hops]]\nname = \"wan\"\n";
+    let with = |option: &str, value: &str| {
+        let value = Some(value.to_string());
+        match option {
+            "rate" => PlainOptions { rate: value, ..PlainOptions::default() },
+            "delay" => PlainOptions { delay: value, ..PlainOptions::default() },
+            "loss" => PlainOptions { loss: value, ..PlainOptions::default() },
+            _ => PlainOptions { queue: value, ..PlainOptions::default() },
+        }
+    };
+    let wrong = [
+        ("rate", "12", "--rate \"12\": radio.link.rate: `12` has no unit"),
+        ("rate", "1 Mbit/s,2 Mbit/s,3 Mbit/s", "these are 3 values"),
+        ("rate", "1 Mbit/s,", "a value is missing"),
+        ("delay", "20", "`20` has no unit"),
+        ("loss", "150%", "`150%` is not between 0 and 1"),
+        ("queue", "100", "is not a queue limit"),
+        ("queue", "fifo", "`fifo` is neither a type of queue nor a limit"),
+        ("queue", "100 packets, 64 kB", "reads as `100 packets` uplink and `64 kB` downlink"),
+    ];
+    for (option, value, expected) in wrong {
+        let mut scenario = Scenario::transparent();
+        let result = scenario.apply_plain(&with(option, value));
+        let report = result.and_then(|()| scenario.paths().map(|_| ())).expect_err(value).to_string();
+        assert!(report.contains(expected), "{option} {value}: {report}");
+    }
+    let report = read(two).apply_plain(&with("rate", "1 Mbit/s")).unwrap_err().to_string();
+    assert!(report.contains("none of several is called `radio`"), "{report}");
+}
+
+#[test]
+fn several_paths_have_parameters_of_their_own() {
+    let text = r#"
+        [[paths]]
+        name = "phone"
+        [[paths.hops]]
+        [[paths]]
+        name = "laptop"
+        [[paths.hops]]
+        [[paths.states]]
+        name = "slow"
+        set = { "radio.link.rate" = "1 kbit/s" }
+        "#;
+    let mut scenario = read(text);
+    scenario.set("radio.link.rate=1 Mbit/s").unwrap();
+    scenario.set("laptop.radio.uplink.rate=2 Mbit/s").unwrap();
+    let paths = scenario.paths().unwrap();
+    let up = |index: usize| rates(&paths[index].config.hops[0].uplink);
+    assert_eq!((up(0), up(1)), ("1 Mbit/s".into(), "2 Mbit/s".into()));
+    let again = read(&scenario.to_toml().unwrap());
+    assert_eq!(again.paths().unwrap(), paths);
+    let report = scenario.set("laptop.wifi.link.rate=1 Mbit/s").unwrap_err().to_string();
+    assert!(report.contains("laptop.wifi.link.rate: there is no hop `wifi`"), "{report}");
+}
+
+#[test]
+fn sets_may_be_nested_tables() {
+    let nested = "[[hops]]\n[[states]]\nname = \"s\"\n[states.set.radio]\nlink.rate = \"1 kbit/s\"\ndownlink.rate = \"2 kbit/s\"\n";
+    let dotted = "[[hops]]\n[[states]]\nname = \"s\"\nset = { \"radio.downlink.rate\" = \"2 kbit/s\", \"radio.link.rate\" = \"1 kbit/s\" }\n";
+    assert_eq!(only(&read(nested)), only(&read(dotted)));
+    let state = &only(&read(dotted)).states[0].hops[0];
+    assert_eq!((rates(&state.uplink), rates(&state.downlink)), ("1 kbit/s".into(), "2 kbit/s".into()));
+}
