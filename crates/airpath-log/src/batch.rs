@@ -1,0 +1,174 @@
+//! What travels from the loop to the writer thread: plain records and one arena of bytes, emptied
+//! and used again, so that the loop allocates nothing.
+
+use airpath_core::{Cause, Ecn, Event, PduId, Time};
+
+use crate::recorder::Lost;
+
+/// A stretch of a batch's arena.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Stretch {
+    pub start: u32,
+    pub length: u32,
+}
+
+/// What drove the machine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum InputKind {
+    /// A packet was offered to the machine.
+    Offer,
+    /// A packet came but was kept off the link.
+    Discarded,
+    /// A command was carried out.
+    Command,
+    /// Packets were read from a port; the length column counts them.
+    Read,
+    /// Records were lost here because the writer could not keep up; replay is impossible.
+    Lost,
+}
+
+impl InputKind {
+    /// Every kind, in order of its number.
+    pub const ALL: [InputKind; 5] =
+        [InputKind::Offer, InputKind::Discarded, InputKind::Command, InputKind::Read, InputKind::Lost];
+
+    /// The word used in the log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            InputKind::Offer => "offer",
+            InputKind::Discarded => "discarded",
+            InputKind::Command => "command",
+            InputKind::Read => "read",
+            InputKind::Lost => "lost",
+        }
+    }
+}
+
+/// One thing that drove the machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input {
+    pub at: Time,
+    /// When the loop read it; `u64::MAX` where unknown.
+    pub read_ns: u64,
+    /// The kernel's receive stamp in run time; `u64::MAX` where there is none.
+    pub kernel_ns: u64,
+    pub pdu: PduId,
+    /// Hash of the bytes behind the headers; without meaning where the packet has no bytes.
+    pub hash: u64,
+    /// Bytes of an offer or discard; the command's JSON.
+    pub bytes: Stretch,
+    /// The packet's length in bytes; of a read the number of packets.
+    pub length: u32,
+    pub flow: u32,
+    pub header_len: u16,
+    pub port: u16,
+    pub kind: InputKind,
+    pub class: u8,
+    pub ecn: Ecn,
+    pub cause: Cause,
+}
+
+impl Input {
+    pub(crate) const UNKNOWN: u64 = u64::MAX;
+
+    pub(crate) fn new(kind: InputKind, at: Time) -> Input {
+        Input {
+            at,
+            read_ns: Input::UNKNOWN,
+            kernel_ns: Input::UNKNOWN,
+            pdu: 0,
+            hash: 0,
+            bytes: Stretch::default(),
+            length: 0,
+            flow: 0,
+            header_len: 0,
+            port: 0,
+            kind,
+            class: 0,
+            ecn: Ecn::NotEct,
+            cause: Cause::None,
+        }
+    }
+}
+
+/// A packet that really left, belonging to a delivery among the batch's events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Emitted {
+    /// Index of the delivery in the batch's events.
+    pub event: u32,
+    pub port: u16,
+    /// Whether the packet differs from the one that was offered; then `bytes` and `length` are its.
+    pub changed: bool,
+    pub at_ns: u64,
+    pub bytes: Stretch,
+    pub length: u32,
+}
+
+/// How large a batch may grow before it is handed over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BatchSize {
+    /// Events.
+    pub events: usize,
+    /// Offers, discards, commands and reads together.
+    pub inputs: usize,
+    /// Bytes of packets.
+    pub arena_bytes: usize,
+}
+
+impl Default for BatchSize {
+    fn default() -> BatchSize {
+        BatchSize { events: 8_192, inputs: 4_096, arena_bytes: 512 << 10 }
+    }
+}
+
+/// Some milliseconds of a run.
+#[derive(Debug, Default)]
+pub struct LogBatch {
+    pub(crate) events: Vec<Event>,
+    pub(crate) emitted: Vec<Emitted>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) arena: Vec<u8>,
+    /// What was lost between the batch before this one and this one.
+    pub(crate) lost_before: Lost,
+    /// When it was handed over.
+    pub(crate) sealed_at: Time,
+}
+
+impl LogBatch {
+    pub(crate) fn with_size(size: BatchSize) -> LogBatch {
+        LogBatch {
+            events: Vec::with_capacity(size.events),
+            emitted: Vec::with_capacity(size.events / 2),
+            inputs: Vec::with_capacity(size.inputs),
+            arena: Vec::with_capacity(size.arena_bytes),
+            lost_before: Lost::default(),
+            sealed_at: Time::ZERO,
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+        self.emitted.clear();
+        self.inputs.clear();
+        self.arena.clear();
+        self.lost_before = Lost::default();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.inputs.is_empty()
+    }
+
+    pub(crate) fn bytes(&self, stretch: Stretch) -> &[u8] {
+        &self.arena[stretch.start as usize..][..stretch.length as usize]
+    }
+
+    /// Copies the first `limit` bytes of `header` and `rest` into the arena.
+    pub(crate) fn keep(&mut self, header: &[u8], rest: &[u8], limit: usize) -> Stretch {
+        let start = self.arena.len();
+        self.arena.extend_from_slice(&header[..header.len().min(limit)]);
+        let room = limit.saturating_sub(header.len());
+        self.arena.extend_from_slice(&rest[..rest.len().min(room)]);
+        Stretch { start: start as u32, length: (self.arena.len() - start) as u32 }
+    }
+}

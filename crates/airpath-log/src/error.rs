@@ -1,0 +1,62 @@
+//! What can go wrong with files, said with what, where and how to mend it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a log could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// A folder that holds something already.
+    #[error(
+        "{path} is not empty{what}; nothing recorded is ever overwritten: name another folder with --out, or remove this one first"
+    )]
+    NotEmpty {
+        /// The folder.
+        path: PathBuf,
+        /// What it holds, if it is a run; begins with a colon.
+        what: String,
+    },
+    /// A file or folder could not be used.
+    #[error("cannot {action} {path}: {source}; {mend}")]
+    Io {
+        /// What was tried, such as "create".
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+        /// What to do about it.
+        mend: String,
+    },
+    /// A file is not what its name says.
+    #[error("{path} cannot be read: {what}; {mend}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        mend: String,
+    },
+}
+
+impl LogError {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> LogError {
+        let mend = match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free space there, or name another folder with --out"
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "name a folder with --out in which you may write"
+            }
+            io::ErrorKind::NotFound => "check the name, and whether the folder is still there",
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "name another folder",
+            _ => "check the file system",
+        };
+        LogError::Io { action, path: path.to_owned(), source, mend: mend.to_owned() }
+    }
+
+    pub(crate) fn content(path: &Path, what: impl Into<String>, mend: &str) -> LogError {
+        LogError::Content { path: path.to_owned(), what: what.into(), mend: mend.to_owned() }
+    }
+}

@@ -1,0 +1,31 @@
+//! What a run leaves behind: the event and input logs, the captures, the manifest, the verdict and
+//! the summary, and the readers of all of them.
+//!
+//! The hot side is [`Recorder`], owned by the loop that carries packets: it copies into a batch in
+//! memory and now and then swaps the batch for an empty one. All files are written by the thread
+//! behind [`Writer`].
+
+pub mod batch;
+mod error;
+pub mod folder;
+pub mod hash;
+pub mod histogram;
+pub mod level;
+pub mod manifest;
+pub mod pcapng;
+pub mod read;
+pub mod recorder;
+pub mod render;
+mod show;
+pub mod summary;
+pub mod verdict;
+pub mod writer;
+
+pub use error::LogError;
+pub use histogram::{Distribution, Timings};
+pub use level::{Level, Snaplen};
+pub use manifest::Manifest;
+pub use recorder::{Lost, Offered, Overflow, Packet, Recorder, RingSize};
+pub use summary::Summary;
+pub use verdict::{Grade, Verdict};
+pub use writer::{Writer, WriterOptions, WriterReport};

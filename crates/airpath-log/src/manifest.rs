@@ -1,0 +1,402 @@
+//! `run.json`: what was run, on what, and what came out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use airpath_core::event::Cause;
+use airpath_core::pdu::Origin;
+use airpath_core::{Counters, Direction, Event, EventKind, Tally};
+use serde::{Deserialize, Serialize};
+
+use crate::error::LogError;
+use crate::folder::{self, MANIFEST};
+use crate::histogram::{Distribution, Timings};
+use crate::level::{Level, Snaplen};
+use crate::recorder::Lost;
+use crate::show;
+use crate::verdict::Verdict;
+use crate::writer::WriterReport;
+use crate::writer::events::WHOLE_PATH;
+
+/// The version of the format of a run's folder.
+pub const FORMAT_VERSION: u32 = 1;
+/// The first manifest is padded to this size, so that the last one finds room on a full disk.
+const RESERVED_BYTES: usize = 32 << 10;
+
+/// Where a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It goes on, or its engine died without a word.
+    Running,
+    /// It ended as it should.
+    Finished,
+    /// It ended with an error.
+    Failed,
+}
+
+/// The machine it ran on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Host {
+    /// The kernel's release.
+    pub kernel: String,
+    /// How many processors this process may use.
+    pub cpus: usize,
+}
+
+impl Host {
+    /// This machine.
+    pub fn detect() -> Host {
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Host {
+            kernel: kernel.trim().to_owned(),
+            cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        }
+    }
+}
+
+/// Something that was tried for better timing or more rights, and what came of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What, such as "sched_fifo".
+    pub name: String,
+    /// "yes", or why not.
+    pub outcome: String,
+}
+
+/// A command of the workload.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CommandRun {
+    /// At which end, such as "client".
+    pub end: String,
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// Its exit status; none while it runs, or if a signal ended it.
+    pub exit_status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+/// A count and the bits that belong to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Count {
+    /// How many.
+    pub count: u64,
+    /// Their bits.
+    pub bits: u64,
+}
+
+impl From<Tally> for Count {
+    fn from(tally: Tally) -> Count {
+        Count { count: tally.count, bits: tally.bits }
+    }
+}
+
+/// The counters of one hop (or of the whole path) in one direction; only what occurred.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SiteCount {
+    /// The hop's name; "path" for the whole path.
+    pub hop: String,
+    /// The direction.
+    pub direction: Direction,
+    /// "user" for packets of endpoints, "background" for virtual ones, "control" for the frames of
+    /// link entities.
+    pub origin: String,
+    /// By kind of event.
+    pub kinds: BTreeMap<String, Count>,
+    /// Drops and discards by cause.
+    pub causes: BTreeMap<String, Count>,
+}
+
+/// Whose traffic is counted apart, and the words for it.
+const ORIGINS: [(Origin, &str); 3] =
+    [(Origin::User, "user"), (Origin::Background, "background"), (Origin::Control, "control")];
+
+/// The counters of a machine, for the hops called `hops`.
+pub fn counters(counters: &Counters, hops: &[String]) -> Vec<SiteCount> {
+    let sites = [(Event::WHOLE_PATH, WHOLE_PATH)]
+        .into_iter()
+        .chain(hops.iter().enumerate().map(|(index, name)| (index as u16, name.as_str())));
+    let mut counts = Vec::new();
+    for (hop, name) in sites {
+        for direction in Direction::ALL {
+            for (origin, origin_name) in ORIGINS {
+                let site = counters.site(hop, direction, origin);
+                let occurred = |(name, tally): (&str, Tally)| (tally.count > 0).then(|| (name.into(), tally.into()));
+                let kinds: BTreeMap<_, _> =
+                    EventKind::ALL.iter().map(|kind| (kind.name(), site.kind(*kind))).filter_map(occurred).collect();
+                let causes: BTreeMap<_, _> =
+                    Cause::ALL.iter().map(|cause| (cause.name(), site.cause(*cause))).filter_map(occurred).collect();
+                if !kinds.is_empty() {
+                    counts.push(SiteCount { hop: name.into(), direction, origin: origin_name.into(), kinds, causes });
+                }
+            }
+        }
+    }
+    counts
+}
+
+/// The times of a run.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct TimingResults {
+    /// One-way delay, client to server, from arrival to due time.
+    pub uplink_delay: Distribution,
+    /// One-way delay, server to client.
+    pub downlink_delay: Distribution,
+    /// Real departures after due times.
+    pub lateness: Distribution,
+    /// From the kernel's receive stamp to the reading.
+    pub read_delay: Distribution,
+    /// What is later than this is late.
+    pub bound_ns: u64,
+    /// How many packets left late.
+    pub late_emissions: u64,
+    /// How many packets were offered late.
+    pub late_reads: u64,
+}
+
+impl From<&Timings> for TimingResults {
+    fn from(timings: &Timings) -> TimingResults {
+        TimingResults {
+            uplink_delay: timings.delay(Direction::Uplink),
+            downlink_delay: timings.delay(Direction::Downlink),
+            lateness: timings.lateness(),
+            read_delay: timings.read_delay(),
+            bound_ns: timings.bound().nanos(),
+            late_emissions: timings.late_emissions(),
+            late_reads: timings.late_reads(),
+        }
+    }
+}
+
+/// Whether the log holds everything.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct LogResults {
+    /// Whether it does; a run whose log does not cannot be replayed.
+    pub complete: bool,
+    /// Records that the writer could not take in time.
+    pub lost: Lost,
+    /// What became of the files.
+    #[serde(flatten)]
+    pub files: WriterReport,
+}
+
+impl LogResults {
+    /// What the recorder lost and what the writer wrote, put together.
+    pub fn new(lost: Lost, mut files: WriterReport) -> LogResults {
+        if !lost.is_none() {
+            files.incomplete.insert(
+                0,
+                format!(
+                    "{} and {} were lost because the disk could not keep up",
+                    show::counted(lost.events, "event"),
+                    show::counted(lost.inputs, "input record")
+                ),
+            );
+        }
+        LogResults { complete: files.incomplete.is_empty(), lost, files }
+    }
+}
+
+/// What came out of a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Results {
+    /// How long it took.
+    pub duration_ns: u64,
+    /// The counters.
+    pub counters: Vec<SiteCount>,
+    /// The times.
+    pub timings: TimingResults,
+    /// The state of the log.
+    pub log: LogResults,
+    /// The judgement.
+    pub verdict: Verdict,
+}
+
+/// The manifest of a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of the format of the run's folder.
+    pub format_version: u32,
+    /// The version of Airpath that recorded it.
+    pub airpath_version: String,
+    /// Where the run is.
+    pub status: Status,
+    /// When the run's time 0 was, in nanoseconds since 1970.
+    pub start_unix_ns: u64,
+    /// "live", "warp" or "virtual".
+    pub clock: String,
+    /// The seed of all draws.
+    pub seed: u64,
+    /// The scenario with every default filled in.
+    pub scenario: serde_json::Value,
+    /// The scenario as TOML.
+    pub scenario_toml: String,
+    /// The hops' names, from the client to the server.
+    pub hops: Vec<String>,
+    /// The states' names, the initial one first.
+    pub states: Vec<String>,
+    /// The kind of port, such as "tun" or "packet".
+    pub port: String,
+    /// How much was recorded.
+    pub log_level: Level,
+    /// How many bytes of each packet the captures keep.
+    pub snaplen: Snaplen,
+    /// The machine it ran on.
+    pub host: Host,
+    /// What was tried for better timing or more rights.
+    pub privileges: Vec<Outcome>,
+    /// Anything else that was set, such as the MTU and the congestion control.
+    pub settings: serde_json::Map<String, serde_json::Value>,
+    /// The commands of the workload.
+    pub commands: Vec<CommandRun>,
+    /// What came out; none while the run goes on.
+    pub results: Option<Results>,
+}
+
+impl Manifest {
+    /// The manifest of a run that is about to begin; what is not known yet is empty.
+    pub fn new(level: Level, snaplen: Snaplen) -> Manifest {
+        Manifest {
+            format_version: FORMAT_VERSION,
+            airpath_version: env!("CARGO_PKG_VERSION").into(),
+            status: Status::Running,
+            start_unix_ns: 0,
+            clock: "live".into(),
+            seed: 0,
+            scenario: serde_json::Value::Null,
+            scenario_toml: String::new(),
+            hops: Vec::new(),
+            states: Vec::new(),
+            port: String::new(),
+            log_level: level,
+            snaplen,
+            host: Host::detect(),
+            privileges: Vec::new(),
+            settings: serde_json::Map::new(),
+            commands: Vec::new(),
+            results: None,
+        }
+    }
+
+    /// Writes `run.json` into `folder` in one step: a reader sees the old manifest or the new one.
+    /// Only where the disk is full is the old one written over, in the room it reserved.
+    ///
+    /// # Errors
+    /// When it cannot be written; the old manifest is left then.
+    pub fn write(&self, folder: &Path) -> Result<(), LogError> {
+        let path = folder.join(MANIFEST);
+        let mut text = serde_json::to_vec_pretty(self)
+            .map_err(|error| LogError::content(&path, error.to_string(), "report this as a defect"))?;
+        text.push(b'\n');
+        if self.status == Status::Running {
+            pad(&mut text, RESERVED_BYTES);
+        }
+        match folder::replace(&path, |file| file.write_all(&text)) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                overwrite(&path, text).map_err(|_| LogError::io("write", &path, error))
+            }
+            other => other.map_err(|error| LogError::io("write", &path, error)),
+        }
+    }
+
+    /// Reads the manifest in `folder`.
+    ///
+    /// # Errors
+    /// When there is none, or one of another format.
+    pub fn read(folder: &Path) -> Result<Manifest, LogError> {
+        let path = folder.join(MANIFEST);
+        let text = fs::read(&path).map_err(|error| LogError::io("read", &path, error))?;
+        #[derive(Deserialize)]
+        struct Head {
+            format_version: u32,
+        }
+        let mend = "name the folder of a run, as given to --out";
+        let head: Head =
+            serde_json::from_slice(&text).map_err(|error| LogError::content(&path, error.to_string(), mend))?;
+        if head.format_version != FORMAT_VERSION {
+            let what = format!("it has format {}, this Airpath reads format {FORMAT_VERSION}", head.format_version);
+            return Err(LogError::content(&path, what, "use the version of Airpath that recorded it"));
+        }
+        serde_json::from_slice(&text).map_err(|error| LogError::content(&path, error.to_string(), mend))
+    }
+}
+
+fn pad(text: &mut Vec<u8>, length: usize) {
+    if text.len() < length {
+        text.resize(length - 1, b' ');
+        text.push(b'\n');
+    }
+}
+
+/// Writes `text` over the file at `path`, which must have room for it.
+fn overwrite(path: &Path, mut text: Vec<u8>) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    let room = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    if text.len() > room {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    pad(&mut text, room);
+    file.write_all(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airpath_core::{Pdu, Time};
+
+    #[test]
+    fn a_manifest_reads_back_and_leaves_nothing_else_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut manifest = Manifest::new(Level::Packets, Snaplen::Full);
+        manifest.seed = u64::MAX;
+        manifest.write(folder.path()).unwrap();
+        assert_eq!(Manifest::read(folder.path()).unwrap(), manifest);
+        let mut machine = Counters::default();
+        let pdu = Pdu { len: 100, ..Pdu::default() };
+        let drop = Event::of_path(Time::ZERO, Direction::Downlink, EventKind::Dropped, Cause::ChannelError, &pdu, 0);
+        machine.count(&Event { hop: 0, ..drop });
+        let files = WriterReport { incomplete: vec!["disk".into()], ..WriterReport::default() };
+        manifest.status = Status::Finished;
+        manifest.results = Some(Results {
+            duration_ns: 5,
+            counters: counters(&machine, &["radio".into()]),
+            timings: TimingResults::default(),
+            log: LogResults::new(Lost { events: 1, inputs: 0 }, files),
+            verdict: Verdict::default(),
+        });
+        manifest.write(folder.path()).unwrap();
+        let read = Manifest::read(folder.path()).unwrap();
+        assert_eq!(read, manifest);
+        let results = read.results.unwrap();
+        assert_eq!(results.counters[0].causes["channel_error"], Count { count: 1, bits: 800 });
+        assert!(!results.log.complete);
+        assert_eq!(
+            results.log.files.incomplete[0],
+            "1 event and 0 input records were lost because the disk could not keep up"
+        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_first_manifest_leaves_room_for_the_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(MANIFEST);
+        Manifest::new(Level::Events, Snaplen::default()).write(folder.path()).unwrap();
+        overwrite(&path, b"{\"a\": 1}\n".to_vec()).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.len(), RESERVED_BYTES);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap()["a"], 1);
+        overwrite(&path, vec![b' '; RESERVED_BYTES + 1]).unwrap_err();
+    }
+
+    #[test]
+    fn other_formats_are_refused_with_a_way_out() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(MANIFEST), r#"{"format_version": 99}"#).unwrap();
+        let error = Manifest::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("format 99") && error.contains("run.json"), "{error}");
+    }
+}

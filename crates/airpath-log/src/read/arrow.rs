@@ -1,0 +1,124 @@
+//! Arrow IPC as a file or as a stream, also one whose writer died in the middle.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use crate::error::LogError;
+
+const FILE_MAGIC: &[u8; 6] = b"ARROW1";
+const CONTINUATION: [u8; 4] = [0xff; 4];
+/// No header of a message that this crate writes comes near this size.
+const MAX_METADATA_BYTES: u64 = 64 << 20;
+
+/// A table of a run's folder, batch by batch.
+pub struct ArrowLog {
+    path: PathBuf,
+    source: Source,
+    torn_bytes: u64,
+}
+
+enum Source {
+    File(FileReader<BufReader<File>>),
+    Stream(StreamReader<Take<BufReader<File>>>),
+}
+
+impl ArrowLog {
+    /// Opens the table at `path` in either format. The tail of a stream that was being written when
+    /// its writer died is left out; see [`ArrowLog::torn_bytes`].
+    ///
+    /// # Errors
+    /// When the file is missing, is no Arrow data, or ends before its schema does.
+    pub fn open(path: &Path) -> Result<ArrowLog, LogError> {
+        let io = |source| LogError::io("read", path, source);
+        let arrow = |error: ArrowError| LogError::content(path, error.to_string(), "record the run again");
+        let mut file = File::open(path).map_err(io)?;
+        let mut magic = [0; 6];
+        let is_file = file.read_exact(&mut magic).is_ok() && &magic == FILE_MAGIC;
+        if is_file {
+            file.rewind().map_err(io)?;
+            let reader = FileReader::try_new(BufReader::new(file), None).map_err(arrow)?;
+            return Ok(ArrowLog { path: path.to_owned(), source: Source::File(reader), torn_bytes: 0 });
+        }
+        let length = file.metadata().map_err(io)?.len();
+        let whole = whole_messages(&mut BufReader::new(&file), length).map_err(io)?;
+        if whole == 0 {
+            return Err(LogError::content(
+                path,
+                format!("it holds {length} bytes and no complete Arrow schema"),
+                "the run ended before anything was recorded: record it again",
+            ));
+        }
+        file.rewind().map_err(io)?;
+        let reader = StreamReader::try_new(BufReader::new(file).take(whole), None).map_err(arrow)?;
+        Ok(ArrowLog { path: path.to_owned(), source: Source::Stream(reader), torn_bytes: length - whole })
+    }
+
+    /// The table's columns.
+    pub fn schema(&self) -> SchemaRef {
+        match &self.source {
+            Source::File(reader) => reader.schema(),
+            Source::Stream(reader) => reader.schema(),
+        }
+    }
+
+    /// How many bytes at the end were an incomplete batch and are left out.
+    pub fn torn_bytes(&self) -> u64 {
+        self.torn_bytes
+    }
+
+    /// Whether the run ended well enough for the table to be in its final format.
+    pub fn is_final(&self) -> bool {
+        matches!(self.source, Source::File(_))
+    }
+}
+
+impl Iterator for ArrowLog {
+    type Item = Result<RecordBatch, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = match &mut self.source {
+            Source::File(reader) => reader.next(),
+            Source::Stream(reader) => reader.next(),
+        };
+        next.map(|batch| batch.map_err(|error| LogError::content(&self.path, error.to_string(), "the file is damaged")))
+    }
+}
+
+/// The length of the leading part of a stream that consists of whole messages.
+fn whole_messages<R: Read + Seek>(stream: &mut R, length: u64) -> io::Result<u64> {
+    let mut whole = 0;
+    let mut metadata = Vec::new();
+    loop {
+        let left = length - whole;
+        let mut head = [0; 8];
+        if left < 8 {
+            return Ok(whole);
+        }
+        stream.seek(SeekFrom::Start(whole))?;
+        stream.read_exact(&mut head)?;
+        // Every message starts with this mark; blocks of zeros, as a crash leaves them, do not.
+        if head[..4] != CONTINUATION {
+            return Ok(whole);
+        }
+        let metadata_len = u64::from(u32::from_le_bytes(head[4..].try_into().expect("four bytes")));
+        if metadata_len == 0 {
+            return Ok(whole + 8);
+        }
+        if metadata_len > left - 8 || metadata_len > MAX_METADATA_BYTES {
+            return Ok(whole);
+        }
+        metadata.resize(metadata_len as usize, 0);
+        stream.read_exact(&mut metadata)?;
+        let Ok(message) = arrow_ipc::root_as_message(&metadata) else { return Ok(whole) };
+        let Ok(body) = u64::try_from(message.bodyLength()) else { return Ok(whole) };
+        if body > left - 8 - metadata_len {
+            return Ok(whole);
+        }
+        whole += 8 + metadata_len + body;
+    }
+}

@@ -1,0 +1,107 @@
+//! The rows of `events.arrow`.
+
+use std::path::Path;
+
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::{RecordBatch, UInt32Array, UInt64Array};
+use serde::Serialize;
+
+use super::columns::{Columns, WordColumn, number};
+use crate::error::LogError;
+
+/// One event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct EventRow<'a> {
+    /// When, in nanoseconds since the run began.
+    pub time_ns: u64,
+    /// The hop's name; "path" for the whole path.
+    pub hop: &'a str,
+    /// The direction.
+    pub direction: &'a str,
+    /// Where.
+    pub stage: &'a str,
+    /// What.
+    pub kind: &'a str,
+    /// Why, for a drop; empty otherwise.
+    pub cause: &'a str,
+    /// The PDU; 0 for none.
+    pub pdu: u64,
+    /// The PDU's flow.
+    pub flow: u32,
+    /// Bits concerned.
+    pub bits: u64,
+    /// Packets in the queue after the event.
+    pub queue_packets: u32,
+    /// Bytes in the queue after the event.
+    pub queue_bytes: u64,
+    /// The state in force.
+    pub state: &'a str,
+    /// When the packet really left, for a delivery of a live run.
+    pub emitted_ns: Option<u64>,
+}
+
+/// The events of one batch.
+pub struct EventBatch {
+    time_ns: UInt64Array,
+    hop: WordColumn,
+    direction: WordColumn,
+    stage: WordColumn,
+    kind: WordColumn,
+    cause: WordColumn,
+    pdu: UInt64Array,
+    flow: UInt32Array,
+    bits: UInt64Array,
+    queue_packets: UInt32Array,
+    queue_bytes: UInt64Array,
+    state: WordColumn,
+    emitted_ns: UInt64Array,
+}
+
+impl EventBatch {
+    /// The columns of `batch`, which came from the file at `path`.
+    ///
+    /// # Errors
+    /// When they are not those of an event log.
+    pub fn new(batch: &RecordBatch, path: &Path) -> Result<EventBatch, LogError> {
+        let columns = Columns { batch, path };
+        Ok(EventBatch {
+            time_ns: columns.numbers::<UInt64Type>("time_ns")?,
+            hop: columns.words("hop")?,
+            direction: columns.words("direction")?,
+            stage: columns.words("stage")?,
+            kind: columns.words("kind")?,
+            cause: columns.words("cause")?,
+            pdu: columns.numbers::<UInt64Type>("pdu")?,
+            flow: columns.numbers::<UInt32Type>("flow")?,
+            bits: columns.numbers::<UInt64Type>("bits")?,
+            queue_packets: columns.numbers::<UInt32Type>("queue_packets")?,
+            queue_bytes: columns.numbers::<UInt64Type>("queue_bytes")?,
+            state: columns.words("state")?,
+            emitted_ns: columns.numbers::<UInt64Type>("emitted_ns")?,
+        })
+    }
+
+    /// The events in order.
+    pub fn rows(&self) -> impl Iterator<Item = EventRow<'_>> {
+        (0..self.time_ns.values().len()).map(|row| EventRow {
+            time_ns: self.time_ns.value(row),
+            hop: self.hop.get(row).unwrap_or("?"),
+            direction: self.direction.get(row).unwrap_or("?"),
+            stage: self.stage.get(row).unwrap_or("?"),
+            kind: self.kind.get(row).unwrap_or("?"),
+            cause: self.cause.get(row).unwrap_or(""),
+            pdu: self.pdu.value(row),
+            flow: self.flow.value(row),
+            bits: self.bits.value(row),
+            queue_packets: self.queue_packets.value(row),
+            queue_bytes: self.queue_bytes.value(row),
+            state: self.state.get(row).unwrap_or("?"),
+            emitted_ns: number(&self.emitted_ns, row),
+        })
+    }
+
+    /// The length of the longest hop name.
+    pub(crate) fn hop_width(&self) -> usize {
+        self.hop.width()
+    }
+}

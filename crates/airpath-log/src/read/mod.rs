@@ -1,0 +1,38 @@
+//! Reading what a run left behind.
+
+pub mod arrow;
+pub mod capture;
+mod columns;
+pub mod events;
+pub mod inputs;
+
+use std::path::Path;
+
+use crate::error::LogError;
+use crate::folder;
+use arrow::ArrowLog;
+
+/// Opens the event log in `folder`.
+///
+/// # Errors
+/// When there is none; the message says what to do.
+pub fn open_events(folder: &Path) -> Result<ArrowLog, LogError> {
+    open(folder, folder::EVENTS)
+}
+
+/// Opens the input log in `folder`.
+///
+/// # Errors
+/// When there is none; the message says what to do.
+pub fn open_inputs(folder: &Path) -> Result<ArrowLog, LogError> {
+    open(folder, folder::INPUT)
+}
+
+fn open(folder: &Path, name: &str) -> Result<ArrowLog, LogError> {
+    let path = folder.join(name);
+    if !path.exists() && folder.join(folder::MANIFEST).exists() {
+        let mend = "record the run again with --log events or --log packets";
+        return Err(LogError::content(&path, "the run was recorded without events", mend));
+    }
+    ArrowLog::open(&path)
+}

@@ -1,0 +1,497 @@
+//! The hot side of the log.
+
+use airpath_core::{Cause, Event, EventKind, LogLevel, Pdu, PduId, PortId, Span, Time};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use serde::{Deserialize, Serialize};
+
+use crate::batch::{BatchSize, Emitted, Input, InputKind, LogBatch};
+use crate::hash::hash64;
+use crate::level::{Level, Snaplen};
+
+/// How long records may stay in the loop's hands before the writer gets them.
+const HAND_OVER_AFTER: Span = Span::from_millis(50);
+
+/// How large the ring between the loop and the writer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RingSize {
+    /// Batches in all, at least 2.
+    pub batches: usize,
+    /// The size of each.
+    pub batch: BatchSize,
+}
+
+impl Default for RingSize {
+    /// 32 batches of about 1.5 MB; what a slow run does not touch costs no memory.
+    fn default() -> RingSize {
+        RingSize { batches: 32, batch: BatchSize::default() }
+    }
+}
+
+/// What happens when the writer cannot keep up and the ring is full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Overflow {
+    /// Records are lost and counted: a live link never waits for a disk.
+    #[default]
+    Lose,
+    /// The recorder waits: right for runs in virtual time, where nothing is late.
+    Wait,
+}
+
+/// Records that were lost because the writer could not keep up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Lost {
+    /// Events.
+    pub events: u64,
+    /// Offers, discards, commands and reads.
+    pub inputs: u64,
+}
+
+impl Lost {
+    /// Whether nothing was lost.
+    pub fn is_none(&self) -> bool {
+        *self == Lost::default()
+    }
+
+    fn add(&mut self, batch: &LogBatch) {
+        self.events += batch.events.len() as u64;
+        self.inputs += batch.inputs.len() as u64;
+    }
+}
+
+/// The bytes of a packet: `header` (network and transport headers, as long as the PDU's
+/// `header_len`) and `rest`. Both empty: only the length is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet<'a> {
+    /// Network and transport headers.
+    pub header: &'a [u8],
+    /// What follows them.
+    pub rest: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Splits `bytes` behind the headers.
+    pub fn whole(bytes: &'a [u8], header_len: u16) -> Packet<'a> {
+        let (header, rest) = bytes.split_at(bytes.len().min(usize::from(header_len)));
+        Packet { header, rest }
+    }
+
+    fn len(&self) -> usize {
+        self.header.len() + self.rest.len()
+    }
+}
+
+/// A packet that is being offered to the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Offered<'a> {
+    /// The time with which it is offered.
+    pub at: Time,
+    /// Through which port.
+    pub port: PortId,
+    /// The PDU.
+    pub pdu: &'a Pdu,
+    /// Its bytes.
+    pub packet: Packet<'a>,
+    /// When the loop read it.
+    pub read_at: Option<Time>,
+    /// The kernel's receive stamp, in run time.
+    pub kernel_at: Option<Time>,
+}
+
+/// Appends records to a batch and hands full batches to the writer. Under [`Overflow::Lose`] no call
+/// blocks, locks or allocates; below [`Level::Events`] every call returns at once.
+///
+/// The order of calls in one turn of the loop: [`offered`](Recorder::offered) before each
+/// `Machine::offer`, [`events`](Recorder::events) once the machine has advanced,
+/// [`emitted`](Recorder::emitted) for each packet that left, [`tick`](Recorder::tick).
+#[derive(Debug)]
+pub struct Recorder {
+    level: Level,
+    snaplen: usize,
+    size: BatchSize,
+    batch: LogBatch,
+    channel: Option<Channel>,
+    overflow: Overflow,
+    /// Deliveries before this event of the batch have been matched or passed over.
+    cursor: usize,
+    hand_over_at: Time,
+    lost: Lost,
+    lost_before: Lost,
+    unmatched: u64,
+}
+
+#[derive(Debug)]
+struct Channel {
+    full: Sender<LogBatch>,
+    empty: Receiver<LogBatch>,
+}
+
+/// The writer's end of the ring.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    pub full: Receiver<LogBatch>,
+    pub empty: Sender<LogBatch>,
+}
+
+impl Recorder {
+    /// A recorder that sends nothing anywhere, for the levels `none` and `counters`.
+    pub fn idle(level: Level) -> Recorder {
+        Recorder {
+            level: level.min(Level::Counters),
+            snaplen: 0,
+            size: BatchSize { events: 0, inputs: 0, arena_bytes: 0 },
+            batch: LogBatch::default(),
+            channel: None,
+            overflow: Overflow::Lose,
+            cursor: 0,
+            hand_over_at: Time::NEVER,
+            lost: Lost::default(),
+            lost_before: Lost::default(),
+            unmatched: 0,
+        }
+    }
+
+    pub(crate) fn connected(level: Level, snaplen: Snaplen, size: RingSize, overflow: Overflow) -> (Recorder, Ring) {
+        let batches = size.batches.max(2);
+        // The channels hold every batch there is, so that sending never waits.
+        let (full, take_full) = bounded(batches);
+        let (give_empty, empty) = bounded(batches);
+        for _ in 1..batches {
+            give_empty.try_send(LogBatch::with_size(size.batch)).expect("the channel holds every batch");
+        }
+        let recorder = Recorder {
+            level,
+            snaplen: snaplen.bytes() as usize,
+            size: size.batch,
+            batch: LogBatch::with_size(size.batch),
+            channel: Some(Channel { full, empty }),
+            overflow,
+            ..Recorder::idle(level)
+        };
+        (recorder, Ring { full: take_full, empty: give_empty })
+    }
+
+    /// The level of the run.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// What the machine has to record.
+    pub fn machine_level(&self) -> LogLevel {
+        self.level.of_machine()
+    }
+
+    /// What was lost since the run began.
+    pub fn lost(&self) -> Lost {
+        self.lost
+    }
+
+    /// How many calls of [`emitted`](Recorder::emitted) met no delivery among the events; a driver
+    /// that keeps the order of calls leaves this at zero.
+    pub fn unmatched(&self) -> u64 {
+        self.unmatched
+    }
+
+    /// Records a packet that is about to be offered.
+    #[inline]
+    pub fn offered(&mut self, offered: &Offered<'_>) {
+        if self.level < Level::Events {
+            return;
+        }
+        let limit = self.input_limit(&offered.packet);
+        self.make_room(offered.at, limit);
+        let pdu = offered.pdu;
+        let hash = if offered.packet.len() > 0 { hash64(offered.packet.rest) } else { 0 };
+        let input = Input {
+            read_ns: nanos(offered.read_at),
+            kernel_ns: nanos(offered.kernel_at),
+            pdu: pdu.id,
+            hash,
+            bytes: self.batch.keep(offered.packet.header, offered.packet.rest, limit),
+            length: pdu.len,
+            flow: pdu.flow,
+            header_len: pdu.header_len,
+            port: offered.port.0,
+            class: pdu.class,
+            ecn: pdu.ecn,
+            ..Input::new(InputKind::Offer, offered.at)
+        };
+        self.batch.inputs.push(input);
+    }
+
+    /// Records a packet that was kept off the link because of `cause`.
+    #[inline]
+    pub fn discarded(&mut self, at: Time, port: PortId, cause: Cause, packet: Packet<'_>) {
+        if self.level < Level::Events {
+            return;
+        }
+        let limit = self.input_limit(&packet);
+        self.make_room(at, limit);
+        let input = Input {
+            hash: hash64(packet.rest),
+            bytes: self.batch.keep(packet.header, packet.rest, limit),
+            length: packet.len() as u32,
+            header_len: packet.header.len() as u16,
+            port: port.0,
+            cause,
+            ..Input::new(InputKind::Discarded, at)
+        };
+        self.batch.inputs.push(input);
+    }
+
+    /// Records a command that the machine carried out, as JSON that a replay understands.
+    pub fn command(&mut self, at: Time, json: &str) {
+        if self.level < Level::Events {
+            return;
+        }
+        self.make_room(at, json.len());
+        let bytes = self.batch.keep(json.as_bytes(), &[], usize::MAX);
+        self.batch.inputs.push(Input { bytes, ..Input::new(InputKind::Command, at) });
+    }
+
+    /// Records that `packets` were read from `port` in one go, for ports without kernel stamps.
+    #[inline]
+    pub fn read(&mut self, at: Time, port: PortId, packets: u32) {
+        if self.level < Level::Events {
+            return;
+        }
+        self.make_room(at, 0);
+        self.batch.inputs.push(Input { length: packets, port: port.0, ..Input::new(InputKind::Read, at) });
+    }
+
+    /// Records the machine's events since the last call.
+    #[inline]
+    pub fn events(&mut self, events: &[Event]) {
+        if self.level < Level::Events || events.is_empty() {
+            return;
+        }
+        if self.batch.events.len() + events.len() > self.size.events && !self.batch.events.is_empty() {
+            self.hand_over(events[0].at);
+        }
+        self.open(events[0].at);
+        // More events from one advance than a batch holds: growing once is better than losing them.
+        self.batch.events.extend_from_slice(events);
+    }
+
+    /// Records that the delivery of `pdu`, among the events already given, really left through
+    /// `port` at `at`, unchanged by the link.
+    #[inline]
+    pub fn emitted(&mut self, pdu: PduId, port: PortId, at: Time) {
+        if self.level < Level::Events {
+            return;
+        }
+        if let Some(event) = self.delivery(pdu) {
+            self.batch.emitted.push(Emitted {
+                event,
+                port: port.0,
+                changed: false,
+                at_ns: at.nanos(),
+                bytes: Default::default(),
+                length: 0,
+            });
+        }
+    }
+
+    /// The same for a packet that the link changed: damaged, truncated or marked.
+    pub fn emitted_changed(&mut self, pdu: PduId, port: PortId, at: Time, packet: Packet<'_>) {
+        if self.level < Level::Events {
+            return;
+        }
+        if let Some(event) = self.delivery(pdu) {
+            let limit = if self.level >= Level::Packets { self.snaplen } else { 0 };
+            // The arena may grow here: the batch cannot be handed over before its deliveries are matched.
+            let bytes = self.batch.keep(packet.header, packet.rest, limit);
+            self.batch.emitted.push(Emitted {
+                event,
+                port: port.0,
+                changed: true,
+                at_ns: at.nanos(),
+                bytes,
+                length: packet.len() as u32,
+            });
+        }
+    }
+
+    /// When [`tick`](Recorder::tick) has to be called next; `None` while there is nothing to hand
+    /// over, so that an idle link wakes nobody.
+    #[inline]
+    pub fn next_tick(&self) -> Option<Time> {
+        self.hand_over_at.finite()
+    }
+
+    /// Hands the batch to the writer if its time has come; to be called in every turn of the loop.
+    #[inline]
+    pub fn tick(&mut self, now: Time) {
+        if now >= self.hand_over_at {
+            self.hand_over(now);
+        }
+    }
+
+    /// Hands over what there is and ends recording: the one call that may wait for the writer, for
+    /// at most five seconds. Returns what was lost in the whole run.
+    pub fn finish(mut self, now: Time) -> Lost {
+        if let Some(channel) = &self.channel
+            && !(self.batch.is_empty() && self.lost_before.is_none())
+        {
+            self.batch.sealed_at = now;
+            self.batch.lost_before = self.lost_before;
+            let batch = std::mem::take(&mut self.batch);
+            if let Err(error) = channel.full.send_timeout(batch, std::time::Duration::from_secs(5)) {
+                self.lost.add(&error.into_inner());
+            }
+        }
+        self.lost
+    }
+
+    /// How many bytes of a packet are kept: all headers for a replay, and the snaplen for a capture.
+    #[inline]
+    fn input_limit(&self, packet: &Packet<'_>) -> usize {
+        if self.level >= Level::Packets { self.snaplen.max(packet.header.len()) } else { packet.header.len() }
+            .min(packet.len())
+    }
+
+    #[inline]
+    fn make_room(&mut self, at: Time, bytes: usize) {
+        if self.batch.inputs.len() >= self.size.inputs
+            || (self.batch.arena.len() + bytes > self.size.arena_bytes && !self.batch.inputs.is_empty())
+        {
+            self.hand_over(at);
+        }
+        self.open(at);
+    }
+
+    #[inline]
+    fn open(&mut self, at: Time) {
+        if self.hand_over_at == Time::NEVER {
+            self.hand_over_at = at + HAND_OVER_AFTER;
+        }
+    }
+
+    #[inline]
+    fn delivery(&mut self, pdu: PduId) -> Option<u32> {
+        let waiting = self.batch.events.get(self.cursor..)?;
+        match waiting.iter().position(|event| event.kind == EventKind::Delivered && event.pdu == pdu) {
+            Some(offset) => {
+                let index = self.cursor + offset;
+                self.cursor = index + 1;
+                Some(index as u32)
+            }
+            None => {
+                self.unmatched += 1;
+                None
+            }
+        }
+    }
+
+    #[cold]
+    fn hand_over(&mut self, now: Time) {
+        self.hand_over_at = Time::NEVER;
+        self.cursor = 0;
+        if self.batch.is_empty() {
+            return;
+        }
+        let Some(channel) = &self.channel else { return };
+        let empty = match self.overflow {
+            Overflow::Lose => channel.empty.try_recv().ok(),
+            Overflow::Wait => channel.empty.recv().ok(),
+        };
+        let Some(empty) = empty else {
+            self.lose();
+            return;
+        };
+        let mut batch = std::mem::replace(&mut self.batch, empty);
+        batch.sealed_at = now;
+        batch.lost_before = std::mem::take(&mut self.lost_before);
+        if let Err(error) = channel.full.try_send(batch) {
+            // Only a writer that is gone refuses; keep its batch as the next empty one.
+            let spare = std::mem::replace(&mut self.batch, error.into_inner());
+            drop(spare);
+            self.lose();
+        }
+    }
+
+    fn lose(&mut self) {
+        self.lost.add(&self.batch);
+        self.lost_before.add(&self.batch);
+        self.batch.clear();
+    }
+}
+
+#[inline]
+fn nanos(time: Option<Time>) -> u64 {
+    time.map_or(Input::UNKNOWN, Time::nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airpath_core::Direction;
+
+    fn event(kind: EventKind, pdu: &Pdu, at: u64) -> Event {
+        Event::of_path(Time::from_nanos(at), Direction::Uplink, kind, Cause::None, pdu, 0)
+    }
+
+    fn small() -> RingSize {
+        RingSize { batches: 2, batch: BatchSize { events: 8, inputs: 4, arena_bytes: 64 } }
+    }
+
+    #[test]
+    fn a_full_ring_loses_records_counts_them_and_goes_on() {
+        let (mut recorder, ring) = Recorder::connected(Level::Events, Snaplen::default(), small(), Overflow::Lose);
+        let pdu = Pdu { id: 1, len: 100, ..Pdu::default() };
+        for step in 0..40 {
+            recorder.events(&[event(EventKind::Offered, &pdu, step)]);
+        }
+        // One batch of 8 waits for the writer, one of up to 8 is being filled, the rest is gone.
+        assert_eq!(recorder.lost(), Lost { events: 24, inputs: 0 });
+        let first = ring.full.try_recv().unwrap();
+        assert_eq!((first.events.len(), first.lost_before), (8, Lost::default()));
+        let mut back = first;
+        back.clear();
+        ring.empty.send(back).unwrap();
+        recorder.tick(Time::from_nanos(1_000_000_000));
+        let second = ring.full.try_recv().unwrap();
+        assert_eq!((second.events.len(), second.lost_before.events), (8, 24));
+        assert_eq!(second.events[0].at.nanos(), 32);
+    }
+
+    #[test]
+    fn deliveries_meet_their_departures_in_any_group() {
+        let (mut recorder, ring) =
+            Recorder::connected(Level::Events, Snaplen::default(), RingSize::default(), Overflow::Lose);
+        let pdus: Vec<Pdu> = (1..=4).map(|id| Pdu { id, len: 100, ..Pdu::default() }).collect();
+        let events: Vec<Event> = pdus
+            .iter()
+            .flat_map(|pdu| [event(EventKind::Passed, pdu, pdu.id), event(EventKind::Delivered, pdu, pdu.id)])
+            .collect();
+        recorder.events(&events[..4]);
+        recorder.events(&events[4..]);
+        for id in [1, 3, 4] {
+            recorder.emitted(id, PortId::SERVER, Time::from_nanos(100 + id));
+        }
+        recorder.emitted(2, PortId::SERVER, Time::from_nanos(999));
+        assert_eq!(recorder.unmatched(), 1);
+        assert_eq!(recorder.finish(Time::from_nanos(200)), Lost::default());
+        let batch = ring.full.try_recv().unwrap();
+        let emitted: Vec<_> = batch.emitted.iter().map(|emitted| (emitted.event, emitted.at_ns)).collect();
+        assert_eq!(emitted, [(1, 101), (5, 103), (7, 104)]);
+    }
+
+    #[test]
+    fn an_idle_recorder_asks_for_no_wake_up() {
+        let (mut recorder, ring) =
+            Recorder::connected(Level::Packets, Snaplen::default(), RingSize::default(), Overflow::Lose);
+        assert_eq!(recorder.next_tick(), None);
+        let pdu = Pdu { id: 1, len: 100, ..Pdu::default() };
+        let at = Time::from_nanos(7);
+        let packet = Packet::default();
+        recorder.offered(&Offered { at, port: PortId::CLIENT, pdu: &pdu, packet, read_at: None, kernel_at: None });
+        assert_eq!(recorder.next_tick(), Some(at + HAND_OVER_AFTER));
+        recorder.tick(at + HAND_OVER_AFTER);
+        assert_eq!(recorder.next_tick(), None);
+        assert_eq!(ring.full.len(), 1);
+
+        let mut counters = Recorder::idle(Level::Packets);
+        counters.events(&[event(EventKind::Offered, &pdu, 1)]);
+        assert_eq!((counters.level(), counters.next_tick()), (Level::Counters, None));
+    }
+}

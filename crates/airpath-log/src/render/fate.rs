@@ -1,0 +1,80 @@
+//! What became of each packet.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use airpath_core::{EventKind, PduId};
+
+use super::filter::Filter;
+use super::table::for_each_event;
+use super::{RenderError, Rendered};
+use crate::show;
+
+/// What the link did to a packet.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Fate {
+    entered_ns: u64,
+    flipped: u64,
+    end: Option<End>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum End {
+    Delivered { at_ns: u64 },
+    Dropped { at_ns: u64, cause: String, hop: String },
+}
+
+/// The fates of all packets of a run, and which of them are wanted.
+pub(super) struct Fates {
+    fates: HashMap<PduId, Fate>,
+    wanted: Option<HashSet<PduId>>,
+}
+
+impl Fates {
+    /// Follows every packet through the events in `folder`.
+    pub fn read(folder: &Path, filter: &Filter) -> Result<(Fates, Rendered), RenderError> {
+        let mut fates: HashMap<PduId, Fate> = HashMap::new();
+        let mut wanted = HashSet::new();
+        let rendered = for_each_event(folder, &Filter::default(), |event, _| {
+            if filter.place_and_kind(event) {
+                wanted.insert(event.pdu);
+            }
+            let kind = event.kind;
+            if kind == EventKind::Offered.name() {
+                fates.entry(event.pdu).or_default().entered_ns = event.time_ns;
+            } else if kind == EventKind::Damaged.name() {
+                fates.entry(event.pdu).or_default().flipped += event.bits;
+            } else if kind == EventKind::Delivered.name() {
+                fates.entry(event.pdu).or_default().end = Some(End::Delivered { at_ns: event.time_ns });
+            } else if kind == EventKind::Dropped.name() {
+                let end =
+                    End::Dropped { at_ns: event.time_ns, cause: event.cause.to_owned(), hop: event.hop.to_owned() };
+                fates.entry(event.pdu).or_default().end = Some(end);
+            }
+            Ok(())
+        })?;
+        Ok((Fates { fates, wanted: filter.asks_for_events().then_some(wanted) }, rendered))
+    }
+
+    /// Whether a packet has the events that the filter asks for.
+    pub fn wants(&self, pdu: PduId) -> bool {
+        self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&pdu))
+    }
+
+    /// What became of `pdu`, in a few words.
+    pub fn words(&self, pdu: PduId) -> String {
+        let Some(fate) = self.fates.get(&pdu) else { return "fate not recorded".into() };
+        let damage = if fate.flipped > 0 { format!("{} bits flipped, ", fate.flipped) } else { String::new() };
+        let after = |at_ns: u64| show::span(at_ns.saturating_sub(fate.entered_ns));
+        match &fate.end {
+            None => format!("{damage}in the link at the end"),
+            Some(End::Delivered { at_ns }) => format!("{damage}delivered after {}", after(*at_ns)),
+            Some(End::Dropped { at_ns, cause, hop }) if *at_ns == fate.entered_ns => {
+                format!("{damage}dropped: {cause} at {hop}")
+            }
+            Some(End::Dropped { at_ns, cause, hop }) => {
+                format!("{damage}dropped: {cause} at {hop} after {}", after(*at_ns))
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A run's log as text: a table of events, JSON lines, or packets as tcpdump shows them.
+
+mod dissect;
+mod dissect_icmp;
+mod dissect_tcp;
+mod fate;
+mod filter;
+mod packets;
+mod sequence;
+mod table;
+
+pub use dissect::describe;
+pub use filter::{Filter, FilterError, parse_direction, parse_kind};
+pub use packets::tcpdump;
+pub use sequence::Sequences;
+pub use table::{events_json, events_table};
+
+use std::io;
+
+use crate::error::LogError;
+
+/// Why a log could not be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// The log could not be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The text could not be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// What was shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rendered {
+    /// How many lines.
+    pub lines: u64,
+    /// How many bytes at the end of the log were an incomplete batch, and not shown.
+    pub torn_bytes: u64,
+}
+
+/// A reader that goes away (`| head`) ends the output and is no error.
+fn tolerate(result: Result<Rendered, RenderError>) -> Result<Rendered, RenderError> {
+    match result {
+        Err(RenderError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Rendered::default()),
+        other => other,
+    }
+}

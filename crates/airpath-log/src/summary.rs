@@ -1,0 +1,263 @@
+//! The five lines at the end of a run.
+
+use std::fmt;
+
+use airpath_core::pdu::Origin;
+use airpath_core::{Cause, Counters, Direction, Event, EventKind, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::{Distribution, Timings};
+use crate::show;
+use crate::verdict::Verdict;
+
+/// A cause and how often it occurred.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CauseCount {
+    /// The cause's word.
+    pub cause: String,
+    /// How many packets.
+    pub packets: u64,
+}
+
+/// What became of the packets of one direction.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct DirectionSummary {
+    /// Packets that entered the link.
+    pub offered_packets: u64,
+    /// Packets delivered.
+    pub delivered_packets: u64,
+    /// Their bytes, IP headers included.
+    pub delivered_bytes: u64,
+    /// Delivered bits over the run's duration.
+    pub delivered_bit_per_s: f64,
+    /// Packets of which the link flipped bits; they are delivered all the same.
+    pub damaged_packets: u64,
+    /// Packets still in the link when the run ended.
+    pub inside_packets: u64,
+    /// Packets that the link dropped, the most frequent cause first.
+    pub dropped: Vec<CauseCount>,
+    /// Packets kept off the link: noise of the host, or before the run began.
+    pub discarded: Vec<CauseCount>,
+    /// One-way delay.
+    pub delay: Distribution,
+}
+
+/// A run in five lines.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// How long it took.
+    pub duration_ns: u64,
+    /// Client to server.
+    pub uplink: DirectionSummary,
+    /// Server to client.
+    pub downlink: DirectionSummary,
+    /// Real departures after due times.
+    pub lateness: Distribution,
+    /// The judgement.
+    pub verdict: Verdict,
+}
+
+/// Causes for which a packet never entered the link.
+fn is_discard(cause: Cause) -> bool {
+    matches!(cause, Cause::Noise | Cause::BeforeStart | Cause::Malformed)
+}
+
+fn direction(counters: &Counters, timings: &Timings, duration: Span, direction: Direction) -> DirectionSummary {
+    let path = counters.site(Event::WHOLE_PATH, direction, Origin::User);
+    let delivered = path.kind(EventKind::Delivered);
+    let mut causes = counters.drops(direction);
+    causes.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.count));
+    let (discarded, dropped): (Vec<_>, Vec<_>) = causes
+        .into_iter()
+        .map(|(cause, tally)| (cause, CauseCount { cause: cause.name().into(), packets: tally.count }))
+        .partition(|(cause, _)| is_discard(*cause));
+    let counts = |causes: Vec<(Cause, CauseCount)>| causes.into_iter().map(|(_, count)| count).collect();
+    let seconds = duration.as_secs_f64();
+    let offered = path.kind(EventKind::Offered).count;
+    let lost: u64 = dropped.iter().map(|(_, count)| count.packets).sum();
+    DirectionSummary {
+        offered_packets: offered,
+        damaged_packets: counters.total(direction, EventKind::Damaged),
+        inside_packets: offered.saturating_sub(delivered.count + lost),
+        delivered_packets: delivered.count,
+        delivered_bytes: delivered.bits / 8,
+        delivered_bit_per_s: if seconds > 0.0 { delivered.bits as f64 / seconds } else { 0.0 },
+        dropped: counts(dropped),
+        discarded: counts(discarded),
+        delay: timings.delay(direction),
+    }
+}
+
+impl Summary {
+    /// The summary of a run.
+    pub fn new(counters: &Counters, timings: &Timings, duration: Span, verdict: Verdict) -> Summary {
+        Summary {
+            duration_ns: duration.nanos(),
+            uplink: direction(counters, timings, duration, Direction::Uplink),
+            downlink: direction(counters, timings, duration, Direction::Downlink),
+            lateness: timings.lateness(),
+            verdict,
+        }
+    }
+
+    /// The same as JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+fn delivered(direction: &DirectionSummary, duration_ns: u64) -> String {
+    let damaged = match direction.damaged_packets {
+        0 => String::new(),
+        damaged => format!(" ({} damaged)", show::count(damaged)),
+    };
+    format!(
+        "{}{damaged}, {}, {}",
+        show::counted(direction.delivered_packets, "packet"),
+        show::bytes(direction.delivered_bytes),
+        show::rate(direction.delivered_bytes * 8, duration_ns)
+    )
+}
+
+fn causes(counts: &[CauseCount]) -> String {
+    match counts {
+        [] => "none".into(),
+        counts => {
+            let shown: Vec<_> =
+                counts.iter().map(|count| format!("{} {}", show::count(count.packets), count.cause)).collect();
+            shown.join(", ")
+        }
+    }
+}
+
+fn dropped(direction: &DirectionSummary) -> String {
+    let causes = causes(&direction.dropped);
+    match direction.inside_packets {
+        0 => causes,
+        inside => format!("{causes}, {} still inside", show::count(inside)),
+    }
+}
+
+fn quantiles(distribution: &Distribution) -> String {
+    if distribution.count == 0 {
+        return "none measured".into();
+    }
+    format!(
+        "p50 {}, p99 {}, max {}",
+        show::span(distribution.p50_ns),
+        show::span(distribution.p99_ns),
+        show::span(distribution.max_ns)
+    )
+}
+
+impl fmt::Display for Summary {
+    /// Five lines, more only where the verdict has several reasons; the last without a line break.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = [
+            ("delivered", [delivered(&self.uplink, self.duration_ns), delivered(&self.downlink, self.duration_ns)]),
+            ("dropped", [&self.uplink, &self.downlink].map(dropped)),
+            ("delay", [quantiles(&self.uplink.delay), quantiles(&self.downlink.delay)]),
+        ];
+        let width = rows.iter().map(|(_, cells)| cells[0].len()).max().unwrap_or(0);
+        for (label, [up, down]) in &rows {
+            write!(f, "{label:<10} uplink {up:<width$}   downlink {down}")?;
+            match *label {
+                "delivered" => write!(f, "   in {}", show::span(self.duration_ns))?,
+                "dropped" => {
+                    let off = [&self.uplink.discarded[..], &self.downlink.discarded[..]].concat();
+                    if !off.is_empty() {
+                        write!(f, "   kept off the link {}", causes(&merged(&off)))?;
+                    }
+                }
+                _ => {}
+            }
+            writeln!(f)?;
+        }
+        writeln!(f, "{:<10} {}", "lateness", quantiles(&self.lateness))?;
+        write!(f, "{:<10} {}", "verdict", self.verdict.grade)?;
+        for (index, reason) in self.verdict.reasons.iter().enumerate() {
+            let lead = if index == 0 { ": ".into() } else { format!("\n{:<11}", "") };
+            write!(f, "{lead}{}; {}", reason.what, reason.mend)?;
+        }
+        Ok(())
+    }
+}
+
+/// The counts of equal causes added up.
+fn merged(counts: &[CauseCount]) -> Vec<CauseCount> {
+    let mut merged: Vec<CauseCount> = Vec::new();
+    for count in counts {
+        match merged.iter_mut().find(|other| other.cause == count.cause) {
+            Some(other) => other.packets += count.packets,
+            None => merged.push(count.clone()),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{Measurements, judge};
+    use airpath_core::{Pdu, Time};
+
+    fn summary(measured: &Measurements) -> Summary {
+        let mut counters = Counters::default();
+        let mut timings = Timings::new(Span::from_millis(1));
+        for id in 0..500u64 {
+            let pdu = Pdu { id, len: 296, ..Pdu::default() };
+            let mut count = |direction, kind, cause| {
+                counters.count(&Event::of_path(Time::ZERO, direction, kind, cause, &pdu, 0));
+            };
+            count(Direction::Downlink, EventKind::Offered, Cause::None);
+            match id % 10 {
+                0 => count(Direction::Downlink, EventKind::Dropped, Cause::ChannelError),
+                1 if id < 100 => count(Direction::Downlink, EventKind::Dropped, Cause::QueuePackets),
+                _ => {
+                    count(Direction::Downlink, EventKind::Delivered, Cause::None);
+                    let due = Time::from_nanos(200_000_000 + id * 1_000_000);
+                    timings.emitted(Direction::Downlink, Time::ZERO, due, due + Span::from_micros(id / 10));
+                }
+            }
+            if id < 4 {
+                count(Direction::Uplink, EventKind::Discarded, Cause::Noise);
+                count(Direction::Downlink, EventKind::Discarded, Cause::Noise);
+            }
+        }
+        Summary::new(&counters, &timings, Span::from_millis(170_500), judge(measured))
+    }
+
+    #[test]
+    fn five_aligned_lines() {
+        let text = summary(&Measurements::default()).to_string();
+        let expected = "\
+delivered  uplink 0 packets, 0 B, 0 bit/s   downlink 440 packets, 130 kB, 6.11 kbit/s   in 170 s
+dropped    uplink none                      downlink 50 channel_error, 10 queue_packets   kept off the link 8 noise
+delay      uplink none measured             downlink p50 455 ms, p99 696 ms, max 699 ms
+lateness   p50 25.1 us, p99 49.0 us, max 49.0 us
+verdict    trusted";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn reasons_stand_below_each_other() {
+        let measured = Measurements {
+            offered: 1_000,
+            outside_drops: 1,
+            log_incomplete: vec!["9 events were lost".into()],
+            ..Measurements::default()
+        };
+        let text = summary(&measured).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 6);
+        assert!(lines[4].starts_with("verdict    suspect: 1 of 1,001 packets"), "{}", lines[4]);
+        assert!(lines[5].starts_with("           log incomplete: 9 events were lost; "), "{}", lines[5]);
+    }
+
+    #[test]
+    fn json_carries_the_same() {
+        let json = summary(&Measurements::default()).to_json();
+        assert_eq!(json["downlink"]["dropped"][0], serde_json::json!({"cause": "channel_error", "packets": 50}));
+        assert_eq!(json["verdict"]["grade"], "trusted");
+    }
+}

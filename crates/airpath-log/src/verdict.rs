@@ -1,0 +1,314 @@
+//! Whether a run can be trusted: every way in which the emulator itself can distort a result is
+//! measured, and judged here.
+
+use std::fmt;
+
+use airpath_core::Span;
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::{Distribution, Timings};
+use crate::show;
+
+/// How far a run can be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// The emulator kept all its promises.
+    #[default]
+    Trusted,
+    /// It broke one now and then: check whether that matters before using the results.
+    Suspect,
+    /// It broke one so often that the results say more about the machine than about the link.
+    Invalid,
+}
+
+impl Grade {
+    /// The word used in the summary and the manifest.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Grade::Trusted => "trusted",
+            Grade::Suspect => "suspect",
+            Grade::Invalid => "invalid",
+        }
+    }
+}
+
+impl fmt::Display for Grade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A promise that was broken.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Reason {
+    /// How grave it is.
+    pub grade: Grade,
+    /// A fixed word for programs, such as "late_emissions".
+    pub code: String,
+    /// What happened: how many, how much.
+    pub what: String,
+    /// How to do better.
+    pub mend: String,
+}
+
+/// The judgement on a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The gravest of the reasons.
+    pub grade: Grade,
+    /// All of them, the gravest first; none for a trusted run.
+    pub reasons: Vec<Reason>,
+}
+
+/// What is known about how late packets were read.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Reads {
+    /// Nothing can be late: no real clock is involved.
+    #[default]
+    Exact,
+    /// The kernel stamps packets.
+    Stamped {
+        /// How many were offered later than the bound after their stamps.
+        late: u64,
+        /// From the stamp to the reading.
+        delay: Distribution,
+    },
+    /// No stamps; the time between two readings, while the loop was not waiting for packets, bounds
+    /// how late one can have been.
+    Gaps {
+        /// How many gaps were longer than the bound.
+        late: u64,
+        /// The longest.
+        longest_ns: u64,
+    },
+}
+
+/// Everything the verdict looks at.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Measurements {
+    /// What comes later than this is late.
+    pub bound_ns: u64,
+    /// How long the run took.
+    pub duration_ns: u64,
+    /// Why the workload never started, if it did not.
+    pub never_started: Option<String>,
+    /// Why the engine ended early, if it did.
+    pub broken_off: Option<String>,
+    /// Real departures after due times.
+    pub lateness: Distribution,
+    /// How many packets left later than the bound.
+    pub late_emissions: u64,
+    /// How late packets were read.
+    pub reads: Reads,
+    /// How many packets were offered to the link.
+    pub offered: u64,
+    /// How many packets were lost outside the model: in a TUN queue or a socket buffer.
+    pub outside_drops: u64,
+    /// For how long altogether the engine was behind by more than the bound.
+    pub overload_ns: u64,
+    /// Why the log is incomplete; empty for a complete one.
+    pub log_incomplete: Vec<String>,
+}
+
+impl Measurements {
+    /// What a run's timings say; the rest is as in a run without blemish.
+    pub fn of(timings: &Timings, duration: Span) -> Measurements {
+        let delay = timings.read_delay();
+        Measurements {
+            bound_ns: timings.bound().nanos(),
+            duration_ns: duration.nanos(),
+            lateness: timings.lateness(),
+            late_emissions: timings.late_emissions(),
+            reads: if delay.count > 0 { Reads::Stamped { late: timings.late_reads(), delay } } else { Reads::Exact },
+            ..Measurements::default()
+        }
+    }
+}
+
+/// One in so many makes a run invalid rather than suspect.
+const INVALID_FROM_ONE_IN: u64 = 100;
+
+/// So many packets it takes at least.
+const INVALID_FROM: u64 = 5;
+
+const LESS_LOAD: &str = "try a less loaded machine or a lower rate";
+
+/// `Invalid` if `part` of `whole` is too large a share, `Suspect` otherwise.
+fn by_share(part: u64, whole: u64) -> Grade {
+    if part.saturating_mul(INVALID_FROM_ONE_IN) > whole { Grade::Invalid } else { Grade::Suspect }
+}
+
+/// The same for packets: fewer than [`INVALID_FROM`] of them are a mishap, however short the run.
+fn by_packets(part: u64, whole: u64) -> Grade {
+    if part < INVALID_FROM { Grade::Suspect } else { by_share(part, whole) }
+}
+
+/// Judges a run. Anything late, lost or missing makes it suspect; when it concerns more than one in
+/// a hundred (and at least [`INVALID_FROM`] packets), or when there was no workload, the run is invalid.
+pub fn judge(measured: &Measurements) -> Verdict {
+    let mut reasons = Vec::new();
+    let mut reason = |grade, code: &str, what: String, mend: &str| {
+        reasons.push(Reason { grade, code: code.into(), what, mend: mend.into() });
+    };
+    let bound = show::span(measured.bound_ns);
+
+    if let Some(why) = &measured.never_started {
+        let mend = "check the command, and the server's own messages";
+        reason(Grade::Invalid, "never_started", format!("the workload never started: {why}"), mend);
+    }
+    if let Some(why) = &measured.broken_off {
+        reason(Grade::Invalid, "broken_off", format!("the run was broken off: {why}"), "run it again");
+    }
+    if measured.late_emissions > 0 {
+        let (late, all) = (measured.late_emissions, measured.lateness.count);
+        let what = format!(
+            "{} of {} ({}) left more than {bound} late, the worst {}",
+            show::count(late),
+            show::counted(all, "packet"),
+            show::percent(late, all),
+            show::span(measured.lateness.max_ns)
+        );
+        reason(by_packets(late, all), "late_emissions", what, LESS_LOAD);
+    }
+    match measured.reads {
+        Reads::Stamped { late, delay } if late > 0 => {
+            let what = format!(
+                "{} of {} ({}) entered the link more than {bound} after they came, the slowest reading took {}",
+                show::count(late),
+                show::counted(delay.count, "packet"),
+                show::percent(late, delay.count),
+                show::span(delay.max_ns)
+            );
+            reason(by_packets(late, delay.count), "late_reads", what, LESS_LOAD);
+        }
+        Reads::Gaps { late, longest_ns } if late > 0 => {
+            let what = format!(
+                "{} more than {bound} passed between two readings, {} at most: packets may have entered late",
+                if late == 1 { "once".into() } else { format!("{} times", show::count(late)) },
+                show::span(longest_ns)
+            );
+            reason(by_packets(late, measured.offered), "late_reads", what, LESS_LOAD);
+        }
+        _ => {}
+    }
+    if measured.outside_drops > 0 {
+        let (lost, all) = (measured.outside_drops, measured.offered.saturating_add(measured.outside_drops));
+        let what = format!(
+            "{} of {} ({}) were lost outside the model, in a queue of the kernel",
+            show::count(lost),
+            show::counted(all, "packet"),
+            show::percent(lost, all)
+        );
+        let mend = "use a lower rate, fewer flows or a less loaded machine";
+        reason(by_packets(lost, all), "outside_drops", what, mend);
+    }
+    if measured.overload_ns > 0 {
+        let what = format!(
+            "the engine was behind by more than {bound} for {} of {} ({})",
+            show::span(measured.overload_ns),
+            show::span(measured.duration_ns),
+            show::percent(measured.overload_ns, measured.duration_ns)
+        );
+        reason(by_share(measured.overload_ns, measured.duration_ns), "overload", what, LESS_LOAD);
+    }
+    for why in &measured.log_incomplete {
+        let mend = "record less (--log events, a smaller --snaplen) or to a faster disk with more room";
+        reason(Grade::Suspect, "log_incomplete", format!("log incomplete: {why}"), mend);
+    }
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.grade));
+    Verdict { grade: reasons.first().map_or(Grade::Trusted, |reason| reason.grade), reasons }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean() -> Measurements {
+        Measurements {
+            bound_ns: 1_000_000,
+            duration_ns: 10_000_000_000,
+            lateness: Distribution { count: 10_000, max_ns: 900_000, ..Distribution::default() },
+            reads: Reads::Stamped { late: 0, delay: Distribution { count: 10_000, ..Distribution::default() } },
+            offered: 10_000,
+            ..Measurements::default()
+        }
+    }
+
+    fn only(measured: &Measurements) -> Reason {
+        let verdict = judge(measured);
+        assert_eq!(verdict.reasons.len(), 1, "{verdict:?}");
+        assert_eq!(verdict.grade, verdict.reasons[0].grade);
+        verdict.reasons[0].clone()
+    }
+
+    #[test]
+    fn a_clean_run_is_trusted() {
+        assert_eq!(judge(&clean()), Verdict::default());
+        assert_eq!(judge(&Measurements::default()).grade, Grade::Trusted);
+        let gaps = Measurements { reads: Reads::Gaps { late: 0, longest_ns: 900_000 }, ..clean() };
+        assert_eq!(judge(&gaps).grade, Grade::Trusted);
+    }
+
+    #[test]
+    fn timings_become_measurements() {
+        let mut timings = Timings::new(Span::from_millis(1));
+        let at = airpath_core::Time::from_nanos;
+        assert_eq!(Measurements::of(&timings, Span::from_secs(1)).reads, Reads::Exact);
+        timings.emitted(airpath_core::Direction::Uplink, at(0), at(1), at(2_000_002));
+        timings.read(at(0), at(9), at(0));
+        let measured = Measurements::of(&timings, Span::from_secs(1));
+        assert_eq!(judge(&measured).reasons[0].code, "late_emissions");
+        assert!(matches!(measured.reads, Reads::Stamped { late: 0, delay } if delay.max_ns == 9));
+    }
+
+    #[test]
+    fn late_emissions_are_suspect_up_to_one_in_a_hundred() {
+        let lateness = Distribution { count: 10_000, max_ns: 4_200_000, ..Distribution::default() };
+        let reason = only(&Measurements { late_emissions: 3, lateness, ..clean() });
+        assert_eq!(reason.grade, Grade::Suspect);
+        assert_eq!(reason.what, "3 of 10,000 packets (0.030 %) left more than 1.00 ms late, the worst 4.20 ms");
+        assert!(reason.mend.contains("less loaded"));
+        assert_eq!(only(&Measurements { late_emissions: 100, lateness, ..clean() }).grade, Grade::Suspect);
+        assert_eq!(only(&Measurements { late_emissions: 101, lateness, ..clean() }).grade, Grade::Invalid);
+        let short = Distribution { count: 20, ..lateness };
+        assert_eq!(only(&Measurements { late_emissions: 4, lateness: short, ..clean() }).grade, Grade::Suspect);
+        assert_eq!(only(&Measurements { late_emissions: 5, lateness: short, ..clean() }).grade, Grade::Invalid);
+    }
+
+    #[test]
+    fn late_reads_count_with_and_without_stamps() {
+        let delay = Distribution { count: 10_000, max_ns: 5_000_000, ..Distribution::default() };
+        let stamped = only(&Measurements { reads: Reads::Stamped { late: 2, delay }, ..clean() });
+        assert_eq!((stamped.grade, stamped.code.as_str()), (Grade::Suspect, "late_reads"));
+        assert!(stamped.what.contains("2 of 10,000 packets") && stamped.what.contains("5.00 ms"), "{}", stamped.what);
+        let gaps = only(&Measurements { reads: Reads::Gaps { late: 1, longest_ns: 7_000_000 }, ..clean() });
+        assert!(gaps.what.starts_with("once more than 1.00 ms passed"), "{}", gaps.what);
+        let many = only(&Measurements { reads: Reads::Gaps { late: 200, longest_ns: 7_000_000 }, ..clean() });
+        assert_eq!(many.grade, Grade::Invalid);
+    }
+
+    #[test]
+    fn losses_outside_overload_and_holes_in_the_log_are_told() {
+        let reason = only(&Measurements { outside_drops: 5, ..clean() });
+        assert!(reason.grade == Grade::Suspect && reason.what.starts_with("5 of 10,005 packets"), "{}", reason.what);
+        assert_eq!(only(&Measurements { outside_drops: 500, ..clean() }).grade, Grade::Invalid);
+        assert_eq!(only(&Measurements { overload_ns: 50_000_000, ..clean() }).grade, Grade::Suspect);
+        assert_eq!(only(&Measurements { overload_ns: 500_000_000, ..clean() }).grade, Grade::Invalid);
+        let reason = only(&Measurements { log_incomplete: vec!["7 events were lost".into()], ..clean() });
+        assert_eq!((reason.grade, reason.what.as_str()), (Grade::Suspect, "log incomplete: 7 events were lost"));
+    }
+
+    #[test]
+    fn the_gravest_reason_comes_first_and_decides() {
+        let verdict = judge(&Measurements {
+            never_started: Some("iperf3: command not found".into()),
+            outside_drops: 1,
+            log_incomplete: vec!["x".into()],
+            ..clean()
+        });
+        assert_eq!(verdict.grade, Grade::Invalid);
+        let codes: Vec<_> = verdict.reasons.iter().map(|reason| reason.code.as_str()).collect();
+        assert_eq!(codes, ["never_started", "outside_drops", "log_incomplete"]);
+    }
+}

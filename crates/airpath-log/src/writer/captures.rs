@@ -1,0 +1,251 @@
+//! The captures: one file for each port of the machine.
+//!
+//! While the run lasts, the fate of a packet that has just entered the link is unknown, so a drop is
+//! marked where it happens: a block on the interface "drop", which holds no more than the IP header,
+//! lest a protocol analyser takes it for a retransmission. Once the run has ended well, the marks
+//! become comments on the packets themselves, and the interface disappears.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use airpath_core::{Cause, Event, EventKind, Origin};
+
+use super::annotate::annotate;
+use super::in_flight::{InFlight, InFlightStore};
+use super::sink::Sink;
+use crate::batch::{Emitted, InputKind, LogBatch};
+use crate::error::LogError;
+use crate::folder::capture_name;
+use crate::pcapng::{self, Interface, PacketBlock};
+use crate::writer::events::WHOLE_PATH;
+
+/// How far apart in time the records of one instant may reach the writer; blocks wait that long, so
+/// that those of a file are in the order of their stamps.
+const WAIT_NS: u64 = 20_000_000;
+
+pub(crate) struct Captures {
+    ports: Vec<PortCapture>,
+    hops: Vec<String>,
+    snaplen: usize,
+    in_flight: InFlightStore,
+    comment: String,
+}
+
+struct PortCapture {
+    sink: Sink,
+    waiting: Waiting,
+    packets: u64,
+    drops: u64,
+}
+
+/// Blocks that wait for their turn.
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// Stamp, start and end of each.
+    blocks: Vec<(u64, usize, usize)>,
+}
+
+impl Captures {
+    pub fn create(folder: &Path, ports: &[String], hops: &[String], snaplen: u32) -> Result<Captures, LogError> {
+        let ports = ports
+            .iter()
+            .map(|name| {
+                let mut sink = Sink::create(folder.join(capture_name(name)))?;
+                let mut head = Vec::new();
+                pcapng::write_head(&mut head, name, snaplen, &Interface::ALL);
+                sink.append(&head);
+                Ok(PortCapture { sink, waiting: Waiting::default(), packets: 0, drops: 0 })
+            })
+            .collect::<Result<Vec<_>, LogError>>()?;
+        Ok(Captures {
+            ports,
+            hops: hops.to_vec(),
+            snaplen: snaplen as usize,
+            in_flight: InFlightStore::default(),
+            comment: String::new(),
+        })
+    }
+
+    /// Takes the packets of `batch`; `start_unix_ns` is when the run began.
+    pub fn take(&mut self, batch: &LogBatch, start_unix_ns: u64) {
+        for input in &batch.inputs {
+            let bytes = batch.bytes(input.bytes);
+            let bytes = &bytes[..bytes.len().min(self.snaplen)];
+            let (pdu, comment) = match input.kind {
+                InputKind::Offer => (Some(input.pdu), None),
+                InputKind::Discarded => {
+                    self.comment.clear();
+                    let _ = write!(self.comment, "discarded: {}", input.cause);
+                    (None, Some(self.comment.as_str()))
+                }
+                _ => continue,
+            };
+            // A packet of which only the length is known has nothing to show.
+            if bytes.is_empty() {
+                continue;
+            }
+            if let Some(pdu) = pdu {
+                self.in_flight.enter(pdu, input.port, input.length, input.at.nanos(), bytes);
+            }
+            let unix_ns = start_unix_ns.saturating_add(input.at.nanos());
+            let length = input.length;
+            if let Some(port) = self.ports.get_mut(usize::from(input.port)) {
+                port.push(&PacketBlock { interface: Interface::Rx, unix_ns, length, bytes, pdu, comment });
+            }
+        }
+        let mut emitted = batch.emitted.iter().peekable();
+        for (index, event) in batch.events.iter().enumerate() {
+            match event.kind {
+                EventKind::Delivered => {
+                    if let Some(emitted) = emitted.next_if(|emitted| emitted.event as usize == index) {
+                        self.emitted(event, emitted, batch.bytes(emitted.bytes), start_unix_ns);
+                    }
+                }
+                EventKind::Damaged => {
+                    if let Some(packet) = self.in_flight.get_mut(event.pdu) {
+                        packet.flipped += event.bits;
+                    }
+                }
+                EventKind::Dropped if event.origin == Origin::User => self.dropped(event, start_unix_ns),
+                _ => {}
+            }
+        }
+    }
+
+    fn emitted(&mut self, event: &Event, emitted: &Emitted, changed: &[u8], start_unix_ns: u64) {
+        let Some(packet) = self.in_flight.leave(event.pdu) else { return };
+        let (bytes, length) =
+            if emitted.changed { (changed, emitted.length) } else { (packet.bytes.as_slice(), packet.length) };
+        self.comment.clear();
+        if packet.flipped > 0 {
+            let _ = write!(self.comment, "damaged: {} bits flipped", packet.flipped);
+        }
+        if length < packet.length {
+            let separator = if self.comment.is_empty() { "" } else { "; " };
+            let _ = write!(self.comment, "{separator}truncated: {length} of {} bytes left", packet.length);
+        }
+        if let Some(port) = self.ports.get_mut(usize::from(emitted.port)) {
+            port.push(&PacketBlock {
+                interface: Interface::Tx,
+                unix_ns: start_unix_ns.saturating_add(emitted.at_ns),
+                length,
+                bytes,
+                pdu: Some(event.pdu),
+                comment: (!self.comment.is_empty()).then_some(self.comment.as_str()),
+            });
+        }
+        self.in_flight.recycle(packet);
+    }
+
+    fn dropped(&mut self, event: &Event, start_unix_ns: u64) {
+        let Some(packet) = self.in_flight.leave(event.pdu) else { return };
+        let hop = match event.hop {
+            Event::WHOLE_PATH => WHOLE_PATH,
+            hop => self.hops.get(usize::from(hop)).map_or("?", String::as_str),
+        };
+        let after = event.at.nanos().saturating_sub(packet.at_ns);
+        self.comment.clear();
+        let _ = write!(
+            self.comment,
+            "dropped: {} at {hop} after {}.{:09} s",
+            cause_word(event.cause),
+            after / 1_000_000_000,
+            after % 1_000_000_000
+        );
+        if let Some(port) = self.ports.get_mut(usize::from(packet.port)) {
+            port.push(&PacketBlock {
+                interface: Interface::Drop,
+                unix_ns: start_unix_ns.saturating_add(event.at.nanos()),
+                length: packet.length,
+                bytes: ip_header(&packet),
+                pdu: Some(event.pdu),
+                comment: Some(&self.comment),
+            });
+            port.drops += 1;
+        }
+        self.in_flight.recycle(packet);
+    }
+
+    /// Writes what is older than `now_ns` (time of the run) by the waiting time.
+    pub fn write(&mut self, now_ns: u64, start_unix_ns: u64) {
+        let until = start_unix_ns.saturating_add(now_ns.saturating_sub(WAIT_NS));
+        for port in &mut self.ports {
+            port.write(until);
+            port.sink.check();
+        }
+    }
+
+    /// Whether blocks wait for their turn.
+    pub fn is_waiting(&self) -> bool {
+        self.ports.iter().any(|port| !port.waiting.blocks.is_empty())
+    }
+
+    /// Writes the rest and turns the marks of drops into comments. Returns the number of packets,
+    /// what kept the captures from being whole, and what else the user should know.
+    pub fn finish(mut self) -> (u64, Vec<String>, Vec<String>) {
+        let (mut failures, mut notes) = (Vec::new(), Vec::new());
+        let mut packets = 0;
+        for port in &mut self.ports {
+            port.write(u64::MAX);
+            port.sink.check();
+            packets += port.packets;
+            if let Some(failure) = port.sink.failure() {
+                failures.push(failure.to_owned());
+            } else if let Err(error) = annotate(port.sink.path()) {
+                notes.push(format!(
+                    "{} keeps drops as packets of their own on the interface `drop`: {error}",
+                    port.sink.path().display()
+                ));
+            }
+        }
+        (packets, failures, notes)
+    }
+}
+
+fn cause_word(cause: Cause) -> &'static str {
+    if cause == Cause::None { "unknown" } else { cause.name() }
+}
+
+/// The IP header of a packet, as far as it was kept.
+fn ip_header(packet: &InFlight) -> &[u8] {
+    let bytes = &packet.bytes;
+    let length = match bytes.first().map(|first| (first >> 4, first & 15)) {
+        Some((4, words)) => usize::from(words) * 4,
+        Some((6, _)) => 40,
+        _ => 0,
+    };
+    &bytes[..length.min(bytes.len())]
+}
+
+impl PortCapture {
+    fn push(&mut self, packet: &PacketBlock<'_>) {
+        if self.sink.failure().is_some() {
+            return;
+        }
+        let waiting = &mut self.waiting;
+        let start = waiting.bytes.len();
+        pcapng::write_packet(&mut waiting.bytes, packet);
+        waiting.blocks.push((packet.unix_ns, start, waiting.bytes.len()));
+        self.packets += u64::from(packet.interface != Interface::Drop);
+    }
+
+    /// Writes the blocks stamped before `until`, in order.
+    fn write(&mut self, until: u64) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut blocks = waiting.blocks;
+        blocks.sort_by_key(|(unix_ns, ..)| *unix_ns);
+        let mut due = Vec::with_capacity(waiting.bytes.len());
+        for (unix_ns, start, end) in blocks {
+            let bytes = &waiting.bytes[start..end];
+            if unix_ns <= until {
+                due.extend_from_slice(bytes);
+            } else {
+                let start = self.waiting.bytes.len();
+                self.waiting.bytes.extend_from_slice(bytes);
+                self.waiting.blocks.push((unix_ns, start, start + bytes.len()));
+            }
+        }
+        self.sink.append(&due);
+    }
+}

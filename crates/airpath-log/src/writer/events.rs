@@ -1,0 +1,119 @@
+//! The columns of `events.arrow`.
+
+use std::sync::Arc;
+
+use airpath_core::{Direction, Event, EventKind, Stage};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use super::columns::{by_u8, by_u16, cause_words, dictionary_u8, dictionary_u16, words};
+
+/// The name under which events of the whole path are logged.
+pub const WHOLE_PATH: &str = "path";
+
+/// Rows that wait to be written.
+pub(crate) struct EventColumns {
+    schema: SchemaRef,
+    hops: ArrayRef,
+    directions: ArrayRef,
+    stages: ArrayRef,
+    kinds: ArrayRef,
+    causes: ArrayRef,
+    states: ArrayRef,
+    rows: Rows,
+}
+
+#[derive(Default)]
+struct Rows {
+    time_ns: Vec<u64>,
+    hop: Vec<Option<u16>>,
+    direction: Vec<u8>,
+    stage: Vec<u8>,
+    kind: Vec<u8>,
+    cause: Vec<u8>,
+    pdu: Vec<u64>,
+    flow: Vec<u32>,
+    bits: Vec<u64>,
+    queue_packets: Vec<u32>,
+    queue_bytes: Vec<u64>,
+    state: Vec<Option<u16>>,
+    emitted_ns: Vec<Option<u64>>,
+}
+
+impl EventColumns {
+    /// No rows yet, for a path with these hops and states.
+    pub fn new(hops: &[String], states: &[String]) -> EventColumns {
+        let schema = Schema::new(vec![
+            Field::new("time_ns", DataType::UInt64, false),
+            by_u16("hop", true),
+            by_u8("direction", false),
+            by_u8("stage", false),
+            by_u8("kind", false),
+            by_u8("cause", false),
+            Field::new("pdu", DataType::UInt64, false),
+            Field::new("flow", DataType::UInt32, false),
+            Field::new("bits", DataType::UInt64, false),
+            Field::new("queue_packets", DataType::UInt32, false),
+            Field::new("queue_bytes", DataType::UInt64, false),
+            by_u16("state", true),
+            Field::new("emitted_ns", DataType::UInt64, true),
+        ]);
+        EventColumns {
+            schema: Arc::new(schema),
+            hops: words([WHOLE_PATH].into_iter().chain(hops.iter().map(String::as_str))),
+            directions: words(Direction::ALL.map(Direction::name)),
+            stages: words(Stage::ALL.iter().map(|stage| stage.name())),
+            kinds: words(EventKind::ALL.iter().map(|kind| kind.name())),
+            causes: cause_words(),
+            states: words(states.iter().map(String::as_str)),
+            rows: Rows::default(),
+        }
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.time_ns.len()
+    }
+
+    pub fn push(&mut self, event: &Event, emitted_ns: Option<u64>) {
+        let rows = &mut self.rows;
+        let hop = if event.hop == Event::WHOLE_PATH { 0 } else { event.hop.saturating_add(1) };
+        rows.time_ns.push(event.at.nanos());
+        rows.hop.push((usize::from(hop) < self.hops.len()).then_some(hop));
+        rows.direction.push(event.direction as u8);
+        rows.stage.push(event.stage as u8);
+        rows.kind.push(event.kind as u8);
+        rows.cause.push(event.cause as u8);
+        rows.pdu.push(event.pdu);
+        rows.flow.push(event.flow);
+        rows.bits.push(event.bits);
+        rows.queue_packets.push(event.queue_packets);
+        rows.queue_bytes.push(event.queue_bytes);
+        rows.state.push((usize::from(event.state) < self.states.len()).then_some(event.state));
+        rows.emitted_ns.push(emitted_ns);
+    }
+
+    /// The rows so far; none are left.
+    pub fn take(&mut self) -> RecordBatch {
+        let rows = std::mem::take(&mut self.rows);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(UInt64Array::from(rows.time_ns)),
+            dictionary_u16(rows.hop.into(), &self.hops),
+            dictionary_u8(rows.direction.into(), &self.directions),
+            dictionary_u8(rows.stage.into(), &self.stages),
+            dictionary_u8(rows.kind.into(), &self.kinds),
+            dictionary_u8(rows.cause.into(), &self.causes),
+            Arc::new(UInt64Array::from(rows.pdu)),
+            Arc::new(UInt32Array::from(rows.flow)),
+            Arc::new(UInt64Array::from(rows.bits)),
+            Arc::new(UInt32Array::from(rows.queue_packets)),
+            Arc::new(UInt64Array::from(rows.queue_bytes)),
+            dictionary_u16(rows.state.into(), &self.states),
+            Arc::new(UInt64Array::from(rows.emitted_ns)),
+        ];
+        RecordBatch::try_new(self.schema.clone(), columns).expect("the columns are those of the schema")
+    }
+}

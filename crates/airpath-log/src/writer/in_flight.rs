@@ -1,0 +1,108 @@
+//! The bytes of packets that are inside the link, so that each is copied once, when it enters.
+
+use std::collections::{HashMap, VecDeque};
+
+use airpath_core::PduId;
+
+/// Bytes kept at most; a link that holds more forgets its oldest packets' bytes.
+const LIMIT_BYTES: usize = 64 << 20;
+/// How many used buffers are kept for later packets.
+const SPARE: usize = 1_024;
+
+/// A packet inside the link.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub port: u16,
+    /// Its length when it was offered.
+    pub length: u32,
+    /// When it was offered.
+    pub at_ns: u64,
+    pub bytes: Vec<u8>,
+    /// Bits that the link has flipped.
+    pub flipped: u64,
+    serial: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct InFlightStore {
+    packets: HashMap<PduId, InFlight>,
+    /// In order of entry; may name packets that have left.
+    order: VecDeque<(u64, PduId)>,
+    spare: Vec<Vec<u8>>,
+    bytes: usize,
+    serial: u64,
+}
+
+impl InFlightStore {
+    pub fn enter(&mut self, pdu: PduId, port: u16, length: u32, at_ns: u64, bytes: &[u8]) {
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.extend_from_slice(bytes);
+        self.bytes += kept.len();
+        self.serial += 1;
+        let packet = InFlight { port, length, at_ns, bytes: kept, flipped: 0, serial: self.serial };
+        self.order.push_back((self.serial, pdu));
+        if let Some(old) = self.packets.insert(pdu, packet) {
+            self.recycle(old);
+        }
+        while self.bytes > LIMIT_BYTES {
+            let Some((serial, oldest)) = self.order.pop_front() else { break };
+            if self.packets.get(&oldest).is_some_and(|packet| packet.serial == serial)
+                && let Some(packet) = self.packets.remove(&oldest)
+            {
+                self.recycle(packet);
+            }
+        }
+        // Packets leave nearly in order, so the front is nearly always a packet that has left.
+        while let Some((serial, pdu)) = self.order.front() {
+            if self.packets.get(pdu).is_some_and(|packet| packet.serial == *serial) {
+                break;
+            }
+            self.order.pop_front();
+        }
+    }
+
+    pub fn get_mut(&mut self, pdu: PduId) -> Option<&mut InFlight> {
+        self.packets.get_mut(&pdu)
+    }
+
+    pub fn leave(&mut self, pdu: PduId) -> Option<InFlight> {
+        self.packets.remove(&pdu)
+    }
+
+    /// Takes back the buffer of a packet that has left.
+    pub fn recycle(&mut self, packet: InFlight) {
+        self.bytes -= packet.bytes.len();
+        if self.spare.len() < SPARE {
+            let mut bytes = packet.bytes;
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_and_order_is_forgotten_with_the_packets() {
+        let mut store = InFlightStore::default();
+        let bytes = vec![1; 64 << 10];
+        for pdu in 0..2_000 {
+            store.enter(pdu, 0, 1, pdu, &bytes);
+        }
+        assert!(store.bytes <= LIMIT_BYTES && store.packets.len() == 1_024, "{}", store.packets.len());
+        assert!(store.leave(0).is_none() && store.order.len() == store.packets.len());
+        for pdu in 2_000..3_000 {
+            store.enter(pdu, 0, 1, pdu, &[]);
+        }
+        for pdu in 0..3_000 {
+            if let Some(packet) = store.leave(pdu) {
+                assert_eq!(packet.at_ns, pdu);
+                store.recycle(packet);
+            }
+        }
+        store.enter(9_999, 0, 1, 1, &[]);
+        assert_eq!((store.bytes, store.order.len()), (0, 1));
+    }
+}

@@ -1,0 +1,250 @@
+//! The thread that writes the files of a run.
+
+mod annotate;
+mod captures;
+mod columns;
+pub mod events;
+mod in_flight;
+mod inputs;
+pub(crate) mod sink;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::RecvTimeoutError;
+
+use crate::batch::LogBatch;
+use crate::error::LogError;
+use crate::folder;
+use crate::level::{Level, Snaplen};
+use crate::recorder::{Overflow, Recorder, Ring, RingSize};
+use captures::Captures;
+use events::EventColumns;
+use inputs::InputColumns;
+use sink::Sink;
+use table::Table;
+
+/// How long records may wait in the writer. Together with the time they may stay in the loop's
+/// hands, a run that is killed loses less than half a second.
+const WRITE_AFTER: Duration = Duration::from_millis(200);
+/// How many rows are written at once at most.
+const WRITE_ROWS: usize = 65_536;
+
+/// What is written where.
+#[derive(Clone, Debug)]
+pub struct WriterOptions {
+    /// The run's folder, made by [`folder::create`].
+    pub folder: PathBuf,
+    /// How much is recorded.
+    pub level: Level,
+    /// How many bytes of each packet the captures keep.
+    pub snaplen: Snaplen,
+    /// The hops' names, by their index in events.
+    pub hops: Vec<String>,
+    /// The states' names, by their index in events; the first is the initial one.
+    pub states: Vec<String>,
+    /// The ports' names, by their number.
+    pub ports: Vec<String>,
+    /// The size of the ring between the loop and the writer.
+    pub ring: RingSize,
+    /// What happens when that ring is full.
+    pub overflow: Overflow,
+}
+
+impl WriterOptions {
+    /// Options for a path: the ports are "client" and "server", the rest is as by default.
+    pub fn of_path(folder: &Path, level: Level, hops: Vec<String>, states: Vec<String>) -> WriterOptions {
+        WriterOptions {
+            folder: folder.to_owned(),
+            level,
+            snaplen: Snaplen::default(),
+            hops,
+            states,
+            ports: vec!["client".into(), "server".into()],
+            ring: RingSize::default(),
+            overflow: Overflow::default(),
+        }
+    }
+}
+
+/// What became of the files.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct WriterReport {
+    /// Rows of `events.arrow`.
+    pub events: u64,
+    /// Rows of `input.arrow`.
+    pub inputs: u64,
+    /// Packets in the captures.
+    pub packets: u64,
+    /// What is missing and why; empty for a complete log.
+    pub incomplete: Vec<String>,
+    /// What else the user should know.
+    pub notes: Vec<String>,
+}
+
+/// The writer's side of a run's log.
+#[derive(Debug)]
+pub struct Writer {
+    start_unix_ns: Arc<AtomicU64>,
+    thread: Option<JoinHandle<WriterReport>>,
+}
+
+impl Writer {
+    /// Makes the files and starts the thread; below [`Level::Events`] neither. The thread inherits
+    /// the caller's scheduling policy and processor affinity: call this before raising them, and in
+    /// the process that will run the loop.
+    ///
+    /// # Errors
+    /// When a file or the thread cannot be made.
+    pub fn start(options: &WriterOptions) -> Result<(Recorder, Writer), LogError> {
+        let start_unix_ns = Arc::new(AtomicU64::new(0));
+        if options.level < Level::Events {
+            return Ok((Recorder::idle(options.level), Writer { start_unix_ns, thread: None }));
+        }
+        let files = Files::create(options, start_unix_ns.clone())?;
+        let (recorder, ring) = Recorder::connected(options.level, options.snaplen, options.ring, options.overflow);
+        let thread = std::thread::Builder::new()
+            .name("airpath-log".into())
+            .spawn(move || files.run(&ring))
+            .map_err(|source| LogError::io("start the writer of", &options.folder, source))?;
+        Ok((recorder, Writer { start_unix_ns, thread: Some(thread) }))
+    }
+
+    /// Tells when the run's time 0 was, in nanoseconds since 1970; to be called before the first
+    /// packet is recorded, for the stamps of the captures.
+    pub fn set_start(&self, unix_ns: u64) {
+        self.start_unix_ns.store(unix_ns, Ordering::Relaxed);
+    }
+
+    /// Waits until everything is written and in its final format. The recorder must have been
+    /// finished or dropped before.
+    pub fn finish(mut self) -> WriterReport {
+        let Some(thread) = self.thread.take() else { return WriterReport::default() };
+        thread.join().unwrap_or_else(|_| WriterReport {
+            incomplete: vec!["the writer of the log failed; what it had written is readable".into()],
+            ..WriterReport::default()
+        })
+    }
+}
+
+struct Files {
+    start_unix_ns: Arc<AtomicU64>,
+    events: EventColumns,
+    inputs: InputColumns,
+    event_table: Table,
+    input_table: Table,
+    captures: Option<Captures>,
+    /// How far the run's time has come.
+    now_ns: u64,
+}
+
+impl Files {
+    fn create(options: &WriterOptions, start_unix_ns: Arc<AtomicU64>) -> Result<Files, LogError> {
+        let events = EventColumns::new(&options.hops, &options.states);
+        let inputs = InputColumns::new();
+        let captures = (options.level >= Level::Packets)
+            .then(|| Captures::create(&options.folder, &options.ports, &options.hops, options.snaplen.bytes()))
+            .transpose()?;
+        Ok(Files {
+            start_unix_ns,
+            event_table: Table::new(Sink::create(options.folder.join(folder::EVENTS))?, events.schema()),
+            input_table: Table::new(Sink::create(options.folder.join(folder::INPUT))?, inputs.schema()),
+            events,
+            inputs,
+            captures,
+            now_ns: 0,
+        })
+    }
+
+    /// Writes until the recorder is gone.
+    fn run(mut self, ring: &Ring) -> WriterReport {
+        let mut write_at: Option<Instant> = None;
+        loop {
+            let next = match write_at {
+                None => ring.full.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(at) => ring.full.recv_deadline(at),
+            };
+            match next {
+                Ok(mut batch) => {
+                    self.take(&batch);
+                    batch.clear();
+                    let _ = ring.empty.try_send(batch);
+                    write_at.get_or_insert_with(|| Instant::now() + WRITE_AFTER);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let full = self.events.len().max(self.inputs.len()) >= WRITE_ROWS;
+            if full || write_at.is_some_and(|at| Instant::now() >= at) {
+                let advanced = self.write();
+                // Blocks of a capture that wait for later ones are written a little later, even if
+                // nothing comes.
+                write_at = advanced.then(|| Instant::now() + WRITE_AFTER);
+            }
+        }
+        self.finish()
+    }
+
+    fn take(&mut self, batch: &LogBatch) {
+        self.now_ns = self.now_ns.max(batch.sealed_at.nanos());
+        if !batch.lost_before.is_none() {
+            let first = batch.inputs.first().map(|input| input.at).or(batch.events.first().map(|event| event.at));
+            self.inputs.push_lost(first.unwrap_or(batch.sealed_at).nanos(), batch.lost_before);
+        }
+        let mut emitted = batch.emitted.iter().peekable();
+        for (index, event) in batch.events.iter().enumerate() {
+            let emitted = emitted.next_if(|emitted| emitted.event as usize == index);
+            self.events.push(event, emitted.map(|emitted| emitted.at_ns));
+        }
+        for input in &batch.inputs {
+            self.inputs.push(input, batch);
+        }
+        if let Some(captures) = &mut self.captures {
+            captures.take(batch, self.start_unix_ns.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Writes what has come so far; says whether blocks are left that wait for later ones.
+    fn write(&mut self) -> bool {
+        let events = self.events.take();
+        self.event_table.write(&events);
+        let inputs = self.inputs.take();
+        self.input_table.write(&inputs);
+        self.event_table.sink().check();
+        self.input_table.sink().check();
+        let mut waiting = false;
+        if let Some(captures) = &mut self.captures {
+            // Nothing new in this round: what waits has waited long enough.
+            let quiet = events.num_rows() == 0 && inputs.num_rows() == 0;
+            let now_ns = if quiet { u64::MAX / 2 } else { self.now_ns };
+            captures.write(now_ns, self.start_unix_ns.load(Ordering::Relaxed));
+            waiting = captures.is_waiting();
+        }
+        waiting
+    }
+
+    fn finish(mut self) -> WriterReport {
+        self.write();
+        let mut report = WriterReport {
+            events: self.event_table.rows(),
+            inputs: self.input_table.rows(),
+            ..WriterReport::default()
+        };
+        for table in [self.event_table, self.input_table] {
+            let (failure, note) = table.finish();
+            report.incomplete.extend(failure);
+            report.notes.extend(note);
+        }
+        if let Some(captures) = self.captures {
+            let (packets, failures, notes) = captures.finish();
+            report.packets = packets;
+            report.incomplete.extend(failures);
+            report.notes.extend(notes);
+        }
+        report
+    }
+}

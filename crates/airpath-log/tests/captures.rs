@@ -1,0 +1,99 @@
+//! Captures read back, by this crate and by Wireshark.
+
+mod common;
+
+use std::process::Command;
+
+use airpath_log::pcapng::Interface;
+use airpath_log::read::capture::{CaptureLog, CapturedPacket};
+use airpath_log::{Level, Snaplen};
+use common::{START_UNIX_NS, fate};
+
+fn read(path: &std::path::Path) -> Vec<CapturedPacket> {
+    CaptureLog::open(path).unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_finished_capture_tells_every_fate() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = common::run(folder.path(), Level::Packets, Snaplen::default(), 1000);
+    assert_eq!((report.incomplete, report.notes), (vec![], vec![]));
+    let client = read(&folder.path().join("client.pcapng"));
+    let rx: Vec<_> = client.iter().filter(|packet| packet.interface == Interface::Rx).collect();
+    let tx: Vec<_> = client.iter().filter(|packet| packet.interface == Interface::Tx).collect();
+    assert!(client.iter().all(|packet| packet.interface != Interface::Drop));
+    assert!(client.is_sorted_by_key(|packet| packet.unix_ns));
+    assert_eq!((rx.len(), tx.len()), (501, 500));
+    for packet in &rx {
+        let Some(id) = packet.pdu else {
+            assert_eq!(packet.comment.as_deref(), Some("discarded: noise"));
+            continue;
+        };
+        assert_eq!(packet.unix_ns, START_UNIX_NS + id * 1_000_000);
+        assert_eq!((packet.length, packet.bytes.len()), (296, 128));
+        let expected = match fate(id) {
+            "queue_packets" => Some("dropped: queue_packets at radio after 0.000000000 s"),
+            "channel_error" => Some("dropped: channel_error at radio after 0.005000000 s"),
+            _ => None,
+        };
+        assert_eq!(packet.comment.as_deref(), expected);
+    }
+    let server = read(&folder.path().join("server.pcapng"));
+    let damaged: Vec<_> = server.iter().filter(|packet| packet.comment.is_some()).collect();
+    assert_eq!(damaged.len(), 100);
+    for packet in damaged {
+        assert_eq!(packet.interface, Interface::Tx);
+        assert_eq!(packet.comment.as_deref(), Some("damaged: 3 bits flipped"));
+        assert_eq!(packet.unix_ns, START_UNIX_NS + packet.pdu.unwrap() * 1_000_000 + 5_012_345);
+    }
+}
+
+#[test]
+fn wireshark_reads_what_is_written() {
+    let tshark = |path: &std::path::Path, arguments: &[&str]| common::tshark(path).args(arguments).output();
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("skipped: tshark is not installed (Debian: apt-get install tshark)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    common::run(folder.path(), Level::Packets, Snaplen::Full, 100);
+    let fields = [
+        "-o",
+        "tcp.check_checksum:TRUE",
+        "-T",
+        "fields",
+        "-e",
+        "frame.interface_name",
+        "-e",
+        "frame.packet_id",
+        "-e",
+        "frame.comment",
+        "-e",
+        "frame.time_epoch",
+        "-e",
+        "frame.len",
+        "-e",
+        "tcp.checksum.status",
+    ];
+    let output = tshark(&folder.path().join("server.pcapng"), &fields).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(lines.len(), 80, "{text}{errors}");
+    for line in &lines {
+        let id: u64 = line[1].parse().unwrap();
+        let (comment, good) = match (line[0], fate(id)) {
+            ("tx", "damaged") => ("damaged: 3 bits flipped", "0"),
+            ("tx", "delivered") => ("", "1"),
+            ("rx", "delivered") => ("", "1"),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((line[2], line[5]), (comment, good), "{line:?}");
+        let at = id * 1_000_000 + if line[0] == "tx" { 5_012_345 } else { 0 };
+        let stamp = START_UNIX_NS + at;
+        assert_eq!(line[3], format!("{}.{:09}", stamp / 1_000_000_000, stamp % 1_000_000_000));
+    }
+    let client = tshark(&folder.path().join("client.pcapng"), &["-Y", "frame.comment contains \"channel_error\""]);
+    assert_eq!(String::from_utf8(client.unwrap().stdout).unwrap().lines().count(), 10);
+}

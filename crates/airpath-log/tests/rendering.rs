@@ -1,0 +1,95 @@
+//! What `airpath log` prints.
+
+mod common;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use airpath_core::{Direction, EventKind};
+use airpath_log::render::{Filter, RenderError, Rendered, events_json, events_table, tcpdump};
+use airpath_log::{Level, Snaplen};
+
+type Render = fn(&Path, &Filter, &mut dyn Write) -> Result<Rendered, RenderError>;
+
+fn text(render: Render, folder: &Path, filter: &Filter) -> String {
+    let mut out = Vec::new();
+    render(folder, filter, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn events_as_a_table_and_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    common::run(folder.path(), Level::Events, Snaplen::default(), 40);
+    let drops = Filter { kind: Some(EventKind::Dropped), to_ns: Some(10_000_000), ..Filter::default() };
+    let table = text(events_table, folder.path(), &drops);
+    let expected = "         time/s  hop    direction  stage    kind                cause                pdu      bits       queue/B  state
+    0.008000000  radio  uplink     channel  dropped             channel_error          3      2368                initial
+    0.007000000  radio  uplink     queue    dropped             queue_packets          7      2368                initial
+";
+    assert_eq!(table, expected);
+    let json = text(events_json, folder.path(), &drops);
+    let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        first,
+        serde_json::json!({"time_ns": 8_000_000, "hop": "radio", "direction": "uplink", "stage": "channel",
+            "kind": "dropped", "cause": "channel_error", "pdu": 3, "flow": 7, "bits": 2_368, "queue_packets": 0,
+            "queue_bytes": 0, "state": "initial", "emitted_ns": null})
+    );
+    let one = |filter: Filter| text(events_json, folder.path(), &filter).lines().count();
+    assert_eq!(one(Filter { pdu: Some(5), ..Filter::default() }), 3);
+    assert_eq!(one(Filter { hop: Some("radio".into()), ..Filter::default() }), 12);
+    assert_eq!(one(Filter { direction: Some(Direction::Downlink), ..Filter::default() }), 40);
+    assert_eq!(one(Filter { from_ns: Some(40_000_000), ..Filter::default() }), 7);
+}
+
+#[test]
+fn packets_with_their_fates() {
+    let folder = tempfile::tempdir().unwrap();
+    common::run(folder.path(), Level::Events, Snaplen::default(), 8);
+    let shown = text(tcpdump, folder.path(), &Filter::default());
+    let expected = "\
+0.001000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 1001:1257, ack 1, win 65535, length 256 [delivered after 5.00 ms]
+0.002000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], ack 4294966296, win 65535, length 0 [delivered after 5.00 ms]
+0.003000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 2:258, ack 4294966295, win 65535, length 256 [dropped: channel_error at radio after 5.00 ms]
+0.004000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], ack 4294966296, win 65535, length 0 [delivered after 5.00 ms]
+0.005000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 4:260, ack 4294966295, win 65535, length 256 [3 bits flipped, delivered after 5.00 ms]
+0.006000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], ack 4294966296, win 65535, length 0 [delivered after 5.00 ms]
+0.007000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 6:262, ack 4294966295, win 65535, length 256 [dropped: queue_packets at radio]
+0.008000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], ack 4294966296, win 65535, length 0 [delivered after 5.00 ms]
+";
+    assert_eq!(shown, expected);
+    let lines = |filter: Filter| text(tcpdump, folder.path(), &filter).lines().count();
+    assert_eq!(lines(Filter { kind: Some(EventKind::Dropped), ..Filter::default() }), 2);
+    assert_eq!(lines(Filter { direction: Some(Direction::Uplink), ..Filter::default() }), 4);
+    assert_eq!(lines(Filter { pdu: Some(3), ..Filter::default() }), 1);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    struct Closed;
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    common::run(folder.path(), Level::Events, Snaplen::default(), 5_000);
+    for render in [events_table as Render, events_json, tcpdump] {
+        assert_eq!(render(folder.path(), &Filter::default(), &mut Closed).unwrap(), Rendered::default());
+    }
+}
+
+#[test]
+fn a_folder_without_a_log_is_told_how_to_get_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut out = Vec::new();
+    let error = events_table(folder.path(), &Filter::default(), &mut out).unwrap_err().to_string();
+    assert!(error.contains("events.arrow"), "{error}");
+    airpath_log::Manifest::new(Level::Counters, Snaplen::default()).write(folder.path()).unwrap();
+    let error = events_table(folder.path(), &Filter::default(), &mut out).unwrap_err().to_string();
+    assert!(error.contains("--log events"), "{error}");
+}
