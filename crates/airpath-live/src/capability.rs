@@ -1,0 +1,143 @@
+//! Capabilities of the calling thread: reading them, and handing them on to
+//! the programs it executes.
+#![allow(unsafe_code)]
+
+use std::io;
+
+/// Capability numbers used here (see `linux/capability.h`).
+pub mod number {
+    /// Send any signal to any process.
+    pub const KILL: u32 = 5;
+    /// Bind ports below 1024.
+    pub const NET_BIND_SERVICE: u32 = 10;
+    /// Broadcast and multicast.
+    pub const NET_BROADCAST: u32 = 11;
+    /// Configure networks.
+    pub const NET_ADMIN: u32 = 12;
+    /// Raw and packet sockets.
+    pub const NET_RAW: u32 = 13;
+    /// Change root (needed to enter a mount namespace).
+    pub const SYS_CHROOT: u32 = 18;
+    /// Trace processes and look into their namespaces.
+    pub const SYS_PTRACE: u32 = 19;
+    /// Mounts and namespaces.
+    pub const SYS_ADMIN: u32 = 21;
+}
+
+/// What a command run by an ordinary user inside a user namespace is given, so
+/// that ping, tcpdump, congestion control and a nested run work.
+pub const FOR_COMMANDS: [u32; 8] = [
+    number::KILL,
+    number::NET_BIND_SERVICE,
+    number::NET_BROADCAST,
+    number::NET_ADMIN,
+    number::NET_RAW,
+    number::SYS_CHROOT,
+    number::SYS_PTRACE,
+    number::SYS_ADMIN,
+];
+
+const VERSION_3: u32 = 0x2008_0522;
+
+#[repr(C)]
+struct Header {
+    version: u32,
+    pid: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Data {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// The three sets of the calling thread, as 64-bit masks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// In force now.
+    pub effective: u64,
+    /// May be made effective.
+    pub permitted: u64,
+    /// Kept over `execve` together with the ambient set.
+    pub inheritable: u64,
+}
+
+impl Capabilities {
+    /// Reads the calling thread's sets.
+    ///
+    /// # Errors
+    /// The kernel's, which a current Linux never returns.
+    pub fn current() -> io::Result<Self> {
+        let mut header = Header { version: VERSION_3, pid: 0 };
+        let mut data = [Data::default(); 2];
+        // SAFETY: header and data have the layout of version 3 (two data
+        // words) and live over the call.
+        let done = unsafe { libc::syscall(libc::SYS_capget, &mut header, data.as_mut_ptr()) };
+        if done != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let wide = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        Ok(Self {
+            effective: wide(data[0].effective, data[1].effective),
+            permitted: wide(data[0].permitted, data[1].permitted),
+            inheritable: wide(data[0].inheritable, data[1].inheritable),
+        })
+    }
+
+    /// Whether `capability` is effective.
+    pub fn has(&self, capability: u32) -> bool {
+        self.effective >> capability & 1 == 1
+    }
+
+    /// Sets the calling thread's sets. Safe between `fork` and `execve`.
+    fn apply(&self) -> io::Result<()> {
+        let mut header = Header { version: VERSION_3, pid: 0 };
+        let part = |shift: u32| Data {
+            effective: (self.effective >> shift) as u32,
+            permitted: (self.permitted >> shift) as u32,
+            inheritable: (self.inheritable >> shift) as u32,
+        };
+        let data = [part(0), part(32)];
+        // SAFETY: as in `current`; the kernel only reads.
+        let done = unsafe { libc::syscall(libc::SYS_capset, &mut header, data.as_ptr()) };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+/// Makes those of `wanted` which the thread is permitted ambient, so that they
+/// survive an `execve` by an ordinary uid. Allocates nothing and takes no
+/// lock: it may run between `fork` and `execve`.
+///
+/// # Errors
+/// `EPERM` when the bounding set or securebits forbid it.
+pub fn raise_ambient(wanted: &[u32]) -> io::Result<()> {
+    let mut sets = Capabilities::current()?;
+    let mut mask = 0_u64;
+    for capability in wanted {
+        mask |= 1 << capability;
+    }
+    mask &= sets.permitted;
+    sets.inheritable |= mask;
+    sets.apply()?;
+    for capability in wanted {
+        if mask >> capability & 1 == 0 {
+            continue;
+        }
+        // SAFETY: prctl with integer arguments only.
+        let done = unsafe {
+            libc::prctl(
+                libc::PR_CAP_AMBIENT,
+                libc::PR_CAP_AMBIENT_RAISE as libc::c_ulong,
+                libc::c_ulong::from(*capability),
+                0 as libc::c_ulong,
+                0 as libc::c_ulong,
+            )
+        };
+        if done != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

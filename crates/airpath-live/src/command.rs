@@ -1,0 +1,246 @@
+//! The user's commands: started in an endpoint's namespaces, signalled, and
+//! reaped together with every orphan of the PID namespace.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, geteuid};
+
+use crate::capability;
+use crate::error::{Attempting, LiveError, Result};
+use crate::session::Endpoint;
+use crate::supervise::{EngineProcess, Inherited};
+
+/// A command to run.
+#[derive(Debug)]
+pub struct CommandSpec {
+    /// The program; looked up on PATH unless it holds a slash.
+    pub program: OsString,
+    /// Its arguments, without the program itself.
+    pub arguments: Vec<OsString>,
+    /// Variables added to the engine's environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Standard input, output and error.
+    pub stdio: [Stdio; 3],
+    /// Run it in a session of its own, out of reach of the terminal's signals
+    /// (a server beside an interactive client).
+    pub own_session: bool,
+}
+
+impl CommandSpec {
+    /// `words` is the program and its arguments; everything is inherited.
+    /// `None` when there is no program.
+    pub fn from_words(words: impl IntoIterator<Item = OsString>) -> Option<Self> {
+        let mut words = words.into_iter();
+        Some(Self {
+            program: words.next()?,
+            arguments: words.collect(),
+            environment: Vec::new(),
+            stdio: [Stdio::inherit(), Stdio::inherit(), Stdio::inherit()],
+            own_session: false,
+        })
+    }
+
+    /// A line for the shell.
+    pub fn shell_line(line: impl Into<OsString>) -> Self {
+        Self {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), line.into()],
+            environment: Vec::new(),
+            stdio: [Stdio::inherit(), Stdio::inherit(), Stdio::inherit()],
+            own_session: false,
+        }
+    }
+}
+
+/// Names a started command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CommandId(Pid);
+
+impl CommandId {
+    /// Its process id inside the run's PID namespace.
+    pub fn pid(self) -> i32 {
+        self.0.as_raw()
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandEnd {
+    /// With this exit status.
+    Exited(i32),
+    /// By this signal.
+    Killed(Signal),
+}
+
+impl CommandEnd {
+    /// The status a shell would report: 128 + N for signal N.
+    pub fn exit_status(self) -> i32 {
+        match self {
+            Self::Exited(status) => status,
+            Self::Killed(signal) => 128 + signal as i32,
+        }
+    }
+}
+
+/// The exit status a shell would report for a command that cannot be started:
+/// 127 when it is not found, 126 when it cannot be executed.
+pub fn start_failure_status(error: &LiveError) -> i32 {
+    match error.raw_os_error() {
+        Some(libc::ENOENT) => 127,
+        _ => 126,
+    }
+}
+
+/// All commands of a run. Only the engine process (PID 1 of its namespace)
+/// may hold one, for it reaps every child there is.
+#[derive(Debug)]
+pub struct Commands {
+    inherited: Inherited,
+    working_directory: Option<CString>,
+    running: HashMap<Pid, CommandId>,
+    ended: HashMap<CommandId, CommandEnd>,
+}
+
+impl Commands {
+    /// Begins with no command.
+    pub fn new(process: &EngineProcess) -> Self {
+        let working_directory =
+            std::env::current_dir().ok().and_then(|path| CString::new(path.as_os_str().as_bytes()).ok());
+        Self { inherited: process.inherited(), working_directory, running: HashMap::new(), ended: HashMap::new() }
+    }
+
+    /// Starts a command in an endpoint's namespaces, as the user who started
+    /// the run, with the signal mask, timer slack and CPU affinity that the
+    /// run began with.
+    ///
+    /// # Errors
+    /// See [`start_failure_status`].
+    pub fn start(&mut self, endpoint: &Endpoint, spec: CommandSpec) -> Result<CommandId> {
+        let program = spec.program.clone();
+        let mut command = Command::new(&spec.program);
+        let [input, output, error] = spec.stdio;
+        command
+            .args(&spec.arguments)
+            .envs(endpoint.link().environment())
+            .envs(spec.environment)
+            .stdin(input)
+            .stdout(output)
+            .stderr(error);
+        let entry = Entry {
+            network: endpoint.network().as_fd().as_raw_fd(),
+            mounts: endpoint.mounts().as_fd().as_raw_fd(),
+            working_directory: self.working_directory.clone(),
+            inherited: self.inherited,
+            raise_ambient: !geteuid().is_root(),
+            own_session: spec.own_session,
+        };
+        // SAFETY: `Entry::enter` makes system calls only; it neither allocates
+        // nor takes locks.
+        unsafe { command.pre_exec(move || entry.enter()) };
+        let child = command.spawn().attempting(|| format!("start `{}`", program.to_string_lossy()))?;
+        let pid = Pid::from_raw(child.id() as i32);
+        let id = CommandId(pid);
+        self.running.insert(pid, id);
+        Ok(id)
+    }
+
+    /// Reaps everything that has ended, orphans included, and returns the
+    /// commands among it. Call it after [`EngineSignal::ChildEnded`].
+    ///
+    /// [`EngineSignal::ChildEnded`]: crate::supervise::EngineSignal::ChildEnded
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn reap(&mut self) -> Result<Vec<(CommandId, CommandEnd)>> {
+        let mut ended = Vec::new();
+        loop {
+            let status = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Err(Errno::ECHILD) => return Ok(ended),
+                Err(Errno::EINTR) => continue,
+                other => other.attempting(|| "reap processes".into())?,
+            };
+            let (pid, end) = match status {
+                WaitStatus::Exited(pid, status) => (pid, CommandEnd::Exited(status)),
+                WaitStatus::Signaled(pid, signal, _) => (pid, CommandEnd::Killed(signal)),
+                WaitStatus::StillAlive => return Ok(ended),
+                _ => continue,
+            };
+            if let Some(id) = self.running.remove(&pid) {
+                self.ended.insert(id, end);
+                ended.push((id, end));
+            }
+        }
+    }
+
+    /// How a command ended, once it was reaped.
+    pub fn ended(&self, id: CommandId) -> Option<CommandEnd> {
+        self.ended.get(&id).copied()
+    }
+
+    /// Sends a signal to everything in the session of a command that was started in one of its own:
+    /// a shell that ends by SIGTERM does not hand it on to the program that it runs.
+    pub fn signal_session(&self, id: CommandId, signal: Signal) {
+        // ESRCH: everything in it has ended.
+        let _ = kill(Pid::from_raw(-id.0.as_raw()), signal);
+    }
+
+    /// Whether anything is left in the session of a command that was started in one of its own.
+    pub fn session_lives(&self, id: CommandId) -> bool {
+        kill(Pid::from_raw(-id.0.as_raw()), None) != Err(Errno::ESRCH)
+    }
+
+    /// Sends a signal; nothing happens when the command has ended.
+    pub fn signal(&self, id: CommandId, signal: Signal) {
+        if self.running.contains_key(&id.0) {
+            // ESRCH: it ended just now, and reaping will tell.
+            let _ = kill(id.0, signal);
+        }
+    }
+}
+
+/// What a child does between `fork` and `execve`.
+struct Entry {
+    network: RawFd,
+    mounts: RawFd,
+    working_directory: Option<CString>,
+    inherited: Inherited,
+    raise_ambient: bool,
+    own_session: bool,
+}
+
+impl Entry {
+    fn enter(&self) -> io::Result<()> {
+        let check = |result: libc::c_int| {
+            if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        };
+        // SAFETY: setns takes a descriptor, which the endpoint keeps open, and
+        // a flag.
+        check(unsafe { libc::setns(self.network, libc::CLONE_NEWNET) })?;
+        // SAFETY: as above.
+        check(unsafe { libc::setns(self.mounts, libc::CLONE_NEWNS) })?;
+        if let Some(directory) = &self.working_directory {
+            // Entering a mount namespace moves to its root. A directory that
+            // has vanished is no reason to fail.
+            // SAFETY: the path is a C string that lives over the call.
+            let _ = unsafe { libc::chdir(directory.as_ptr()) };
+        }
+        if self.own_session {
+            // SAFETY: no arguments.
+            let _ = unsafe { libc::setsid() };
+        }
+        if self.raise_ambient {
+            capability::raise_ambient(&capability::FOR_COMMANDS)?;
+        }
+        self.inherited.restore()
+    }
+}

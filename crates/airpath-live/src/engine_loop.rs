@@ -1,0 +1,312 @@
+//! The loop that carries packets between ports and machines in real time: one thread, any number of
+//! links. The machines live in logical time; the loop offers packets with the time at which they
+//! arrived, and writes what is due. How late it is is measured and reported, never fed back.
+
+mod egress;
+mod ingress;
+mod layout;
+mod link;
+mod measure;
+mod spin;
+mod waiter;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+
+use airpath_core::{BufferPool, PortId, Span, Time};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use smallvec::SmallVec;
+
+pub use link::{FinishedLink, LiveLink};
+pub use measure::LinkMeasurements;
+use spin::Spin;
+pub use spin::SpinPolicy;
+use waiter::{Waiter, Wake};
+
+use crate::clock::{self, ClockOffset};
+
+/// Slabs are large enough for a burst of super-packets, small enough for the second-level cache.
+const SLAB_BYTES: usize = 1 << 20;
+/// How many of them are there before the first packet.
+const SLABS_AT_START: usize = 4;
+/// How often the difference between the clocks is read again, so that an adjusted wall clock does
+/// not shift the arrival times.
+const CLOCK_OFFSET_EVERY: Span = Span::from_secs(1);
+/// Within this of a deadline the loop looks at nothing but the clock.
+const LAST_LOOK_NS: u64 = 2_000;
+
+/// A word to the loop from another thread.
+#[derive(Debug)]
+pub enum Word {
+    /// The run begins: t = 0 is this instant of CLOCK_MONOTONIC in ns.
+    /// It answers once it is so, for what is sent earlier is thrown away.
+    Start(u64, Sender<()>),
+    /// Carry out a command on a link.
+    Control(usize, airpath_core::Command, Sender<Result<(), airpath_core::CommandError>>),
+    /// Stop.
+    Stop,
+}
+
+/// The other threads' end of the loop.
+#[derive(Clone)]
+pub struct Handle {
+    words: Sender<Word>,
+    bell: std::sync::Arc<EventFd>,
+}
+
+impl Handle {
+    /// Begins the run with t = 0 at `epoch_ns` of CLOCK_MONOTONIC, and returns once the loop has heard
+    /// it: packets that are sent from then on are the run's.
+    pub fn begin(&self, epoch_ns: u64) {
+        let (answer, answered) = channel();
+        self.send(Word::Start(epoch_ns, answer));
+        // A loop that has ended drops the word, and with it the answer.
+        let _ = answered.recv();
+    }
+
+    /// Sends a word; a loop that has ended hears nothing.
+    pub fn send(&self, word: Word) {
+        if self.words.send(word).is_ok() {
+            let _ = self.bell.write(1);
+        }
+    }
+}
+
+/// What the loop says of itself at the end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoopReport {
+    /// Time spent watching the clock, in ns.
+    pub spun_ns: u64,
+    /// Processor time of the thread, in ns.
+    pub processor_ns: u64,
+    /// How often it woke.
+    pub wake_ups: u64,
+    /// When it ended, in run time.
+    pub ended: Time,
+}
+
+/// The loop with its links.
+pub struct EngineLoop {
+    links: Vec<LiveLink>,
+    waiter: Waiter,
+    words: Receiver<Word>,
+    bell: std::sync::Arc<EventFd>,
+    spin_policy: SpinPolicy,
+    pool: BufferPool,
+    epoch_ns: u64,
+    started: bool,
+    offset: ClockOffset,
+    offset_read_ns: u64,
+}
+
+impl EngineLoop {
+    /// A loop over `links`, and the handle by which it is started and stopped.
+    ///
+    /// # Errors
+    /// When descriptors run out.
+    pub fn new(mut links: Vec<LiveLink>, spin_policy: SpinPolicy) -> io::Result<(EngineLoop, Handle)> {
+        let bell = std::sync::Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
+        let (sender, words) = channel();
+        let waiter = Waiter::new(bell.as_fd())?;
+        for (index, link) in links.iter_mut().enumerate() {
+            for (side, port) in link.ports().iter().enumerate() {
+                waiter.add_port(port.as_fd(), (index * 2 + side) as u32)?;
+            }
+        }
+        let engine = EngineLoop {
+            links,
+            waiter,
+            words,
+            bell: bell.clone(),
+            spin_policy,
+            pool: BufferPool::new(SLAB_BYTES),
+            epoch_ns: clock::monotonic_ns(),
+            started: false,
+            offset: ClockOffset::measure(),
+            offset_read_ns: clock::monotonic_ns(),
+        };
+        Ok((engine, Handle { words: sender, bell }))
+    }
+
+    /// Runs until it is told to stop.
+    ///
+    /// # Errors
+    /// When a port goes away or the kernel refuses to wait.
+    pub fn run(mut self) -> io::Result<(Vec<FinishedLink>, LoopReport)> {
+        // With memory locked, what is new is fetched page by page, and the first packets would wait.
+        self.pool.prepare(SLABS_AT_START);
+        crate::ports::prepare_thread();
+        let mut spin = Spin::new(self.spin_policy, clock::monotonic_ns());
+        let mut readable: Vec<u32> = Vec::new();
+        let mut report = LoopReport::default();
+        let mut looked_ns = clock::monotonic_ns();
+        let processor_start = clock::thread_processor_ns();
+        loop {
+            let mut commanded = false;
+            readable.clear();
+            let deadline_ns = self.next_deadline_ns();
+            let now_ns = clock::monotonic_ns();
+            if self.started {
+                let (from, until) = (self.time_of(looked_ns), self.time_of(now_ns));
+                self.links.iter_mut().for_each(|link| link.measurements.away(from, until));
+            }
+            let mut note = |wake: Wake| match wake {
+                Wake::Port(port) => readable.push(port),
+                Wake::Command => commanded = true,
+            };
+            if deadline_ns <= now_ns {
+                self.waiter.poll(&mut note)?;
+            } else if let unread_ns = self.may_leave_unread_ns()
+                && deadline_ns - now_ns <= unread_ns
+            {
+                // Nothing that comes now is due before the deadline: sleep through its arrival.
+                let deadline_ns = deadline_ns.max(now_ns + spin.least_nap_ns().min(unread_ns));
+                let target_ns = deadline_ns - spin.margin_ns(now_ns).min(deadline_ns);
+                if target_ns > now_ns {
+                    self.waiter.nap(target_ns);
+                    report.wake_ups += 1;
+                }
+                let woke_ns = clock::monotonic_ns();
+                if target_ns > now_ns && woke_ns >= target_ns {
+                    spin.woke(target_ns, woke_ns);
+                }
+                if woke_ns < deadline_ns {
+                    self.watch_clock(deadline_ns)?;
+                    spin.spent(clock::monotonic_ns() - woke_ns);
+                }
+                self.waiter.poll(&mut note)?;
+            } else {
+                let margin = spin.margin_ns(now_ns);
+                let target_ns = if deadline_ns == u64::MAX { u64::MAX } else { deadline_ns.saturating_sub(margin) };
+                if target_ns > now_ns {
+                    self.waiter.sleep(target_ns, &mut note)?;
+                    report.wake_ups += 1;
+                } else {
+                    self.waiter.poll(&mut note)?;
+                }
+                let woke_ns = clock::monotonic_ns();
+                if readable.is_empty() && !commanded && deadline_ns != u64::MAX {
+                    if target_ns > now_ns && woke_ns >= target_ns {
+                        spin.woke(target_ns, woke_ns);
+                        // Whatever kept the loop from waking kept it from reading, too.
+                        let (due, woke) = (self.time_of(target_ns), self.time_of(woke_ns));
+                        self.links.iter_mut().for_each(|link| link.measurements.away(due, woke));
+                    }
+                    if margin > 0 && woke_ns < deadline_ns {
+                        self.watch_clock(deadline_ns)?;
+                        self.waiter.poll(|wake| match wake {
+                            Wake::Port(port) => readable.push(port),
+                            Wake::Command => commanded = true,
+                        })?;
+                        spin.spent(clock::monotonic_ns() - woke_ns);
+                    }
+                }
+            }
+            looked_ns = clock::monotonic_ns();
+            if looked_ns.saturating_sub(self.offset_read_ns) > CLOCK_OFFSET_EVERY.nanos() {
+                self.offset = ClockOffset::measure();
+                self.offset_read_ns = looked_ns;
+            }
+            if commanded && self.listen(looked_ns)? {
+                break;
+            }
+            self.turn(looked_ns, &mut readable)?;
+        }
+        report.spun_ns = spin.spun_ns();
+        report.processor_ns = clock::thread_processor_ns() - processor_start;
+        report.ended = self.time_of(clock::monotonic_ns());
+        Ok((self.links.into_iter().map(LiveLink::finish).collect(), report))
+    }
+
+    fn time_of(&self, monotonic_ns: u64) -> Time {
+        Time::from_nanos(monotonic_ns.saturating_sub(self.epoch_ns))
+    }
+
+    fn next_deadline_ns(&self) -> u64 {
+        if !self.started {
+            return u64::MAX;
+        }
+        let next = self.links.iter().map(LiveLink::next_deadline).min().unwrap_or(Time::NEVER);
+        if next == Time::NEVER { u64::MAX } else { self.epoch_ns.saturating_add(next.nanos()) }
+    }
+
+    /// Watches the clock until `deadline_ns`, and the ports with it until just before: what it sees
+    /// there waits for the look that follows, but the way is in the caches then.
+    fn watch_clock(&mut self, deadline_ns: u64) -> io::Result<()> {
+        loop {
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= deadline_ns {
+                return Ok(());
+            }
+            if deadline_ns - now_ns > LAST_LOOK_NS {
+                self.waiter.poll(|_| ())?;
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// For how long every port may be left unread.
+    fn may_leave_unread_ns(&self) -> u64 {
+        self.links.iter().map(|link| link.may_leave_unread().nanos()).min().unwrap_or(0)
+    }
+
+    /// Reads the ports that have something and drives every link that has something to do.
+    fn turn(&mut self, now_ns: u64, readable: &mut Vec<u32>) -> io::Result<()> {
+        let now = self.time_of(now_ns);
+        let (epoch, offset) = (self.epoch_ns, self.offset);
+        let stamp =
+            move |realtime_ns: u64| offset.to_monotonic_ns(realtime_ns).checked_sub(epoch).map(Time::from_nanos);
+        let clock = move || Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch));
+        readable.sort_unstable();
+        readable.dedup();
+        let mut next = 0;
+        for (index, link) in self.links.iter_mut().enumerate() {
+            let mut has_read = false;
+            while let Some(port) = readable.get(next).filter(|port| **port / 2 == index as u32) {
+                link.read(*port as usize % 2, now, &mut self.pool, stamp)?;
+                has_read = true;
+                next += 1;
+            }
+            // Before the run begins there is no time for the machine to be in.
+            if self.started && (has_read || link.next_deadline() <= now) {
+                link.drive(now, clock)?;
+            }
+            let paused: SmallVec<[(PortId, bool); 2]> = link.take_flow_control().collect();
+            for (port, pause) in paused {
+                let descriptor = link.ports()[usize::from(port.0)].as_fd();
+                self.waiter.watch_port(descriptor, index as u32 * 2 + u32::from(port.0), !pause)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hears what other threads said; true if the loop has to end.
+    ///
+    /// # Errors
+    /// When a port is gone.
+    fn listen(&mut self, now_ns: u64) -> io::Result<bool> {
+        let _ = self.bell.read();
+        loop {
+            match self.words.try_recv() {
+                Ok(Word::Start(epoch_ns, answer)) => {
+                    // What waits at the ports came before the run; where no stamp tells so, this is the
+                    // last moment to know it.
+                    self.turn(now_ns, &mut (0..self.links.len() as u32 * 2).collect())?;
+                    self.epoch_ns = epoch_ns;
+                    self.started = true;
+                    self.links.iter_mut().for_each(LiveLink::start);
+                    let _ = answer.send(());
+                }
+                Ok(Word::Control(link, command, answer)) => {
+                    let at = self.time_of(now_ns);
+                    let result = self.links[link].control(at, &command);
+                    let _ = answer.send(result);
+                }
+                Ok(Word::Stop) | Err(TryRecvError::Disconnected) => return Ok(true),
+                Err(TryRecvError::Empty) => return Ok(false),
+            }
+        }
+    }
+}

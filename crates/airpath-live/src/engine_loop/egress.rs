@@ -1,0 +1,186 @@
+//! From PDUs emitted to packets written.
+//!
+//! An undamaged packet is written as it was read, unfinished checksum and all: the kernel at the
+//! other end finishes or trusts it as if both ends shared a host. Segments of one super-packet that
+//! are due at the same instant are written together, as they were read; apart, each gets headers of
+//! its own. A damaged packet is finished first, then damaged, and written singly: only then do the
+//! checks of the receiving kernel see what a radio receiver would have seen.
+
+use std::io::IoSlice;
+use std::ops::Range;
+
+use airpath_core::{Payload, Pdu, Time};
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+use super::layout;
+use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
+use crate::ports::{OffloadHeader, Outgoing, Port};
+
+/// How many packets are handed to the kernel in one go.
+const BATCH: usize = 32;
+
+/// One packet to be written: headers of its own (if any) and a range of what was read.
+#[derive(Debug)]
+struct Entry {
+    header: Range<usize>,
+    body: Bytes,
+    offload: OffloadHeader,
+    /// How many PDUs it is.
+    pdus: u32,
+}
+
+/// What one flush did.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Flushed {
+    /// PDUs that the kernel refused.
+    pub refused: u64,
+    /// PDUs that could not be written because the device was full.
+    pub not_taken: u64,
+}
+
+/// Collects packets for a port and writes them in batches.
+#[derive(Debug, Default)]
+pub struct Egress {
+    entries: Vec<Entry>,
+    headers: Vec<u8>,
+    /// The last entry, if it may grow: the super-packet, the next index, when it is due, its first.
+    open: Option<Run>,
+}
+
+#[derive(Debug)]
+struct Run {
+    whole: Bytes,
+    layout: u64,
+    due: Time,
+    first: u16,
+    next: u16,
+}
+
+impl Egress {
+    /// Adds a PDU that was due at `due`. PDUs without bytes leave nothing.
+    pub fn push(&mut self, pdu: &Pdu, due: Time) {
+        match &pdu.payload {
+            Payload::LengthOnly => {}
+            _ if pdu.damage.is_some() => {
+                self.close();
+                let bytes = damaged_bytes(pdu);
+                self.entries.push(Entry {
+                    header: 0..0,
+                    body: bytes.into(),
+                    offload: OffloadHeader::default(),
+                    pdus: 1,
+                });
+            }
+            Payload::Whole(bytes) => {
+                self.close();
+                self.entries.push(Entry {
+                    header: 0..0,
+                    body: bytes.clone(),
+                    offload: OffloadHeader::default(),
+                    pdus: 1,
+                });
+            }
+            Payload::Segment { whole, index, layout } => {
+                if let Some(run) = &mut self.open
+                    && run.next == *index
+                    && run.due == due
+                    && run.whole.as_ptr() == whole.as_ptr()
+                {
+                    run.next += 1;
+                    return;
+                }
+                self.close();
+                self.open = Some(Run { whole: whole.clone(), layout: *layout, due, first: *index, next: *index + 1 });
+            }
+        }
+    }
+
+    /// Makes an entry of the segments collected so far.
+    fn close(&mut self) {
+        let Some(run) = self.open.take() else { return };
+        let offload = layout::unpack(run.layout);
+        let pdus = u32::from(run.next - run.first);
+        let start = self.headers.len();
+        if offload.is_super_packet() {
+            let Ok(segmenter) = Segmenter::new(&run.whole, &offload, ChecksumWork::Leave) else { return };
+            let group = segmenter.group(u32::from(run.first), u32::from(run.next));
+            self.headers.extend_from_slice(group.bytes());
+            let body = run.whole.slice(group.payload.clone());
+            self.entries.push(Entry { header: start..self.headers.len(), body, offload: group.offload, pdus });
+        } else {
+            self.entries.push(Entry { header: 0..0, body: run.whole, offload, pdus });
+        }
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.open.is_none()
+    }
+
+    /// Writes everything. A device that takes nothing more drops the rest, as a full device queue
+    /// does, and says so.
+    ///
+    /// # Errors
+    /// When the port is gone.
+    pub fn flush(&mut self, port: &mut Port) -> std::io::Result<Flushed> {
+        self.close();
+        let mut flushed = Flushed::default();
+        let mut from = 0;
+        while from < self.entries.len() {
+            let batch = &self.entries[from..self.entries.len().min(from + BATCH)];
+            let parts: SmallVec<[[IoSlice<'_>; 2]; BATCH]> = batch
+                .iter()
+                .map(|entry| [IoSlice::new(&self.headers[entry.header.clone()]), IoSlice::new(&entry.body)])
+                .collect();
+            let outgoing: SmallVec<[Outgoing<'_>; BATCH]> = batch
+                .iter()
+                .zip(&parts)
+                .map(|(entry, parts)| Outgoing {
+                    // An empty first part would only cost the kernel a look.
+                    parts: if entry.header.is_empty() { &parts[1..] } else { &parts[..] },
+                    offload: entry.offload,
+                })
+                .collect();
+            let outcome = port.write_batch(&outgoing)?;
+            if outcome.done == 0 {
+                flushed.not_taken += self.entries[from..].iter().map(|entry| u64::from(entry.pdus)).sum::<u64>();
+                break;
+            }
+            flushed.refused += outcome.refused as u64;
+            from += outcome.done;
+        }
+        self.entries.clear();
+        self.headers.clear();
+        Ok(flushed)
+    }
+}
+
+/// The finished bytes of a PDU: checksums complete, headers of a segment its own, damage done.
+pub fn damaged_bytes(pdu: &Pdu) -> Vec<u8> {
+    let mut bytes = finished_bytes(pdu);
+    if let Some(damage) = &pdu.damage {
+        damage.apply(&mut bytes);
+    }
+    bytes
+}
+
+/// The bytes of a PDU as they would be on a wire, before any damage.
+pub fn finished_bytes(pdu: &Pdu) -> Vec<u8> {
+    match &pdu.payload {
+        Payload::LengthOnly => Vec::new(),
+        Payload::Whole(bytes) => bytes.to_vec(),
+        Payload::Segment { whole, index, layout } => {
+            let mut offload = layout::unpack(*layout);
+            if offload.is_super_packet() {
+                // Arrivals are checked, so that what cannot be cut never gets here.
+                let Ok(segmenter) = Segmenter::new(whole, &offload, ChecksumWork::Complete) else { return Vec::new() };
+                let segment = segmenter.group(u32::from(*index), u32::from(*index) + 1);
+                return [segment.bytes(), &whole[segment.payload.clone()]].concat();
+            }
+            let mut bytes = whole.to_vec();
+            complete_checksum(&mut bytes, &mut offload);
+            bytes
+        }
+    }
+}

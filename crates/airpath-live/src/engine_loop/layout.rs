@@ -1,0 +1,62 @@
+//! The ports' encoding of what is unfinished in a packet, as one word that travels with the PDU.
+
+use crate::ports::{OffloadHeader, Segmentation};
+
+/// Packs `offload` into a word.
+pub fn pack(offload: &OffloadHeader) -> u64 {
+    let segmentation = match offload.segmentation {
+        Segmentation::None => 0u64,
+        Segmentation::TcpV4 => 1,
+        Segmentation::TcpV6 => 2,
+        Segmentation::Udp => 3,
+        Segmentation::Other(_) => 4,
+    };
+    u64::from(offload.segment_bytes)
+        | u64::from(offload.checksum_start & 0xfff) << 16
+        | u64::from(offload.checksum_offset & 0xff) << 28
+        | u64::from(offload.header_bytes & 0xfff) << 36
+        | segmentation << 48
+        | u64::from(offload.needs_checksum) << 52
+        | u64::from(offload.ecn) << 53
+}
+
+/// Reads what [`pack`] packed.
+pub fn unpack(word: u64) -> OffloadHeader {
+    OffloadHeader {
+        needs_checksum: word >> 52 & 1 == 1,
+        segmentation: match word >> 48 & 7 {
+            0 => Segmentation::None,
+            1 => Segmentation::TcpV4,
+            2 => Segmentation::TcpV6,
+            3 => Segmentation::Udp,
+            _ => Segmentation::Other(0),
+        },
+        ecn: word >> 53 & 1 == 1,
+        header_bytes: (word >> 36 & 0xfff) as u16,
+        segment_bytes: word as u16,
+        checksum_start: (word >> 16 & 0xfff) as u16,
+        checksum_offset: (word >> 28 & 0xff) as u16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unpacking_inverts_packing() {
+        for segmentation in [Segmentation::None, Segmentation::TcpV4, Segmentation::TcpV6, Segmentation::Udp] {
+            let header = OffloadHeader {
+                needs_checksum: true,
+                segmentation,
+                ecn: true,
+                header_bytes: 132,
+                segment_bytes: 65_000,
+                checksum_start: 120,
+                checksum_offset: 16,
+            };
+            assert_eq!(unpack(pack(&header)), header);
+        }
+        assert_eq!(unpack(pack(&OffloadHeader::default())), OffloadHeader::default());
+    }
+}

@@ -1,0 +1,118 @@
+//! Waiting for a packet, a deadline or a command, whichever comes first.
+//!
+//! Source: Gurtov 1999, section 3, and Kojo et al. 2001, section 6: wake early and watch the clock
+//! for the rest. The wake-up is an absolute timer, so that preemption between reading the clock and
+//! arming it makes nothing later; what is still late is measured, never fed back into the model.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::{ClockNanosleepFlags, clock_nanosleep};
+
+/// What woke the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// A port has packets to read; the number it was registered with.
+    Port(u32),
+    /// The commands' descriptor is readable.
+    Command,
+}
+
+const TIMER: u64 = u64::MAX;
+const COMMAND: u64 = u64::MAX - 1;
+const EVENTS: usize = 64;
+
+/// An epoll set with a timer in it.
+pub struct Waiter {
+    epoll: Epoll,
+    timer: TimerFd,
+    /// What the timer is set to (CLOCK_MONOTONIC, ns); `u64::MAX` when it is not.
+    armed_ns: u64,
+    events: [EpollEvent; EVENTS],
+}
+
+impl Waiter {
+    /// A waiter on `command`, an eventfd that is never cleared by it.
+    ///
+    /// # Errors
+    /// When descriptors run out.
+    pub fn new(command: BorrowedFd<'_>) -> io::Result<Waiter> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
+        // Edge-triggered: arming it again clears the readiness, and nobody has to read it.
+        epoll.add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
+        epoll.add(command, EpollEvent::new(EpollFlags::EPOLLIN, COMMAND))?;
+        Ok(Waiter { epoll, timer, armed_ns: u64::MAX, events: [EpollEvent::empty(); EVENTS] })
+    }
+
+    /// Also waits for `port`.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn add_port(&self, port: BorrowedFd<'_>, number: u32) -> io::Result<()> {
+        Ok(self.epoll.add(port, EpollEvent::new(EpollFlags::EPOLLIN, u64::from(number)))?)
+    }
+
+    /// Stops or resumes waiting for `port`.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn watch_port(&self, port: BorrowedFd<'_>, number: u32, watch: bool) -> io::Result<()> {
+        let flags = if watch { EpollFlags::EPOLLIN } else { EpollFlags::empty() };
+        Ok(self.epoll.modify(port, &mut EpollEvent::new(flags, u64::from(number)))?)
+    }
+
+    /// Sleeps until `until_ns` (CLOCK_MONOTONIC; `u64::MAX` for ever) or until something is readable,
+    /// and hands each thing that is to `woken`.
+    ///
+    /// # Errors
+    /// The kernel's; an interruption by a signal is not one.
+    pub fn sleep(&mut self, until_ns: u64, woken: impl FnMut(Wake)) -> io::Result<()> {
+        if until_ns != self.armed_ns {
+            if until_ns == u64::MAX {
+                self.timer.unset()?;
+            } else {
+                let at = TimeSpec::new((until_ns / 1_000_000_000) as i64, (until_ns % 1_000_000_000) as i64);
+                self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
+            }
+            self.armed_ns = until_ns;
+        }
+        self.wait(EpollTimeout::NONE, woken)
+    }
+
+    /// Sleeps until `until_ns` (CLOCK_MONOTONIC) whatever comes: half the system calls of
+    /// [`Waiter::sleep`], and no wake-up for a packet.
+    pub fn nap(&self, until_ns: u64) {
+        let at = TimeSpec::new((until_ns / 1_000_000_000) as i64, (until_ns % 1_000_000_000) as i64);
+        // Awoken by a signal the loop just looks around earlier.
+        let _ = clock_nanosleep(nix::time::ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at);
+    }
+
+    /// Hands what is readable now to `woken`, without sleeping.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn poll(&mut self, woken: impl FnMut(Wake)) -> io::Result<()> {
+        self.wait(EpollTimeout::ZERO, woken)
+    }
+
+    fn wait(&mut self, timeout: EpollTimeout, mut woken: impl FnMut(Wake)) -> io::Result<()> {
+        let count = match self.epoll.wait(&mut self.events, timeout) {
+            Ok(count) => count,
+            Err(nix::errno::Errno::EINTR) => 0,
+            Err(errno) => return Err(errno.into()),
+        };
+        for event in &self.events[..count] {
+            match event.data() {
+                // An expired timer has to be set again even for the same instant.
+                TIMER => self.armed_ns = u64::MAX - 1,
+                COMMAND => woken(Wake::Command),
+                port => woken(Wake::Port(port as u32)),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! The live side of Airpath: everything about the operating system around a
+//! machine. Namespaces and interfaces of the two endpoints, the ports through
+//! which packets enter and leave the engine, clocks, and the processes.
+//!
+//! The order in which a run uses it:
+//!
+//! 1. [`privilege::acquire`], while the process has one thread;
+//! 2. [`supervise::run`], which forks the engine process; within it
+//! 3. [`session::Session::create`] gives two endpoints and two ports;
+//! 4. [`command::Commands::start`] runs programs at the endpoints, and
+//!    [`listening::ListenWatch`] tells when a server is ready;
+//! 5. the loop polls the ports, a [`clock::DeadlineTimer`] and
+//!    [`supervise::EngineProcess::signal_fd`].
+
+pub mod addressing;
+pub mod capability;
+pub mod clock;
+pub mod command;
+pub mod engine_loop;
+mod error;
+pub mod host_port;
+pub mod internet;
+pub mod listening;
+pub mod namespaces;
+pub mod netlink;
+pub mod packet_bytes;
+pub mod ports;
+pub mod privilege;
+pub mod scheduling;
+pub mod session;
+pub mod supervise;
+
+pub use error::{LiveError, Result};

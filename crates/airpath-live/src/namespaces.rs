@@ -1,0 +1,12 @@
+//! Anonymous namespaces: network namespaces held by file descriptors, and the
+//! mount namespaces in which commands resolve `client` and `server`.
+#![allow(unsafe_code)]
+
+mod mounts;
+mod net;
+mod sysctl;
+
+pub use mounts::{HostNames, MountNamespace};
+pub use net::NetNamespace;
+pub use sysctl::{NamespaceSettings, ipv6_available};
+pub(crate) use sysctl::{default_congestion_control, forward_from};

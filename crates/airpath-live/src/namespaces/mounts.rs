@@ -1,0 +1,188 @@
+//! The mount namespace of an endpoint's commands: a private /etc/hosts (and
+//! resolv.conf), and a /sys/class/net that shows the endpoint's interfaces.
+//!
+//! The files live on a temporary file system that only this mount namespace
+//! has ever seen, so nothing is left anywhere when it ends.
+
+use std::fs::{self, File};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, setns, unshare};
+
+use super::NetNamespace;
+use super::net::on_helper_thread;
+use crate::error::{Attempting, LiveError, Result};
+use crate::privilege::explain_refusal;
+
+/// Names that resolve inside a run, added to those of the host.
+#[derive(Debug, Clone, Default)]
+pub struct HostNames {
+    /// An address with its names, the preferred name first.
+    pub entries: Vec<(IpAddr, Vec<String>)>,
+}
+
+impl HostNames {
+    /// The hosts file: ours first, then the lines of `existing` without the
+    /// names that an enclosing run gave to its own ends.
+    pub fn hosts_file(&self, existing: &str) -> String {
+        let mut text = String::from("# Written by airpath for this run only.\n");
+        for (address, names) in &self.entries {
+            text.push_str(&format!("{address}\t{}\n", names.join(" ")));
+        }
+        let ours = |name: &str| self.entries.iter().any(|(_, names)| names.iter().any(|known| known == name));
+        for line in existing.lines() {
+            let content = line.split('#').next().unwrap_or_default();
+            let mut words = content.split_whitespace();
+            let Some(address) = words.next() else {
+                continue;
+            };
+            let kept: Vec<&str> = words.filter(|name| !ours(name)).collect();
+            if !kept.is_empty() {
+                text.push_str(&format!("{address}\t{}\n", kept.join(" ")));
+            }
+        }
+        text
+    }
+}
+
+/// A mount namespace held by a descriptor, for commands to enter.
+#[derive(Debug)]
+pub struct MountNamespace {
+    descriptor: OwnedFd,
+    notes: Vec<String>,
+}
+
+impl MountNamespace {
+    /// Copies the caller's mount namespace and changes the copy for commands
+    /// in `network`. `resolv_conf` replaces /etc/resolv.conf when given.
+    ///
+    /// # Errors
+    /// When a mount namespace cannot be made.
+    pub fn create(network: &NetNamespace, names: &HostNames, resolv_conf: Option<&str>) -> Result<Self> {
+        on_helper_thread(|| {
+            setns(network, CloneFlags::CLONE_NEWNET).attempting(|| "enter a network namespace".into())?;
+            unshare(CloneFlags::CLONE_NEWNS).map_err(|errno| explain_refusal("a mount namespace", errno))?;
+            // A copy made inside one user namespace shares its mounts with
+            // the original unless told otherwise.
+            let flags = MsFlags::MS_REC | MsFlags::MS_SLAVE;
+            mount(None::<&str>, "/", None::<&str>, flags, None::<&str>)
+                .attempting(|| "keep a command's mounts to itself".into())?;
+            let existing = fs::read_to_string("/etc/hosts").unwrap_or_default();
+            let hosts = names.hosts_file(&existing);
+            let mut files = vec![("hosts", "/etc/hosts", hosts.as_str())];
+            if let Some(text) = resolv_conf {
+                files.push(("resolv.conf", "/etc/resolv.conf", text));
+            }
+            let mut notes = replace_files(&files)?;
+            notes.extend(show_interfaces());
+            let file = File::open("/proc/thread-self/ns/mnt").attempting(|| "open /proc/thread-self/ns/mnt".into())?;
+            Ok(Self { descriptor: file.into(), notes })
+        })?
+    }
+
+    /// What could not be had, for the record of the run.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+impl AsFd for MountNamespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// Directories over one of which a temporary file system can be put for a
+/// moment; nobody else sees it.
+const WORKBENCHES: [&str; 5] = ["/tmp", "/run", "/mnt", "/var/tmp", "/dev/shm"];
+
+fn mount_workbench() -> Result<&'static str> {
+    let mut refusal = nix::errno::Errno::ENOENT;
+    for directory in WORKBENCHES {
+        if !Path::new(directory).is_dir() {
+            continue;
+        }
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+        match mount(Some("airpath"), directory, Some("tmpfs"), flags, Some("mode=0755,size=1m")) {
+            Ok(()) => return Ok(directory),
+            Err(errno) => refusal = errno,
+        }
+    }
+    Err(LiveError::system("mount a temporary file system for /etc/hosts", refusal))
+}
+
+fn replace_files(files: &[(&str, &str, &str)]) -> Result<Vec<String>> {
+    let workbench = mount_workbench()?;
+    let mut notes = Vec::new();
+    for (name, target, text) in files {
+        let source = Path::new(workbench).join(name);
+        let replaced =
+            fs::write(&source, text).and_then(|()| bind(&source, Path::new(target)).map_err(std::io::Error::from));
+        if let Err(error) = replaced {
+            notes.push(format!("{target} is the host's: it cannot be replaced ({error})"));
+        }
+    }
+    // The bind mounts keep the file system alive under their own names.
+    umount2(workbench, MntFlags::MNT_DETACH)
+        .attempting(|| format!("unmount the temporary file system from {workbench}"))?;
+    Ok(notes)
+}
+
+fn bind(source: &Path, target: &Path) -> nix::Result<()> {
+    mount(Some(source), target, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+}
+
+/// /sys shows the network namespace in which it was mounted. Only the two
+/// places with interfaces are replaced: a whole new /sys would hide the
+/// control groups and whatever else is mounted below the old one.
+fn show_interfaces() -> Vec<String> {
+    let attempt = || -> Result<()> {
+        let workbench = WORKBENCHES
+            .iter()
+            .find(|directory| Path::new(directory).is_dir())
+            .ok_or_else(|| LiveError::Request("no directory to mount a fresh /sys on".into()))?;
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+        mount(Some("sysfs"), *workbench, Some("sysfs"), flags, None::<&str>)
+            .attempting(|| "mount a fresh /sys".into())?;
+        let bound = ["class/net", "devices/virtual/net"]
+            .iter()
+            .try_for_each(|part| bind(&Path::new(workbench).join(part), &Path::new("/sys").join(part)))
+            .attempting(|| "show the interfaces of the run in /sys".into());
+        umount2(*workbench, MntFlags::MNT_DETACH).attempting(|| format!("unmount the fresh /sys from {workbench}"))?;
+        bound
+    };
+    match attempt() {
+        Ok(()) => Vec::new(),
+        Err(error) => vec![format!("/sys/class/net inside the run lists the host's interfaces: {error}")],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(address: &str, names: &[&str]) -> HostNames {
+        HostNames { entries: vec![(address.parse().unwrap(), names.iter().map(|name| (*name).to_owned()).collect())] }
+    }
+
+    #[test]
+    fn localhost_lines_stay_and_names_of_an_enclosing_run_go() {
+        let existing = "127.0.0.1 localhost # us\n10.77.0.1 server server0\n\n::1 localhost\n";
+        let text = names("10.77.1.1", &["server", "server1"]).hosts_file(existing);
+        let expected = "# Written by airpath for this run only.\n\
+                        10.77.1.1\tserver server1\n\
+                        127.0.0.1\tlocalhost\n\
+                        10.77.0.1\tserver0\n\
+                        ::1\tlocalhost\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_line_left_without_names_is_dropped() {
+        let text = names("10.77.1.1", &["server"]).hosts_file("10.77.0.1 server\n");
+        assert!(!text.contains("10.77.0.1"), "{text}");
+    }
+}

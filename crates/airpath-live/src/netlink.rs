@@ -1,0 +1,117 @@
+//! A small synchronous netlink client: links, addresses, routes, sockets.
+//! A socket belongs to the network namespace in which it was opened, for ever;
+//! so it may be used from any thread afterwards.
+
+mod address;
+mod link;
+mod route;
+mod sock_diag;
+
+use std::fmt::Debug;
+use std::io;
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NetlinkSerializable,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
+use netlink_sys::{Socket, SocketAddr};
+
+pub use link::{LinkCounters, LinkOptions};
+pub use route::Route;
+pub use sock_diag::{BoundSocket, SockDiag, Transport};
+
+/// Large enough for any datagram the kernel puts a dump into.
+const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
+
+/// A connected netlink socket of one protocol.
+#[derive(Debug)]
+struct Connection {
+    socket: Socket,
+    sequence: u32,
+}
+
+impl Connection {
+    fn open(protocol: isize) -> io::Result<Self> {
+        let mut socket = Socket::new(protocol)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    /// Sends one request and collects the answers up to the end of the dump or
+    /// the acknowledgement.
+    fn request<M>(&mut self, message: M, flags: u16) -> io::Result<Vec<M>>
+    where
+        M: NetlinkSerializable + NetlinkDeserializable + Debug,
+    {
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut request = NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::InnerMessage(message));
+        request.header.flags = NLM_F_REQUEST | flags;
+        request.header.sequence_number = self.sequence;
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
+        self.collect()
+    }
+
+    fn collect<M>(&mut self) -> io::Result<Vec<M>>
+    where
+        M: NetlinkDeserializable + Debug,
+    {
+        let mut answers = Vec::new();
+        let mut buffer = vec![0_u8; RECEIVE_BUFFER_BYTES];
+        loop {
+            let received = self.socket.recv(&mut &mut buffer[..], 0)?;
+            let mut rest = &buffer[..received];
+            while rest.len() >= 16 {
+                let answer = NetlinkMessage::<M>::deserialize(rest)
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                // Messages are padded to four bytes.
+                let length = (answer.header.length as usize).next_multiple_of(4).max(16);
+                rest = rest.get(length..).unwrap_or_default();
+                // Left over from a request that failed half way.
+                if answer.header.sequence_number != self.sequence {
+                    continue;
+                }
+                match answer.payload {
+                    NetlinkPayload::InnerMessage(inner) => answers.push(inner),
+                    NetlinkPayload::Error(error) if error.code.is_none() => return Ok(answers),
+                    NetlinkPayload::Error(error) => return Err(error.to_io()),
+                    NetlinkPayload::Done(_) => return Ok(answers),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Configures the network of the namespace in which it was opened.
+#[derive(Debug)]
+pub struct RouteSocket {
+    connection: Connection,
+}
+
+impl RouteSocket {
+    /// Opens it in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self { connection: Connection::open(NETLINK_ROUTE)? })
+    }
+
+    fn acknowledged(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        self.connection.request(message, NLM_F_ACK | flags).map(|_| ())
+    }
+
+    fn dump(&mut self, message: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+        self.connection.request(message, NLM_F_DUMP)
+    }
+}
+
+fn open_sock_diag() -> io::Result<Connection> {
+    Connection::open(NETLINK_SOCK_DIAG)
+}

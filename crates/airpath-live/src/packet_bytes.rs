@@ -1,0 +1,13 @@
+//! Reading and rewriting packets as bytes, without any system call: headers,
+//! checksums, cutting super-packets into segments.
+
+pub mod checksum;
+mod classify;
+mod edit;
+mod headers;
+mod segment;
+
+pub use classify::{Noise, noise};
+pub use edit::{Ecn, complete_checksum, set_ecn, shorten};
+pub use headers::{Headers, TransportHeader};
+pub use segment::{ChecksumWork, SegmentHeader, Segmenter, UnsupportedSuperPacket};

@@ -1,0 +1,232 @@
+//! Where the headers of a packet are and what they say.
+
+/// The transport header that a packet begins with, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransportHeader {
+    /// Source and destination port; zero where there are none (ICMP).
+    pub ports: (u16, u16),
+    /// Length of the header, in bytes.
+    pub bytes: usize,
+    /// Where the checksum lies, counted from the beginning of the header.
+    pub checksum_offset: usize,
+}
+
+/// The headers of an IP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Headers {
+    /// 4 or 6.
+    pub version: u8,
+    /// Length of the IP header with options or extension headers, in bytes.
+    pub ip_bytes: usize,
+    /// Protocol number of what follows the IP header and its extensions.
+    pub protocol: u8,
+    /// Length of the whole packet as the IP header states it, in bytes.
+    pub stated_bytes: usize,
+    /// Traffic class: DSCP in the upper six bits, ECN in the lower two.
+    pub traffic_class: u8,
+    /// The packet is a fragment other than the first: no transport header.
+    pub later_fragment: bool,
+    /// The transport header, if it is there, whole and of a known kind.
+    pub transport: Option<TransportHeader>,
+}
+
+const HOP_BY_HOP: u8 = 0;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const ICMPV4: u8 = 1;
+const ICMPV6: u8 = 58;
+const DESTINATION_OPTIONS: u8 = 60;
+const UDP_LITE: u8 = 136;
+const IPV6_BYTES: usize = 40;
+
+impl Headers {
+    /// Reads the headers; `None` when the packet is no IP packet or is shorter
+    /// than its IP header.
+    pub fn read(packet: &[u8]) -> Option<Self> {
+        match packet.first()? >> 4 {
+            4 => Self::read_ipv4(packet),
+            6 => Self::read_ipv6(packet),
+            _ => None,
+        }
+    }
+
+    fn read_ipv4(packet: &[u8]) -> Option<Self> {
+        let ip_bytes = usize::from(packet[0] & 0xf) * 4;
+        if ip_bytes < 20 || packet.len() < ip_bytes {
+            return None;
+        }
+        let protocol = packet[9];
+        let later_fragment = word(packet, 6)? & 0x1fff != 0;
+        Some(Self {
+            version: 4,
+            ip_bytes,
+            protocol,
+            stated_bytes: usize::from(word(packet, 2)?),
+            traffic_class: packet[1],
+            later_fragment,
+            transport: if later_fragment { None } else { transport(protocol, &packet[ip_bytes..]) },
+        })
+    }
+
+    fn read_ipv6(packet: &[u8]) -> Option<Self> {
+        if packet.len() < IPV6_BYTES {
+            return None;
+        }
+        let mut protocol = packet[6];
+        let mut ip_bytes = IPV6_BYTES;
+        let mut later_fragment = false;
+        loop {
+            let extension = packet.get(ip_bytes..).unwrap_or_default();
+            let length = match protocol {
+                HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS if extension.len() >= 2 => 8 + usize::from(extension[1]) * 8,
+                FRAGMENT if extension.len() >= 8 => {
+                    later_fragment |= word(extension, 2)? & 0xfff8 != 0;
+                    8
+                }
+                _ => break,
+            };
+            if extension.len() < length {
+                break;
+            }
+            protocol = extension[0];
+            ip_bytes += length;
+            if later_fragment {
+                break;
+            }
+        }
+        Some(Self {
+            version: 6,
+            ip_bytes,
+            protocol,
+            stated_bytes: IPV6_BYTES + usize::from(word(packet, 4)?),
+            traffic_class: packet[0] << 4 | packet[1] >> 4,
+            later_fragment,
+            transport: if later_fragment { None } else { transport(protocol, &packet[ip_bytes..]) },
+        })
+    }
+
+    /// IP and transport headers together, in bytes: what a corruption that
+    /// spares headers must spare.
+    pub fn bytes(&self) -> usize {
+        self.ip_bytes + self.transport.map_or(0, |transport| transport.bytes)
+    }
+
+    /// The DSCP, 0 to 63.
+    pub fn dscp(&self) -> u8 {
+        self.traffic_class >> 2
+    }
+
+    /// Both addresses, source first: 8 or 32 bytes of `packet`, from which
+    /// these headers were read.
+    pub fn addresses<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
+        match self.version {
+            4 => &packet[12..20],
+            _ => &packet[8..40],
+        }
+    }
+
+    /// A hash of addresses, protocol and ports: equal for packets of one flow
+    /// in one direction, on every machine and in every run. Fragments of one
+    /// flow share a hash among them (without ports), not with its whole
+    /// packets.
+    pub fn flow_hash(&self, packet: &[u8]) -> u64 {
+        let mut hash = Fnv::new();
+        hash.write(self.addresses(packet));
+        let (source, destination) = self.transport.map_or((0, 0), |transport| transport.ports);
+        hash.write(&[self.protocol]);
+        hash.write(&source.to_be_bytes());
+        hash.write(&destination.to_be_bytes());
+        hash.finish()
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+fn transport(protocol: u8, bytes: &[u8]) -> Option<TransportHeader> {
+    let (ports, length, checksum_offset) = match protocol {
+        TCP if bytes.len() >= 20 => {
+            let length = usize::from(bytes[12] >> 4) * 4;
+            if length < 20 || bytes.len() < length {
+                return None;
+            }
+            ((word(bytes, 0)?, word(bytes, 2)?), length, 16)
+        }
+        UDP | UDP_LITE if bytes.len() >= 8 => ((word(bytes, 0)?, word(bytes, 2)?), 8, 6),
+        ICMPV4 | ICMPV6 if bytes.len() >= 8 => ((0, 0), 8, 2),
+        _ => return None,
+    };
+    Some(TransportHeader { ports, bytes: length, checksum_offset })
+}
+
+/// FNV-1a with a final mix, which spreads the low bits.
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(self) -> u64 {
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet_bytes::segment::tests::{tcp_packet, udp_packet};
+    use proptest::prelude::*;
+
+    #[test]
+    fn lengths_ports_and_classes_are_found() {
+        for version in [4, 6] {
+            let mut packet = tcp_packet(version, 12, 100);
+            let headers = Headers::read(&packet).unwrap();
+            let ip_bytes = if version == 4 { 20 } else { 40 };
+            assert_eq!(headers.version, version);
+            assert_eq!(headers.ip_bytes, ip_bytes);
+            assert_eq!(headers.bytes(), ip_bytes + 32);
+            assert_eq!(headers.stated_bytes, packet.len());
+            assert_eq!(headers.transport.unwrap().ports, (4000, 5001));
+            packet.truncate(ip_bytes + 31);
+            assert_eq!(Headers::read(&packet).unwrap().transport, None);
+            packet.truncate(ip_bytes - 1);
+            assert_eq!(Headers::read(&packet), None);
+        }
+    }
+
+    #[test]
+    fn flows_are_told_apart() {
+        let hash = |packet: &[u8]| Headers::read(packet).unwrap().flow_hash(packet);
+        let one = tcp_packet(4, 0, 10);
+        assert_eq!(hash(&one), hash(&tcp_packet(4, 12, 999)));
+        assert_ne!(hash(&one), hash(&udp_packet(4, 10)));
+        assert_ne!(hash(&one), hash(&tcp_packet(6, 0, 10)));
+        let mut other = one.clone();
+        other[21] ^= 1;
+        assert_ne!(hash(&one), hash(&other));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(packet in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Some(headers) = Headers::read(&packet) {
+                prop_assert!(headers.bytes() <= packet.len());
+                headers.flow_hash(&packet);
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Ports: where packets enter and leave an engine. Whatever the kernel offers
+//! below (a TUN device, or a veth pair and a packet socket), a port reads and
+//! writes batches of raw IP packets; their length is the IP length.
+#![allow(unsafe_code)]
+
+mod features;
+mod offload;
+mod packet;
+mod packet_batch;
+mod slab;
+mod tun;
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use bytes::BytesMut;
+
+pub use offload::{OffloadHeader, Segmentation};
+pub use packet::PacketPort;
+pub use slab::SlabPool;
+pub use tun::TunPort;
+pub(crate) use tun::{TRANSMIT_QUEUE_PACKETS, tun_available};
+
+/// Whether this process may make TUN devices.
+pub fn tun_usable() -> bool {
+    tun_available().is_ok()
+}
+
+/// Makes what all ports share that this thread reads, so that its first read need not.
+pub(crate) fn prepare_thread() {
+    packet_batch::prepare_thread();
+}
+
+/// Longest IP packet or super-packet, in bytes.
+pub const LONGEST_PACKET_BYTES: usize = 65_536 + 256;
+
+/// Which kind of port to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PortKind {
+    /// A packet socket, whose packets bear the kernel's stamps; TUN where that cannot be had.
+    #[default]
+    Automatic,
+    /// A TUN device.
+    Tun,
+    /// A veth pair and an AF_PACKET socket at its engine end.
+    Packet,
+}
+
+/// A packet or super-packet read from a port.
+#[derive(Debug)]
+pub struct Received {
+    /// The IP packet: a slice of the slab, not shared with anything.
+    pub bytes: BytesMut,
+    /// When the kernel received it (CLOCK_REALTIME, ns); TUN has no stamp.
+    pub stamp_realtime_ns: Option<u64>,
+    /// What the sending kernel left to the device.
+    pub offload: OffloadHeader,
+}
+
+/// A packet to be written.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// The IP packet, in one or several parts.
+    pub parts: &'a [IoSlice<'a>],
+    /// What the receiving kernel is told; the default says that the packet is
+    /// complete.
+    pub offload: OffloadHeader,
+}
+
+/// What a call of [`Port::read_batch`] left behind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadOutcome {
+    /// Packets appended.
+    pub packets: usize,
+    /// Nothing more was waiting.
+    pub exhausted: bool,
+}
+
+/// What became of a batch of packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WriteOutcome {
+    /// Packets dealt with, from the front: accepted or refused. The rest must
+    /// wait until the port is writable.
+    pub done: usize,
+    /// Of those, packets that the kernel refused (no valid IP version, longer
+    /// than the MTU, …): they are gone.
+    pub refused: usize,
+}
+
+/// Packets that went missing beside the model, since the port was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DropsOutsideModel {
+    /// Between the endpoint and the engine (full queue, full socket buffer).
+    pub before_engine: u64,
+    /// Between the engine and the endpoint (full backlog).
+    pub after_engine: u64,
+    /// Frames that were no IP packets or did not fit the buffer.
+    pub unreadable: u64,
+}
+
+impl DropsOutsideModel {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.before_engine + self.after_engine + self.unreadable
+    }
+}
+
+/// One end of the engine.
+#[derive(Debug)]
+pub enum Port {
+    /// A TUN device.
+    Tun(TunPort),
+    /// A packet socket on a veth.
+    Packet(Box<PacketPort>),
+}
+
+impl Port {
+    /// Reads up to `limit` packets without blocking, appending them to `out`.
+    /// They are split off the front of `slab`, whose own content is discarded
+    /// and which is replaced when it has no room left (see [`SlabPool`], which
+    /// recycles). A read ends early when the slab is full.
+    ///
+    /// # Errors
+    /// The kernel's, such as `ENETDOWN` when the interface was taken down.
+    pub fn read_batch(
+        &mut self,
+        slab: &mut BytesMut,
+        limit: usize,
+        out: &mut Vec<Received>,
+    ) -> io::Result<ReadOutcome> {
+        match self {
+            Self::Tun(port) => port.read_batch(slab, limit, out),
+            Self::Packet(port) => port.read_batch(slab, limit, out),
+        }
+    }
+
+    /// Writes packets without blocking.
+    ///
+    /// # Errors
+    /// When the interface is gone; single packets that are refused are counted
+    /// instead.
+    pub fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
+        match self {
+            Self::Tun(port) => port.write_batch(packets),
+            Self::Packet(port) => port.write_batch(packets),
+        }
+    }
+
+    /// Packets lost beside the model.
+    ///
+    /// # Errors
+    /// When the kernel's counters cannot be read.
+    pub fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel> {
+        match self {
+            Self::Tun(port) => port.drops_outside_model(),
+            Self::Packet(port) => port.drops_outside_model(),
+        }
+    }
+
+    /// Takes the interface away at once, where dropping the port would leave that to the kernel's
+    /// own time: veth pairs end with a namespace, which is taken apart in the background.
+    pub fn remove_interface(&mut self) {
+        match self {
+            // Closing the device removes it.
+            Self::Tun(_) => {}
+            Self::Packet(port) => port.remove_interface(),
+        }
+    }
+
+    /// Whether packets carry the kernel's receive stamp.
+    pub fn has_kernel_stamps(&self) -> bool {
+        matches!(self, Self::Packet(_))
+    }
+
+    /// "tun" or "packet", for the record of the run.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Tun(_) => "tun",
+            Self::Packet(_) => "packet",
+        }
+    }
+}
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tun(port) => port.as_fd(),
+            Self::Packet(port) => port.as_fd(),
+        }
+    }
+}
+
+/// Whether the error means "not now".
+fn would_block(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Whether the error is about this one packet (or a moment without memory),
+/// not about the port.
+fn refuses_packet(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::ENOBUFS | libc::ENOMEM | libc::EIO))
+}

@@ -1,0 +1,324 @@
+//! recvmmsg and sendmmsg on a packet socket: the message headers and the
+//! small buffers around each packet, kept between calls.
+
+use std::cell::RefCell;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use bytes::BytesMut;
+
+use super::offload::{HEADER_BYTES, OffloadHeader};
+use super::{LONGEST_PACKET_BYTES, Outgoing, Received};
+
+/// Packets per system call.
+pub(super) const BATCH: usize = 32;
+
+const ETHERNET_BYTES: usize = 14;
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
+
+/// What one call read.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    pub(super) packets: usize,
+    pub(super) exhausted: bool,
+    pub(super) oversized: u64,
+    pub(super) not_ip: u64,
+}
+
+/// What a received message came to.
+#[derive(Debug, Default, Clone, Copy)]
+struct MessageLengths {
+    bytes: usize,
+    control_bytes: usize,
+    truncated: bool,
+}
+
+/// What precedes a packet: the offload header and the Ethernet header.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Prefix {
+    offload: [u8; HEADER_BYTES],
+    ethernet: [u8; ETHERNET_BYTES],
+}
+
+const PREFIX_BYTES: usize = size_of::<Prefix>();
+
+/// Room for one control message with a timespec.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+thread_local! {
+    /// Where the rest of a super-packet goes when a small one was expected. It holds something only
+    /// within one read, so that all ports of a loop share it: with memory locked, one for each of a
+    /// hundred ports would take 200 MB.
+    static OVERFLOW: RefCell<Box<[u8]>> = RefCell::new(vec![0; BATCH * LONGEST_PACKET_BYTES].into());
+}
+
+/// Makes the room that reading from this thread needs.
+pub(super) fn prepare_thread() {
+    OVERFLOW.with_borrow_mut(|overflow| overflow.fill(0));
+}
+
+#[derive(Debug)]
+pub(super) struct ReadBuffers {
+    prefixes: Box<[Prefix; BATCH]>,
+    controls: Box<[Control; BATCH]>,
+    /// How many packets came in the last call: about as many are asked for in the next, as every
+    /// message header has to be written beforehand.
+    last_count: usize,
+    slot_bytes: usize,
+    expect_super_packets: bool,
+}
+
+impl ReadBuffers {
+    /// Without `super_packets` nothing longer than the MTU is expected; should
+    /// it come all the same, it is counted as oversized.
+    pub(super) fn new(mtu_bytes: usize) -> Self {
+        let prefix = Prefix { offload: [0; HEADER_BYTES], ethernet: [0; ETHERNET_BYTES] };
+        Self {
+            prefixes: Box::new([prefix; BATCH]),
+            controls: Box::new([Control([0; 64]); BATCH]),
+            last_count: 0,
+            slot_bytes: mtu_bytes.next_multiple_of(64).min(LONGEST_PACKET_BYTES),
+            expect_super_packets: false,
+        }
+    }
+
+    /// Reads up to `wanted` packets. Small ones come in a batch, each into a
+    /// slot as long as the MTU; super-packets one by one, each into the whole
+    /// rest of the slab. Which to expect, the last read tells; a super-packet
+    /// that comes unexpected is copied together.
+    pub(super) fn read(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        slab: &mut BytesMut,
+        wanted: usize,
+        out: &mut Vec<Received>,
+    ) -> io::Result<Read> {
+        let (slot_bytes, wanted) = if self.expect_super_packets {
+            (LONGEST_PACKET_BYTES, 1)
+        } else {
+            let fitting = slab.capacity() / self.slot_bytes;
+            let expected = 2 * self.last_count + 2;
+            (self.slot_bytes, wanted.min(fitting).min(BATCH).min(expected))
+        };
+        let (count, lengths) =
+            OVERFLOW.with_borrow_mut(|overflow| self.receive(socket, slab, wanted, slot_bytes, overflow))?;
+        self.last_count = count;
+        let mut read = Read { exhausted: count < wanted, ..Read::default() };
+        let mut longest = 0;
+        for (index, message) in lengths.into_iter().take(count).enumerate() {
+            let truncated = message.truncated;
+            let length = message.bytes.saturating_sub(PREFIX_BYTES);
+            longest = longest.max(length);
+            let prefix = &self.prefixes[index];
+            let is_ip = matches!([prefix.ethernet[12], prefix.ethernet[13]], IPV4 | IPV6);
+            // A lone packet takes what it needs, so that packets lie tight.
+            let taken = if count == 1 { length.min(slot_bytes) } else { slot_bytes };
+            // SAFETY: the slot lies within the capacity. Bytes of it that the
+            // kernel did not fill are cut off below; they come from an
+            // earlier use of the memory, or are of no defined value, and are
+            // never read.
+            unsafe { slab.set_len(taken) };
+            let mut bytes = slab.split_to(taken);
+            if truncated || !is_ip || length == 0 {
+                read.oversized += u64::from(truncated);
+                read.not_ip += u64::from(!truncated);
+                continue;
+            }
+            if length > slot_bytes {
+                let start = index * LONGEST_PACKET_BYTES;
+                OVERFLOW.with_borrow(|overflow| {
+                    bytes.extend_from_slice(&overflow[start..start + length - slot_bytes]);
+                });
+            } else {
+                bytes.truncate(length);
+            }
+            out.push(Received {
+                bytes,
+                stamp_realtime_ns: stamp(&self.controls[index].0[..message.control_bytes]),
+                offload: OffloadHeader::decode(&prefix.offload, ETHERNET_BYTES as u16),
+            });
+            read.packets += 1;
+        }
+        self.expect_super_packets = longest > self.slot_bytes;
+        Ok(read)
+    }
+
+    /// Receives into consecutive slots of the slab; returns how many messages
+    /// came, and their lengths.
+    fn receive(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        slab: &mut BytesMut,
+        wanted: usize,
+        slot_bytes: usize,
+        overflow: &mut [u8],
+    ) -> io::Result<(usize, [MessageLengths; BATCH])> {
+        let spare = slab.spare_capacity_mut();
+        assert!(wanted * slot_bytes <= spare.len(), "slots exceed the slab");
+        let base: *mut u8 = spare.as_mut_ptr().cast();
+        // SAFETY: all-zero iovecs and message headers are valid.
+        let mut parts: [[libc::iovec; 3]; BATCH] = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        for index in 0..wanted {
+            // SAFETY: slot `index` ends within the spare capacity.
+            let slot = unsafe { base.add(index * slot_bytes) };
+            let rest = &mut overflow[index * LONGEST_PACKET_BYTES..][..LONGEST_PACKET_BYTES - slot_bytes];
+            parts[index] = [
+                part((&raw mut self.prefixes[index]).cast(), PREFIX_BYTES),
+                part(slot, slot_bytes),
+                part(rest.as_mut_ptr(), rest.len()),
+            ];
+            let header = &mut messages[index].msg_hdr;
+            header.msg_iov = parts[index].as_mut_ptr();
+            header.msg_iovlen = 3;
+            header.msg_control = (&raw mut self.controls[index]).cast();
+            header.msg_controllen = size_of::<Control>() as _;
+        }
+        // SAFETY: `wanted` headers point at writable memory of the lengths
+        // given, all of which lives over the call.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                messages.as_mut_ptr(),
+                wanted as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        if count < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut lengths = [MessageLengths::default(); BATCH];
+        for (length, message) in lengths.iter_mut().zip(&messages) {
+            *length = MessageLengths {
+                bytes: message.msg_len as usize,
+                control_bytes: message.msg_hdr.msg_controllen.min(size_of::<Control>()),
+                truncated: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+            };
+        }
+        Ok((count as usize, lengths))
+    }
+}
+
+fn part(base: *mut u8, bytes: usize) -> libc::iovec {
+    libc::iovec { iov_base: base.cast(), iov_len: bytes }
+}
+
+/// The kernel's receive stamp among the control messages, in ns of
+/// CLOCK_REALTIME.
+fn stamp(control: &[u8]) -> Option<u64> {
+    const HEADER: usize = size_of::<libc::cmsghdr>();
+    const STAMP: usize = size_of::<libc::timespec>();
+    let mut rest = control;
+    while rest.len() >= HEADER {
+        // SAFETY: at least a header's worth of bytes is there; unaligned reads
+        // are asked for.
+        let header: libc::cmsghdr = unsafe { std::ptr::read_unaligned(rest.as_ptr().cast()) };
+        let length = header.cmsg_len as usize;
+        if length < HEADER || length > rest.len() {
+            return None;
+        }
+        let is_stamp = header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_TIMESTAMPNS;
+        if is_stamp && length >= HEADER + STAMP {
+            // SAFETY: the message is long enough to hold a timespec.
+            let time: libc::timespec = unsafe { std::ptr::read_unaligned(rest[HEADER..].as_ptr().cast()) };
+            return Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+        }
+        rest = rest.get(length.next_multiple_of(size_of::<usize>())..)?;
+    }
+    None
+}
+
+#[derive(Debug)]
+pub(super) struct WriteBuffers {
+    prefixes: Box<[Prefix; BATCH]>,
+    parts: Parts,
+}
+
+/// Room for the parts of a batch, filled anew by every call.
+#[derive(Debug, Default)]
+struct Parts(Vec<libc::iovec>);
+
+// SAFETY: the pointers in it are only used within the call that wrote them.
+unsafe impl Send for Parts {}
+
+impl WriteBuffers {
+    /// `destination` is the Ethernet address of the endpoint's interface.
+    pub(super) fn new(destination: [u8; 6], source: [u8; 6]) -> Self {
+        let mut ethernet = [0; ETHERNET_BYTES];
+        ethernet[..6].copy_from_slice(&destination);
+        ethernet[6..12].copy_from_slice(&source);
+        let prefix = Prefix { offload: [0; HEADER_BYTES], ethernet };
+        Self { prefixes: Box::new([prefix; BATCH]), parts: Parts::default() }
+    }
+
+    /// Sends up to [`BATCH`] packets in one call; returns how many went.
+    pub(super) fn write(&mut self, socket: BorrowedFd<'_>, packets: &[Outgoing<'_>]) -> io::Result<usize> {
+        let packets = &packets[..packets.len().min(BATCH)];
+        if packets.is_empty() {
+            return Ok(0);
+        }
+        let parts = &mut self.parts.0;
+        parts.clear();
+        // No growth while pointers are taken below.
+        parts.reserve(packets.iter().map(|packet| packet.parts.len() + 1).sum());
+        // SAFETY: all-zero message headers are valid.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        let mut count = 0;
+        for (packet, prefix) in packets.iter().zip(self.prefixes.iter_mut()) {
+            let Some(kind) = ethernet_type(packet) else {
+                break;
+            };
+            prefix.offload = packet.offload.encode(ETHERNET_BYTES as u16);
+            prefix.ethernet[12..].copy_from_slice(&kind);
+            let first = parts.len();
+            parts.push(part((&raw mut *prefix).cast(), PREFIX_BYTES));
+            for slice in packet.parts {
+                parts.push(part(slice.as_ptr().cast_mut(), slice.len()));
+            }
+            let header = &mut messages[count].msg_hdr;
+            header.msg_iov = parts[first..].as_mut_ptr();
+            header.msg_iovlen = (parts.len() - first) as _;
+            count += 1;
+        }
+        if count == 0 {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: `count` headers point at parts that live over the call;
+        // sending writes to none of them.
+        let sent = unsafe {
+            libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count as libc::c_uint, libc::MSG_DONTWAIT as _)
+        };
+        if sent < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(sent as usize)
+    }
+}
+
+/// By the version in the packet's first byte, as a TUN device does.
+fn ethernet_type(packet: &Outgoing<'_>) -> Option<[u8; 2]> {
+    let first = packet.parts.iter().find_map(|part| part.first())?;
+    match first >> 4 {
+        4 => Some(IPV4),
+        6 => Some(IPV6),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn garbage_instead_of_a_stamp_is_none() {
+        assert_eq!(stamp(&[]), None);
+        assert_eq!(stamp(&[0xff; 64]), None);
+        assert_eq!(stamp(&[0; 64]), None);
+    }
+}

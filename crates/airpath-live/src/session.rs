@@ -1,0 +1,294 @@
+//! A session: two endpoints in network namespaces, and the engine's two ports
+//! between them.
+
+mod links;
+
+use std::net::IpAddr;
+
+use crate::addressing::{End, IPV6_MINIMUM_MTU_BYTES, Link, Nesting};
+use crate::error::{LiveError, Result};
+use crate::internet;
+use crate::namespaces::{
+    HostNames, MountNamespace, NamespaceSettings, NetNamespace, default_congestion_control, forward_from,
+    ipv6_available,
+};
+use crate::ports::{Port, PortKind};
+use crate::privilege;
+
+/// Where the server's end of the link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FarEnd {
+    /// In a network namespace of its own.
+    #[default]
+    Fresh,
+    /// In the network namespace that the engine was started in: links nest, so
+    /// that a program two levels deep reaches the outermost server through
+    /// both. Needs privilege over that namespace, which a run nested in
+    /// another has.
+    Enclosing,
+    /// In a network namespace of its own, which is then connected to the
+    /// host's network by [`internet::connect`].
+    Internet,
+}
+
+impl FarEnd {
+    fn is_ours(self) -> bool {
+        self != Self::Enclosing
+    }
+}
+
+/// What kind of session to set up.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// Where this run stands among runs around it, which decides on addresses
+    /// and names when the far end is the enclosing namespace.
+    pub nesting: Nesting,
+    /// Where the server's end is.
+    pub far_end: FarEnd,
+    /// How packets enter and leave the engine.
+    pub port_kind: PortKind,
+    /// Let the kernel hand over up to 64 KiB of a flow at once, unsegmented.
+    pub super_packets: bool,
+    /// Largest IP packet, in bytes.
+    pub mtu_bytes: u32,
+    /// TCP congestion control of both ends; none: the kernel's default.
+    pub congestion_control: Option<String>,
+    /// Replaces /etc/resolv.conf; by default no name server is reachable, and
+    /// the file says so.
+    pub resolv_conf: Option<String>,
+}
+
+impl SessionOptions {
+    /// The usual: two fresh namespaces, 1500 bytes, whatever port there is.
+    ///
+    /// # Errors
+    /// When the environment tells a nonsensical nesting.
+    pub fn from_environment() -> Result<Self> {
+        Ok(Self {
+            nesting: Nesting::from_environment()?,
+            far_end: FarEnd::Fresh,
+            port_kind: PortKind::Automatic,
+            super_packets: false,
+            mtu_bytes: 1500,
+            congestion_control: None,
+            resolv_conf: None,
+        })
+    }
+}
+
+/// One end: its namespaces, addresses and interface.
+#[derive(Debug)]
+pub struct Endpoint {
+    end: End,
+    link: Link,
+    network: NetNamespace,
+    mounts: MountNamespace,
+    addresses: Vec<IpAddr>,
+}
+
+impl Endpoint {
+    /// Which end it is.
+    pub fn end(&self) -> End {
+        self.end
+    }
+
+    /// Its network namespace.
+    pub fn network(&self) -> &NetNamespace {
+        &self.network
+    }
+
+    /// The mount namespace of its commands.
+    pub fn mounts(&self) -> &MountNamespace {
+        &self.mounts
+    }
+
+    /// Its addresses on the link: IPv4, then IPv6 if there is any.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
+    /// Name of its interface on the link.
+    pub fn interface_name(&self) -> String {
+        self.link.interface_name()
+    }
+
+    /// The link it belongs to.
+    pub fn link(&self) -> Link {
+        self.link
+    }
+}
+
+/// Two endpoints and what is between them. Dropping it takes the interfaces
+/// and namespaces away, as the end of the process does.
+#[derive(Debug)]
+pub struct Session {
+    /// The mobile end.
+    pub client: Endpoint,
+    /// The fixed end.
+    pub server: Endpoint,
+    /// The engine's port towards the client.
+    pub client_port: Port,
+    /// The engine's port towards the server.
+    pub server_port: Port,
+    /// What was chosen and what could not be had.
+    pub report: SessionReport,
+    /// Keeps the engine's ends of veth pairs alive.
+    _engine: Option<NetNamespace>,
+}
+
+/// What a session turned out to be, for the record of the run.
+#[derive(Debug, Clone, Default)]
+pub struct SessionReport {
+    /// "tun" or "packet".
+    pub port: &'static str,
+    /// IPv6 is missing: the MTU is below 1280 bytes, or the kernel has none.
+    pub ipv4_only: bool,
+    /// Why IPv6 is missing, in words, if it is.
+    pub ipv4_only_reason: Option<String>,
+    /// The TCP congestion control in force on connections over the link.
+    pub congestion_control: String,
+    /// Settings that were refused, and choices the user should know about.
+    pub notes: Vec<String>,
+}
+
+impl Session {
+    /// Sets everything up: namespaces, interfaces, addresses, routes, names.
+    ///
+    /// # Errors
+    /// [`LiveError::Forbidden`] when the system refuses, with what to change;
+    /// [`LiveError::Request`] for an unknown congestion control or a bad MTU.
+    pub fn create(options: &SessionOptions) -> Result<Self> {
+        check_mtu(options.mtu_bytes)?;
+        let mut report = SessionReport::default();
+        let client_network = NetNamespace::create()?;
+        let server_network = match options.far_end {
+            FarEnd::Fresh | FarEnd::Internet => NetNamespace::create()?,
+            FarEnd::Enclosing => enclosing_namespace()?,
+        };
+        prepare(options, &client_network, &server_network, &mut report)?;
+        let mut made = links::create_ports(options, &client_network, &server_network, &mut report)?;
+        report.port = made.client_port.label();
+        let with_ipv6 = decide_ipv6(options, &client_network, &mut report)?;
+        report.congestion_control = match &options.congestion_control {
+            Some(name) => name.clone(),
+            None => client_network.run(default_congestion_control)?.unwrap_or_else(|| "unknown".into()),
+        };
+        let plan = links::Plan {
+            link: made.link,
+            mtu_bytes: options.mtu_bytes,
+            with_ipv6,
+            tun: made.client_port.label() == "tun",
+            congestion_control: &report.congestion_control,
+            far_end: options.far_end,
+        };
+        links::bring_up(&plan, End::Server, &server_network)?;
+        links::bring_up(&plan, End::Client, &client_network)?;
+        if options.far_end == FarEnd::Enclosing {
+            let name = made.link.interface_name();
+            report.notes.extend(server_network.run(|| forward_from(&name))?);
+        }
+        let names = host_names(made.link, with_ipv6);
+        let mut endpoint = |end, network: NetNamespace| -> Result<Endpoint> {
+            let resolv_conf = match (&options.resolv_conf, options.far_end, end) {
+                (Some(text), _, _) => Some(text.as_str()),
+                // The enclosing namespace's name servers serve its end, and
+                // are reached through the link from the other.
+                (None, FarEnd::Enclosing, _) => None,
+                (None, FarEnd::Fresh, _) => Some(NO_NAME_SERVER),
+                (None, FarEnd::Internet, _) => Some(internet::RESOLV_CONF),
+            };
+            let mounts = MountNamespace::create(&network, &names, resolv_conf)?;
+            for note in mounts.notes() {
+                if !report.notes.contains(note) {
+                    report.notes.push(note.clone());
+                }
+            }
+            Ok(Endpoint { end, link: made.link, network, mounts, addresses: made.link.addresses(end, with_ipv6) })
+        };
+        Ok(Self {
+            client: endpoint(End::Client, client_network)?,
+            server: endpoint(End::Server, server_network)?,
+            client_port: made.client_port,
+            server_port: made.server_port,
+            report,
+            _engine: made.engine.take(),
+        })
+    }
+}
+
+/// Without this line the resolver would wait seconds for a name server that
+/// cannot be reached; with no server given it asks the local host, which
+/// refuses at once.
+const NO_NAME_SERVER: &str = "# No name server can be reached over the emulated link.\nnameserver 127.0.0.1\n";
+
+fn check_mtu(mtu_bytes: u32) -> Result<()> {
+    if (68..=65_535).contains(&mtu_bytes) {
+        return Ok(());
+    }
+    Err(LiveError::Request(format!("the MTU is {mtu_bytes} bytes, but must be from 68 (RFC 791) to 65535")))
+}
+
+fn enclosing_namespace() -> Result<NetNamespace> {
+    let network = NetNamespace::current()?;
+    if !privilege::owns_network(&network)? {
+        return Err(LiveError::Forbidden(
+            "the far end of this link is the network this command was started in, which belongs \
+             to root: run it as root, or inside `airpath exec` or `airpath shell`"
+                .into(),
+        ));
+    }
+    Ok(network)
+}
+
+/// Settings of the namespaces that are ours.
+fn prepare(
+    options: &SessionOptions,
+    client: &NetNamespace,
+    server: &NetNamespace,
+    report: &mut SessionReport,
+) -> Result<()> {
+    // The client's namespace is the enclosing one of runs nested in it. The
+    // server's forwards nothing, so that no packet circles between the two.
+    let client_notes = NamespaceSettings { forwarding: true }.apply(client)?;
+    links::loopback_up(client)?;
+    report.notes.extend(client_notes);
+    if options.far_end.is_ours() {
+        let notes = NamespaceSettings { forwarding: false }.apply(server)?;
+        links::loopback_up(server)?;
+        for note in notes {
+            if !report.notes.contains(&note) {
+                report.notes.push(note);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn decide_ipv6(options: &SessionOptions, client: &NetNamespace, report: &mut SessionReport) -> Result<bool> {
+    report.ipv4_only_reason = if options.mtu_bytes < IPV6_MINIMUM_MTU_BYTES {
+        Some(format!(
+            "IPv4 only: IPv6 needs an MTU of at least {IPV6_MINIMUM_MTU_BYTES} bytes, and this \
+             link has {}",
+            options.mtu_bytes
+        ))
+    } else if !client.run(ipv6_available)? {
+        Some("IPv4 only: this kernel has no IPv6, or has it disabled".into())
+    } else {
+        None
+    };
+    report.ipv4_only = report.ipv4_only_reason.is_some();
+    Ok(!report.ipv4_only)
+}
+
+fn host_names(link: Link, with_ipv6: bool) -> HostNames {
+    let mut names = HostNames::default();
+    for end in [End::Client, End::Server] {
+        for address in link.addresses(end, with_ipv6) {
+            // The second name stays valid inside nested runs, where the first
+            // means the innermost link's end.
+            let numbered = format!("{}{}", end.name(), link.depth());
+            names.entries.push((address, vec![end.name().to_owned(), numbered]));
+        }
+    }
+    names
+}

@@ -1,0 +1,41 @@
+//! What the engine process changes about itself for its own use, and gives
+//! back to the commands it starts.
+
+use std::io;
+
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::sys::signal::SigSet;
+use nix::unistd::Pid;
+
+/// The state that the run began with.
+#[derive(Debug, Clone, Copy)]
+pub struct Inherited {
+    mask: SigSet,
+    timer_slack_ns: Option<u64>,
+    processors: Option<CpuSet>,
+}
+
+impl Inherited {
+    pub(super) fn remember(mask: SigSet) -> Self {
+        // SAFETY: no arguments beside the option.
+        let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+        Self { mask, timer_slack_ns: u64::try_from(slack).ok(), processors: sched_getaffinity(Pid::from_raw(0)).ok() }
+    }
+
+    /// Restores it in the calling thread. Only makes system calls, so that it
+    /// may run between `fork` and `execve`.
+    pub(crate) fn restore(&self) -> io::Result<()> {
+        if let Some(slack_ns) = self.timer_slack_ns {
+            // SAFETY: prctl with integer arguments; cannot matter if it fails.
+            let _ = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns as libc::c_ulong) };
+        }
+        if let Some(processors) = &self.processors {
+            // A processor may have gone meanwhile: then the kernel's choice.
+            let _ = nix::sched::sched_setaffinity(Pid::from_raw(0), processors);
+        }
+        // SAFETY: both pointers are valid; null asks for no old mask.
+        let done = unsafe { libc::sigprocmask(libc::SIG_SETMASK, self.mask.as_ref(), std::ptr::null_mut()) };
+        Errno::result(done).map(drop).map_err(io::Error::from)
+    }
+}
