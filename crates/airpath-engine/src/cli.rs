@@ -1,0 +1,272 @@
+//! The command line: what can be typed, with its help.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use airpath_core::Span;
+use airpath_live::engine_loop::SpinPolicy;
+use airpath_live::ports::PortKind;
+use airpath_log::{Level, Snaplen};
+use clap::{Args, Parser, Subcommand};
+
+/// Airpath puts a wireless link of your choice between real programs and says what happened.
+#[derive(Parser, Debug)]
+#[command(name = "airpath", bin_name = "airpath", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands that the engine carries out.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run a command behind an emulated link.
+    #[command(after_help = EXEC_EXAMPLES)]
+    Exec(ExecArgs),
+    /// Open your shell behind an emulated link; shells nest, and delays add.
+    #[command(after_help = SHELL_EXAMPLES)]
+    Shell(ShellArgs),
+    /// Check a scenario file and say what is wrong with it.
+    #[command(after_help = "Example:\n  airpath check train.toml")]
+    Check(CheckArgs),
+    /// Print the JSON Schema of scenario files.
+    #[command(after_help = "Example:\n  airpath schema > scenario.schema.json")]
+    Schema,
+    /// List the built-in links, or show one as a scenario to copy and edit.
+    #[command(after_help = "Examples:\n  airpath profiles\n  airpath profiles show gsm-data-9.6k > my-link.toml")]
+    Profiles(ProfilesArgs),
+    /// Print what happened in a run.
+    #[command(after_help = LOG_EXAMPLES)]
+    Log(LogArgs),
+}
+
+const EXEC_EXAMPLES: &str = "\
+Examples:
+  airpath exec --profile umts-384 -- ping -c 4 server
+  airpath exec --rate '5 Mbit/s,1 Mbit/s' --delay '20 ms' --loss 1% \\
+      --server 'iperf3 -s -1' -- iperf3 -c server -R
+  airpath exec --scenario train.toml --out results/train --server './server' -- ./client server
+  airpath exec --profile slow-4g --internet -- curl -O https://example.org/
+  airpath exec --profile lte-good --set radio.downlink.rate='2 Mbit/s' --print-scenario
+
+The command sees two names: `client` (itself, the mobile end) and `server` (the other end).
+Exit status: the command's; 2 if the options or the scenario are wrong; 3 with --strict if the run\ncannot be trusted; 125 if airpath fails.";
+
+const SHELL_EXAMPLES: &str = "\
+Examples:
+  airpath shell --profile gprs-cs2-3+1
+  airpath shell --delay '20 ms' --internet
+  airpath shell --rate '1 Mbit/s'        # and inside it once more: airpath shell --delay '100 ms'";
+
+const LOG_EXAMPLES: &str = "\
+Examples:
+  airpath log results/train
+  airpath log results/train --kind dropped --json
+  airpath log results/train --tcpdump";
+
+/// Which link.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "The link")]
+pub struct LinkArgs {
+    /// A built-in link (`airpath profiles` lists them).
+    #[arg(long, value_name = "NAME", conflicts_with = "scenario")]
+    pub profile: Option<String>,
+    /// A scenario file.
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
+    /// The rate, of both directions or UPLINK,DOWNLINK.
+    #[arg(long, value_name = "RATE[,RATE]")]
+    pub rate: Option<String>,
+    /// The one-way delay, of both directions or UPLINK,DOWNLINK.
+    #[arg(long, value_name = "TIME[,TIME]")]
+    pub delay: Option<String>,
+    /// The probability that a packet is lost, of both directions or UPLINK,DOWNLINK.
+    #[arg(long, value_name = "P[,P]")]
+    pub loss: Option<String>,
+    /// What the queue before the link holds, of both directions or UPLINK,DOWNLINK.
+    #[arg(long, value_name = "LIMIT[,LIMIT]")]
+    pub queue: Option<String>,
+    /// Any parameter of the scenario, such as radio.link.rate='64 kbit/s'.
+    #[arg(long, value_name = "PARAMETER=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// How to run.
+#[derive(Args, Debug, Clone)]
+pub struct RunArgs {
+    /// The congestion control of TCP at both ends.
+    #[arg(long, value_name = "NAME", help_heading = "The ends")]
+    pub cc: Option<String>,
+    /// The MTU of both ends in bytes; below 1280 there is no IPv6.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535), help_heading = "The ends")]
+    pub mtu: Option<u32>,
+    /// Connect the far end to the host's network.
+    #[arg(long, help_heading = "The ends")]
+    pub internet: bool,
+    /// Make a port of the host's loopback reachable through the link as server:PORT.
+    #[arg(long, value_name = "PORT", help_heading = "The ends")]
+    pub host_port: Vec<u16>,
+    /// Run commands as root of their user namespace instead of as yourself.
+    #[arg(long, help_heading = "The ends")]
+    pub as_root: bool,
+    /// How packets get to the engine: auto, tun, or packet (veth and AF_PACKET).
+    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = parse_port_kind, help_heading = "The engine")]
+    pub port: PortKind,
+    /// Wake before deadlines and watch the clock: auto (at most 10 % of a core), off, batch (what falls
+    /// due within half a millisecond leaves together), or a margin.
+    #[arg(long, value_name = "HOW", default_value = "auto", help_heading = "The engine")]
+    pub spin: SpinPolicy,
+    /// How late a packet may leave before the run is suspect.
+    #[arg(long, value_name = "TIME", default_value = "1 ms", help_heading = "The engine")]
+    pub lateness_bound: Span,
+    /// The seed of all random draws; chosen and recorded if not given.
+    #[arg(long, value_name = "N", help_heading = "The run")]
+    pub seed: Option<u64>,
+    /// Write the run into this folder.
+    #[arg(long, value_name = "DIR", help_heading = "The run")]
+    pub out: Option<PathBuf>,
+    /// What to record: none, counters, events or packets [default: packets with --out, else counters].
+    #[arg(long, value_name = "LEVEL", help_heading = "The run")]
+    pub log: Option<Level>,
+    /// How many bytes of each packet to record, or full.
+    #[arg(long, value_name = "BYTES", default_value = "128", help_heading = "The run")]
+    pub snaplen: Snaplen,
+    /// Exit with status 3 unless the verdict is `trusted`.
+    #[arg(long, help_heading = "The run")]
+    pub strict: bool,
+    /// Print no summary.
+    #[arg(long, short, help_heading = "The run")]
+    pub quiet: bool,
+    /// Print the summary as JSON.
+    #[arg(long, help_heading = "The run", conflicts_with = "quiet")]
+    pub json: bool,
+    /// Also write the manifest to this inherited descriptor: how replications report.
+    #[arg(long, value_name = "N", hide = true)]
+    pub manifest_descriptor: Option<i32>,
+    /// Print the scenario that the options mean, and do nothing else.
+    #[arg(long, help_heading = "The run")]
+    pub print_scenario: bool,
+}
+
+/// `airpath exec`.
+#[derive(Args, Debug, Clone)]
+pub struct ExecArgs {
+    #[command(flatten)]
+    pub link: LinkArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// A shell command to run at the server's end; the client's command starts once it listens.
+    #[arg(long, value_name = "CMD", help_heading = "The ends")]
+    pub server: Option<String>,
+    /// How long to wait for the server's command to listen.
+    #[arg(long, value_name = "TIME", default_value = "10 s", help_heading = "The ends")]
+    pub server_timeout: Span,
+    /// How long the server's command may take to end by itself after the client's.
+    #[arg(long, value_name = "TIME", default_value = "200 ms", help_heading = "The ends")]
+    pub server_grace: Span,
+    /// How often to run it, each time with the next seed and fresh namespaces.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "The run")]
+    pub replications: u32,
+    /// How many replications at a time.
+    #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "The run")]
+    pub jobs: u32,
+    /// The command to run at the client's end, and its arguments.
+    #[arg(last = true, value_name = "CMD", required_unless_present = "print_scenario", help_heading = "The ends")]
+    pub command: Vec<OsString>,
+}
+
+/// `airpath shell`.
+#[derive(Args, Debug, Clone)]
+pub struct ShellArgs {
+    #[command(flatten)]
+    pub link: LinkArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// Instead of your shell, run this command.
+    #[arg(last = true, value_name = "CMD", help_heading = "The ends")]
+    pub command: Vec<OsString>,
+}
+
+/// `airpath check`.
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Scenario files.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Print problems as JSON, one object a line.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `airpath profiles`.
+#[derive(Args, Debug)]
+pub struct ProfilesArgs {
+    /// What to do with them.
+    #[command(subcommand)]
+    pub action: Option<ProfilesAction>,
+    /// Print as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `airpath profiles …`.
+#[derive(Subcommand, Debug)]
+pub enum ProfilesAction {
+    /// Print a profile as a scenario.
+    Show {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// `airpath log`.
+#[derive(Args, Debug)]
+pub struct LogArgs {
+    /// The folder of a run.
+    pub dir: PathBuf,
+    /// In the text of tcpdump, with the fate of each packet.
+    #[arg(long, conflicts_with = "json")]
+    pub tcpdump: bool,
+    /// As JSON, one object a line.
+    #[arg(long)]
+    pub json: bool,
+    /// Only events of this hop.
+    #[arg(long, value_name = "NAME")]
+    pub hop: Option<String>,
+    /// Only events of this direction: uplink or downlink.
+    #[arg(long, value_name = "DIRECTION")]
+    pub direction: Option<String>,
+    /// Only events of this kind, such as dropped.
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// Only events of this PDU.
+    #[arg(long, value_name = "ID")]
+    pub pdu: Option<u64>,
+    /// Only events from this time of the run on.
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<Span>,
+    /// Only events up to this time of the run.
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<Span>,
+}
+
+fn parse_port_kind(text: &str) -> Result<PortKind, String> {
+    match text {
+        "auto" => Ok(PortKind::Automatic),
+        "tun" => Ok(PortKind::Tun),
+        "packet" => Ok(PortKind::Packet),
+        other => Err(format!("`{other}` is no kind of port; the kinds are auto, tun and packet")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

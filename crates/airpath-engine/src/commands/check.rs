@@ -1,0 +1,49 @@
+//! `airpath check`: is a scenario file right?
+
+use airpath_scenario::Scenario;
+
+use super::link::read;
+use crate::cli::CheckArgs;
+use crate::error::Result;
+use crate::terminal::{say, show};
+
+/// Checks every file; the exit status is 1 if one is wrong.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn run(args: &CheckArgs) -> Result<i32> {
+    let mut status = 0;
+    for file in &args.files {
+        let name = file.display().to_string();
+        let checked = Scenario::from_toml(&read(file)?, &name).and_then(|scenario| scenario.paths());
+        match checked {
+            Ok(paths) if args.json => {
+                show!("{}\n", serde_json::json!({"file": name, "valid": true, "paths": paths.len()}));
+            }
+            Ok(paths) => {
+                let hops: usize = paths.iter().map(|path| path.config.hops.len()).sum();
+                let states: usize = paths.iter().map(|path| path.config.states.len()).sum();
+                show!(
+                    "{name}: ok ({}, {}, {})\n",
+                    count(paths.len(), "path"),
+                    count(hops, "hop"),
+                    count(states, "state")
+                );
+            }
+            Err(report) => {
+                status = 1;
+                if args.json {
+                    let problems = report.problems();
+                    show!("{}\n", serde_json::json!({"file": name, "valid": false, "problems": problems}));
+                } else {
+                    say!("{report}");
+                }
+            }
+        }
+    }
+    Ok(status)
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,139 @@
+//! `airpath exec`: a command behind an emulated link.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use airpath_core::Span;
+use airpath_live::addressing::Nesting;
+use airpath_live::{privilege, supervise};
+use airpath_log::Level;
+use airpath_scenario::Scenario;
+
+use super::link;
+use crate::cli::{ExecArgs, RunArgs};
+use crate::error::{Failure, Result};
+use crate::run::request::Report;
+use crate::run::{RunRequest, conclude, live, replications};
+use crate::terminal::{say, show};
+
+/// MTU of both ends where none was asked for, in bytes.
+const DEFAULT_MTU_BYTES: u32 = 1500;
+
+/// Runs it once, or as often as asked; the exit status is the command's.
+///
+/// # Errors
+/// When the link, the folder or the system is not as it should be.
+pub fn run(args: &ExecArgs) -> Result<i32> {
+    let scenario = link::scenario(&args.link)?;
+    if args.run.print_scenario {
+        show!("{}", scenario.to_toml().map_err(link::usage)?);
+        return Ok(0);
+    }
+    if args.replications > 1 {
+        return replications::run(args, &scenario);
+    }
+    let mut request = request(&args.run, scenario, args.command.clone())?;
+    request.server.clone_from(&args.server);
+    request.server_timeout = args.server_timeout;
+    request.server_grace = args.server_grace;
+    // Inside another link, a run without a server of its own leads on to what is around it.
+    request.enclosing |= args.server.is_none() && nested()?;
+    start(request)
+}
+
+/// Whether this process is already behind an emulated link.
+///
+/// # Errors
+/// When the environment tells a bad depth.
+pub fn nested() -> Result<bool> {
+    Ok(Nesting::from_environment().map_err(Failure::live)?.is_nested())
+}
+
+/// The request that the common options mean.
+///
+/// # Errors
+/// When they contradict each other or the scenario.
+pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Result<RunRequest> {
+    let path = link::only_path(&scenario)?;
+    let default_level = if args.out.is_some() { Level::Packets } else { Level::Counters };
+    let level = args.log.unwrap_or(default_level);
+    if args.out.is_none() && level >= Level::Events {
+        return Err(Failure::usage(format!("--log {level} needs a folder to write to: add --out DIR")));
+    }
+    let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
+    Ok(RunRequest {
+        path,
+        scenario,
+        seed: args.seed.unwrap_or_else(fresh_seed),
+        client,
+        server: None,
+        server_timeout: Span::from_secs(10),
+        server_grace: Span::from_millis(200),
+        enclosing: false,
+        internet: args.internet,
+        host_ports: args.host_port.clone(),
+        as_root: args.as_root,
+        congestion_control: args.cc.clone(),
+        mtu_bytes,
+        port_kind: args.port,
+        spin: args.spin,
+        lateness_bound: args.lateness_bound,
+        out: args.out.clone(),
+        out_is_ours: false,
+        manifest: args.manifest_descriptor.map(adopt).transpose()?,
+        level,
+        snaplen: args.snaplen,
+        strict: args.strict,
+        report: match (args.quiet, args.json) {
+            (true, _) => Report::Nothing,
+            (_, true) => Report::Json,
+            _ => Report::Summary,
+        },
+    })
+}
+
+fn adopt(number: i32) -> Result<Arc<File>> {
+    supervise::adopt_descriptor(number)
+        .map(Arc::new)
+        .map_err(|error| Failure::usage(format!("--manifest-descriptor {number} was not inherited: {error}")))
+}
+
+/// A seed that differs from run to run, small enough to be typed again.
+pub fn fresh_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32)) % 1_000_000_000
+}
+
+/// Runs `request` in an engine process of its own.
+///
+/// # Errors
+/// When the run cannot be set up.
+pub fn start(mut request: RunRequest) -> Result<i32> {
+    if let Some(folder) = &request.out {
+        request.out_is_ours = !folder.exists();
+        airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
+        // The engine's process may be moved about; what it writes to is not.
+        request.out = Some(absolute(folder)?);
+    }
+    let taken_back = |failure| {
+        if let Some(folder) = &request.out {
+            let _ = airpath_log::folder::take_back(folder, request.out_is_ours);
+        }
+        Failure::live(failure)
+    };
+    privilege::acquire(request.as_root).map_err(taken_back)?;
+    supervise::run(|process| {
+        let finished = live::run(&process, &request).and_then(|outcome| conclude::conclude(&request, outcome));
+        finished.unwrap_or_else(|failure| {
+            say!("airpath: {failure}");
+            failure.status()
+        })
+    })
+    .map_err(taken_back)
+}
+
+fn absolute(folder: &PathBuf) -> Result<PathBuf> {
+    std::fs::canonicalize(folder).map_err(|error| Failure::new(format!("cannot find {}: {error}", folder.display())))
+}

@@ -1,0 +1,69 @@
+//! From the options that describe a link to a scenario.
+
+use std::path::Path;
+
+use airpath_models::PathConfig;
+use airpath_scenario::{PlainOptions, Report, Scenario};
+
+use crate::cli::LinkArgs;
+use crate::error::{Failure, Result};
+
+/// The scenario that `args` mean: a profile or a file or a link that changes nothing, then the plain
+/// options, then what is set by name.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn scenario(args: &LinkArgs) -> Result<Scenario> {
+    let mut scenario = match (&args.profile, &args.scenario) {
+        (Some(name), _) => Scenario::profile(name).map_err(usage)?,
+        (None, Some(file)) => Scenario::from_toml(&read(file)?, &file.display().to_string()).map_err(usage)?,
+        (None, None) => Scenario::transparent(),
+    };
+    let plain = PlainOptions {
+        rate: args.rate.clone(),
+        delay: args.delay.clone(),
+        loss: args.loss.clone(),
+        queue: args.queue.clone(),
+    };
+    scenario.apply_plain(&plain).map_err(usage)?;
+    for assignment in &args.set {
+        scenario.set(assignment).map_err(usage)?;
+    }
+    scenario.paths().map_err(usage)?;
+    Ok(scenario)
+}
+
+/// The only path of `scenario`.
+///
+/// # Errors
+/// When it has several, which one command cannot use.
+pub fn only_path(scenario: &Scenario) -> Result<PathConfig> {
+    let mut paths = scenario.paths().map_err(usage)?;
+    match (paths.pop(), paths.len()) {
+        (Some(path), 0) => Ok(path.config),
+        (_, others) => Err(Failure::usage(format!(
+            "the scenario has {} paths, but one command runs over one path; keep one [[paths]]",
+            others + 1
+        ))),
+    }
+}
+
+/// A scenario's problems as a failure.
+pub fn usage(report: Report) -> Failure {
+    Failure::usage(report.to_string())
+}
+
+/// The text of a scenario file.
+///
+/// # Errors
+/// When it cannot be read, or is no text.
+pub fn read(file: &Path) -> Result<String> {
+    std::fs::read_to_string(file).map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::NotFound => "; `airpath profiles` lists the links that need no file",
+            std::io::ErrorKind::InvalidData => "; a scenario is TOML in UTF-8",
+            _ => "",
+        };
+        Failure::usage(format!("cannot read the scenario {}: {error}{hint}", file.display()))
+    })
+}

@@ -1,0 +1,54 @@
+//! `airpath log`: what happened in a run.
+
+use airpath_log::Manifest;
+use airpath_log::manifest::Status;
+use airpath_log::render::{Filter, RenderError, events_json, events_table, parse_direction, parse_kind, tcpdump};
+
+use crate::cli::LogArgs;
+use crate::error::{Failure, Result};
+use crate::terminal::say;
+
+/// Prints it.
+///
+/// # Errors
+/// When the folder is no run's, or a word of the filter is not known.
+pub fn run(args: &LogArgs) -> Result<i32> {
+    let filter = filter(args)?;
+    let mut out = std::io::stdout().lock();
+    let rendered = match (args.tcpdump, args.json) {
+        (true, _) => tcpdump(&args.dir, &filter, &mut out),
+        (_, true) => events_json(&args.dir, &filter, &mut out),
+        _ => events_table(&args.dir, &filter, &mut out),
+    }
+    .map_err(|error: RenderError| Failure::new(error.to_string()))?;
+    if rendered.torn_bytes > 0 {
+        say!(
+            "airpath: the log was cut off while it was written: its last {} bytes are no complete batch and are left out",
+            rendered.torn_bytes
+        );
+    }
+    match Manifest::read(&args.dir) {
+        Err(error) => say!("airpath: {error}"),
+        Ok(manifest) if manifest.status == Status::Running => {
+            say!("airpath: the run has not ended, or was killed: this is what had been written until then");
+        }
+        Ok(manifest) => {
+            for reason in manifest.results.iter().flat_map(|results| &results.log.files.incomplete) {
+                say!("airpath: the log is incomplete: {reason}");
+            }
+        }
+    }
+    Ok(0)
+}
+
+fn filter(args: &LogArgs) -> Result<Filter> {
+    let usage = |error: airpath_log::render::FilterError| Failure::usage(error.to_string());
+    Ok(Filter {
+        hop: args.hop.clone(),
+        direction: args.direction.as_deref().map(parse_direction).transpose().map_err(usage)?,
+        kind: args.kind.as_deref().map(parse_kind).transpose().map_err(usage)?,
+        pdu: args.pdu,
+        from_ns: args.from.map(airpath_core::Span::nanos),
+        to_ns: args.to.map(airpath_core::Span::nanos),
+    })
+}

@@ -1,0 +1,27 @@
+//! `airpath shell`: the user's shell behind an emulated link.
+
+use super::exec;
+use super::link;
+use crate::cli::ShellArgs;
+use crate::error::Result;
+use crate::terminal::show;
+
+/// Runs it; the exit status is the shell's.
+///
+/// # Errors
+/// When the link or the system is not as it should be.
+pub fn run(args: &ShellArgs) -> Result<i32> {
+    let scenario = link::scenario(&args.link)?;
+    if args.run.print_scenario {
+        show!("{}", scenario.to_toml().map_err(link::usage)?);
+        return Ok(0);
+    }
+    let command = if args.command.is_empty() {
+        vec![std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())]
+    } else {
+        args.command.clone()
+    };
+    let mut request = exec::request(&args.run, scenario, command)?;
+    request.enclosing |= exec::nested()?;
+    exec::start(request)
+}

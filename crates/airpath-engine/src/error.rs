@@ -1,0 +1,41 @@
+//! What goes wrong, as the user reads it.
+
+use std::fmt;
+
+/// A failure of Airpath itself: what, where, and how to mend it.
+#[derive(Debug)]
+pub struct Failure {
+    message: String,
+    status: i32,
+}
+
+/// The result of most functions here.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// A failure while running.
+    pub fn new(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), status: crate::run::FAILED_STATUS }
+    }
+
+    /// A mistake in what was typed or written (exit status 2, as of every command line).
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), status: 2 }
+    }
+
+    /// A failure of the system around the link.
+    pub fn live(error: airpath_live::LiveError) -> Failure {
+        Failure::new(error.to_string())
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> i32 {
+        self.status
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

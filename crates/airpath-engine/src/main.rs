@@ -1,0 +1,28 @@
+//! The engine of Airpath: everything that carries packets, behind one command line.
+
+mod cli;
+mod commands;
+mod error;
+mod run;
+mod terminal;
+
+use clap::Parser;
+
+use crate::terminal::say;
+use cli::{Cli, Command};
+
+fn main() {
+    let outcome = match Cli::parse().command {
+        Command::Exec(args) => commands::exec::run(&args),
+        Command::Shell(args) => commands::shell::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+        Command::Schema => Ok(commands::schema::run()),
+        Command::Profiles(args) => commands::profiles::run(&args),
+        Command::Log(args) => commands::log::run(&args),
+    };
+    let status = outcome.unwrap_or_else(|failure| {
+        say!("airpath: {failure}");
+        failure.status()
+    });
+    std::process::exit(terminal::finish(status))
+}

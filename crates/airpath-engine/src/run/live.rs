@@ -1,0 +1,256 @@
+//! A live run inside the engine process.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use airpath_core::Seed;
+use airpath_live::clock;
+use airpath_live::command::CommandEnd;
+use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, Word};
+use airpath_live::session::{Endpoint, FarEnd, Session, SessionOptions, SessionReport};
+use airpath_live::supervise::EngineProcess;
+use airpath_live::{host_port, internet, scheduling};
+use airpath_log::manifest::{Outcome, Status};
+use airpath_log::{Manifest, Recorder, Writer, WriterOptions};
+use airpath_models::Path;
+
+use super::conclude::first_manifest;
+use super::request::{Report, RunRequest};
+use super::workload::{Ended, Workload};
+use crate::error::{Failure, Result};
+use crate::terminal::say;
+
+/// Priority of the loop among real-time threads: above ordinary programs, below the kernel's own.
+const REAL_TIME_PRIORITY: i32 = 10;
+/// With fewer processors than this, tying the loop to one would keep it from an idle one.
+const PROCESSORS_TO_PIN: usize = 4;
+
+/// All that a live run leaves behind.
+pub struct LiveOutcome {
+    /// How the client's command ended.
+    pub client: Ended,
+    /// How the server's command ended.
+    pub server: Option<CommandEnd>,
+    /// The link.
+    pub link: FinishedLink,
+    /// The loop.
+    pub report: LoopReport,
+    /// The manifest as it was written at the start.
+    pub manifest: Manifest,
+    /// The writer of the log, to be finished.
+    pub writer: Writer,
+}
+
+/// The loop's thread.
+struct Loop {
+    handle: Handle,
+    thread: JoinHandle<std::io::Result<(Vec<FinishedLink>, LoopReport)>>,
+    /// Readable once the thread has ended: its other end is closed with the thread.
+    stopped: OwnedFd,
+}
+
+impl Loop {
+    fn start(engine: EngineLoop, handle: Handle) -> Result<(Loop, Vec<(String, String)>)> {
+        let (stopped, running) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)
+            .map_err(|errno| Failure::new(format!("cannot make a pipe: {errno}")))?;
+        let mut timing = vec![("memory lock".to_string(), scheduling::lock_memory().to_string())];
+        let (tell, told) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("airpath-loop".into())
+            .spawn(move || {
+                let _running = running;
+                let _ = tell.send(prepare_thread());
+                engine.run()
+            })
+            .map_err(|error| Failure::new(format!("cannot start the engine's thread: {error}")))?;
+        timing.extend(told.recv().unwrap_or_default());
+        Ok((Loop { handle, thread, stopped }, timing))
+    }
+
+    fn stop(self) -> Result<(FinishedLink, LoopReport)> {
+        self.handle.send(Word::Stop);
+        let (mut links, report) = self
+            .thread
+            .join()
+            .map_err(|_| Failure::new("the engine's loop failed; please report this with the scenario"))?
+            .map_err(|error| {
+                Failure::new(format!("a port of the link went away while it was in use: {error}\n  Did a command take the interface down?"))
+            })?;
+        let link = links.pop().ok_or_else(|| Failure::new("the engine's loop lost its link"))?;
+        Ok((link, report))
+    }
+}
+
+/// Asks the kernel to wake the calling thread exactly.
+fn prepare_thread() -> Vec<(String, String)> {
+    let mut outcomes = vec![
+        ("timer slack 1 ns".to_string(), scheduling::timer_slack(1).to_string()),
+        (format!("SCHED_FIFO {REAL_TIME_PRIORITY}"), scheduling::real_time(REAL_TIME_PRIORITY).to_string()),
+    ];
+    let processors = scheduling::allowed_processors().unwrap_or_default();
+    let affinity = match processors.last() {
+        Some(last) if processors.len() >= PROCESSORS_TO_PIN => {
+            format!("processor {last}: {}", scheduling::pin_to_processor(*last))
+        }
+        _ => format!("not tied: {} processors", processors.len()),
+    };
+    outcomes.push(("processor affinity".into(), affinity));
+    outcomes
+}
+
+/// Carries out `request` and returns what it left, with the log still open.
+///
+/// # Errors
+/// When the namespaces, the ports, the folder or the server's command cannot be had, or the link
+/// breaks. Then the log of a run that had begun is finished, and that of any other is taken back.
+pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome> {
+    let (recorder, writer) = open_log(request)?;
+    let mut begun = None;
+    match carry_out(process, request, recorder, &writer, &mut begun) {
+        Ok((client, server, link, report, manifest)) => {
+            Ok(LiveOutcome { client, server, link, report, manifest, writer })
+        }
+        Err(failure) => {
+            writer.finish();
+            if let Some(folder) = &request.out {
+                match begun {
+                    Some(manifest) => write_manifest(request, &Manifest { status: Status::Failed, ..manifest }),
+                    None => airpath_log::folder::take_back(folder, request.out_is_ours)
+                        .unwrap_or_else(|error| say!("airpath: {error}")),
+                }
+            }
+            Err(failure)
+        }
+    }
+}
+
+type Carried = (Ended, Option<CommandEnd>, FinishedLink, LoopReport, Manifest);
+
+/// Everything from the namespaces to the end of the loop; `begun` gets the manifest at t = 0.
+fn carry_out(
+    process: &EngineProcess,
+    request: &RunRequest,
+    recorder: Recorder,
+    writer: &Writer,
+    begun: &mut Option<Manifest>,
+) -> Result<Carried> {
+    let session = Session::create(&session_options(request)?).map_err(Failure::live)?;
+    let Session { client, server, client_port, server_port, report: session_report, .. } = session;
+    let machine = Box::new(Path::new(&request.path, Seed(request.seed)));
+    let link = LiveLink::new(machine, [client_port, server_port], recorder, request.lateness_bound);
+    let (engine, handle) = EngineLoop::new(vec![link], request.spin)
+        .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
+    let (engine, timing) = Loop::start(engine, handle)?;
+    let mut manifest = first_manifest(request);
+    note_session(&mut manifest, process, &session_report, timing);
+    if session_report.ipv4_only
+        && let Some(reason) = &session_report.ipv4_only_reason
+        && request.report != Report::Nothing
+    {
+        say!("airpath: {reason}");
+    }
+    let ended = run_commands(process, request, &client, &server, &engine, writer, |start_unix_ns| {
+        manifest.start_unix_ns = start_unix_ns;
+        write_manifest(request, &manifest);
+        *begun = Some(manifest.clone());
+    });
+    // A loop that stopped of itself knows best what went wrong.
+    let (mut link, report) = engine.stop()?;
+    let (client, server) = ended?;
+    if request.enclosing {
+        // The server's end is in somebody else's namespace: leave it as it was before this returns.
+        link.ports[1].remove_interface();
+    }
+    Ok((client, server, link, report, manifest))
+}
+
+/// Writes the manifest into the run's folder, if there is one; a disk that refuses is told, and the
+/// run goes on.
+pub fn write_manifest(request: &RunRequest, manifest: &Manifest) {
+    if let Some(folder) = &request.out
+        && let Err(error) = manifest.write(folder)
+    {
+        say!("airpath: {error}");
+    }
+}
+
+/// The server's command, then the client's. `begun` is told when t = 0 was, in nanoseconds since
+/// 1970, once the client's command is on its way: a slow disk must not stand between the two.
+fn run_commands(
+    process: &EngineProcess,
+    request: &RunRequest,
+    client: &Endpoint,
+    server: &Endpoint,
+    engine: &Loop,
+    writer: &Writer,
+    begun: impl FnOnce(u64),
+) -> Result<(Ended, Option<CommandEnd>)> {
+    if request.internet && !request.enclosing {
+        internet::connect(server, request.mtu_bytes).map_err(Failure::live)?;
+    }
+    for port in &request.host_ports {
+        host_port::forward(server, *port).map_err(Failure::live)?;
+    }
+    let mut workload = Workload::new(process);
+    let interrupted = match &request.server {
+        Some(line) => workload.start_server(server, line, request.server_timeout)?,
+        None => None,
+    };
+    let (start_unix_ns, start_ns) = (clock::realtime_ns(), clock::monotonic_ns());
+    writer.set_start(start_unix_ns);
+    engine.handle.begin(start_ns);
+    let released = match interrupted {
+        Some(ended) => Ok(Some(ended)),
+        None => workload.start_client(client, &request.client),
+    };
+    begun(start_unix_ns);
+    let client = match released? {
+        Some(ended) => ended,
+        None => workload
+            .wait_for_client(engine.stopped.as_fd())?
+            .ok_or_else(|| Failure::new("the engine's loop has stopped of itself"))?,
+    };
+    Ok((client, workload.end_server(request.server_grace)?))
+}
+
+fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {
+    // Below the level of events no file is opened, and the folder is not looked at.
+    let folder = request.out.clone().unwrap_or_default();
+    let names = (request.hop_names(), request.state_names());
+    let options =
+        WriterOptions { snaplen: request.snaplen, ..WriterOptions::of_path(&folder, request.level, names.0, names.1) };
+    Writer::start(&options).map_err(|error| Failure::new(error.to_string()))
+}
+
+fn session_options(request: &RunRequest) -> Result<SessionOptions> {
+    let mut options = SessionOptions::from_environment().map_err(Failure::live)?;
+    options.far_end = match (request.enclosing, request.internet) {
+        // Inside another link the way to the host's network, if there is one, leads through that link.
+        (true, _) => FarEnd::Enclosing,
+        (false, true) => FarEnd::Internet,
+        (false, false) => FarEnd::Fresh,
+    };
+    options.port_kind = request.port_kind;
+    options.super_packets = true;
+    options.mtu_bytes = request.mtu_bytes;
+    options.congestion_control.clone_from(&request.congestion_control);
+    Ok(options)
+}
+
+fn note_session(
+    manifest: &mut Manifest,
+    process: &EngineProcess,
+    session: &SessionReport,
+    timing: Vec<(String, String)>,
+) {
+    manifest.port = session.port.to_string();
+    manifest.privileges.extend(timing.into_iter().map(|(name, outcome)| Outcome { name, outcome }));
+    let notes: Vec<&String> = process.notes().iter().chain(&session.notes).collect();
+    let settings = [
+        ("congestion_control", serde_json::json!(session.congestion_control)),
+        ("ipv4_only", serde_json::json!(session.ipv4_only)),
+        ("notes", serde_json::json!(notes)),
+    ];
+    manifest.settings.extend(settings.map(|(key, value)| (key.to_string(), value)));
+}

@@ -1,0 +1,14 @@
+//! Running a scenario live: from a request to a folder, a verdict and an exit status.
+
+pub mod conclude;
+pub mod live;
+pub mod replications;
+pub mod request;
+mod workload;
+
+pub use request::RunRequest;
+
+/// Exit status of a run that cannot be trusted, with `--strict`.
+pub const NOT_TRUSTED_STATUS: i32 = 3;
+/// Exit status when Airpath itself fails (as `env` and `timeout` do).
+pub const FAILED_STATUS: i32 = 125;

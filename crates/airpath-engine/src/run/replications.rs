@@ -1,0 +1,244 @@
+//! Several replications of one run, some at a time: each is a process of its own with the next seed.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Seek;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use airpath_live::supervise;
+use airpath_scenario::Scenario;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+
+use crate::cli::ExecArgs;
+use crate::commands::exec::{fresh_seed, request};
+use crate::error::{Failure, Result};
+use crate::terminal::say;
+
+/// How long replications that were told to end may take before they are killed.
+const KILL_AFTER: Duration = Duration::from_secs(5);
+/// The signals that break the whole off.
+const BREAKING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+
+/// One replication under way.
+struct Running {
+    number: u32,
+    seed: u64,
+    /// Its manifest comes here; a file that has no name, so that none can be left behind.
+    manifest: File,
+    begun: Instant,
+    child: Child,
+}
+
+/// What is kept of a finished replication.
+struct Finished {
+    seconds: f64,
+    verdict: String,
+    status: i32,
+}
+
+/// Runs `args.replications` replications, `args.jobs` at a time. The exit status is the first one
+/// that is not 0.
+///
+/// # Errors
+/// When the options make no sense, the folder cannot be made or a process cannot be started.
+pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
+    // What every replication would complain about is told once.
+    request(&args.run, scenario.clone(), Vec::new())?;
+    let seed = args.run.seed.unwrap_or_else(fresh_seed);
+    if let Some(folder) = &args.run.out {
+        airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
+    }
+    let mut signals = Signals::take()?;
+    let mut waiting: VecDeque<u32> = (1..=args.replications).collect();
+    let mut running: Vec<Running> = Vec::new();
+    let mut finished: Vec<Finished> = Vec::new();
+    while !waiting.is_empty() || !running.is_empty() {
+        while running.len() < args.jobs as usize
+            && let Some(number) = waiting.pop_front()
+        {
+            running.push(start(number, seed.wrapping_add(u64::from(number) - 1), args.run.out.as_deref())?);
+        }
+        if let Some((signal, everybody)) = signals.wait(PollTimeout::NONE)? {
+            break_off(&mut signals, running, (!everybody).then_some(signal))?;
+            let done = format_args!("{} of {} replications", finished.len(), args.replications).to_string();
+            say!("airpath: {signal}: broken off after {done}");
+            if let Some(folder) = &args.run.out {
+                say!("airpath: what they recorded is in {}", folder.display());
+            }
+            return Ok(128 + signal as i32);
+        }
+        for (one, status) in reap(&mut running)? {
+            let done = finish(one, status, args);
+            finished.push(done);
+        }
+    }
+    if !args.run.quiet {
+        summarise(&mut finished, args.run.out.as_deref());
+    }
+    Ok(finished.iter().map(|one| one.status).find(|status| *status != 0).unwrap_or(0))
+}
+
+/// The signals that this process waits for.
+struct Signals(SignalFd);
+
+impl Signals {
+    fn take() -> Result<Signals> {
+        let mut set: SigSet = BREAKING.into_iter().collect();
+        set.add(Signal::SIGCHLD);
+        let refused = |errno| Failure::new(format!("cannot wait for signals: {errno}"));
+        set.thread_block().map_err(refused)?;
+        SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map(Signals).map_err(refused)
+    }
+
+    /// Waits until a replication has ended (then there is none) or a signal breaks them off; also
+    /// tells whether the terminal sent it to the replications as well.
+    fn wait(&mut self, patience: PollTimeout) -> Result<Option<(Signal, bool)>> {
+        let refused = |errno| Failure::new(format!("cannot wait for signals: {errno}"));
+        let mut ends = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut ends, patience) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(errno) => return Err(refused(errno)),
+        }
+        while let Some(info) = self.0.read_signal().map_err(refused)? {
+            let breaking = BREAKING.into_iter().find(|signal| *signal as u32 == info.ssi_signo);
+            if let Some(signal) = breaking {
+                return Ok(Some((signal, info.ssi_code == libc::SI_KERNEL)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Takes those that have ended out of `running`.
+fn reap(running: &mut Vec<Running>) -> Result<Vec<(Running, std::process::ExitStatus)>> {
+    let mut ended = Vec::new();
+    let mut index = 0;
+    while index < running.len() {
+        match running[index].child.try_wait() {
+            Ok(None) => index += 1,
+            Ok(Some(status)) => ended.push((running.swap_remove(index), status)),
+            Err(error) => return Err(Failure::new(format!("cannot wait for a replication: {error}"))),
+        }
+    }
+    Ok(ended)
+}
+
+/// Ends all that still run: with `signal`, unless they have it already, and at last by force.
+fn break_off(signals: &mut Signals, mut running: Vec<Running>, signal: Option<Signal>) -> Result<()> {
+    if let Some(signal) = signal {
+        for one in &running {
+            // ESRCH: it has ended.
+            let _ = kill(Pid::from_raw(one.child.id() as i32), signal);
+        }
+    }
+    let begun = Instant::now();
+    while !running.is_empty() && begun.elapsed() < KILL_AFTER {
+        let left = KILL_AFTER.saturating_sub(begun.elapsed());
+        // Another signal, an impatient second Ctrl-C, ends them at once.
+        if signals.wait(PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO))?.is_some() {
+            break;
+        }
+        reap(&mut running)?;
+    }
+    for one in &mut running {
+        let _ = one.child.kill();
+        let _ = one.child.wait();
+    }
+    Ok(())
+}
+
+/// Starts this program again for one replication, with the same options but for seed, folder and
+/// report.
+fn start(number: u32, seed: u64, folder: Option<&Path>) -> Result<Running> {
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        Failure::new(format!("cannot start replication {number}: {what}: {error}"))
+    };
+    let program = std::env::current_exe().map_err(|error| failed("this program is not found", &error))?;
+    let manifest = memfd_create(c"airpath-manifest", MFdFlags::MFD_CLOEXEC)
+        .map_err(|error| failed("no file for its manifest", &error))?;
+    let mut command = Command::new(program);
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let mut skip_value = false;
+    for word in &words[..end] {
+        let text = word.to_string_lossy();
+        if std::mem::take(&mut skip_value) {
+            continue;
+        }
+        match text.split_once('=').map_or(&*text, |(name, _)| name) {
+            "--replications" | "--jobs" | "--seed" | "--out" => skip_value = !text.contains('='),
+            "--quiet" | "-q" | "--json" => {}
+            _ => {
+                command.arg(word);
+            }
+        }
+    }
+    command.args(["--quiet", "--seed", &seed.to_string()]);
+    command.args(["--manifest-descriptor", &manifest.as_raw_fd().to_string()]);
+    if let Some(folder) = folder {
+        let folder: PathBuf = folder.join(format!("replication-{number:04}"));
+        command.arg("--out").arg(&folder);
+        // The folder of the replication does not exist yet; its outputs lie beside it.
+        let output = |kind: &str| {
+            let path = folder.with_extension(kind);
+            File::create(&path).map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
+        };
+        command.stdout(output("stdout")?).stderr(output("stderr")?);
+    }
+    command.args(&words[end..]).stdin(Stdio::null());
+    supervise::bind_to_this_process(&mut command, Some(manifest.as_raw_fd()));
+    let child = command.spawn().map_err(|error| failed("no process", &error))?;
+    Ok(Running { number, seed, manifest: manifest.into(), begun: Instant::now(), child })
+}
+
+fn finish(one: Running, status: std::process::ExitStatus, args: &ExecArgs) -> Finished {
+    use std::os::unix::process::ExitStatusExt;
+    let mut file = &one.manifest;
+    let manifest: Option<serde_json::Value> =
+        file.rewind().ok().and_then(|()| serde_json::from_reader(std::io::BufReader::new(file)).ok());
+    let text = |key: &str| manifest.as_ref().and_then(|manifest| manifest.pointer(key)).cloned();
+    let done = Finished {
+        seconds: text("/results/duration_ns")
+            .and_then(|value| value.as_u64())
+            .map_or_else(|| one.begun.elapsed().as_secs_f64(), |nanos| nanos as f64 / 1e9),
+        verdict: text("/results/verdict/grade")
+            .and_then(|value| value.as_str().map(str::to_owned))
+            .unwrap_or("no verdict".into()),
+        status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+    };
+    if !args.run.quiet {
+        say!(
+            "airpath: replication {}/{}, seed {}: {:.2} s, exit status {}, {}",
+            one.number,
+            args.replications,
+            one.seed,
+            done.seconds,
+            done.status,
+            done.verdict
+        );
+    }
+    done
+}
+
+fn summarise(finished: &mut [Finished], folder: Option<&Path>) {
+    finished.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
+    let at = |share: f64| finished[((finished.len() - 1) as f64 * share).round() as usize].seconds;
+    let trusted = finished.iter().filter(|one| one.verdict == "trusted").count();
+    say!(
+        "airpath: {} replications: median {:.2} s, 10th percentile {:.2} s, 90th {:.2} s; {trusted} trusted",
+        finished.len(),
+        at(0.5),
+        at(0.1),
+        at(0.9)
+    );
+    if let Some(folder) = folder {
+        say!("airpath: results in {}", folder.display());
+    }
+}

@@ -1,0 +1,88 @@
+//! What is asked of one live run.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use airpath_core::Span;
+use airpath_live::engine_loop::SpinPolicy;
+use airpath_live::ports::PortKind;
+use airpath_log::{Level, Snaplen};
+use airpath_models::PathConfig;
+use airpath_scenario::Scenario;
+
+/// Everything that decides what a live run does.
+#[derive(Clone, Debug)]
+pub struct RunRequest {
+    /// The scenario, for the record.
+    pub scenario: Scenario,
+    /// The path that it describes.
+    pub path: PathConfig,
+    /// The seed of all draws.
+    pub seed: u64,
+    /// The client's command.
+    pub client: Vec<OsString>,
+    /// The server's shell command.
+    pub server: Option<String>,
+    /// How long the server's command may take until it listens.
+    pub server_timeout: Span,
+    /// How long it may take to end by itself once the client's command has ended.
+    pub server_grace: Span,
+    /// Whether the far end is the enclosing namespace instead of a fresh one.
+    pub enclosing: bool,
+    /// Whether the far end reaches the host's network.
+    pub internet: bool,
+    /// Ports of the host's loopback that are reachable as server:PORT.
+    pub host_ports: Vec<u16>,
+    /// Whether commands are root of their user namespace.
+    pub as_root: bool,
+    /// TCP congestion control of both ends.
+    pub congestion_control: Option<String>,
+    /// MTU of both ends in bytes.
+    pub mtu_bytes: u32,
+    /// How packets get to the engine.
+    pub port_kind: PortKind,
+    /// How deadlines are met.
+    pub spin: SpinPolicy,
+    /// How late a packet may leave before the run is suspect.
+    pub lateness_bound: Span,
+    /// The folder of the run.
+    pub out: Option<PathBuf>,
+    /// Whether the folder was made for this run, rather than found empty.
+    pub out_is_ours: bool,
+    /// Where the manifest goes beside the folder.
+    pub manifest: Option<Arc<File>>,
+    /// How much is recorded.
+    pub level: Level,
+    /// How many bytes of each packet.
+    pub snaplen: Snaplen,
+    /// Whether a run that is not trusted fails.
+    pub strict: bool,
+    /// What is printed at the end.
+    pub report: Report,
+}
+
+/// What is printed at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// The summary of five lines.
+    Summary,
+    /// The same as JSON.
+    Json,
+    /// Nothing.
+    Nothing,
+}
+
+impl RunRequest {
+    /// The names of the hops, by their index in events.
+    pub fn hop_names(&self) -> Vec<String> {
+        self.path.hops.iter().map(|hop| hop.name.clone()).collect()
+    }
+
+    /// The names of the states, by their index in events; the first is the beginning.
+    pub fn state_names(&self) -> Vec<String> {
+        let named = self.path.states.iter().map(|state| state.name.clone());
+        std::iter::once("initial".to_string()).chain(named).collect()
+    }
+}

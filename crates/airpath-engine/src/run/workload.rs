@@ -1,0 +1,212 @@
+//! The commands at both ends: started, watched, signalled and ended.
+
+use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use airpath_core::Span;
+use airpath_live::command::{CommandEnd, CommandId, CommandSpec, Commands, start_failure_status};
+use airpath_live::listening::ListenWatch;
+use airpath_live::session::Endpoint;
+use airpath_live::supervise::{EngineProcess, EngineSignal};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+
+use super::FAILED_STATUS;
+use crate::error::{Failure, Result};
+use crate::terminal::say;
+
+/// How long a server's command that was asked to end may take before it is killed.
+const KILL_AFTER: Duration = Duration::from_secs(2);
+
+/// How a command ended, for the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself or by a signal.
+    Command(CommandEnd),
+    /// It could not be started; the exit status that a shell would report.
+    NotStarted(i32),
+    /// A signal to the run ended it before the client's command began.
+    Interrupted(Signal),
+}
+
+impl Ended {
+    /// The exit status that a shell would report.
+    pub fn exit_status(self) -> i32 {
+        match self {
+            Ended::Command(end) => end.exit_status(),
+            Ended::NotStarted(status) => status,
+            Ended::Interrupted(signal) => 128 + signal as i32,
+        }
+    }
+}
+
+/// The commands of one run.
+pub struct Workload<'a> {
+    process: &'a EngineProcess,
+    commands: Commands,
+    server: Option<CommandId>,
+    client: Option<CommandId>,
+}
+
+impl<'a> Workload<'a> {
+    /// No commands yet.
+    pub fn new(process: &'a EngineProcess) -> Workload<'a> {
+        Workload { process, commands: Commands::new(process), server: None, client: None }
+    }
+
+    /// Starts the server's command and waits until it listens.
+    ///
+    /// # Errors
+    /// When it ends first or does not listen in time, with what to do.
+    pub fn start_server(&mut self, server: &Endpoint, line: &str, timeout: Span) -> Result<Option<Ended>> {
+        let mut watch = ListenWatch::begin(server).map_err(Failure::live)?;
+        let mut spec = CommandSpec::shell_line(line);
+        spec.own_session = true;
+        let id = self.commands.start(server, spec).map_err(Failure::live)?;
+        self.server = Some(id);
+        let begun = Instant::now();
+        loop {
+            let sockets = watch
+                .new_servers()
+                .map_err(|error| Failure::new(format!("cannot list the sockets of the server's end: {error}")))?;
+            if !sockets.is_empty() {
+                return Ok(None);
+            }
+            if let Some(signal) = self.wait(Duration::from_millis(1))? {
+                return Ok(Some(Ended::Interrupted(signal)));
+            }
+            if let Some(end) = self.commands.ended(id) {
+                return Err(Failure::new(format!(
+                    "the server's command ended before it listened ({}): {line}\n  \
+                     It runs in a namespace of its own; start it so that it listens on 0.0.0.0 or [::], \
+                     and look at its output above.",
+                    describe(end)
+                )));
+            }
+            if begun.elapsed() >= Duration::from_nanos(timeout.nanos()) {
+                return Err(Failure::new(format!(
+                    "the server's command did not listen within {timeout}: {line}\n  \
+                     Give it longer with --server-timeout, or see whether it opens a TCP or UDP socket that the client \
+                     can reach (not on 127.0.0.1)."
+                )));
+            }
+        }
+    }
+
+    /// Starts the client's command.
+    pub fn start_client(&mut self, client: &Endpoint, words: &[OsString]) -> Result<Option<Ended>> {
+        let spec = CommandSpec::from_words(words.iter().cloned())
+            .ok_or_else(|| Failure::new("there is no command after `--`"))?;
+        match self.commands.start(client, spec) {
+            Ok(id) => {
+                self.client = Some(id);
+                Ok(None)
+            }
+            Err(error) => {
+                say!("airpath: {error}");
+                Ok(Some(Ended::NotStarted(start_failure_status(&error))))
+            }
+        }
+    }
+
+    /// Waits until the client's command has ended, passing signals on. `stopped` becomes readable
+    /// if the engine's loop stops first; then there is no end to return.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn wait_for_client(&mut self, stopped: BorrowedFd<'_>) -> Result<Option<Ended>> {
+        loop {
+            if let Some(end) = self.client.and_then(|id| self.commands.ended(id)) {
+                return Ok(Some(Ended::Command(end)));
+            }
+            let ends =
+                [PollFd::new(self.process.signal_fd(), PollFlags::POLLIN), PollFd::new(stopped, PollFlags::POLLIN)];
+            if wait_for(ends, PollTimeout::NONE)?[1] {
+                return Ok(None);
+            }
+            self.hear_signals()?;
+        }
+    }
+
+    /// Lets the server's command end: by itself within `grace`, else by SIGTERM, else by SIGKILL. Both
+    /// go to all that it has started in its session, which is waited for as well.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn end_server(&mut self, grace: Span) -> Result<Option<CommandEnd>> {
+        let Some(id) = self.server else { return Ok(None) };
+        if let Some(end) = self.commands.ended(id).filter(|end| end.exit_status() != 0) {
+            say!("airpath: the server's command ended before the client's ({})", describe(end));
+        }
+        let steps = [
+            (None, Duration::from_nanos(grace.nanos())),
+            (Some(Signal::SIGTERM), KILL_AFTER),
+            (Some(Signal::SIGKILL), KILL_AFTER),
+        ];
+        for (signal, patience) in steps {
+            if let Some(signal) = signal {
+                self.commands.signal_session(id, signal);
+            }
+            let begun = Instant::now();
+            loop {
+                if let Some(end) = self.commands.ended(id)
+                    && !self.commands.session_lives(id)
+                {
+                    return Ok(Some(end));
+                }
+                let left = patience.saturating_sub(begun.elapsed());
+                if left.is_zero() {
+                    break;
+                }
+                self.wait(left.min(Duration::from_millis(20)))?;
+            }
+        }
+        Ok(self.commands.ended(id))
+    }
+
+    /// Waits for a signal for at most `patience`: reaps what has ended, hands signals to the client's
+    /// command; a signal that comes while there is none is returned.
+    fn wait(&mut self, patience: Duration) -> Result<Option<Signal>> {
+        let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+        wait_for([PollFd::new(self.process.signal_fd(), PollFlags::POLLIN)], timeout)?;
+        self.hear_signals()
+    }
+
+    fn hear_signals(&mut self) -> Result<Option<Signal>> {
+        let mut orphaned = None;
+        while let Some(signal) = self.process.read_signal().map_err(Failure::live)? {
+            match (signal, self.client) {
+                (EngineSignal::ChildEnded, _) => {
+                    self.commands.reap().map_err(Failure::live)?;
+                }
+                (EngineSignal::Forward(signal), Some(client)) => self.commands.signal(client, signal),
+                (EngineSignal::Forward(signal) | EngineSignal::Terminal(signal), None) => {
+                    if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {
+                        orphaned = Some(signal);
+                    }
+                }
+                (EngineSignal::Terminal(_), Some(_)) => {}
+            }
+        }
+        Ok(orphaned)
+    }
+}
+
+/// Waits for any of `ends`; which of them are ready.
+fn wait_for<const N: usize>(mut ends: [PollFd<'_>; N], timeout: PollTimeout) -> Result<[bool; N]> {
+    match poll(&mut ends, timeout) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(ends.map(|end| end.any().unwrap_or(false))),
+        Err(errno) => Err(Failure::new(format!("cannot wait for signals: {errno}"))),
+    }
+}
+
+/// How a command ended, in words.
+pub fn describe(end: CommandEnd) -> String {
+    match end {
+        CommandEnd::Exited(status) => format!("exit status {status}"),
+        CommandEnd::Killed(signal) => format!("killed by {signal}"),
+    }
+}
+
+const _: () = assert!(FAILED_STATUS == airpath_live::supervise::ENGINE_FAILED_STATUS);

@@ -1,0 +1,48 @@
+//! Printing that never stops a run: a full disk or a closed pipe behind standard output or error
+//! costs the message, not the run's exit status or its files.
+
+use std::fmt::Arguments;
+use std::io::{self, Write};
+use std::sync::OnceLock;
+
+/// The first error of writing to standard output.
+static REFUSED: OnceLock<io::Error> = OnceLock::new();
+
+/// Writes a line to standard error, as `eprintln!` does where that can be written.
+macro_rules! say {
+    ($($text:tt)*) => { $crate::terminal::write_error(format_args!($($text)*)) };
+}
+
+/// Writes to standard output, as `print!` does where that can be written.
+macro_rules! show {
+    ($($text:tt)*) => { $crate::terminal::write_output(format_args!($($text)*)) };
+}
+
+pub(crate) use {say, show};
+
+/// See [`say`].
+pub fn write_error(text: Arguments<'_>) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// See [`show`].
+pub fn write_output(text: Arguments<'_>) {
+    if let Err(error) = io::stdout().lock().write_fmt(text) {
+        let _ = REFUSED.set(error);
+    }
+}
+
+/// The exit status after everything has been printed: `status`, or 1 if standard output refused it.
+/// A reader that has seen enough (`airpath profiles | head`) is no failure.
+pub fn finish(status: i32) -> i32 {
+    if let Err(error) = io::stdout().flush() {
+        let _ = REFUSED.set(error);
+    }
+    match REFUSED.get() {
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            say!("airpath: cannot write to standard output: {error}");
+            if status == 0 { 1 } else { status }
+        }
+        _ => status,
+    }
+}
