@@ -1,0 +1,103 @@
+//! The highest rate of small packets at which none is lost.
+
+use std::time::Duration;
+
+use airpath_log::Level;
+use airpath_models::LinkConfig;
+
+use super::{Options, ports, ports_and_levels};
+use crate::report::{Table, Target, short};
+use crate::testbed::{BareVeth, Emulation, End, Failure, Link, Setting, port_name};
+use crate::traffic::{self, Pace, UDP_HEADERS_BYTES};
+
+const PAYLOAD_BYTES: usize = 64;
+const FIRST: f64 = 250_000.0;
+const LOWEST: f64 = 1_000.0;
+const HIGHEST: f64 = 800_000.0;
+/// Rates are told apart to this share.
+const RESOLUTION: f64 = 0.04;
+
+pub fn measure(options: &Options) -> Result<Table, Failure> {
+    let title = "highest rate of UDP datagrams of 64 bytes payload at which all are delivered, no rate limit";
+    let columns = ["between the ends", "log", "lossless packets/s", "loop ns a packet"];
+    let mut table = Table::new("small-packets", title, &columns);
+    let seconds = options.seconds(2.0);
+    let bare = BareVeth::create()?;
+    let (rate, _) = lossless(seconds, |pace| Ok((try_rate(bare.ends(), pace)?, 0.0)))?;
+    table.row(["bare veth pair".to_owned(), "-".to_owned(), short(rate.round())]);
+    table.figure("lossless small packets", "bare veth pair", rate.round(), "packets/s", None);
+    let pass = ports().into_iter().map(|port| (Link::Pass, port, Level::Counters));
+    let model = ports_and_levels().into_iter().map(|(port, level)| (Link::hop(LinkConfig::default()), port, level));
+    for (link, port, level) in pass.chain(model) {
+        let setting = Setting::new(port, level);
+        let (rate, cost_ns) = lossless(seconds, |pace| {
+            let emulation = Emulation::start(&link, setting)?;
+            let tried = try_rate(emulation.ends(0), pace)?;
+            let outcome = emulation.stop()?;
+            let lost = tried.lost || !outcome.log_complete;
+            Ok((Tried { lost, ..tried }, outcome.processor_ns() as f64 / tried.packets))
+        })?;
+        let is_model = matches!(link, Link::Hop(_));
+        let what = format!("{}, {}", if is_model { "link" } else { "pass-through" }, port_name(port));
+        let cells = [short(rate.round()), short(cost_ns)];
+        table.row([what.clone(), level.to_string()].into_iter().chain(cells));
+        let target = (is_model && level == Level::Counters).then_some(Target::AtLeast(250_000.0));
+        table.figure("lossless small packets", format!("{what}, {level}"), rate.round(), "packets/s", target);
+    }
+    table.notes.push(
+        "the rate received, not the one asked for; sender, receiver and loop share the processors; a lost record of \
+         the log counts as a loss"
+            .into(),
+    );
+    Ok(table)
+}
+
+/// What came of one rate.
+#[derive(Clone, Copy)]
+struct Tried {
+    lost: bool,
+    /// Packets sent.
+    packets: f64,
+    /// The rate at which packets were received, by their stamps.
+    packets_per_second: f64,
+}
+
+fn try_rate([client, server]: [End<'_>; 2], pace: Pace) -> Result<Tried, Failure> {
+    let received = traffic::run(&client, &server, pace, Duration::from_millis(200))?;
+    let (first, last) = match (received.arrivals.first(), received.arrivals.last()) {
+        (Some(first), Some(last)) if last.stamp_ns > first.stamp_ns => (first.stamp_ns, last.stamp_ns),
+        _ => return Err("next to nothing was received".into()),
+    };
+    Ok(Tried {
+        lost: received.lost() > 0,
+        packets: received.sent as f64,
+        packets_per_second: (received.arrivals.len() - 1) as f64 * 1e9 / (last - first) as f64,
+    })
+}
+
+/// The highest lossless rate and the processor time of a packet there, in ns; `run` measures one rate.
+fn lossless(seconds: f64, mut run: impl FnMut(Pace) -> Result<(Tried, f64), Failure>) -> Result<(f64, f64), Failure> {
+    let pace = |rate| Pace { ip_bytes: PAYLOAD_BYTES + UDP_HEADERS_BYTES, packets_per_second: rate, seconds };
+    let (mut low, mut high) = (0.0, HIGHEST);
+    let mut best = (0.0, 0.0);
+    let mut rate = FIRST;
+    while high - low > RESOLUTION * high && rate >= LOWEST {
+        // One more chance: a single loss on a shared machine is often somebody else's doing.
+        let (mut tried, mut cost_ns) = run(pace(rate))?;
+        if tried.lost {
+            (tried, cost_ns) = run(pace(rate))?;
+        }
+        // A sender that is held back has not really offered the rate.
+        let reached = tried.packets_per_second > rate * (1.0 - RESOLUTION);
+        if !tried.lost && tried.packets_per_second > best.0 {
+            best = (tried.packets_per_second, cost_ns);
+        }
+        if tried.lost || !reached {
+            high = rate;
+        } else {
+            low = rate;
+        }
+        rate = (low + high) / 2.0;
+    }
+    Ok(best)
+}

@@ -1,0 +1,285 @@
+//! What the traffic passes: a bare veth pair, or links in one or more loops.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsFd;
+use std::thread::JoinHandle;
+
+use airpath_core::{Machine, Seed, Span};
+use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, SpinPolicy, Word};
+use airpath_live::namespaces::NetNamespace;
+use airpath_live::netlink::{LinkOptions, Route, RouteSocket};
+use airpath_live::ports::PortKind;
+use airpath_live::session::{Endpoint, Session, SessionOptions};
+use airpath_live::{clock, scheduling};
+use airpath_log::{Level, Writer, WriterOptions};
+use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
+use tempfile::TempDir;
+
+use crate::pass::Pass;
+
+/// As a run of the engine has it.
+const REAL_TIME_PRIORITY: i32 = 10;
+const LATENESS_BOUND: Span = Span::from_millis(1);
+
+/// An error from anywhere, for people.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// One end of what is measured.
+#[derive(Clone, Copy)]
+pub struct End<'a> {
+    network: &'a NetNamespace,
+    /// Its address.
+    pub address: IpAddr,
+}
+
+impl End<'_> {
+    /// Runs `work` inside the end's namespace; the sockets that it makes stay of that namespace.
+    ///
+    /// # Errors
+    /// Those of `work`, or the namespace cannot be entered.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        self.network.run(work).map_err(io::Error::other)?
+    }
+}
+
+/// Two namespaces joined by a veth pair and nothing else: the floor of every latency.
+pub struct BareVeth {
+    networks: [NetNamespace; 2],
+}
+
+impl BareVeth {
+    /// Makes it.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn create() -> Result<BareVeth, Failure> {
+        let networks = [NetNamespace::create()?, NetNamespace::create()?];
+        let mut first = networks[0].run(RouteSocket::open)??;
+        first.add_veth("bare0", "bare1", networks[1].as_fd(), 1500)?;
+        for (index, network) in networks.iter().enumerate() {
+            let mut socket = network.run(RouteSocket::open)??;
+            let link_index = socket.link_index(&format!("bare{index}"))?;
+            let options = LinkOptions { without_link_local: true, up: true, ..LinkOptions::default() };
+            socket.configure_link(link_index, &options)?;
+            let address = BareVeth::address(index);
+            socket.add_address(link_index, address, 30)?;
+            socket.add_route(&Route {
+                destination: IpAddr::V4(Ipv4Addr::new(10, 78, 0, 0)),
+                prefix_length: 30,
+                link_index,
+                gateway: None,
+                source: Some(address),
+                congestion_control: None,
+            })?;
+        }
+        Ok(BareVeth { networks })
+    }
+
+    fn address(index: usize) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(10, 78, 0, index as u8 + 1))
+    }
+
+    /// Both ends.
+    pub fn ends(&self) -> [End<'_>; 2] {
+        [0, 1].map(|index| End { network: &self.networks[index], address: BareVeth::address(index) })
+    }
+}
+
+/// What is between the ends.
+#[derive(Clone, Debug)]
+pub enum Link {
+    /// Nothing: the loop passes packets on.
+    Pass,
+    /// One hop with the same parameters in both directions.
+    Hop(Box<LinkConfig>),
+}
+
+impl Link {
+    /// A hop.
+    pub fn hop(config: LinkConfig) -> Link {
+        Link::Hop(Box::new(config))
+    }
+
+    fn machine(&self) -> Box<dyn Machine> {
+        match self {
+            Link::Pass => Box::new(Pass::default()),
+            Link::Hop(config) => {
+                let hop = HopConfig { name: "radio".into(), uplink: (**config).clone(), downlink: (**config).clone() };
+                Box::new(Path::new(&PathConfig { hops: vec![hop], states: Vec::new() }, Seed(1)))
+            }
+        }
+    }
+}
+
+/// How it is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// How packets get to the loop.
+    pub port: PortKind,
+    /// How much is recorded.
+    pub level: Level,
+    /// How deadlines are met.
+    pub spin: SpinPolicy,
+}
+
+impl Setting {
+    /// A setting with the spin that a user gets.
+    pub fn new(port: PortKind, level: Level) -> Setting {
+        Setting { port, level, spin: SpinPolicy::Auto }
+    }
+
+    /// Port and log level, in words.
+    pub fn label(&self) -> String {
+        format!("{}, {}", port_name(self.port), self.level)
+    }
+}
+
+/// The port's name in tables.
+pub fn port_name(port: PortKind) -> &'static str {
+    match port {
+        PortKind::Automatic => "auto",
+        PortKind::Tun => "tun",
+        PortKind::Packet => "packet",
+    }
+}
+
+type LoopThread = JoinHandle<io::Result<(Vec<FinishedLink>, LoopReport)>>;
+
+/// Links between pairs of namespaces, running.
+pub struct Emulation {
+    endpoints: Vec<[Endpoint; 2]>,
+    loops: Vec<(Handle, LoopThread)>,
+    writers: Vec<(Writer, Option<TempDir>)>,
+    started_ns: u64,
+}
+
+/// What is left when it has stopped.
+pub struct Outcome {
+    /// The loops' reports.
+    pub reports: Vec<LoopReport>,
+    /// Packets lost beside the model.
+    pub lost_outside: u64,
+    /// Packets that the model dropped.
+    pub dropped: u64,
+    /// How long the loops ran.
+    pub elapsed_ns: u64,
+    /// Lateness of the first link.
+    pub lateness: airpath_log::Distribution,
+    /// Whether the log is complete.
+    pub log_complete: bool,
+}
+
+impl Outcome {
+    /// Processor time of all loops, in ns.
+    pub fn processor_ns(&self) -> u64 {
+        self.reports.iter().map(|report| report.processor_ns).sum()
+    }
+
+    /// The share of one core that the loops used, in percent.
+    pub fn core_percent(&self) -> f64 {
+        self.processor_ns() as f64 / self.elapsed_ns as f64 * 100.0
+    }
+
+    /// The share of one core spent watching the clock, in percent.
+    pub fn spin_percent(&self) -> f64 {
+        self.reports.iter().map(|report| report.spun_ns).sum::<u64>() as f64 / self.elapsed_ns as f64 * 100.0
+    }
+
+    /// How often the loops woke.
+    pub fn wake_ups(&self) -> u64 {
+        self.reports.iter().map(|report| report.wake_ups).sum()
+    }
+}
+
+impl Emulation {
+    /// Starts one link.
+    ///
+    /// # Errors
+    /// When namespaces, ports or threads cannot be had.
+    pub fn start(link: &Link, setting: Setting) -> Result<Emulation, Failure> {
+        Emulation::start_many(std::slice::from_ref(link), 1, setting)
+    }
+
+    /// Starts several links, dealt out to `loops` loops.
+    ///
+    /// # Errors
+    /// When namespaces, ports or threads cannot be had.
+    pub fn start_many(links: &[Link], loops: usize, setting: Setting) -> Result<Emulation, Failure> {
+        let mut endpoints = Vec::new();
+        let mut writers = Vec::new();
+        let mut dealt: Vec<Vec<LiveLink>> = (0..loops).map(|_| Vec::new()).collect();
+        for (index, link) in links.iter().enumerate() {
+            let options =
+                SessionOptions { port_kind: setting.port, super_packets: true, ..SessionOptions::from_environment()? };
+            let session = Session::create(&options)?;
+            let folder = if setting.level >= Level::Events { Some(TempDir::new()?) } else { None };
+            let place = folder.as_ref().map_or(std::path::Path::new(""), TempDir::path);
+            let names = (vec!["radio".to_owned()], vec!["initial".to_owned()]);
+            let (recorder, writer) = Writer::start(&WriterOptions::of_path(place, setting.level, names.0, names.1))?;
+            writer.set_start(clock::realtime_ns());
+            writers.push((writer, folder));
+            let Session { client, server, client_port, server_port, .. } = session;
+            endpoints.push([client, server]);
+            dealt[index % loops].push(LiveLink::new(
+                link.machine(),
+                [client_port, server_port],
+                recorder,
+                LATENESS_BOUND,
+            ));
+        }
+        scheduling::lock_memory();
+        let mut running = Vec::new();
+        let started_ns = clock::monotonic_ns();
+        for links in dealt {
+            let (engine, handle) = EngineLoop::new(links, setting.spin)?;
+            let thread = std::thread::Builder::new().name("airpath-loop".into()).spawn(move || {
+                scheduling::timer_slack(1);
+                scheduling::real_time(REAL_TIME_PRIORITY);
+                engine.run()
+            })?;
+            handle.begin(started_ns);
+            running.push((handle, thread));
+        }
+        Ok(Emulation { endpoints, loops: running, writers, started_ns })
+    }
+
+    /// The client's and the server's end of link `index`.
+    pub fn ends(&self, index: usize) -> [End<'_>; 2] {
+        let ends = &self.endpoints[index];
+        [0, 1].map(|end| End { network: ends[end].network(), address: ends[end].addresses()[0] })
+    }
+
+    /// Stops the loops.
+    ///
+    /// # Errors
+    /// When a loop failed.
+    pub fn stop(self) -> Result<Outcome, Failure> {
+        let mut reports = Vec::new();
+        let mut finished = Vec::new();
+        for (handle, thread) in self.loops {
+            handle.send(Word::Stop);
+            let (links, report) = thread.join().map_err(|_| "a loop panicked")??;
+            reports.push(report);
+            finished.extend(links);
+        }
+        let elapsed_ns = clock::monotonic_ns() - self.started_ns;
+        let lateness = finished[0].measurements.timings.lateness();
+        let (mut lost_outside, mut dropped, mut log_complete) = (0, 0, true);
+        for link in finished {
+            let FinishedLink { counters, measurements, recorder, ports, .. } = link;
+            for mut port in ports {
+                lost_outside += port.drops_outside_model()?.total();
+            }
+            lost_outside += measurements.not_taken;
+            for direction in airpath_core::Direction::ALL {
+                dropped += counters.drops(direction).iter().map(|(_, tally)| tally.count).sum::<u64>();
+            }
+            log_complete &= recorder.finish(reports[0].ended).is_none();
+        }
+        for (writer, _folder) in self.writers {
+            log_complete &= writer.finish().incomplete.is_empty();
+        }
+        Ok(Outcome { reports, lost_outside, dropped, elapsed_ns, lateness, log_complete })
+    }
+}
