@@ -1,0 +1,1 @@
+"""Airpath: a wireless link of your choice between real programs."""

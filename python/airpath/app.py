@@ -1,0 +1,70 @@
+"""The commands that Python owns, parsed by cyclopts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+app = App(name="airpath", help="Commands over the files of a run.", help_format="plaintext")
+
+Kind = Literal["time-sequence", "throughput", "queue", "delay"]
+
+
+def run(arguments: list[str]) -> int:
+    """Parse and run one of Python's commands; return its exit status."""
+    result = app(arguments, result_action="return_value")
+    return result if isinstance(result, int) else 0
+
+
+@app.command
+def plot(
+    directory: Path,
+    /,
+    *,
+    out: Path | None = None,
+    file_format: Annotated[Literal["png", "svg", "pdf"], Parameter(name="--format")] = "png",
+    only: Annotated[list[Kind] | None, Parameter(negative="")] = None,
+    begin: Annotated[float | None, Parameter(name="--from")] = None,
+    end: Annotated[float | None, Parameter(name="--to")] = None,
+) -> int:
+    """Draw the pictures of a run; print the path of each.
+
+    Args:
+        directory: the run's folder, as given to --out of airpath exec.
+        out: the folder for the pictures; by default the folder plots in the run's.
+        file_format: format of the pictures.
+        only: draw this kind only; may be given several times.
+        begin: start of the part to draw, in seconds since the run began.
+        end: end of the part to draw, in seconds since the run began.
+
+    """
+    from airpath.plots import KINDS, draw
+    from airpath.plots.style import Span
+    from airpath.run import RunError, load_run
+
+    if begin is not None and end is not None and end <= begin:
+        print(f"airpath plot: --to {end:g} must be later than --from {begin:g}", file=sys.stderr)
+        return 2
+    try:
+        run_folder = load_run(directory)
+        pictures = draw(run_folder, only or list(KINDS), Span(begin, end))
+        for note in run_folder.notes:
+            print(f"airpath plot: {note}", file=sys.stderr)
+        if not pictures:
+            print(
+                f"airpath plot: nothing to draw in {directory}: no packets in its logs"
+                f" (run with --log packets or --log events)",
+                file=sys.stderr,
+            )
+            return 1
+        target = out or directory / "plots"
+        target.mkdir(parents=True, exist_ok=True)
+        for picture in pictures:
+            print(picture.save(target, file_format))
+    except (RunError, OSError) as error:
+        print(f"airpath plot: {error}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,39 @@
+"""The ``airpath`` command: hands most subcommands to the engine, keeps a few for Python."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run the ``airpath`` command with ``sys.argv``; return its exit status.
+
+    Commands that Python does not own never return: the process becomes the engine.
+    """
+    arguments = sys.argv[1:]
+    command = arguments[0] if arguments else "--help"
+    if command in ("--help", "-h", "help"):
+        from airpath.commands import overview
+
+        print(overview())
+        return 0 if arguments else 2
+    if command in ("--version", "-V"):
+        from importlib.metadata import version
+
+        print(f"airpath {version('airpath')}")
+        return 0
+
+    from airpath.commands import PYTHON_COMMANDS
+
+    if command in PYTHON_COMMANDS:
+        from airpath.app import run
+
+        return run(arguments)
+
+    from airpath.engine import EngineError, become_engine
+
+    try:
+        become_engine(arguments)
+    except EngineError as error:
+        print(f"airpath: {error}", file=sys.stderr)
+    return 127

@@ -1,0 +1,81 @@
+"""What ``airpath --help`` says of every command, whichever program carries it out.
+
+Kept apart from the commands themselves, so that the help costs no heavy import.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One subcommand, as the overview shows it."""
+
+    name: str
+    summary: str
+    example: str
+    in_python: bool = False
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "exec",
+        "run a program behind an emulated link",
+        "airpath exec --profile gprs-cs2-3+1 -- curl http://server:8000/",
+    ),
+    Command(
+        "shell",
+        "a shell behind an emulated link",
+        "airpath shell --rate '1 Mbit/s' --delay '50 ms'",
+    ),
+    Command(
+        "profiles",
+        "list the built-in links, or show one as TOML",
+        "airpath profiles show lte-good",
+    ),
+    Command(
+        "check",
+        "check a scenario file",
+        "airpath check link.toml",
+    ),
+    Command(
+        "schema",
+        "print the JSON Schema of scenario files",
+        "airpath schema > scenario.schema.json",
+    ),
+    Command(
+        "log",
+        "print the events of a run",
+        "airpath log --tcpdump results/",
+    ),
+    Command(
+        "plot",
+        "draw the pictures of a run",
+        "airpath plot results/ --format svg",
+        in_python=True,
+    ),
+)
+
+PYTHON_COMMANDS = frozenset(command.name for command in COMMANDS if command.in_python)
+
+
+def overview() -> str:
+    """Return the text of ``airpath --help``."""
+    width = max(len(command.name) for command in COMMANDS)
+    lines = [
+        "Puts a wireless link of your choice between real programs, and says what happened.",
+        "",
+        "usage: airpath COMMAND [OPTIONS]",
+        "",
+        "commands:",
+    ]
+    for command in COMMANDS:
+        lines.append(f"  {command.name:{width}}  {command.summary}")
+        lines.append(f"  {'':{width}}    {command.example}")
+    lines += [
+        "",
+        "options:",
+        "  --help     show this text; airpath COMMAND --help shows a command's options",
+        "  --version  show the version",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,286 @@
+"""What all pictures share: colours, sizes, titles, marks of drops and of state changes."""
+
+from __future__ import annotations
+
+import textwrap
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.transforms import blended_transform_factory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    import polars as pl
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from airpath.run import Run
+
+# Colours that people with any colour vision can tell apart (Okabe and Ito 2008).
+BLACK = "#000000"
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+GREEN = "#009E73"
+YELLOW = "#F0E442"
+BLUE = "#0072B2"
+VERMILLION = "#D55E00"
+PURPLE = "#CC79A7"
+GREY = "#7F7F7F"
+WHITE = "#FFFFFF"
+
+DIRECTION_COLOURS = {"uplink": ORANGE, "downlink": BLUE}
+DIRECTION_TEXTS = {
+    "uplink": "Uplink (client to server)",
+    "downlink": "Downlink (server to client)",
+}
+
+NANOSECONDS_PER_SECOND = 1e9
+WIDTH_INCHES = 7.2
+"""Two columns of a paper."""
+DOTS_PER_INCH = 200
+LINE_CHARACTERS = 105
+"""Characters of small text that fit into a picture's width."""
+
+MANY_MARKS = 20_000
+"""From here on marks are drawn as pixels in vector formats too, lest files grow beyond use."""
+
+_SETTINGS: dict[str, Any] = {
+    "font.size": 8.5,
+    "axes.labelsize": 8.5,
+    "axes.titlesize": 8.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.5,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "legend.handlelength": 1.4,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "lines.linewidth": 1.1,
+    "svg.hashsalt": "airpath",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+
+
+@dataclass(frozen=True)
+class Span:
+    """The part of a run that is drawn, in seconds; ``None`` means from its start, or to its end."""
+
+    begin: float | None = None
+    end: float | None = None
+
+    def limits(self, run: Run) -> tuple[float, float]:
+        """Return begin and end on the time axis, in seconds."""
+        begin = self.begin if self.begin is not None else 0.0
+        end = self.end if self.end is not None else run.duration_ns / NANOSECONDS_PER_SECOND
+        return begin, max(end, begin + 1e-6)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A finished figure and the name of its file, without suffix."""
+
+    name: str
+    figure: Figure
+
+    def save(self, directory: Path, file_format: str) -> Path:
+        """Write the picture into a folder that exists; return the file's path."""
+        path = directory / f"{self.name}.{file_format}"
+        # No date inside: the same run yields the same file.
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format)
+        with mpl.rc_context(cast("Any", _SETTINGS)):
+            self.figure.savefig(path, dpi=DOTS_PER_INCH, metadata=metadata)
+        return path
+
+
+@dataclass(frozen=True)
+class DropStyle:
+    """How drops by one cause look."""
+
+    marker: str
+    colour: str
+    text: str
+
+    @property
+    def line_colour(self) -> str:
+        """The colour for thin lines on white, where the lightest colours would not be seen."""
+        return {WHITE: "#444444", YELLOW: "#B5A600"}.get(self.colour, self.colour)
+
+
+_DROP_STYLES = {
+    "queue_packets": DropStyle("v", ORANGE, "queue full"),
+    "queue_bytes": DropStyle("<", ORANGE, "queue full (bytes)"),
+    "queue_age": DropStyle("^", YELLOW, "too long in the queue"),
+    "channel_error": DropStyle("X", BLACK, "channel error"),
+    "receive_buffer": DropStyle("s", SKY, "receive buffer full"),
+    "outside": DropStyle("P", GREY, "outside the model"),
+}
+_OTHER_DROP_MARKERS = "Dopd8h>*H"
+
+
+def drop_styles(causes: Iterable[str]) -> dict[str, DropStyle]:
+    """Return a style for each cause; a known cause looks the same in every picture."""
+    found = set(causes)
+    styles = {cause: style for cause, style in _DROP_STYLES.items() if cause in found}
+    for index, cause in enumerate(sorted(found - set(styles))):
+        marker = _OTHER_DROP_MARKERS[index % len(_OTHER_DROP_MARKERS)]
+        styles[cause] = DropStyle(marker, "#BBBBBB", cause.replace("_", " ") or "no cause given")
+    return styles
+
+
+@contextmanager
+def panels(
+    run: Run,
+    span: Span,
+    title: str,
+    rows: int = 1,
+    *,
+    row_inches: float = 3.9,
+    ratios: Sequence[float] | None = None,
+    detail: str = "",
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Set up a figure of panels over a common time axis, and finish it after the body.
+
+    Args:
+        run: whose name, verdict and state changes are shown.
+        span: the part of the run on the time axis.
+        title: what the picture shows.
+        rows: number of panels.
+        row_inches: height of a panel on average.
+        ratios: heights of the panels to one another; equal by default.
+        detail: what small print says first.
+
+    """
+    with mpl.rc_context(cast("Any", _SETTINGS)):
+        height = row_inches * rows + 0.9
+        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+        axes = list(
+            figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
+        )
+        yield figure, axes
+        begin, end = span.limits(run)
+        margin = 0.01 * (end - begin)
+        axes[-1].set_xlim(begin - margin, end + margin)
+        axes[-1].set_xlabel("Time since the run began (s)")
+        _mark_states(run, axes, begin, end)
+        _title(figure, run, title, detail)
+
+
+def _title(figure: Figure, run: Run, title: str, detail: str) -> None:
+    small = [detail] if detail else []
+    seed = run.manifest.get("seed")
+    if seed is not None:
+        small.append(f"seed {seed}")
+    clock = run.manifest.get("clock")
+    if isinstance(clock, str):
+        small.append(f"{clock} clock")
+    congestion_control = run.settings.get("congestion_control")
+    if isinstance(congestion_control, str):
+        small.append(congestion_control)
+    lines = [" · ".join(small)]
+    if run.verdict not in ("trusted", "unknown"):
+        verdict = f"Verdict {run.verdict}: {'; '.join(run.verdict_reasons) or 'no reason given'}"
+        lines += textwrap.wrap(verdict, LINE_CHARACTERS)[:3]
+    top = figure.get_axes()[0]
+    top.set_title("\n".join(lines), loc="left", color="#444444", pad=14, linespacing=1.4)
+    heading = figure.suptitle(f"{run.name}: {title}", ha="left", fontsize=10.5, fontweight="bold")
+    figure.draw_without_rendering()  # settles the layout, so that both titles can be aligned
+    heading.set_x(top.get_position().x0)
+
+
+def _mark_states(run: Run, axes: Sequence[Axes], begin: float, end: float) -> None:
+    changes = [
+        (time_ns / NANOSECONDS_PER_SECOND, state)
+        for time_ns, state in run.state_changes()
+        if begin <= time_ns / NANOSECONDS_PER_SECOND <= end and time_ns > 0
+    ]
+    for axis in axes:
+        for time, _state in changes:
+            axis.axvline(time, color=GREY, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1.5)
+    top = axes[0]
+    place = blended_transform_factory(top.transData, top.transAxes)
+    last = -np.inf
+    for time, state in changes:
+        if time - last < 0.05 * (end - begin):  # a label over another helps nobody
+            continue
+        last = time
+        top.text(
+            time,
+            1.005,
+            state or "state change",
+            transform=place,
+            ha="center",
+            va="bottom",
+            fontsize=7.5,
+            color="#444444",
+        )
+
+
+def seconds(times_ns: pl.Series) -> NDArray[np.float64]:
+    """Return times in seconds."""
+    return times_ns.to_numpy() / NANOSECONDS_PER_SECOND
+
+
+def within(frame: pl.DataFrame, run: Run, span: Span) -> pl.DataFrame:
+    """Return the rows whose time_ns lies in the span."""
+    import polars as pl
+
+    begin, end = span.limits(run)
+    low, high = int(begin * NANOSECONDS_PER_SECOND), int(end * NANOSECONDS_PER_SECOND)
+    return frame.filter(pl.col("time_ns").is_between(low, high))
+
+
+def mark_drops(
+    axis: Axes,
+    times: NDArray[np.float64],
+    heights: NDArray[np.float64] | float,
+    style: DropStyle,
+    label: str,
+    **options: Any,
+) -> None:
+    """Draw drops by one cause."""
+    settings: dict[str, Any] = {
+        "linestyle": "none",
+        "marker": style.marker,
+        "markersize": 4.8,
+        "markerfacecolor": style.colour,
+        "markeredgecolor": "#444444" if style.colour == WHITE else WHITE,
+        "markeredgewidth": 0.4,
+        "zorder": 5,
+    } | options
+    settings["rasterized"] = len(times) > MANY_MARKS
+    axis.plot(times, np.broadcast_to(heights, times.shape), label=label, **settings)
+
+
+def bytes_unit(largest: float) -> tuple[float, str]:
+    """Return the divisor and name of the unit in which a number of bytes reads best."""
+    for divisor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if largest >= divisor:
+            return divisor, unit
+    return 1.0, "B"
+
+
+def rate_unit(largest: float) -> tuple[float, str]:
+    """Return the divisor and name of the unit in which a rate in bit/s reads best."""
+    for divisor, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+        if largest >= divisor:
+            return divisor, unit
+    return 1.0, "bit/s"
+
+
+def count(number: int, thing: str) -> str:
+    """Return "1 thing" or "2,000 things"."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")

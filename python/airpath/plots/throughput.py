@@ -1,0 +1,107 @@
+"""Throughput over time: what was offered to the path, what it delivered, what of it was new."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from airpath.plots.style import (
+    DIRECTION_COLOURS,
+    DIRECTION_TEXTS,
+    GREEN,
+    GREY,
+    Picture,
+    panels,
+    rate_unit,
+    seconds,
+    within,
+)
+from airpath.run import DIRECTIONS
+from airpath.tcp import goodput_events
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from airpath.plots.style import Span
+    from airpath.run import Run
+
+MOST_BINS = 150
+LEAST_PACKETS_PER_BIN = 3
+
+
+def draw(run: Run, span: Span) -> list[Picture]:
+    """Draw a panel for each direction that carried packets."""
+    offered = within(run.path_events("offered"), run, span)
+    delivered = within(run.path_events("delivered"), run, span)
+    directions = [
+        direction
+        for direction in DIRECTIONS
+        if (offered["direction"] == direction).any() or (delivered["direction"] == direction).any()
+    ]
+    if not directions:
+        return []
+    begin, end = span.limits(run)
+    busiest = max(
+        delivered.filter(delivered["direction"] == direction).height for direction in directions
+    )
+    width = bin_width(end - begin, busiest)
+    bins = math.ceil((end - begin) / width - 1e-9)
+    edges: NDArray[np.float64] = begin + width * np.arange(bins + 1, dtype=np.float64)
+    with panels(
+        run,
+        span,
+        "throughput",
+        len(directions),
+        row_inches=2.1,
+        detail=f"means over {width:g} s",
+    ) as (figure, axes):
+        for axis, direction in zip(axes, directions, strict=True):
+            lines = [
+                ("offered", _rates(offered, direction, edges), GREY, 0.8),
+                ("delivered (IP)", _rates(delivered, direction, edges), None, 1.3),
+            ]
+            new = within(goodput_events(run, direction), run, span)
+            if not new.is_empty():
+                rates = _histogram(seconds(new["time_ns"]), 8.0 * new["bytes"].to_numpy(), edges)
+                lines.append(("goodput (new TCP payload)", rates, GREEN, 1.0))
+            divisor, unit = rate_unit(max(float(rates.max()) for _, rates, _, _ in lines))
+            for text, rates, colour, thickness in lines:
+                axis.stairs(
+                    rates / divisor,
+                    edges,
+                    label=text,
+                    color=colour or DIRECTION_COLOURS[direction],
+                    linewidth=thickness,
+                    baseline=None,
+                )
+            axis.set_ylim(bottom=0)
+            axis.set_ylabel(f"Rate ({unit})")
+            axis.legend(
+                title=DIRECTION_TEXTS[direction], loc="upper right", ncols=3, alignment="right"
+            )
+            axis.margins(y=0.3)
+    return [Picture("throughput", figure)]
+
+
+def bin_width(duration: float, packets: int) -> float:
+    """Return a round width in seconds: many bins, but each with a few packets."""
+    bins = min(MOST_BINS, max(packets / LEAST_PACKETS_PER_BIN, 1))
+    least = duration / bins
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))
+
+
+def _rates(events: pl.DataFrame, direction: str, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    rows = events.filter(events["direction"] == direction)
+    return _histogram(seconds(rows["time_ns"]), rows["bits"].to_numpy(), edges)
+
+
+def _histogram(
+    times: NDArray[np.float64], bits: NDArray[np.float64], edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the mean rate in each bin, in bit/s."""
+    total, _ = np.histogram(times, bins=edges, weights=bits)
+    return np.asarray(total / (edges[1] - edges[0]), dtype=np.float64)

@@ -1,0 +1,246 @@
+"""The folder of a run, as analysis sees it: manifest, events, captures.
+
+Everything may be missing or cut short, because a run may have been killed at any point; what could
+not be read is told in ``Run.notes``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from airpath.arrow import ArrowLogError, read_arrow_log
+from airpath.capture import CaptureError, read_capture
+
+DIRECTIONS = ("uplink", "downlink")
+"""Client to server, and server to client; also the order in which pictures show them."""
+
+_TEXT = pl.Categorical()
+EVENT_COLUMNS: dict[str, pl.DataType] = {
+    "time_ns": pl.Int64(),
+    "hop": _TEXT,
+    "direction": _TEXT,
+    "stage": _TEXT,
+    "kind": _TEXT,
+    "cause": _TEXT,
+    "pdu": pl.UInt64(),
+    "flow": pl.UInt32(),
+    "bits": pl.Int64(),
+    "queue_packets": pl.Int64(),
+    "queue_bytes": pl.Int64(),
+    "state": _TEXT,
+    "emitted_ns": pl.Int64(),
+}
+"""Columns of ``Run.events``; times and amounts are signed so that differences are safe."""
+
+
+class RunError(Exception):
+    """A folder holds no run that could be read."""
+
+
+@dataclass
+class Run:
+    """A run's folder. Read with ``load_run``; the logs are read when first asked for."""
+
+    directory: Path
+    manifest: dict[str, Any]
+    """The content of run.json; empty if the run left none."""
+
+    notes: list[str] = field(default_factory=list)
+    """What a reader must know of the data: files missing, torn or unreadable."""
+
+    @property
+    def name(self) -> str:
+        """The scenario's name, or the folder's if it has none."""
+        scenario = self.manifest.get("scenario")
+        if isinstance(scenario, dict):
+            name = scenario.get("name") or scenario.get("title")
+            if isinstance(name, str) and name:
+                return name
+        return self.directory.resolve().name
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """What the engine wrote when the run ended; empty while it goes on, and after a crash."""
+        results = self.manifest.get("results")
+        return results if isinstance(results, dict) else {}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How it was run, beside the scenario: MTU, congestion control and the like."""
+        settings = self.manifest.get("settings")
+        return settings if isinstance(settings, dict) else {}
+
+    @property
+    def start_unix_ns(self) -> int:
+        """The run's t = 0, in nanoseconds since the Unix epoch; 0 if the run did not note it."""
+        value = self.manifest.get("start_unix_ns")
+        return value if isinstance(value, int) else 0
+
+    @property
+    def verdict(self) -> str:
+        """What the engine said of its own exactness: trusted, suspect, invalid, or unknown."""
+        verdict = self.results.get("verdict")
+        grade = verdict.get("grade") if isinstance(verdict, dict) else None
+        return grade if isinstance(grade, str) else "unknown"
+
+    @property
+    def verdict_reasons(self) -> list[str]:
+        """Why the verdict is not better; empty for a trusted run."""
+        verdict = self.results.get("verdict")
+        reasons = verdict.get("reasons") if isinstance(verdict, dict) else None
+        if not isinstance(reasons, list):
+            return []
+        return [str(reason.get("what", "")) for reason in reasons if isinstance(reason, dict)]
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """All events, with the columns of ``EVENT_COLUMNS``, in order of time."""
+        path = self.directory / "events.arrow"
+        frame = pl.DataFrame()
+        if not path.exists():
+            self.notes.append("no events.arrow: the run's log level kept no events")
+        else:
+            try:
+                log = read_arrow_log(path)
+            except ArrowLogError as error:
+                raise RunError(str(error)) from error
+            frame = log.frame
+            if log.torn_bytes:
+                self.notes.append(
+                    f"events.arrow is torn: its last {log.torn_bytes} bytes are incomplete "
+                    f"and were left out"
+                )
+            elif not log.clean_end:
+                self.notes.append("events.arrow was not ended: the run goes on, or was killed")
+        return _with_event_columns(frame)
+
+    @cached_property
+    def captures(self) -> dict[str, pl.DataFrame]:
+        """Packets seen at ``client`` and ``server``, as ``read_capture`` gives them.
+
+        An end without a capture is left out. Times count from the run's t = 0.
+        """
+        captures = {}
+        for end in ("client", "server"):
+            path = self.directory / f"{end}.pcapng"
+            if not path.exists():
+                continue
+            try:
+                capture = read_capture(path)
+            except CaptureError as error:
+                raise RunError(str(error)) from error
+            if capture.torn_bytes:
+                self.notes.append(
+                    f"{path.name} is torn: its last {capture.torn_bytes} bytes are incomplete "
+                    f"and were left out"
+                )
+            captures[end] = capture.packets
+        start = self.start_unix_ns or self._inferred_start_ns(captures)
+        return {
+            end: packets.with_columns(pl.col("time_ns") - start)
+            for end, packets in captures.items()
+        }
+
+    def _inferred_start_ns(self, captures: dict[str, pl.DataFrame]) -> int:
+        """Find t = 0 in the captures' clock for a run that was killed before it noted it."""
+        offered = self.path_events("offered").select("pdu", offered_ns="time_ns")
+        starts = []
+        for packets in captures.values():
+            entered = packets.filter((pl.col("interface") == "rx") & (pl.col("pdu") != 0))
+            joined = entered.join(offered, on="pdu").select(
+                pl.col("time_ns") - pl.col("offered_ns")
+            )
+            # Without events the first packet has to do.
+            times = joined["time_ns"] if not joined.is_empty() else packets["time_ns"]
+            starts += times.head(1).to_list()
+        return min(starts, default=0)
+
+    @cached_property
+    def duration_ns(self) -> int:
+        """Length of the run; for a run without an end, the time of its last event."""
+        value = self.results.get("duration_ns")
+        if isinstance(value, int) and value > 0:
+            return value
+        last = self.events["time_ns"].max()
+        return last if isinstance(last, int) else 0
+
+    def path_events(self, kind: str) -> pl.DataFrame:
+        """Return one row for each packet at the path's own border.
+
+        Args:
+            kind: "offered" (entering the path) or "delivered" (leaving it).
+
+        """
+        rows = self.events.filter(pl.col("kind") == kind)
+        keep: Literal["first", "last"] = "first" if kind == "offered" else "last"
+        return rows.unique(subset=["direction", "pdu"], keep=keep, maintain_order=True)
+
+    def drops(self) -> pl.DataFrame:
+        """Return the events of packets that the link dropped."""
+        return self.events.filter(pl.col("kind") == "dropped")
+
+    def state_changes(self) -> list[tuple[int, str]]:
+        """Return (time_ns, state) of each change, once however many hops it concerns."""
+        rows = (
+            self.events.filter(pl.col("kind") == "state_changed")
+            .select("time_ns", pl.col("state").cast(pl.String))
+            .unique(maintain_order=True)
+        )
+        return [(int(time), str(state)) for time, state in rows.iter_rows()]
+
+
+def load_run(directory: Path) -> Run:
+    """Open a run's folder.
+
+    Raises:
+        RunError: the folder does not exist, or holds neither manifest nor logs.
+
+    """
+    if not directory.is_dir():
+        message = f"{directory}: no such folder; name the one given to --out"
+        raise RunError(message)
+    notes: list[str] = []
+    manifest: dict[str, Any] = {}
+    path = directory / "run.json"
+    if path.exists():
+        try:
+            content = json.loads(path.read_text())
+        except ValueError as error:
+            notes.append(f"run.json is unreadable and was left out: {error}")
+        else:
+            if isinstance(content, dict):
+                manifest = content
+            else:
+                notes.append("run.json is no JSON object and was left out")
+    else:
+        notes.append("no run.json: the run was killed before its end")
+    logs = ("events.arrow", "client.pcapng", "server.pcapng")
+    if not manifest and not any((directory / log).exists() for log in logs):
+        message = (
+            f"{directory}: not the folder of a run (neither run.json nor {', '.join(logs)}); "
+            f"runs made with --out have one"
+        )
+        raise RunError(message)
+    return Run(directory, manifest, notes)
+
+
+def _with_event_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """Bring a log to the columns and types of ``EVENT_COLUMNS``."""
+    columns = []
+    for name, dtype in EVENT_COLUMNS.items():
+        if name not in frame.columns:
+            default = "" if dtype == pl.Categorical else None if name == "emitted_ns" else 0
+            columns.append(pl.lit(default).cast(dtype).alias(name))
+        elif dtype == pl.Categorical:
+            columns.append(pl.col(name).cast(pl.Categorical).fill_null(""))
+        else:
+            columns.append(pl.col(name).cast(dtype))
+    if not frame.columns:
+        return pl.DataFrame(schema=EVENT_COLUMNS)
+    return frame.select(columns).sort("time_ns", maintain_order=True)
