@@ -1,0 +1,20 @@
+"""Fixtures shared by the tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from synthetic import write_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def download(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a download over a link that turns poor at 40 s; not to be changed."""
+    folder = tmp_path_factory.mktemp("runs") / "download"
+    write_run(folder)
+    return folder

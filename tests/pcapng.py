@@ -1,0 +1,106 @@
+"""A pcapng writer for tests: raw IP, nanosecond stamps, packet ids and comments."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+SNAPLEN = 128
+
+
+@dataclass(frozen=True)
+class Packet:
+    """One captured packet."""
+
+    unix_ns: int
+    interface: int
+    """0 for "rx", 1 for "tx"."""
+    content: bytes
+    pdu: int = 0
+    comment: str = ""
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)
+
+
+def _option(code: int, value: bytes) -> bytes:
+    return struct.pack("<HH", code, len(value)) + _padded(value)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    length = struct.pack("<I", len(body) + 12)
+    return struct.pack("<I", kind) + length + body + length
+
+
+def capture(packets: list[Packet], snaplen: int = SNAPLEN) -> bytes:
+    """Return the bytes of a capture file."""
+    blocks = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
+    for name in (b"rx", b"tx"):
+        options = _option(2, name) + _option(9, b"\x09") + _option(0, b"")
+        blocks.append(_block(1, struct.pack("<HHI", 101, 0, snaplen) + options))
+    for packet in packets:
+        kept = packet.content[:snaplen]
+        head = struct.pack(
+            "<5I",
+            packet.interface,
+            packet.unix_ns >> 32,
+            packet.unix_ns & 0xFFFFFFFF,
+            len(kept),
+            len(packet.content),
+        )
+        options = _option(5, struct.pack("<Q", packet.pdu))
+        if packet.comment:
+            options += _option(1, packet.comment.encode())
+        blocks.append(_block(6, head + _padded(kept) + options + _option(0, b"")))
+    return b"".join(blocks)
+
+
+def tcp(
+    source: tuple[str, int],
+    destination: tuple[str, int],
+    *,
+    sequence: int,
+    acknowledgement: int = 0,
+    flags: int = 0x10,
+    payload: int = 0,
+    options: bytes = b"",
+) -> bytes:
+    """Return an IP packet with a TCP segment; the payload is zeros, checksums are left out."""
+    options += b"\x01" * (-len(options) % 4)
+    segment = struct.pack(
+        ">HHIIBBHHH",
+        source[1],
+        destination[1],
+        sequence % (1 << 32),
+        acknowledgement % (1 << 32),
+        (20 + len(options)) // 4 << 4,
+        flags,
+        65535,
+        0,
+        0,
+    )
+    return ip(source[0], destination[0], 6, segment + options + bytes(payload))
+
+
+def udp(source: tuple[str, int], destination: tuple[str, int], payload: int) -> bytes:
+    """Return an IP packet with a UDP datagram of zeros."""
+    head = struct.pack(">HHHH", source[1], destination[1], 8 + payload, 0)
+    return ip(source[0], destination[0], 17, head + bytes(payload))
+
+
+def ip(source: str, destination: str, protocol: int, body: bytes) -> bytes:
+    """Return an IPv4 or IPv6 packet, as the addresses are."""
+    ends = ip_address(source).packed + ip_address(destination).packed
+    if len(ends) == 8:
+        head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(body), 0, 0x4000, 64, protocol, 0)
+    else:
+        head = struct.pack(">IHBB", 6 << 28, len(body), protocol, 64)
+    return head + ends + body
+
+
+def sack(blocks: list[tuple[int, int]]) -> bytes:
+    """Return the TCP option that reports blocks of sequence numbers."""
+    edges = b"".join(struct.pack(">II", a % (1 << 32), b % (1 << 32)) for a, b in blocks)
+    return b"\x01\x01" + bytes([5, 2 + len(edges)]) + edges

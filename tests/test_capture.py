@@ -1,0 +1,137 @@
+"""Reading of captures and of packet headers."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+from airpath.capture import CaptureError, read_capture
+from pcapng import Packet, capture, ip, sack, tcp, udp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+A, B = ("10.77.0.1", 40000), ("10.77.0.2", 80)
+A6, B6 = ("fd00::1", 40000), ("fd00::2", 80)
+
+
+def read(path: Path, *contents: bytes, snaplen: int = 128) -> pl.DataFrame:
+    packets = [Packet(1000 + n, n % 2, content, n + 1) for n, content in enumerate(contents)]
+    path.write_bytes(capture(packets, snaplen))
+    return read_capture(path).packets
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "client.pcapng"
+
+
+def test_ids_stamps_comments_and_lengths_survive(path: Path) -> None:
+    stamp = 1_790_000_000_123_456_789
+    long = tcp(A, B, sequence=1, payload=1460)
+    packets = [
+        Packet(stamp, 0, long, pdu=(1 << 63) + 5, comment="dropped: queue_packets at radio"),
+        Packet(stamp + 1, 1, tcp(B, A, sequence=2), pdu=7),
+    ]
+    path.write_bytes(capture(packets))
+    rows = read_capture(path).packets.to_dicts()
+    assert rows[0]["time_ns"] == stamp
+    assert [row["interface"] for row in rows] == ["rx", "tx"]
+    assert [row["pdu"] for row in rows] == [(1 << 63) + 5, 7]
+    assert rows[0]["comment"] == "dropped: queue_packets at radio"
+    assert rows[0]["length"] == len(long) == 1500
+    assert rows[0]["payload"] == 1460, "by the header's length, whatever was captured"
+
+
+@pytest.mark.parametrize(("source", "destination"), [(A, B), (A6, B6)], ids=["IPv4", "IPv6"])
+def test_tcp_fields(path: Path, source: tuple[str, int], destination: tuple[str, int]) -> None:
+    content = tcp(
+        source, destination, sequence=4_000_000_000, acknowledgement=5, flags=0x12, payload=100
+    )
+    (row,) = read(path, content).to_dicts()
+    assert (row["source"], row["source_port"]) == source
+    assert (row["destination"], row["destination_port"]) == destination
+    assert row["protocol"] == 6
+    assert (row["sequence"], row["acknowledgement"]) == (4_000_000_000, 5)
+    assert (row["flags"], row["window"], row["payload"]) == (0x12, 65535, 100)
+
+
+def test_sack_blocks_among_other_options(path: Path) -> None:
+    blocks = [(10, 20), (4_294_967_290, 4)]
+    time_stamp = b"\x01\x01\x08\x0a" + bytes(8)
+    frame = read(
+        path,
+        tcp(A, B, sequence=1, options=time_stamp + sack(blocks)),
+        tcp(A, B, sequence=1, options=time_stamp),
+        tcp(A, B, sequence=1, options=sack(blocks[:1])),
+        tcp(A6, B6, sequence=1, options=time_stamp + sack([*blocks, (30, 40)])),
+        tcp(A, B, sequence=1, options=b"\x05\x01"),  # a length that cannot be
+    )
+    assert frame["sack"].to_list() == [
+        [10, 20, 4_294_967_290, 4],
+        None,
+        [10, 20],
+        [10, 20, 4_294_967_290, 4, 30, 40],
+        None,
+    ]
+
+
+def test_udp_and_other_protocols(path: Path) -> None:
+    icmp = ip(A[0], B[0], 1, bytes(64))
+    rows = read(path, udp(A, B, 300), icmp).to_dicts()
+    assert (rows[0]["protocol"], rows[0]["payload"], rows[0]["source_port"]) == (17, 300, 40000)
+    assert (rows[1]["protocol"], rows[1]["payload"], rows[1]["source_port"]) == (1, 0, 0)
+
+
+def test_ipv6_extension_headers_are_stepped_over(path: Path) -> None:
+    segment = tcp(A6, B6, sequence=9, payload=10)[40:]
+    hop_by_hop = bytes([60, 0]) + bytes(6)
+    destination_options = bytes([6, 1]) + bytes(14)
+    (row,) = read(path, ip(A6[0], B6[0], 0, hop_by_hop + destination_options + segment)).to_dicts()
+    assert (row["protocol"], row["source_port"], row["payload"]) == (6, 40000, 10)
+
+
+def test_later_fragments_have_no_ports(path: Path) -> None:
+    content = bytearray(udp(A, B, 300))
+    content[6:8] = struct.pack(">H", 185)
+    (row,) = read(path, bytes(content)).to_dicts()
+    assert (row["source_port"], row["payload"]) == (0, 0)
+
+
+@pytest.mark.parametrize("length", [0, 1, 19, 20, 39, 40])
+def test_headers_cut_short_are_no_error(path: Path, length: int) -> None:
+    frame = read(path, tcp(A, B, sequence=1, payload=10)[:length])
+    assert frame.height == 1
+    assert frame["source_port"][0] == (40000 if length == 40 else 0)
+
+
+def test_a_capture_cut_anywhere_keeps_its_complete_packets(path: Path) -> None:
+    packets = [Packet(n, 0, tcp(A, B, sequence=n, payload=50), n) for n in range(1, 9)]
+    content = capture(packets)
+    seen = set()
+    for length in range(0, len(content), 3):
+        path.write_bytes(content[:length])
+        read_back = read_capture(path)
+        assert read_back.packets["pdu"].to_list() == list(range(1, read_back.packets.height + 1))
+        assert 0 <= read_back.torn_bytes <= length
+        seen.add(read_back.packets.height)
+    assert seen == set(range(len(packets)))
+
+
+def test_what_is_no_capture_is_refused_by_name(path: Path) -> None:
+    path.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(40))  # the older pcap format
+    with pytest.raises(CaptureError, match=r"client\.pcapng: not a pcapng"):
+        read_capture(path)
+
+
+def test_another_link_type_is_refused(path: Path) -> None:
+    content = bytearray(capture([]))
+    interface = content.index(struct.pack("<I", 1), 28)
+    content[interface + 8 : interface + 10] = struct.pack("<H", 1)
+    path.write_bytes(bytes(content))
+    with pytest.raises(CaptureError, match="link type 1;"):
+        read_capture(path)

@@ -1,0 +1,113 @@
+"""What the documentation shows is valid: every scenario, every command line, every link."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from airpath.engine import find_engine
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(
+    page
+    for pattern in ("*.md", "docs/*.md", "studies/*/*.md")
+    for page in ROOT.glob(pattern)
+    if page.name != "CHANGELOG.md"
+)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    return [
+        (f"{page.relative_to(ROOT)}:{page.read_text()[: match.start()].count(chr(10)) + 1}", text)
+        for page in PAGES
+        for match in FENCE.finditer(page.read_text())
+        for text in [match[2]]
+        if match[1] == language
+    ]
+
+
+def scenarios() -> list[tuple[str, str]]:
+    files = [*ROOT.glob("studies/*/scenario*.toml"), *ROOT.glob("crates/*/profiles/*.toml")]
+    written = [(str(file.relative_to(ROOT)), file.read_text()) for file in sorted(files)]
+    return written + [(place, text) for place, text in blocks("toml") if "[[hops]]" in text]
+
+
+def command_lines() -> list[tuple[str, str]]:
+    found = []
+    for place, text in blocks("sh"):
+        for line in text.replace("\\\n", " ").splitlines():
+            line = line.removeprefix("$ ")
+            if re.match(r"(\.venv/bin/)?airpath (exec|shell) ", line):
+                found.append((place, line))
+    return found
+
+
+def run_engine(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(find_engine()), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=ROOT,
+        check=False,
+    )
+
+
+def test_pages_with_something_to_try_were_found() -> None:
+    names = {page.name for page in PAGES}
+    assert {"README.md", "scenario.md"} <= names
+    assert len(command_lines()) >= 5
+    assert any(place.startswith("docs/scenario.md") for place, _ in scenarios())
+
+
+@pytest.mark.parametrize(("place", "text"), scenarios(), ids=lambda value: str(value)[:40])
+def test_every_scenario_shown_is_valid(place: str, text: str, tmp_path: Path) -> None:
+    file = tmp_path / "shown.toml"
+    file.write_text(text)
+    result = run_engine("check", str(file))
+    assert result.returncode == 0, f"{place}: {result.stderr}"
+
+
+@pytest.mark.parametrize(("place", "line"), command_lines(), ids=lambda value: str(value)[:60])
+def test_every_link_shown_on_a_command_line_is_valid(place: str, line: str) -> None:
+    words = shlex.split(line, comments=True)[1:]
+    if "--scenario" in words and not (ROOT / words[words.index("--scenario") + 1]).exists():
+        # A file of the reader's own: its options are checked without it.
+        at = words.index("--scenario")
+        del words[at : at + 2]
+    end = words.index("--") if "--" in words else len(words)
+    words = [word for word in words[:end] if word != "--print-scenario"]
+    result = run_engine(*words, "--print-scenario")
+    assert result.returncode == 0, f"{place}: {line}\n{result.stderr}"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert not broken
+
+
+def test_every_option_named_in_the_text_exists() -> None:
+    known = set()
+    for command in ("exec", "shell", "check", "profiles", "log"):
+        known |= set(OPTION.findall(run_engine(command, "--help").stdout))
+    for page in (ROOT / "README.md", ROOT / "docs" / "scenario.md"):
+        prose = FENCE.sub("", page.read_text())
+        named = {
+            option
+            for code in re.findall(r"`([^`]+)`", prose)
+            for option in OPTION.findall(code)
+            # Options of other programs stand behind their names.
+            if not code.startswith(("airpath plot", "tc ", "mm-", "sysctl", "--security-opt "))
+        }
+        assert named <= known, f"{page.name}: {named - known}"
