@@ -1,0 +1,1 @@
+"""The case study of Kojo et al. 2001, repeated live."""
