@@ -121,12 +121,14 @@ pub struct Setting {
     pub level: Level,
     /// How deadlines are met.
     pub spin: SpinPolicy,
+    /// TCP congestion control of both ends; none: the kernel's default.
+    pub congestion_control: Option<&'static str>,
 }
 
 impl Setting {
     /// A setting with the spin that a user gets.
     pub fn new(port: PortKind, level: Level) -> Setting {
-        Setting { port, level, spin: SpinPolicy::Auto }
+        Setting { port, level, spin: SpinPolicy::Auto, congestion_control: None }
     }
 
     /// Port and log level, in words.
@@ -210,8 +212,12 @@ impl Emulation {
         let mut writers = Vec::new();
         let mut dealt: Vec<Vec<LiveLink>> = (0..loops).map(|_| Vec::new()).collect();
         for (index, link) in links.iter().enumerate() {
-            let options =
-                SessionOptions { port_kind: setting.port, super_packets: true, ..SessionOptions::from_environment()? };
+            let options = SessionOptions {
+                port_kind: setting.port,
+                super_packets: true,
+                congestion_control: setting.congestion_control.map(str::to_owned),
+                ..SessionOptions::from_environment()?
+            };
             let session = Session::create(&options)?;
             let folder = if setting.level >= Level::Events { Some(TempDir::new()?) } else { None };
             let place = folder.as_ref().map_or(std::path::Path::new(""), TempDir::path);
