@@ -8,7 +8,11 @@
 //! log of another run). Endpoints that answer to what they receive use [`VirtualDriver::input`] and
 //! [`VirtualDriver::advance`] in a loop of their own.
 
+mod endpoint;
+
 use airpath_core::{Command, CommandError, Counters, Cx, Item, LogLevel, Machine, Outputs, Pdu, PortId, Time};
+
+pub use endpoint::{Endpoint, Progress, Sent};
 
 /// What drives a machine from outside.
 #[derive(Debug)]
