@@ -19,6 +19,7 @@ def test_a_whole_run(download: Path) -> None:
     assert run.name == "Seawind case study"
     assert run.verdict == "trusted"
     assert run.verdict_reasons == []
+    assert run.clock == "live"
     assert run.state_changes() == [(40_000_000_000, "poor")]
     assert run.duration_ns > 40_000_000_000
     assert set(run.captures) == {"client", "server"}
@@ -58,6 +59,12 @@ def test_a_killed_run_is_read_and_its_defects_are_told(tmp_path: Path) -> None:
     for words in ("no run.json", "events.arrow is torn", "client.pcapng is torn"):
         assert words in notes
     assert "server.pcapng" not in notes
+
+
+@pytest.mark.parametrize(("field", "clock"), [('"clock": "warp"', "warp"), ('"seed": 1', "live")])
+def test_a_run_says_its_clock(tmp_path: Path, field: str, clock: str) -> None:
+    (tmp_path / "run.json").write_text(f"{{{field}}}")
+    assert load_run(tmp_path).clock == clock
 
 
 def test_missing_columns_and_values_are_filled(tmp_path: Path) -> None:

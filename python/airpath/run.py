@@ -83,6 +83,12 @@ class Run:
         return value if isinstance(value, int) else 0
 
     @property
+    def clock(self) -> str:
+        """By which clock it ran: live, warp or virtual; live where the run does not say."""
+        value = self.manifest.get("clock")
+        return value if isinstance(value, str) else "live"
+
+    @property
     def verdict(self) -> str:
         """What the engine said of its own exactness: trusted, suspect, invalid, or unknown."""
         verdict = self.results.get("verdict")

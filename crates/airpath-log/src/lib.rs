@@ -6,6 +6,7 @@
 //! behind [`Writer`].
 
 pub mod batch;
+mod clock;
 mod error;
 pub mod folder;
 pub mod hash;
@@ -21,6 +22,7 @@ pub mod summary;
 pub mod verdict;
 pub mod writer;
 
+pub use clock::{Clock, ClockError};
 pub use error::LogError;
 pub use histogram::{Distribution, Timings};
 pub use level::{Level, Snaplen};

@@ -10,6 +10,7 @@ use airpath_core::pdu::Origin;
 use airpath_core::{Counters, Direction, Event, EventKind, Tally};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Clock;
 use crate::error::LogError;
 use crate::folder::{self, MANIFEST};
 use crate::histogram::{Distribution, Timings};
@@ -226,8 +227,9 @@ pub struct Manifest {
     pub status: Status,
     /// When the run's time 0 was, in nanoseconds since 1970.
     pub start_unix_ns: u64,
-    /// "live", "warp" or "virtual".
-    pub clock: String,
+    /// By which clock it ran; live where the manifest does not say.
+    #[serde(default)]
+    pub clock: Clock,
     /// The seed of all draws.
     pub seed: u64,
     /// The scenario with every default filled in.
@@ -264,7 +266,7 @@ impl Manifest {
             airpath_version: env!("CARGO_PKG_VERSION").into(),
             status: Status::Running,
             start_unix_ns: 0,
-            clock: "live".into(),
+            clock: Clock::default(),
             seed: 0,
             scenario: serde_json::Value::Null,
             scenario_toml: String::new(),
@@ -378,6 +380,17 @@ mod tests {
             "1 event and 0 input records were lost because the disk could not keep up"
         );
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_manifest_that_names_no_clock_is_of_a_live_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = Manifest { clock: Clock::Virtual, ..Manifest::new(Level::Events, Snaplen::default()) };
+        let mut json = serde_json::to_value(&manifest).unwrap();
+        assert_eq!(json["clock"], "virtual");
+        json.as_object_mut().unwrap().remove("clock");
+        fs::write(folder.path().join(MANIFEST), json.to_string()).unwrap();
+        assert_eq!(Manifest::read(folder.path()).unwrap(), Manifest { clock: Clock::Live, ..manifest });
     }
 
     #[test]

@@ -184,9 +184,8 @@ def _title(figure: Figure, run: Run, title: str, detail: str) -> None:
     seed = run.manifest.get("seed")
     if seed is not None:
         small.append(f"seed {seed}")
-    clock = run.manifest.get("clock")
-    if isinstance(clock, str):
-        small.append(f"{clock} clock")
+    if run.manifest:
+        small.append(f"{run.clock} clock")
     congestion_control = run.settings.get("congestion_control")
     if isinstance(congestion_control, str):
         small.append(congestion_control)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use airpath_core::Span;
 use airpath_live::addressing::Nesting;
 use airpath_live::{privilege, supervise};
-use airpath_log::Level;
+use airpath_log::{Clock, Level};
 use airpath_scenario::Scenario;
 
 use super::link;
@@ -66,6 +66,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
     Ok(RunRequest {
         path,
         scenario,
+        clock: Clock::Live,
         seed: args.seed.unwrap_or_else(fresh_seed),
         client,
         server: None,

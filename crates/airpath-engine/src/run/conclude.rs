@@ -16,6 +16,7 @@ use crate::terminal::say;
 /// The manifest of a run that is about to begin.
 pub fn first_manifest(request: &RunRequest) -> Manifest {
     let mut manifest = Manifest::new(request.level, request.snaplen);
+    manifest.clock = request.clock;
     manifest.seed = request.seed;
     // What was read is printed again, so that neither can fail; an empty text would say that it did.
     manifest.scenario_toml = request.scenario.to_toml().unwrap_or_default();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use airpath_core::Span;
 use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
-use airpath_log::{Level, Snaplen};
+use airpath_log::{Clock, Level, Snaplen};
 use airpath_models::PathConfig;
 use airpath_scenario::Scenario;
 
@@ -19,6 +19,8 @@ pub struct RunRequest {
     pub scenario: Scenario,
     /// The path that it describes.
     pub path: PathConfig,
+    /// The clock by which it runs.
+    pub clock: Clock,
     /// The seed of all draws.
     pub seed: u64,
     /// The client's command.
