@@ -128,13 +128,21 @@ pub struct Seen {
     pub id: u64,
     pub flow: u32,
     pub len: u32,
+    pub header_len: u16,
     pub flips: Vec<u32>,
 }
 
 impl Seen {
     fn of(at: Time, port: PortId, pdu: &Pdu) -> Seen {
         let flips = pdu.damage.as_ref().map(|damage| damage.flips.clone()).unwrap_or_default();
-        Seen { at, port, id: pdu.id, flow: pdu.flow, len: pdu.len, flips }
+        Seen { at, port, id: pdu.id, flow: pdu.flow, len: pdu.len, header_len: pdu.header_len, flips }
+    }
+
+    pub fn of_emission(emission: &Emission) -> Option<Seen> {
+        match &emission.item {
+            Item::Pdu(pdu) => Some(Seen::of(emission.at, emission.port, pdu)),
+            Item::Signal(_) => None,
+        }
     }
 }
 
@@ -163,9 +171,7 @@ impl Observer for Watch {
         self.events.extend_from_slice(events);
     }
     fn emitted(&mut self, emission: &Emission) {
-        if let Item::Pdu(pdu) = &emission.item {
-            self.emitted.push(Seen::of(emission.at, emission.port, pdu));
-        }
+        self.emitted.extend(Seen::of_emission(emission));
     }
     fn turn(&mut self, at: Time) {
         self.turns.push(at);
