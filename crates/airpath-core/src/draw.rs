@@ -101,6 +101,12 @@ impl DrawKey {
         ((u128::from(self.bits(step, attempt)) * u128::from(bound)) >> 64) as u64
     }
 
+    /// An exponentially distributed draw of mean 1, by inversion.
+    #[inline]
+    pub fn exponential(self, step: u64, attempt: u64) -> f64 {
+        -libm::log(self.unit(step, attempt))
+    }
+
     /// How many failures come before the first success of `probability` (above zero): geometric,
     /// by inversion.
     #[inline]
@@ -159,6 +165,18 @@ mod tests {
                 assert!(chi < 375.0, "seed {seed} shift {shift}: {chi}");
             }
         }
+    }
+
+    #[test]
+    fn exponential_has_its_mean_and_its_deviation() {
+        let key = key(4, "source");
+        let n = 100_000u32;
+        let draws: Vec<f64> = (0..u64::from(n)).map(|step| key.exponential(step, 0)).collect();
+        let mean = draws.iter().sum::<f64>() / f64::from(n);
+        let square = draws.iter().map(|draw| draw * draw).sum::<f64>() / f64::from(n);
+        // Both moments' standard errors are sqrt(1/n) = 0.0032 and sqrt(20/n) = 0.014; five of them.
+        assert!((mean - 1.0).abs() < 0.016, "{mean}");
+        assert!((square - 2.0).abs() < 0.071, "{square}");
     }
 
     #[test]

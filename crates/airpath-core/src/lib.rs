@@ -4,8 +4,10 @@
 //! Nothing here reads a clock, a socket or a global: a link is a state machine in logical time, and
 //! this crate is its vocabulary.
 
+pub mod checksum;
 pub mod counters;
 pub mod draw;
+pub mod end;
 pub mod event;
 pub mod length;
 pub mod machine;
@@ -18,6 +20,7 @@ pub mod time;
 
 pub use counters::{Counters, Tally};
 pub use draw::{DrawKey, DrawScope, Seed};
+pub use end::End;
 pub use event::{Cause, Event, EventKind, Stage};
 pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
 pub use machine::{Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal};

@@ -1,13 +1,15 @@
 //! Addresses and interface names of links, chosen so that links inside links
 //! and links side by side never clash, and can all be routed.
 //!
-//! Links are numbered from 0 to 16383; link N has IPv4 `10.77.0.0 + 4N` (a
-//! /30: server `+1`, client `+2`) and IPv6 `fd61:6972:7000:N::/64` (server
-//! `::1`, client `::2`). Every run owns a block of numbers: the first is its
-//! own link, the rest it hands out in eighths to runs nested in it. So one
-//! route from the enclosing namespace covers everything below a link.
+//! Which addresses the link of a number has, [`airpath_core::end`] says. Every
+//! run owns a block of numbers: the first is its own link, the rest it hands
+//! out in eighths to runs nested in it. So one route from the
+//! enclosing namespace covers everything below a link.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+pub use airpath_core::End;
+use airpath_core::end::{IPV4_PREFIX_LENGTH, IPV6_PREFIX_LENGTH, LINK_NUMBER_BITS, ipv4_network, ipv6_network};
 
 use crate::error::{LiveError, Result};
 
@@ -20,44 +22,8 @@ pub const BLOCK_VARIABLE: &str = "AIRPATH_LINK_BLOCK";
 /// Below this MTU the kernel takes IPv6 off an interface (RFC 8200, section 5).
 pub const IPV6_MINIMUM_MTU_BYTES: u32 = 1280;
 
-/// Bits of a link number.
-const NUMBER_BITS: u8 = 14;
 /// Bits by which a nested block is smaller.
 const NESTING_BITS: u8 = 3;
-
-/// The end of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum End {
-    /// The mobile end.
-    Client,
-    /// The fixed end.
-    Server,
-}
-
-impl End {
-    /// The name by which programs reach it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        }
-    }
-
-    /// The end across the link.
-    pub fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-
-    fn host(self) -> u8 {
-        match self {
-            Self::Server => 1,
-            Self::Client => 2,
-        }
-    }
-}
 
 /// A block of link numbers: `first` to `first + 2^bits - 1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -108,8 +74,9 @@ impl Nesting {
             let depth = depth.trim().parse().ok()?;
             let (first, bits) = block.trim().split_once('/')?;
             let (first, bits) = (first.parse().ok()?, bits.parse().ok()?);
-            let aligned = bits <= NUMBER_BITS && first & ((1_u16 << bits) - 1) == 0;
-            (aligned && first >> NUMBER_BITS == 0).then_some(Self { enclosing: Some(Block { first, bits }), depth })
+            let aligned = bits <= LINK_NUMBER_BITS && first & ((1_u16 << bits) - 1) == 0;
+            (aligned && first >> LINK_NUMBER_BITS == 0)
+                .then_some(Self { enclosing: Some(Block { first, bits }), depth })
         };
         parsed().ok_or_else(|| {
             LiveError::Request(format!(
@@ -123,7 +90,7 @@ impl Nesting {
     /// up by too deep a nesting.
     pub fn candidates(self) -> impl Iterator<Item = Link> {
         let (outer, first_index) = match self.enclosing {
-            None => (Block { first: 0, bits: NUMBER_BITS }, 0),
+            None => (Block { first: 0, bits: LINK_NUMBER_BITS }, 0),
             // The first eighth holds the enclosing run's own link.
             Some(block) => (block, 1),
         };
@@ -140,7 +107,8 @@ impl Nesting {
 
 impl Link {
     /// The only link of a run that is not connected to anything around it.
-    pub const ALONE: Self = Self { block: Block { first: 0, bits: NUMBER_BITS - NESTING_BITS }, depth: 0, index: 0 };
+    pub const ALONE: Self =
+        Self { block: Block { first: 0, bits: LINK_NUMBER_BITS - NESTING_BITS }, depth: 0, index: 0 };
 
     /// How many links enclose this one.
     pub fn depth(self) -> u8 {
@@ -167,29 +135,20 @@ impl Link {
 
     /// The IPv4 address of an end.
     pub fn ipv4(self, end: End) -> Ipv4Addr {
-        let [high, low] = (self.block.first << 2).to_be_bytes();
-        Ipv4Addr::new(10, 77, high, low + end.host())
+        end.ipv4(self.block.first)
     }
 
     /// The IPv6 address of an end.
     pub fn ipv6(self, end: End) -> Ipv6Addr {
-        let host = u16::from(end.host());
-        Ipv6Addr::new(0xfd61, 0x6972, 0x7000, self.block.first, 0, 0, 0, host)
+        end.ipv6(self.block.first)
     }
 
     /// The link's own network, of the family of `like`: address and prefix
     /// length.
     pub fn network(self, like: IpAddr) -> (IpAddr, u8) {
         match like {
-            IpAddr::V4(_) => {
-                let [high, low] = (self.block.first << 2).to_be_bytes();
-                (IpAddr::V4(Ipv4Addr::new(10, 77, high, low)), 30)
-            }
-            IpAddr::V6(_) => {
-                let subnet = self.block.first;
-                let network = Ipv6Addr::new(0xfd61, 0x6972, 0x7000, subnet, 0, 0, 0, 0);
-                (IpAddr::V6(network), 64)
-            }
+            IpAddr::V4(_) => (IpAddr::V4(ipv4_network(self.block.first)), IPV4_PREFIX_LENGTH),
+            IpAddr::V6(_) => (IpAddr::V6(ipv6_network(self.block.first)), IPV6_PREFIX_LENGTH),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Reading and rewriting packets as bytes, without any system call: headers,
 //! checksums, cutting super-packets into segments.
 
-pub mod checksum;
 mod classify;
 mod edit;
 mod headers;

@@ -1,9 +1,9 @@
 //! The only place where packets are rewritten; every edit keeps the checksums
 //! that it touches correct.
 
-use super::checksum;
 use super::headers::Headers;
 use crate::ports::OffloadHeader;
+use airpath_core::checksum;
 
 /// The ECN field (RFC 3168).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

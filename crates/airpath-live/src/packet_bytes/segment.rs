@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::checksum;
 use super::headers::Headers;
 use crate::ports::{OffloadHeader, Segmentation};
+use airpath_core::checksum;
 
 /// Longest IP and transport header that a super-packet may have, in bytes.
 const LONGEST_HEADER_BYTES: usize = 256;

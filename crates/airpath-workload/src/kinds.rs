@@ -1,0 +1,197 @@
+//! Every kind of workload with its keys and their defaults: the only declaration of them.
+//!
+//! `from` names the end that sends the data. Lengths called `size` and `mtu` are those of IP packets,
+//! as everywhere in Airpath; `bytes`, `request` and `response` are the application's.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use airpath_core::{End, Probability, Rate, Span};
+
+use crate::macros::{key_default, key_read, key_serialize, key_type, key_write, kinds};
+use crate::value::{Bytes, Count, Period, QuicCongestionControl, TcpCongestionControl, UdpProtocol, Value};
+
+/// The window that a TCP receiver offers where none is given.
+const RECEIVE_WINDOW: Bytes = Bytes(1 << 20);
+
+kinds! {
+    /// A bulk transfer over one TCP connection, which the client opens.
+    Tcp = "tcp" {
+        /// How much to transfer; without it and `duration`, as much as the run has time for.
+        bytes: Bytes => optional,
+        /// After how long to stop sending.
+        duration: Span => optional,
+        /// The end that sends.
+        from: End => default(End::Server),
+        /// The sender's congestion control.
+        cc: TcpCongestionControl => default(TcpCongestionControl::Cubic),
+        /// The largest segment; without it, what the MTU allows.
+        mss: Bytes => optional,
+        /// The receiver's buffer, which is the largest window it offers.
+        recv_window: Bytes => default(RECEIVE_WINDOW),
+    }
+
+    /// Requests and responses in turn over one TCP connection, which the client opens.
+    Request = "request" {
+        /// How many requests.
+        count: Count => default(Count(1)),
+        /// The length of a request.
+        request: Bytes => default(Bytes(100)),
+        /// The length of a response.
+        response: Bytes => required,
+        /// How long the client waits between a response and its next request.
+        think: Span => default(Span::ZERO),
+        /// The congestion control of both ends.
+        cc: TcpCongestionControl => default(TcpCongestionControl::Cubic),
+        /// The largest segment; without it, what the MTU allows.
+        mss: Bytes => optional,
+        /// The receivers' buffers, which are the largest windows they offer.
+        recv_window: Bytes => default(RECEIVE_WINDOW),
+    }
+
+    /// A bulk transfer over one stream of a QUIC connection, which the client opens.
+    Quic = "quic" {
+        /// How much to transfer; without it and `duration`, as much as the run has time for.
+        bytes: Bytes => optional,
+        /// After how long to stop sending.
+        duration: Span => optional,
+        /// The end that sends.
+        from: End => default(End::Server),
+        /// The sender's congestion control.
+        cc: QuicCongestionControl => default(QuicCongestionControl::Cubic),
+    }
+
+    /// Datagrams of one size at a constant rate.
+    Cbr = "cbr" {
+        /// The rate of their IP packets; this or `interval`.
+        rate: Rate => optional,
+        /// The time from one to the next; this or `rate`.
+        interval: Span => optional,
+        /// The length of the IP packets.
+        size: Bytes => required,
+        /// The end that sends.
+        from: End => default(End::Server),
+        /// UDP or UDP-Lite.
+        protocol: UdpProtocol => default(UdpProtocol::Udp),
+        /// How many bytes UDP-Lite's checksum covers, its own header of 8 bytes included; without it, all.
+        coverage: Bytes => optional,
+        /// After how long to stop.
+        duration: Span => optional,
+        /// After how many packets to stop.
+        packets: Count => optional,
+        /// After how many bytes of IP packets to stop.
+        bytes: Bytes => optional,
+    }
+
+    /// Datagrams of one size as a Poisson process: the times between them are independent and
+    /// exponentially distributed.
+    Poisson = "poisson" {
+        /// The mean rate of their IP packets; this or `interval`.
+        rate: Rate => optional,
+        /// The mean time from one to the next; this or `rate`.
+        interval: Span => optional,
+        /// The length of the IP packets.
+        size: Bytes => required,
+        /// The end that sends.
+        from: End => default(End::Server),
+        /// UDP or UDP-Lite.
+        protocol: UdpProtocol => default(UdpProtocol::Udp),
+        /// How many bytes UDP-Lite's checksum covers, its own header of 8 bytes included; without it, all.
+        coverage: Bytes => optional,
+        /// After how long to stop.
+        duration: Span => optional,
+        /// After how many packets to stop.
+        packets: Count => optional,
+        /// After how many bytes of IP packets to stop.
+        bytes: Bytes => optional,
+    }
+
+    /// Datagrams at a constant rate during periods that alternate with silence; a period's rest of an
+    /// interval is carried over into the next.
+    OnOff = "on-off" {
+        /// How long to send: a time, or "exponential 1 s" for times of that mean.
+        on: Period => required,
+        /// How long to be silent: a time, or "exponential 1 s" for times of that mean.
+        off: Period => required,
+        /// The rate of the IP packets while sending; this or `interval`.
+        rate: Rate => optional,
+        /// The time from one to the next while sending; this or `rate`.
+        interval: Span => optional,
+        /// The length of the IP packets.
+        size: Bytes => required,
+        /// The end that sends.
+        from: End => default(End::Server),
+        /// UDP or UDP-Lite.
+        protocol: UdpProtocol => default(UdpProtocol::Udp),
+        /// How many bytes UDP-Lite's checksum covers, its own header of 8 bytes included; without it, all.
+        coverage: Bytes => optional,
+        /// After how long to stop.
+        duration: Span => optional,
+        /// After how many packets to stop.
+        packets: Count => optional,
+        /// After how many bytes of IP packets to stop.
+        bytes: Bytes => optional,
+    }
+
+    /// Datagrams as fast as the link takes them, so that its queue is never empty.
+    Saturate = "saturate" {
+        /// The length of the IP packets; without it, the MTU.
+        size: Bytes => optional,
+        /// How many packets may be inside the link at once; more than the link holds in transit.
+        window: Count => default(Count(1_000)),
+        /// The end that sends.
+        from: End => default(End::Server),
+        /// UDP or UDP-Lite.
+        protocol: UdpProtocol => default(UdpProtocol::Udp),
+        /// How many bytes UDP-Lite's checksum covers, its own header of 8 bytes included; without it, all.
+        coverage: Bytes => optional,
+        /// After how long to stop.
+        duration: Span => optional,
+        /// After how many packets to stop.
+        packets: Count => optional,
+        /// After how many bytes of IP packets to stop.
+        bytes: Bytes => optional,
+    }
+
+    /// A video of frames in groups, cut into RTP packets (RFC 3550) and played at a fixed delay.
+    Media = "media" {
+        /// How many frames a second.
+        frames_per_second: Count => default(Count(25)),
+        /// The mean rate of the frames, without the headers of packets.
+        bitrate: Rate => required,
+        /// Frames in a group, of which the first is an intra frame.
+        gop: Count => default(Count(12)),
+        /// How many times as large as another an intra frame is on average.
+        i_ratio: Count => default(Count(4)),
+        /// By how much frames are larger or smaller than their mean at most; uniformly drawn.
+        variation: Probability => default(Probability::ZERO),
+        /// The largest IP packet; without it, the link's MTU.
+        mtu: Bytes => optional,
+        /// How long after its capture a frame is shown: what is not there by then is late.
+        playout: Span => default(Span::from_millis(200)),
+        /// The end that sends.
+        from: End => default(End::Server),
+        /// UDP or UDP-Lite.
+        protocol: UdpProtocol => default(UdpProtocol::Udp),
+        /// How many bytes UDP-Lite's checksum covers, its own header of 8 bytes included; without it, all.
+        coverage: Bytes => optional,
+        /// After how long to stop.
+        duration: Span => optional,
+        /// After how many frames to stop.
+        frames: Count => optional,
+    }
+
+    /// The packets of a capture at the times at which they were captured, counted from the first.
+    Pcap = "pcap" {
+        /// The capture: pcap or pcapng of raw IP, Ethernet or Linux cooked packets.
+        file: PathBuf => required,
+        /// The end that sends all of it; this or `client`, or the client is who sends the first packet.
+        from: End => optional,
+        /// The address whose packets the client sends; the server sends those to it.
+        client: IpAddr => optional,
+        /// How much of the capture to send.
+        duration: Span => optional,
+        /// After how many packets to stop.
+        packets: Count => optional,
+    }
+}
