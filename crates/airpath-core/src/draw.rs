@@ -85,7 +85,7 @@ impl DrawKey {
     /// Whether an event of `probability` happens.
     #[inline]
     pub fn hit(self, step: u64, attempt: u64, probability: Probability) -> bool {
-        probability != Probability::ZERO && u128::from(self.bits(step, attempt)) < probability.threshold()
+        probability != Probability::ZERO && probability.is_hit_by(self.bits(step, attempt))
     }
 
     /// A uniform draw from the open interval (0, 1), 53 bits wide.

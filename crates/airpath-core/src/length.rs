@@ -251,6 +251,14 @@ impl Probability {
     pub fn threshold(self) -> u128 {
         (u128::from(self.0) << 64) / u128::from(PARTS)
     }
+
+    /// Whether a uniform 64-bit draw is below [`Probability::threshold`], without the division: a whole
+    /// number is below the quotient rounded down exactly if its successor times the divisor is at most
+    /// the dividend.
+    #[inline]
+    pub fn is_hit_by(self, draw: u64) -> bool {
+        (u128::from(draw) + 1) * u128::from(PARTS) <= u128::from(self.0) << 64
+    }
 }
 
 const PROBABILITY_EXAMPLE: &str = "0.01 or \"1%\"";
@@ -447,6 +455,13 @@ mod tests {
         assert_eq!("1e-3".parse::<Probability>().unwrap(), "0.001".parse().unwrap());
         assert_eq!(Probability::ONE.threshold(), 1u128 << 64);
         assert_eq!("0.5".parse::<Probability>().unwrap().threshold(), 1u128 << 63);
+        for parts in [0, 1, 7, PARTS / 3, PARTS / 2, PARTS - 1, PARTS] {
+            let (probability, threshold) = (Probability(parts), Probability(parts).threshold());
+            let around = [threshold.saturating_sub(1), threshold, threshold + 1, 0, u128::from(u64::MAX)];
+            for draw in around.into_iter().filter_map(|draw| u64::try_from(draw).ok()) {
+                assert_eq!(probability.is_hit_by(draw), u128::from(draw) < threshold, "{parts} {draw}");
+            }
+        }
         for bad in ["1.1", "-0.1", "101%", "often", "2e0"] {
             assert!(bad.parse::<Probability>().is_err(), "{bad}");
         }
