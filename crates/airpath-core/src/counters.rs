@@ -13,6 +13,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    #[inline]
     fn add(&mut self, bits: u64) {
         self.count += 1;
         self.bits += bits;
@@ -52,24 +53,33 @@ pub struct Counters {
 
 const ORIGINS: usize = 3;
 
+#[inline]
 fn site(hop: u16, direction: Direction, origin: Origin) -> usize {
-    let place = if hop == Event::WHOLE_PATH { 0 } else { usize::from(hop) + 1 };
+    // The number of the whole path is the last there is: it wraps to 0, before the first hop's.
+    let place = usize::from(hop.wrapping_add(1));
     (place * 2 + direction as usize) * ORIGINS + origin as usize
 }
 
 impl Counters {
     /// Counts `event`.
-    #[inline]
+    // Inlined wherever something is recorded: kind and cause are constants there, and where only
+    // counters are kept the event itself is never built.
+    #[inline(always)]
     pub fn count(&mut self, event: &Event) {
         let index = site(event.hop, event.direction, event.origin);
         if index >= self.sites.len() {
-            self.sites.resize(index + 1, SiteCounters::default());
+            self.grow(index);
         }
         let site = &mut self.sites[index];
         site.kinds[event.kind as usize].add(event.bits);
         if event.cause != Cause::None {
             site.causes[event.cause as usize].add(event.bits);
         }
+    }
+
+    #[cold]
+    fn grow(&mut self, index: usize) {
+        self.sites.resize(index + 1, SiteCounters::default());
     }
 
     /// The counters of a hop (`Event::WHOLE_PATH` for the path) in one direction for one origin.

@@ -122,6 +122,7 @@ impl Event {
     pub const WHOLE_PATH: u16 = u16::MAX;
 
     /// An event of the whole path about `pdu`.
+    #[inline]
     pub fn of_path(at: Time, direction: Direction, kind: EventKind, cause: Cause, pdu: &Pdu, state: u16) -> Event {
         Event {
             at,

@@ -127,12 +127,17 @@ impl<'a> Cx<'a> {
     }
 
     /// Counts an event, and records it if the level asks for that.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, event: Event) {
         self.outputs.counters.count(&event);
         if self.outputs.level >= LogLevel::Events {
-            self.outputs.events.push(event);
+            self.keep(event);
         }
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, event: Event) {
+        self.outputs.events.push(event);
     }
 
     /// Stops the driver's reading of `port`, so that its sender's own queue fills.

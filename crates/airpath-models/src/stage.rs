@@ -29,6 +29,7 @@ impl<'b> StageCx<'_, 'b> {
     }
 
     /// Records an event about `pdu` that concerns `bits`.
+    #[inline(always)]
     pub fn record(&mut self, kind: EventKind, cause: Cause, pdu: &Pdu, bits: u64, queue: QueueLength) {
         self.cx.record(Event {
             at: self.at,
