@@ -23,6 +23,8 @@ use crate::stage::StageCx;
 pub struct Hop<E: LinkEntity = Simple, M: Medium = Continuous> {
     medium: M,
     link: Link<E>,
+    /// When something is next due, as of the last call that changed anything.
+    due: Time,
 }
 
 /// All of a hop but its medium.
@@ -44,6 +46,8 @@ struct Lane {
     channel: Channel,
     propagation: Span,
     in_flight: VecDeque<(Time, Frame, Outcome)>,
+    /// When the first of those arrives; `Time::NEVER` if there is none.
+    arrives: Time,
 }
 
 impl<E: LinkEntity> Link<E> {
@@ -59,7 +63,12 @@ impl<E: LinkEntity> Link<E> {
     }
 
     /// Moves packets from the queue into the send buffer while that has room; whether any moved.
-    fn pump(&mut self, at: Time, direction: Direction, mut arrival: Arrival, cx: &mut Cx<'_>) -> bool {
+    #[inline]
+    fn pump(&mut self, at: Time, direction: Direction, arrival: Arrival, cx: &mut Cx<'_>) -> bool {
+        self.lanes[direction as usize].queue.head().is_some() && self.pump_queued(at, direction, arrival, cx)
+    }
+
+    fn pump_queued(&mut self, at: Time, direction: Direction, mut arrival: Arrival, cx: &mut Cx<'_>) -> bool {
         let mut moved = false;
         let lane = &mut self.lanes[direction as usize];
         let sender = &mut self.ends[sender(direction)];
@@ -74,7 +83,11 @@ impl<E: LinkEntity> Link<E> {
     }
 
     /// Hands what the receiving entity has completed to the way out.
+    #[inline]
     fn collect(&mut self, direction: Direction) {
+        if self.up.is_empty() {
+            return;
+        }
         self.out.extend(self.up.drain(..).map(|pdu| (direction, pdu)));
     }
 }
@@ -112,6 +125,7 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         let arrives = at + lane.propagation;
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));
+        lane.arrives = lane.arrives.min(arrives);
         lane.in_flight.push_back((arrives, frame, outcome));
     }
 }
@@ -154,6 +168,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 channel: Channel::new(&link.errors, key("channel"), key("channel flips")),
                 propagation: link.propagation,
                 in_flight: VecDeque::new(),
+                arrives: Time::NEVER,
             }
         };
         let link = Link {
@@ -165,7 +180,9 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             out: Vec::new(),
             up: Vec::new(),
         };
-        Hop { medium, link }
+        let mut hop = Hop { medium, link, due: Time::NEVER };
+        hop.note_due();
+        hop
     }
 
     /// Takes a packet into the hop's queue.
@@ -175,6 +192,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         link.lanes[direction as usize].queue.enqueue(pdu, &mut stage);
         link.pump(at, direction, Arrival::MeetsEmptyLink, cx);
         self.ask(at, direction);
+        self.note_due();
     }
 
     /// Tells the medium when the sending entity of `direction` has something to send.
@@ -193,15 +211,19 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     }
 
     /// When something is next due; `Time::NEVER` if nothing is.
+    #[inline]
     pub fn next_deadline(&self) -> Time {
+        self.due
+    }
+
+    /// Asks every part for its deadline: once after a change, not at every look.
+    #[inline]
+    fn note_due(&mut self) {
         let mut next = self.medium.next_deadline();
         for (lane, end) in self.link.lanes.iter().zip(&self.link.ends) {
-            next = next.min(lane.queue.next_deadline()).min(end.next_deadline());
-            if let Some((arrives, ..)) = lane.in_flight.front() {
-                next = next.min(*arrives);
-            }
+            next = next.min(lane.arrives).min(lane.queue.next_deadline()).min(end.next_deadline());
         }
-        next
+        self.due = next;
     }
 
     /// An instant before which no packet leaves the hop unless one is offered or parameters change;
@@ -212,10 +234,8 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         for (direction, lane) in Direction::ALL.into_iter().zip(&self.link.lanes) {
             // What the medium sends next arrives no sooner than the propagation delay later; an entity
             // may release or repeat something whenever it has a deadline of its own.
-            next = next.min(transmission + lane.propagation).min(self.link.ends[receiver(direction)].next_deadline());
-            if let Some((arrives, ..)) = lane.in_flight.front() {
-                next = next.min(*arrives);
-            }
+            let released = self.link.ends[receiver(direction)].next_deadline();
+            next = next.min(transmission + lane.propagation).min(released).min(lane.arrives);
         }
         next
     }
@@ -239,9 +259,11 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             }
         }
         for direction in Direction::ALL {
-            while self.link.lanes[direction as usize].in_flight.front().is_some_and(|(arrives, ..)| *arrives <= at) {
+            while self.link.lanes[direction as usize].arrives <= at {
                 let link = &mut self.link;
-                let Some((_, frame, outcome)) = link.lanes[direction as usize].in_flight.pop_front() else { break };
+                let lane = &mut link.lanes[direction as usize];
+                let Some((_, frame, outcome)) = lane.in_flight.pop_front() else { break };
+                lane.arrives = lane.in_flight.front().map_or(Time::NEVER, |(arrives, ..)| *arrives);
                 let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Receive, cx);
                 link.ends[receiver(direction)].receive(frame, outcome, &mut link.sdus, &mut stage, &mut link.up);
                 link.collect(direction);
@@ -268,9 +290,12 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 self.resume(at, direction, cx);
             }
         }
-        for (direction, pdu) in self.link.out.drain(..) {
-            leave(direction, pdu, cx);
+        if !self.link.out.is_empty() {
+            for (direction, pdu) in self.link.out.drain(..) {
+                leave(direction, pdu, cx);
+            }
         }
+        self.note_due();
     }
 
     /// Puts the parameters of `config` in force at `at` as state number `state`.
@@ -289,6 +314,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             // A larger send buffer may take more of the queue at once.
             self.resume(at, direction, cx);
         }
+        self.note_due();
     }
 
     /// How many packets of endpoints are inside.

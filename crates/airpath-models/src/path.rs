@@ -24,13 +24,15 @@ pub struct Path<E: LinkEntity = Simple, M: Medium = Continuous> {
     states: Vec<StateConfig>,
     /// Indices into `states` that come by themselves, the next one first.
     agenda: VecDeque<usize>,
+    /// When the first of those comes; `Time::NEVER` if none does.
+    next_state: Time,
     /// Packets on the boundary between two hops: when, into which hop, in which direction.
     transfers: VecDeque<(Time, usize, Direction, Pdu)>,
     state: u16,
 }
 
 /// What comes next, in the order of precedence at one instant.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 enum Next {
     Service,
     State,
@@ -55,7 +57,10 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         assert!(states.iter().all(|state| state.hops.len() == hops.len()), "a state describes all hops");
         let mut agenda: Vec<usize> = (0..states.len()).filter(|index| states[*index].at.is_some()).collect();
         agenda.sort_by_key(|index| states[*index].at);
-        Path { hops, states, agenda: agenda.into(), transfers: VecDeque::new(), state: 0 }
+        let agenda = agenda.into();
+        let mut path = Path { hops, states, agenda, next_state: Time::NEVER, transfers: VecDeque::new(), state: 0 };
+        path.note_state();
+        path
     }
 
     /// The hops, the client's end first.
@@ -63,11 +68,23 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         &self.hops
     }
 
+    fn note_state(&mut self) {
+        self.next_state = self.agenda.front().and_then(|index| self.states[*index].at).unwrap_or(Time::NEVER);
+    }
+
+    #[inline]
     fn next(&self) -> (Time, Next) {
         let service = self.hops.iter().map(Hop::next_deadline).min().unwrap_or(Time::NEVER);
-        let state = self.agenda.front().and_then(|index| self.states[*index].at).unwrap_or(Time::NEVER);
         let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
-        (service, Next::Service).min((state, Next::State)).min((transfer, Next::Transfer))
+        // At equal times the earlier line wins.
+        let mut next = (service, Next::Service);
+        if self.next_state < next.0 {
+            next = (self.next_state, Next::State);
+        }
+        if transfer < next.0 {
+            next = (transfer, Next::Transfer);
+        }
+        next
     }
 
     fn serve(&mut self, at: Time, cx: &mut Cx<'_>) {
@@ -172,6 +189,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
                 Next::Service => self.serve(at, cx),
                 Next::State => {
                     if let Some(index) = self.agenda.pop_front() {
+                        self.note_state();
                         self.enter(at, index, cx);
                     }
                 }
@@ -191,9 +209,8 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     fn next_emission(&self) -> Option<Time> {
         let departure = self.hops.iter().map(Hop::next_departure).min().unwrap_or(Time::NEVER);
         // A state may shorten delays, and a transfer may reach a hop without any.
-        let state = self.agenda.front().and_then(|index| self.states[*index].at).unwrap_or(Time::NEVER);
         let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
-        departure.min(state).min(transfer).finite()
+        departure.min(self.next_state).min(transfer).finite()
     }
 
     fn least_transit(&self) -> Span {

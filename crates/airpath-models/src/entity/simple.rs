@@ -107,6 +107,8 @@ pub struct Simple {
     send_buffer: BufferLimit,
     allocation_delay: Span,
     buffer: VecDeque<Sending>,
+    /// How many packets at the front of the buffer have all their frames on the air or behind them.
+    started: usize,
     buffered_frames: u64,
     buffered_bytes: u64,
     ready_at: Time,
@@ -118,6 +120,8 @@ pub struct Simple {
     held_bits: u64,
     in_order: VecDeque<(Time, Waiting)>,
     out_of_order: BTreeMap<(Time, u64), Waiting>,
+    /// When the first of those that wait is due; `Time::NEVER` if none is.
+    next_waiting: Time,
 }
 
 impl Simple {
@@ -128,6 +132,7 @@ impl Simple {
             send_buffer: sends.send_buffer,
             allocation_delay: sends.allocation_delay,
             buffer: VecDeque::new(),
+            started: 0,
             buffered_frames: 0,
             buffered_bytes: 0,
             ready_at: Time::NEVER,
@@ -138,6 +143,7 @@ impl Simple {
             held_bits: 0,
             in_order: VecDeque::new(),
             out_of_order: BTreeMap::new(),
+            next_waiting: Time::NEVER,
         }
     }
 
@@ -177,7 +183,7 @@ impl Simple {
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
     ) {
-        for piece in frame.pieces {
+        for piece in &frame.pieces {
             let sdu = &mut sdus[piece.sdu];
             sdu.accounted += 1;
             let was_lost = sdu.lost;
@@ -221,10 +227,10 @@ impl Simple {
         }
     }
 
-    fn next_waiting(&self) -> Time {
+    fn note_waiting(&mut self) {
         let in_order = self.in_order.front().map_or(Time::NEVER, |(due, _)| *due);
         let out_of_order = self.out_of_order.first_key_value().map_or(Time::NEVER, |((due, _), _)| *due);
-        in_order.min(out_of_order)
+        self.next_waiting = in_order.min(out_of_order);
     }
 
     /// Puts a frame aside until `due`; without room for it, it is taken at once as lost.
@@ -251,6 +257,7 @@ impl Simple {
         } else {
             self.out_of_order.insert((due, frame.number), Waiting { frame, outcome });
         }
+        self.note_waiting();
         None
     }
 }
@@ -299,24 +306,23 @@ impl LinkEntity for Simple {
         });
     }
 
+    #[inline]
     fn ready_at(&self) -> Time {
-        // Only packets whose frames are all on the air have nothing to send; the buffer is in order.
-        match self.buffer.back() {
-            Some(last) if last.started < last.frames => self.ready_at,
-            _ => Time::NEVER,
-        }
+        // Only packets whose frames are all on the air have nothing to send.
+        if self.started < self.buffer.len() { self.ready_at } else { Time::NEVER }
     }
 
     fn next_frame(&mut self, grant: &Grant, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) -> Option<Frame> {
         if grant.start < self.ready_at {
             return None;
         }
-        let sending = self.buffer.iter_mut().find(|sending| sending.started < sending.frames)?;
+        let sending = self.buffer.get_mut(self.started)?;
         let (bits, from, to) = sending.framing.frame(sending.link_bits, sending.started);
         if grant.bits.is_some_and(|most| bits > most) {
             return None;
         }
         sending.started += 1;
+        self.started += usize::from(sending.started == sending.frames);
         let (first_bit, packet_bits) = sending.packet_range(from, to);
         let piece = Piece {
             sdu: sending.sdu,
@@ -344,7 +350,10 @@ impl LinkEntity for Simple {
             );
             // A packet that went ahead of others may be gone already, and its place taken by a new one.
             let under_way = |sending: &&mut Sending| sending.sdu == piece.sdu && sending.sent < sending.frames;
-            if let Some(sending) = self.buffer.iter_mut().find(under_way) {
+            // With one grant at a time it is the first.
+            let first = self.buffer.front_mut().filter(under_way).is_some();
+            let sending = if first { self.buffer.front_mut() } else { self.buffer.iter_mut().find(under_way) };
+            if let Some(sending) = sending {
                 sending.sent += 1;
             }
         }
@@ -352,6 +361,7 @@ impl LinkEntity for Simple {
         while let Some(first) = self.buffer.front().filter(|first| first.sent == first.frames) {
             self.buffered_frames -= u64::from(first.frames);
             self.buffered_bytes -= first.packet_bits / 8;
+            self.started -= 1;
             self.buffer.pop_front();
         }
     }
@@ -402,12 +412,13 @@ impl LinkEntity for Simple {
         }
     }
 
+    #[inline]
     fn next_deadline(&self) -> Time {
-        self.next_waiting()
+        self.next_waiting
     }
 
     fn advance(&mut self, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>, up: &mut Vec<Pdu>) {
-        while self.next_waiting() <= stage.at {
+        while self.next_waiting <= stage.at {
             let in_order = self.in_order.front().map_or(Time::NEVER, |(due, _)| *due);
             let waiting = if in_order <= stage.at {
                 self.in_order.pop_front().map(|(_, waiting)| waiting)
@@ -415,6 +426,7 @@ impl LinkEntity for Simple {
                 self.out_of_order.pop_first().map(|(_, waiting)| waiting)
             };
             let Some(Waiting { frame, outcome }) = waiting else { return };
+            self.note_waiting();
             self.take(true, frame, outcome, sdus, stage, up);
         }
     }
