@@ -175,15 +175,19 @@ impl<O: Observer> Node<O> {
         while self.commands.front().is_some_and(|(due, _)| *due <= at) {
             self.carry_out(at)?;
         }
-        self.hand_out(at, outbox);
+        if !self.outputs.emissions.is_empty() {
+            self.show_events();
+            self.carry_away(at, outbox);
+        }
         while let (due, index) = self.timers.first()
             && due <= at
         {
             self.run_timer(at, index);
         }
         self.offer_all(at);
+        // Where something has left already, its events go with it in the next round.
         if self.outputs.emissions.is_empty() {
-            self.hand_out(at, outbox);
+            self.show_events();
         }
         self.observer.turn(at);
         Ok(())
@@ -195,7 +199,7 @@ impl<O: Observer> Node<O> {
         self.machine.advance(at, &mut Cx::new(&mut self.outputs));
         self.note_machine();
         assert!(self.outputs.emissions.is_empty(), "by {at:?} a machine emitted what it had not announced");
-        self.hand_out(at, &mut Vec::new());
+        self.show_events();
     }
 
     fn carry_out(&mut self, at: Time) -> Result<(), NodeError> {
@@ -225,16 +229,16 @@ impl<O: Observer> Node<O> {
         }
     }
 
-    /// Shows what the machine left behind, and carries it to where it goes.
     #[inline]
-    fn hand_out(&mut self, at: Time, outbox: &mut Vec<HandOver>) {
+    fn show_events(&mut self) {
         if !self.outputs.events.is_empty() {
             self.observer.events(&self.outputs.events);
             self.outputs.events.clear();
         }
-        if self.outputs.emissions.is_empty() {
-            return;
-        }
+    }
+
+    /// Carries what left the machine to where it goes.
+    fn carry_away(&mut self, at: Time, outbox: &mut Vec<HandOver>) {
         let mut emissions = std::mem::take(&mut self.outputs.emissions);
         for emission in emissions.drain(..) {
             assert!(emission.at == at, "at {at:?} something was emitted that was due at {:?}", emission.at);
@@ -272,11 +276,9 @@ impl<O: Observer> Node<O> {
         if !self.attachments[index].started {
             return self.start(at, index);
         }
-        let endpoint = &mut self.attachments[index].endpoint;
-        endpoint.advance(at, &mut self.sent);
-        let next = endpoint.next_deadline();
-        assert!(next.is_none_or(|next| next > at), "after advancing to {at:?} an endpoint has a timer due at {next:?}");
-        self.note_endpoint(at, index);
+        self.attachments[index].endpoint.advance(at, &mut self.sent);
+        let next = self.note_endpoint(at, index);
+        assert!(next > at, "after advancing to {at:?} an endpoint has a timer due at {next:?}");
     }
 
     fn start(&mut self, at: Time, index: usize) {
@@ -286,7 +288,7 @@ impl<O: Observer> Node<O> {
     }
 
     /// After a call of an endpoint: what it sent, how it stands, when it wants to be called.
-    fn note_endpoint(&mut self, at: Time, index: usize) {
+    fn note_endpoint(&mut self, at: Time, index: usize) -> Time {
         if self.sent.len() > self.sent_before {
             self.senders.push((index, self.sent.len() - self.sent_before));
             self.sent_before = self.sent.len();
@@ -302,16 +304,17 @@ impl<O: Observer> Node<O> {
                 self.active -= 1;
             }
         }
-        self.note_timer(index);
+        self.note_timer(index)
     }
 
-    fn note_timer(&mut self, index: usize) {
+    fn note_timer(&mut self, index: usize) -> Time {
         let attachment = &self.attachments[index];
         let due = match attachment.started {
             true => attachment.endpoint.next_deadline().unwrap_or(Time::NEVER),
             false => attachment.start,
         };
         self.timers.set(index, due);
+        due
     }
 
     /// Offers what a pause kept back, then what other machines handed over, then what the endpoints
