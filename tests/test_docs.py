@@ -99,9 +99,12 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 def test_every_option_named_in_the_text_exists() -> None:
     known = set()
-    for command in ("exec", "shell", "check", "profiles", "log"):
+    for command in ("exec", "shell", "check", "profiles", "log", "send", "recv"):
         known |= set(OPTION.findall(run_engine(command, "--help").stdout))
-    for page in (ROOT / "README.md", ROOT / "docs" / "scenario.md"):
+    for page in (
+        ROOT / "README.md",
+        *(ROOT / "docs" / f"{name}.md" for name in ("scenario", "load")),
+    ):
         prose = FENCE.sub("", page.read_text())
         named = {
             option

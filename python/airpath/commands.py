@@ -49,6 +49,16 @@ COMMANDS: tuple[Command, ...] = (
         "airpath log --tcpdump results/",
     ),
     Command(
+        "send",
+        "put a load on the way to airpath recv",
+        "airpath send server --bytes 100000",
+    ),
+    Command(
+        "recv",
+        "wait for airpath send",
+        "airpath recv --once",
+    ),
+    Command(
         "plot",
         "draw the pictures of a run",
         "airpath plot results/ --format svg",

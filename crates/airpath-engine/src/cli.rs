@@ -1,5 +1,7 @@
 //! The command line: what can be typed, with its help.
 
+mod load;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -8,6 +10,8 @@ use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
 use airpath_log::{Level, Snaplen};
 use clap::{Args, Parser, Subcommand};
+
+pub use load::{RecvArgs, SendArgs};
 
 /// Airpath puts a wireless link of your choice between real programs and says what happened.
 #[derive(Parser, Debug)]
@@ -39,6 +43,12 @@ pub enum Command {
     /// Print what happened in a run.
     #[command(after_help = LOG_EXAMPLES)]
     Log(LogArgs),
+    /// Put a load on the way to `airpath recv`: bytes, requests, or datagrams.
+    #[command(after_help = load::SEND_EXAMPLES)]
+    Send(SendArgs),
+    /// Wait for `airpath send` and do what it asks for.
+    #[command(after_help = load::RECV_EXAMPLES)]
+    Recv(RecvArgs),
 }
 
 const EXEC_EXAMPLES: &str = "\

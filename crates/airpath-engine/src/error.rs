@@ -23,6 +23,11 @@ impl Failure {
         Failure { message: message.into(), status: 2 }
     }
 
+    /// A failure of a program like any other, behind a link or not: exit status 1.
+    pub fn program(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), status: 1 }
+    }
+
     /// A failure of the system around the link.
     pub fn live(error: airpath_live::LiveError) -> Failure {
         Failure::new(error.to_string())

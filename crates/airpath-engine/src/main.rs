@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod error;
+mod load;
 mod run;
 mod terminal;
 
@@ -19,6 +20,8 @@ fn main() {
         Command::Schema => Ok(commands::schema::run()),
         Command::Profiles(args) => commands::profiles::run(&args),
         Command::Log(args) => commands::log::run(&args),
+        Command::Send(args) => commands::send::run(&args),
+        Command::Recv(args) => commands::recv::run(&args),
     };
     let status = outcome.unwrap_or_else(|failure| {
         say!("airpath: {failure}");

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use nix::errno::Errno;
@@ -132,6 +133,7 @@ impl Commands {
         command
             .args(&spec.arguments)
             .envs(endpoint.link().environment())
+            .envs(search_path().map(|path| ("PATH", path)))
             .envs(spec.environment)
             .stdin(input)
             .stdout(output)
@@ -206,6 +208,22 @@ impl Commands {
             let _ = kill(id.0, signal);
         }
     }
+}
+
+/// Where a program without a PATH looks for others (`execvp` of the C library).
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// PATH with the directory of the running program at its end, so that a command finds `airpath` as
+/// well. None when it is there already, or cannot stand in a PATH.
+fn search_path() -> Option<OsString> {
+    let own = std::env::current_exe().ok()?.parent()?.to_path_buf();
+    let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    let mut directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    if directories.contains(&own) {
+        return None;
+    }
+    directories.push(own);
+    std::env::join_paths(directories).ok()
 }
 
 /// What a child does between `fork` and `execve`.

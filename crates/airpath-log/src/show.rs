@@ -1,7 +1,7 @@
 //! Numbers as people read them.
 
 /// `count` with a comma between thousands.
-pub(crate) fn count(count: u64) -> String {
+pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(crate) fn count(count: u64) -> String {
 }
 
 /// `count` of things called `noun`.
-pub(crate) fn counted(number: u64, noun: &str) -> String {
+pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
@@ -36,17 +36,17 @@ fn scaled(value: f64, step: f64, units: &[&str]) -> String {
 }
 
 /// A length of time.
-pub(crate) fn span(nanos: u64) -> String {
+pub fn span(nanos: u64) -> String {
     scaled(nanos as f64, 1e3, &["ns", "us", "ms", "s"])
 }
 
 /// An amount of data.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, 1e3, &["B", "kB", "MB", "GB", "TB"])
 }
 
 /// A rate.
-pub(crate) fn rate(bits: u64, nanos: u64) -> String {
+pub fn rate(bits: u64, nanos: u64) -> String {
     if nanos == 0 {
         return "-".into();
     }
@@ -54,7 +54,7 @@ pub(crate) fn rate(bits: u64, nanos: u64) -> String {
 }
 
 /// `part` of `whole` in percent.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
+pub fn percent(part: u64, whole: u64) -> String {
     let share = part as f64 * 100.0 / whole.max(1) as f64;
     match share {
         _ if share >= 9.95 => format!("{share:.0} %"),

@@ -5,5 +5,7 @@ pub mod exec;
 pub mod link;
 pub mod log;
 pub mod profiles;
+pub mod recv;
 pub mod schema;
+pub mod send;
 pub mod shell;

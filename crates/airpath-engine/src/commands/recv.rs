@@ -1,0 +1,48 @@
+//! `airpath recv`: waits for `airpath send` and does what it asks for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use airpath_core::Span;
+use airpath_load::server::Server;
+
+use crate::cli::RecvArgs;
+use crate::error::Result;
+use crate::load::{failure, json, on_interrupt, text};
+use crate::terminal::{say, show};
+
+/// Serves until it is ended, or one client with `--once`; the exit status is then 1 if that failed.
+///
+/// # Errors
+/// When the port cannot be had.
+pub fn run(args: &RecvArgs) -> Result<i32> {
+    let server = Arc::new(Server::bind(args.bind, args.port).map_err(|error| failure(&error))?);
+    let watched = Arc::clone(&server);
+    // Who ends a server that waits knows what it does; a transfer that is cut off is worth a word.
+    on_interrupt(move || match watched.under_way() {
+        0 => None,
+        streams => Some(format!(
+            "{streams} stream{} had not come to the end\n  \
+             Let the client end first; behind a link, --server-grace gives the server longer.",
+            if streams == 1 { "" } else { "s" }
+        )),
+    })?;
+    let interval = (args.json && args.interval != Span::ZERO).then(|| Duration::from_nanos(args.interval.nanos()));
+    let any_failed = AtomicBool::new(false);
+    let ended = |outcome: airpath_load::Result<airpath_load::Report>| match outcome {
+        Ok(report) if args.json => show!("{:#}\n", json::document(&report, None)),
+        // Standard output is the client's when both run behind one link.
+        Ok(report) => {
+            let client =
+                report.streams.first().map_or_else(String::new, |stream| format!("{}: ", stream.endpoints.remote));
+            text::end(&report).iter().for_each(|line| say!("{client}{line}"));
+        }
+        Err(error) => {
+            any_failed.store(true, Ordering::Relaxed);
+            say!("airpath: {error}");
+        }
+    };
+    server.serve(args.once, interval, &ended).map_err(|error| failure(&error))?;
+    Ok(i32::from(any_failed.load(Ordering::Relaxed)))
+}

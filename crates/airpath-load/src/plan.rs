@@ -1,0 +1,94 @@
+//! What a client asks for.
+
+use std::time::Duration;
+
+/// How long a stream goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Until so many bytes have been handed over by the application.
+    Bytes(u64),
+    /// For so long; what has been written by then is still delivered.
+    Time(Duration),
+}
+
+/// The protocol of datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// UDP (RFC 768).
+    Udp,
+    /// UDP-Lite (RFC 3828), whose checksum covers the first `coverage_bytes`, header included; 0
+    /// means the whole datagram.
+    UdpLite {
+        /// Covered bytes, those of the header of 8 included.
+        coverage_bytes: u16,
+    },
+}
+
+/// When datagrams are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// At equal distances.
+    Constant,
+    /// As a Poisson process whose gaps are drawn under this seed.
+    Poisson {
+        /// Seed of the draws.
+        seed: u64,
+    },
+}
+
+/// A stream of datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagrams {
+    /// Its protocol.
+    pub transport: Transport,
+    /// How long it goes on.
+    pub extent: Extent,
+    /// Mean rate of the payload in bit/s; not zero.
+    pub rate_bits_per_second: u64,
+    /// Payload of each datagram in bytes, from [`Datagrams::LEAST_LENGTH_BYTES`] to 65,507.
+    pub length_bytes: u32,
+    /// When they are sent.
+    pub arrivals: Arrivals,
+}
+
+impl Datagrams {
+    /// A datagram carries at least its number and the time of sending.
+    pub const LEAST_LENGTH_BYTES: u32 = 16;
+}
+
+/// What goes over one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Bytes over TCP, in one direction.
+    Bulk(Extent),
+    /// Requests and responses over one TCP connection, one after the other.
+    Requests {
+        /// Bytes of a request; not zero.
+        request_bytes: u64,
+        /// Bytes of a response; not zero.
+        response_bytes: u64,
+        /// How many; not zero.
+        count: u64,
+    },
+    /// Datagrams, in one direction.
+    Datagrams(Datagrams),
+}
+
+/// Everything that a client asks for.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What goes over each connection.
+    pub work: Work,
+    /// Whether the server sends.
+    pub reverse: bool,
+    /// TCP congestion control of the sending end.
+    pub congestion_control: Option<String>,
+    /// Largest TCP segment in bytes.
+    pub mss_bytes: Option<u32>,
+    /// Whether TCP sends small segments at once (TCP_NODELAY), at both ends.
+    pub no_delay: bool,
+    /// How many connections work at the same time; not zero.
+    pub parallel: u32,
+    /// Distance of interval reports; none without.
+    pub interval: Option<Duration>,
+}

@@ -1,0 +1,163 @@
+//! The server: takes connections and does what each asks for.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::client::{no_congestion_control, no_socket};
+use crate::error::{LoadError, Result};
+use crate::plan::{Plan, Work};
+use crate::progress::Progress;
+use crate::protocol::{Header, Record};
+use crate::report::{Endpoints, Report};
+use crate::sockets::{self, TcpOptions};
+use crate::streams::{self, End, Stream};
+
+/// The port of `airpath recv`, and of iperf3.
+pub const DEFAULT_PORT: u16 = 5201;
+
+/// A socket that listens.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    under_way: AtomicUsize,
+}
+
+impl Server {
+    /// Listens on `port` (0 means any free one) of `address`, or of every address.
+    ///
+    /// # Errors
+    /// When the port is in use or not allowed, or the address is not this host's.
+    pub fn bind(address: Option<IpAddr>, port: u16) -> Result<Server> {
+        let listener = sockets::listen(address, port).map_err(|error| {
+            let place = address.map_or_else(String::new, |address| format!(" of {address}"));
+            LoadError::new(match error.raw_os_error() {
+                Some(libc::EADDRINUSE) => format!(
+                    "port {port}{place} is in use by another program\n  \
+                     Choose another with --port at both ends, or end that program (`ss -tlnp` names it)."
+                ),
+                Some(libc::EACCES) => {
+                    format!("port {port} needs root; choose one from 1024 on with --port at both ends")
+                }
+                Some(libc::EADDRNOTAVAIL) => {
+                    format!("this host has no address{place}; `ip address` lists those that --bind takes")
+                }
+                _ => format!("cannot listen on port {port}{place}: {error}"),
+            })
+        })?;
+        Ok(Server { listener, under_way: AtomicUsize::new(0) })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// How many streams are at work now.
+    pub fn under_way(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed)
+    }
+
+    /// Serves every client that comes, several at a time; with `once`, the first client with all of
+    /// its streams. `ended` is told of every stream that has ended, and how.
+    ///
+    /// # Errors
+    /// When no connection can be accepted any more.
+    pub fn serve(&self, once: bool, interval: Option<Duration>, ended: &(dyn Fn(Result<Report>) + Sync)) -> Result<()> {
+        std::thread::scope(|scope| {
+            // With `once`: how many more streams of the client are to come.
+            let mut expected: Option<u32> = None;
+            while expected != Some(0) {
+                let (connection, peer) = match self.listener.accept() {
+                    Ok((connection, peer)) => (connection, sockets::plain(peer)),
+                    // A client that has gone before it was let in is none.
+                    Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ECONNABORTED)) => continue,
+                    Err(error) => return Err(LoadError::new(format!("cannot accept connections: {error}"))),
+                };
+                let read = move |connection: &TcpStream| {
+                    Header::read(&mut &*connection).map_err(|error| LoadError::midway(peer, 0, &error))
+                };
+                if !once {
+                    scope.spawn(move || {
+                        let outcome = read(&connection).and_then(|head| self.work(connection, head, interval));
+                        ended(outcome);
+                    });
+                    continue;
+                }
+                match read(&connection) {
+                    Ok(head) => {
+                        expected = Some(expected.unwrap_or(head.0.parallel.max(1)) - 1);
+                        scope.spawn(move || ended(self.work(connection, head, interval)));
+                    }
+                    Err(error) => ended(Err(error)),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Does what the head of `connection` asks for.
+    fn work(
+        &self,
+        connection: TcpStream,
+        (header, header_bytes): (Header, usize),
+        interval: Option<Duration>,
+    ) -> Result<Report> {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        let outcome = session(connection, header, header_bytes, interval);
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        outcome
+    }
+}
+
+/// One stream from its header to its end.
+fn session(connection: TcpStream, header: Header, header_bytes: usize, interval: Option<Duration>) -> Result<Report> {
+    let endpoints = sockets::tcp_endpoints(&connection).map_err(|error| LoadError::midway("the client", 0, &error))?;
+    let midway = |error: io::Error| LoadError::midway(endpoints.remote, 0, &error);
+    let progress = Progress::default();
+    let mut stream =
+        Stream { end: End::Server, endpoints, connection, datagrams: None, header, header_bytes, progress };
+    if let Err(error) = ready(&mut stream) {
+        Record::Refused(error.to_string()).write(&mut &stream.connection).map_err(midway)?;
+        return Err(error);
+    }
+    let Header { work, reverse, no_delay, ref congestion_control, .. } = stream.header;
+    let plan = Plan {
+        work,
+        reverse,
+        congestion_control: congestion_control.clone(),
+        mss_bytes: None,
+        no_delay,
+        parallel: 1,
+        interval,
+    };
+    let sends = stream.sends();
+    let mss_bytes = sockets::mss_bytes(&stream.connection);
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (streams, intervals) = streams::run(&[stream], interval, &mut ())?;
+    Ok(Report { plan, sends, began, connecting_ns: 0, mss_bytes, streams, intervals })
+}
+
+/// Makes the sockets as the client asked.
+fn ready(stream: &mut Stream) -> Result<()> {
+    let Endpoints { local, remote, .. } = stream.endpoints;
+    let name = stream.header.congestion_control.as_deref();
+    let options = TcpOptions { congestion_control: name, mss_bytes: None, no_delay: stream.header.no_delay };
+    sockets::set_tcp(&stream.connection, options)
+        .map_err(|error| LoadError::new(no_congestion_control(name.unwrap_or_default(), &error)))?;
+    let Work::Datagrams(plan) = stream.header.work else { return Ok(()) };
+    let midway = |error: io::Error| LoadError::midway(remote, 0, &error);
+    let socket =
+        sockets::datagram_socket(local.ip(), plan.transport).map_err(|error| no_socket(plan.transport, &error))?;
+    let remote = SocketAddr::new(remote.ip(), stream.header.client_port);
+    socket.connect(remote).map_err(midway)?;
+    let port = socket.local_addr().map_err(midway)?.port();
+    stream.endpoints = Endpoints { socket: socket.as_raw_fd(), local: SocketAddr::new(local.ip(), port), remote };
+    stream.datagrams = Some(socket);
+    Record::Accepted(port).write(&mut &stream.connection).map_err(midway)
+}
