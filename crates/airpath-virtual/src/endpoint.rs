@@ -53,6 +53,11 @@ impl Sent {
         self.packets.drain(..)
     }
 
+    /// How many packets were sent since the last time.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
     /// Whether nothing was sent since the last time.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()

@@ -5,14 +5,18 @@
 //! behind. Nothing depends on the processor's speed, so the same inputs give the same outputs.
 //!
 //! [`VirtualDriver::run`] plays inputs that are known beforehand (a generated workload, the input
-//! log of another run). Endpoints that answer to what they receive use [`VirtualDriver::input`] and
-//! [`VirtualDriver::advance`] in a loop of their own.
+//! log of another run). A [`World`] runs any number of machines together with endpoints that answer to
+//! what they receive.
 
 mod endpoint;
+mod world;
 
 use airpath_core::{Command, CommandError, Counters, Cx, Item, LogLevel, Machine, Outputs, Pdu, PortId, Time};
 
 pub use endpoint::{Endpoint, Progress, Sent};
+pub use world::{
+    Ended, Ending, FinishedEndpoint, FinishedMachine, MachineEnd, MachineId, Observer, Until, World, WorldError,
+};
 
 /// What drives a machine from outside.
 #[derive(Debug)]

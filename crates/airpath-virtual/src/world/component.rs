@@ -1,0 +1,77 @@
+//! Machines that are connected with one another, directly or through others, and so share one order
+//! of events: by time, and at one instant by the machines' numbers.
+
+use airpath_core::Time;
+
+use super::deadlines::Deadlines;
+use super::node::{HandOver, Node};
+use super::{Ended, Ending, MachineEnd, MachineId, Observer, Until, WorldError};
+
+/// A group of connected machines during one run.
+pub(super) struct Component<'a, O> {
+    /// The machines' numbers in the world, ascending, and the machines.
+    pub ids: Vec<usize>,
+    pub nodes: Vec<&'a mut Node<O>>,
+    /// How the run ended.
+    pub outcome: Option<Result<Ending, WorldError>>,
+}
+
+impl<O: Observer> Component<'_, O> {
+    /// Runs until the end; `places` are the places of the world's machines within their components.
+    pub(super) fn run(&mut self, until: Until, places: &[usize]) {
+        let ended = self.drive(until, places);
+        if let Ok(ending) = ended {
+            self.nodes.iter_mut().for_each(|node| node.settle(ending.at));
+            for node in &mut self.nodes {
+                let (counters, held) = (&node.outputs.counters, node.machine.held());
+                node.observer.end(&MachineEnd { ending, counters, held });
+            }
+        }
+        self.outcome = Some(ended);
+    }
+
+    fn drive(&mut self, until: Until, places: &[usize]) -> Result<Ending, WorldError> {
+        let mut deadlines = Deadlines::new(self.nodes.len());
+        for (place, node) in self.nodes.iter_mut().enumerate() {
+            node.prepare();
+            deadlines.set(place, node.due());
+        }
+        let mut active: usize = self.nodes.iter().map(|node| node.active).sum();
+        let mut outbox: Vec<HandOver> = Vec::new();
+        let mut now = self.nodes.iter().map(|node| node.now()).max().unwrap_or(Time::ZERO);
+        let (last, until_done) = match until {
+            Until::At(last) => (last, false),
+            Until::Done { latest } => (latest, true),
+        };
+        loop {
+            let (at, place) = deadlines.first();
+            // Whether the work is done can be told between two instants only.
+            if at > now && until_done && active == 0 && self.held() == 0 {
+                return Ok(Ending { at: now, why: Ended::Done });
+            }
+            if at == Time::NEVER && (until_done || last == Time::NEVER) {
+                let why = if active == 0 { Ended::Done } else { Ended::Stalled };
+                return Ok(Ending { at: now, why });
+            }
+            if at > last {
+                return Ok(Ending { at: last.max(now), why: Ended::Time });
+            }
+            now = at;
+            let node = &mut self.nodes[place];
+            let before = node.active;
+            let outcome = node.round(at, &mut outbox);
+            outcome.map_err(|error| error.of_machine(MachineId(self.ids[place])))?;
+            active = active + node.active - before;
+            deadlines.set(place, node.due());
+            for HandOver { to, port, item } in outbox.drain(..) {
+                let place = places[to];
+                self.nodes[place].take(at, port, item);
+                deadlines.set(place, at);
+            }
+        }
+    }
+
+    fn held(&self) -> u64 {
+        self.nodes.iter().map(|node| node.machine.held()).sum()
+    }
+}

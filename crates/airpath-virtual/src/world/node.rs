@@ -1,0 +1,384 @@
+//! One machine of a world with what stands at its ports.
+
+use std::collections::VecDeque;
+
+use airpath_core::{Command, CommandError, Cx, Item, Machine, Outputs, Pdu, PduId, PortId, Time};
+
+use super::deadlines::Deadlines;
+use super::{MachineId, Observer, WorldError};
+use crate::{Endpoint, Progress, Sent};
+
+/// An item on its way from one machine to another.
+pub(super) struct HandOver {
+    pub to: usize,
+    pub port: PortId,
+    pub item: Item,
+}
+
+/// An endpoint in its place.
+pub(super) struct Attachment {
+    pub flow: u32,
+    pub port: PortId,
+    pub start: Time,
+    pub started: bool,
+    pub endpoint: Box<dyn Endpoint>,
+    pub active: bool,
+    /// Since when it is not active any more.
+    pub inactive_since: Option<Time>,
+}
+
+/// What stands at a port.
+#[derive(Default)]
+pub(super) struct Port {
+    /// The machine and the port to which it is connected.
+    pub wire: Option<(usize, PortId)>,
+    /// Flows and the places of their endpoints, in order of the flows.
+    pub flows: Vec<(u32, usize)>,
+    /// The machine takes nothing for the time being; what comes waits.
+    paused: bool,
+    backlog: VecDeque<Item>,
+}
+
+/// A machine and its surroundings.
+pub(super) struct Node<O> {
+    pub machine: Box<dyn Machine>,
+    pub outputs: Outputs,
+    pub observer: O,
+    pub ports: Vec<Port>,
+    pub attachments: Vec<Attachment>,
+    /// How many of them are active.
+    pub active: usize,
+    /// Packets that left through a port at which nobody waited for their flow.
+    pub unclaimed: u64,
+    pub begun: bool,
+    commands: VecDeque<(Time, Command)>,
+    next_id: PduId,
+    /// The instant of the last round, and how many there were at it.
+    now: Time,
+    rounds: u32,
+    /// Nothing leaves the machine before this, as of its last call.
+    machine_due: Time,
+    timers: Deadlines,
+    /// What other machines have left to be offered at `now`.
+    inbox: Vec<(PortId, Item)>,
+    /// Ports whose pause is over, and whose backlog goes before anything else.
+    released: Vec<PortId>,
+    sent: Sent,
+    /// Who sent how many of the packets in `sent`, and the sum of that.
+    senders: Vec<(usize, usize)>,
+    sent_before: usize,
+}
+
+/// So many rounds at one instant are no work but a circle.
+const ROUNDS_LIMIT: u32 = 1_000_000;
+
+impl<O: Observer> Node<O> {
+    pub(super) fn new(machine: Box<dyn Machine>, observer: O) -> Node<O> {
+        let outputs = Outputs { level: observer.level(), ..Outputs::default() };
+        let machine_due = machine.next_emission().unwrap_or(Time::NEVER);
+        Node {
+            machine,
+            outputs,
+            observer,
+            ports: Vec::new(),
+            attachments: Vec::new(),
+            active: 0,
+            unclaimed: 0,
+            begun: false,
+            commands: VecDeque::new(),
+            next_id: 1,
+            now: Time::ZERO,
+            rounds: 0,
+            machine_due,
+            timers: Deadlines::default(),
+            inbox: Vec::new(),
+            released: Vec::new(),
+            sent: Sent::default(),
+            senders: Vec::new(),
+            sent_before: 0,
+        }
+    }
+
+    /// The port with its surroundings, which are empty if nothing has been said about it.
+    pub(super) fn port(&mut self, port: PortId) -> &mut Port {
+        let index = usize::from(port.0);
+        if index >= self.ports.len() {
+            self.ports.resize_with(index + 1, Port::default);
+        }
+        &mut self.ports[index]
+    }
+
+    pub(super) fn attach(&mut self, attachment: Attachment) {
+        self.active += usize::from(attachment.active);
+        self.attachments.push(attachment);
+    }
+
+    pub(super) fn command(&mut self, at: Time, command: Command) {
+        // Behind those of the same instant.
+        let index = self.commands.partition_point(|(other, _)| *other <= at);
+        self.commands.insert(index, (at, command));
+    }
+
+    /// The time reached.
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Before a run: everything added since the last one gets its deadline.
+    pub(super) fn prepare(&mut self) {
+        self.timers = Deadlines::new(self.attachments.len());
+        for index in 0..self.attachments.len() {
+            self.note_timer(index);
+        }
+        if !self.begun {
+            self.begun = true;
+            self.observer.begin();
+        }
+    }
+
+    /// When the node has something to do.
+    #[inline]
+    pub(super) fn due(&self) -> Time {
+        if !self.inbox.is_empty() || !self.outputs.emissions.is_empty() || !self.released.is_empty() {
+            return self.now;
+        }
+        let command = self.commands.front().map_or(Time::NEVER, |(at, _)| *at);
+        self.machine_due.min(self.timers.first().0).min(command)
+    }
+
+    /// Takes an item of another machine, to be offered at `at`.
+    pub(super) fn take(&mut self, at: Time, port: PortId, item: Item) {
+        self.reach(at);
+        self.inbox.push((port, item));
+    }
+
+    fn reach(&mut self, at: Time) {
+        debug_assert!(at >= self.now, "time runs backwards from {:?} to {at:?}", self.now);
+        if at != self.now {
+            self.now = at;
+            self.rounds = 0;
+        }
+    }
+
+    /// One round at `at`: the machine's own events, commands, arrivals at the endpoints and at other
+    /// machines, timers, and offers. What they cause at the same instant is due in the next round.
+    pub(super) fn round(&mut self, at: Time, outbox: &mut Vec<HandOver>) -> Result<(), NodeError> {
+        self.reach(at);
+        self.rounds += 1;
+        if self.rounds > ROUNDS_LIMIT {
+            return Err(NodeError::Standstill { at });
+        }
+        if self.machine_due <= at {
+            self.machine.advance(at, &mut Cx::new(&mut self.outputs));
+            self.note_machine();
+        }
+        while self.commands.front().is_some_and(|(due, _)| *due <= at) {
+            self.carry_out(at)?;
+        }
+        self.hand_out(at, outbox);
+        while let (due, index) = self.timers.first()
+            && due <= at
+        {
+            self.run_timer(at, index);
+        }
+        self.offer_all(at);
+        if self.outputs.emissions.is_empty() {
+            self.hand_out(at, outbox);
+        }
+        self.observer.turn(at);
+        Ok(())
+    }
+
+    /// Brings the machine itself to `at`, the end of a run: what emits nothing may be left to do.
+    pub(super) fn settle(&mut self, at: Time) {
+        self.reach(at);
+        self.machine.advance(at, &mut Cx::new(&mut self.outputs));
+        self.note_machine();
+        assert!(self.outputs.emissions.is_empty(), "by {at:?} a machine emitted what it had not announced");
+        self.hand_out(at, &mut Vec::new());
+    }
+
+    fn carry_out(&mut self, at: Time) -> Result<(), NodeError> {
+        let Some((_, command)) = self.commands.pop_front() else { return Ok(()) };
+        self.observer.commanded(at, &command);
+        let outcome = self.machine.control(at, &command, &mut Cx::new(&mut self.outputs));
+        self.note_machine();
+        outcome.map_err(|error| NodeError::Command { at, error })
+    }
+
+    /// Asks the machine for its plans, and heeds what it said about its ports.
+    fn note_machine(&mut self) {
+        self.machine_due = self.machine.next_emission().unwrap_or(Time::NEVER);
+        if !self.outputs.flow_control.is_empty() {
+            self.note_flow_control();
+        }
+    }
+
+    #[cold]
+    fn note_flow_control(&mut self) {
+        for (port, paused) in std::mem::take(&mut self.outputs.flow_control) {
+            let state = self.port(port);
+            state.paused = paused;
+            if !paused && !state.backlog.is_empty() {
+                self.released.push(port);
+            }
+        }
+    }
+
+    /// Shows what the machine left behind, and carries it to where it goes.
+    #[inline]
+    fn hand_out(&mut self, at: Time, outbox: &mut Vec<HandOver>) {
+        if !self.outputs.events.is_empty() {
+            self.observer.events(&self.outputs.events);
+            self.outputs.events.clear();
+        }
+        if self.outputs.emissions.is_empty() {
+            return;
+        }
+        let mut emissions = std::mem::take(&mut self.outputs.emissions);
+        for emission in emissions.drain(..) {
+            assert!(emission.at == at, "at {at:?} something was emitted that was due at {:?}", emission.at);
+            self.observer.emitted(&emission);
+            self.arrive(at, emission.port, emission.item, outbox);
+        }
+        self.outputs.emissions = emissions;
+    }
+
+    /// Carries an item that left through `port` to the connected machine or the endpoint of its flow.
+    fn arrive(&mut self, at: Time, port: PortId, item: Item, outbox: &mut Vec<HandOver>) {
+        let state = self.ports.get(usize::from(port.0));
+        if let Some((to, port)) = state.and_then(|state| state.wire) {
+            return outbox.push(HandOver { to, port, item });
+        }
+        // Signals concern machines only.
+        let Item::Pdu(pdu) = item else { return };
+        let place = state.and_then(|state| {
+            let index = state.flows.binary_search_by_key(&pdu.flow, |(flow, _)| *flow).ok()?;
+            Some(state.flows[index].1)
+        });
+        match place {
+            Some(index) if self.attachments[index].start <= at => {
+                if !self.attachments[index].started {
+                    self.start(at, index);
+                }
+                self.attachments[index].endpoint.receive(at, pdu, &mut self.sent);
+                self.note_endpoint(at, index);
+            }
+            _ => self.unclaimed += 1,
+        }
+    }
+
+    fn run_timer(&mut self, at: Time, index: usize) {
+        if !self.attachments[index].started {
+            return self.start(at, index);
+        }
+        let endpoint = &mut self.attachments[index].endpoint;
+        endpoint.advance(at, &mut self.sent);
+        let next = endpoint.next_deadline();
+        assert!(next.is_none_or(|next| next > at), "after advancing to {at:?} an endpoint has a timer due at {next:?}");
+        self.note_endpoint(at, index);
+    }
+
+    fn start(&mut self, at: Time, index: usize) {
+        self.attachments[index].started = true;
+        self.attachments[index].endpoint.start(at, &mut self.sent);
+        self.note_endpoint(at, index);
+    }
+
+    /// After a call of an endpoint: what it sent, how it stands, when it wants to be called.
+    fn note_endpoint(&mut self, at: Time, index: usize) {
+        if self.sent.len() > self.sent_before {
+            self.senders.push((index, self.sent.len() - self.sent_before));
+            self.sent_before = self.sent.len();
+        }
+        let attachment = &mut self.attachments[index];
+        let active = attachment.endpoint.progress() == Progress::Active;
+        if active != attachment.active {
+            attachment.active = active;
+            attachment.inactive_since = (!active).then_some(at);
+            if active {
+                self.active += 1;
+            } else {
+                self.active -= 1;
+            }
+        }
+        self.note_timer(index);
+    }
+
+    fn note_timer(&mut self, index: usize) {
+        let attachment = &self.attachments[index];
+        let due = match attachment.started {
+            true => attachment.endpoint.next_deadline().unwrap_or(Time::NEVER),
+            false => attachment.start,
+        };
+        self.timers.set(index, due);
+    }
+
+    /// Offers what a pause kept back, then what other machines handed over, then what the endpoints
+    /// have sent.
+    fn offer_all(&mut self, at: Time) {
+        if self.inbox.is_empty() && self.senders.is_empty() && self.released.is_empty() {
+            return;
+        }
+        for port in std::mem::take(&mut self.released) {
+            while !self.port(port).paused
+                && let Some(item) = self.port(port).backlog.pop_front()
+            {
+                self.offer_now(at, port, item);
+            }
+        }
+        let mut inbox = std::mem::take(&mut self.inbox);
+        for (port, item) in inbox.drain(..) {
+            self.offer(at, port, item);
+        }
+        let (mut sent, mut senders) = (std::mem::take(&mut self.sent), std::mem::take(&mut self.senders));
+        let mut packets = sent.drain();
+        for (index, count) in senders.drain(..) {
+            let Attachment { port, flow, .. } = self.attachments[index];
+            for pdu in packets.by_ref().take(count) {
+                self.offer(at, port, Item::Pdu(Pdu { flow, ..pdu }));
+            }
+        }
+        drop(packets);
+        (self.inbox, self.sent, self.senders, self.sent_before) = (inbox, sent, senders, 0);
+        self.note_machine();
+    }
+
+    fn offer(&mut self, at: Time, port: PortId, item: Item) {
+        let state = self.port(port);
+        if state.paused || !state.backlog.is_empty() {
+            state.backlog.push_back(item);
+        } else {
+            self.offer_now(at, port, item);
+        }
+    }
+
+    /// Gives a packet its identity and its time, and hands it to the machine.
+    fn offer_now(&mut self, at: Time, port: PortId, mut item: Item) {
+        if let Item::Pdu(pdu) = &mut item {
+            pdu.id = self.next_id;
+            pdu.arrived = at;
+            self.next_id += 1;
+            self.observer.offered(at, port, pdu);
+        }
+        self.machine.offer(at, port, item, &mut Cx::new(&mut self.outputs));
+        if !self.outputs.flow_control.is_empty() {
+            self.note_flow_control();
+        }
+    }
+}
+
+/// What ends the run of a node before its time.
+pub(super) enum NodeError {
+    Command { at: Time, error: CommandError },
+    Standstill { at: Time },
+}
+
+impl NodeError {
+    pub(super) fn of_machine(self, machine: MachineId) -> WorldError {
+        match self {
+            NodeError::Command { at, error } => WorldError::Command { machine, at, error },
+            NodeError::Standstill { at } => WorldError::Standstill { machine, at },
+        }
+    }
+}
