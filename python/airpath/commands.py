@@ -49,6 +49,11 @@ COMMANDS: tuple[Command, ...] = (
         "airpath log --tcpdump results/",
     ),
     Command(
+        "replay",
+        "play a run again in virtual time and compare",
+        "airpath replay results/",
+    ),
+    Command(
         "plot",
         "draw the pictures of a run",
         "airpath plot results/ --format svg",

@@ -1,5 +1,7 @@
 //! The command line: what can be typed, with its help.
 
+mod replay;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -8,6 +10,8 @@ use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
 use airpath_log::{Level, Snaplen};
 use clap::{Args, Parser, Subcommand};
+
+pub use replay::ReplayArgs;
 
 /// Airpath puts a wireless link of your choice between real programs and says what happened.
 #[derive(Parser, Debug)]
@@ -39,6 +43,8 @@ pub enum Command {
     /// Print what happened in a run.
     #[command(after_help = LOG_EXAMPLES)]
     Log(LogArgs),
+    /// Play a recorded run again in virtual time, and say whether its trace is the same.
+    Replay(ReplayArgs),
 }
 
 const EXEC_EXAMPLES: &str = "\

@@ -19,6 +19,7 @@ fn main() {
         Command::Schema => Ok(commands::schema::run()),
         Command::Profiles(args) => commands::profiles::run(&args),
         Command::Log(args) => commands::log::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
     };
     let status = outcome.unwrap_or_else(|failure| {
         say!("airpath: {failure}");

@@ -17,7 +17,7 @@ pub mod pcapng;
 pub mod read;
 pub mod recorder;
 pub mod render;
-mod show;
+pub mod show;
 pub mod summary;
 pub mod verdict;
 pub mod writer;

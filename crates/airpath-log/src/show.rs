@@ -1,7 +1,7 @@
 //! Numbers as people read them.
 
 /// `count` with a comma between thousands.
-pub(crate) fn count(count: u64) -> String {
+pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(crate) fn count(count: u64) -> String {
 }
 
 /// `count` of things called `noun`.
-pub(crate) fn counted(number: u64, noun: &str) -> String {
+pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
@@ -36,25 +36,35 @@ fn scaled(value: f64, step: f64, units: &[&str]) -> String {
 }
 
 /// A length of time.
-pub(crate) fn span(nanos: u64) -> String {
+pub fn span(nanos: u64) -> String {
     scaled(nanos as f64, 1e3, &["ns", "us", "ms", "s"])
 }
 
 /// An amount of data.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, 1e3, &["B", "kB", "MB", "GB", "TB"])
 }
 
 /// A rate.
-pub(crate) fn rate(bits: u64, nanos: u64) -> String {
+pub fn rate(bits: u64, nanos: u64) -> String {
     if nanos == 0 {
         return "-".into();
     }
     scaled(bits as f64 * 1e9 / nanos as f64, 1e3, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
 }
 
+/// How many times `one` is `other`, which is above zero.
+pub fn ratio(one: u64, other: u64) -> String {
+    let ratio = one as f64 / other as f64;
+    match ratio {
+        _ if ratio >= 99.5 => count(ratio.round() as u64),
+        _ if ratio >= 9.95 => format!("{ratio:.0}"),
+        _ => format!("{ratio:.2}"),
+    }
+}
+
 /// `part` of `whole` in percent.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
+pub fn percent(part: u64, whole: u64) -> String {
     let share = part as f64 * 100.0 / whole.max(1) as f64;
     match share {
         _ if share >= 9.95 => format!("{share:.0} %"),
@@ -77,6 +87,7 @@ mod tests {
             ["0 ns", "999 ns", "12.3 us", "214 ms", "1.00 s", "170 s"]
         );
         assert_eq!([bytes(40), bytes(102_400)], ["40 B", "102 kB"]);
+        assert_eq!([ratio(1, 4), ratio(99, 10), ratio(123_456, 1)], ["0.25", "9.90", "123,456"]);
         assert_eq!(rate(9_600, 1_000_000_000), "9.60 kbit/s");
         assert_eq!([percent(1, 3), percent(1, 1_000), percent(1, 100_000)], ["33 %", "0.1 %", "0.001 %"]);
     }

@@ -5,5 +5,6 @@ pub mod exec;
 pub mod link;
 pub mod log;
 pub mod profiles;
+pub mod replay;
 pub mod schema;
 pub mod shell;
