@@ -99,7 +99,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 def test_every_option_named_in_the_text_exists() -> None:
     known = set()
-    for command in ("exec", "shell", "check", "profiles", "log", "send", "recv"):
+    for command in ("exec", "shell", "check", "profiles", "log", "send", "recv", "replay"):
         known |= set(OPTION.findall(run_engine(command, "--help").stdout))
     for page in (
         ROOT / "README.md",

@@ -59,6 +59,11 @@ COMMANDS: tuple[Command, ...] = (
         "airpath recv --once",
     ),
     Command(
+        "replay",
+        "play a run again in virtual time and compare",
+        "airpath replay results/",
+    ),
+    Command(
         "plot",
         "draw the pictures of a run",
         "airpath plot results/ --format svg",

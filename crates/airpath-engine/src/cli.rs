@@ -1,6 +1,7 @@
 //! The command line: what can be typed, with its help.
 
 mod load;
+mod replay;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use airpath_log::{Level, Snaplen};
 use clap::{Args, Parser, Subcommand};
 
 pub use load::{RecvArgs, SendArgs};
+pub use replay::ReplayArgs;
 
 /// Airpath puts a wireless link of your choice between real programs and says what happened.
 #[derive(Parser, Debug)]
@@ -49,6 +51,8 @@ pub enum Command {
     /// Wait for `airpath send` and do what it asks for.
     #[command(after_help = load::RECV_EXAMPLES)]
     Recv(RecvArgs),
+    /// Play a recorded run again in virtual time, and say whether its trace is the same.
+    Replay(ReplayArgs),
 }
 
 const EXEC_EXAMPLES: &str = "\

@@ -213,9 +213,15 @@ impl EngineLoop {
             }
             self.turn(looked_ns, &mut readable)?;
         }
+        report.ended = self.time_of(clock::monotonic_ns());
+        if self.started {
+            let epoch_ns = self.epoch_ns;
+            for link in &mut self.links {
+                link.settle(report.ended, || Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch_ns)))?;
+            }
+        }
         report.spun_ns = spin.spun_ns();
         report.processor_ns = clock::thread_processor_ns() - processor_start;
-        report.ended = self.time_of(clock::monotonic_ns());
         Ok((self.links.into_iter().map(LiveLink::finish).collect(), report))
     }
 

@@ -103,6 +103,8 @@ pub(crate) struct Emitted {
     pub at_ns: u64,
     pub bytes: Stretch,
     pub length: u32,
+    /// Positions of flipped bits, in the batch's `flips`.
+    pub flips: Stretch,
 }
 
 /// How large a batch may grow before it is handed over.
@@ -129,6 +131,8 @@ pub struct LogBatch {
     pub(crate) emitted: Vec<Emitted>,
     pub(crate) inputs: Vec<Input>,
     pub(crate) arena: Vec<u8>,
+    /// Positions of flipped bits, packet after packet.
+    pub(crate) flips: Vec<u32>,
     /// What was lost between the batch before this one and this one.
     pub(crate) lost_before: Lost,
     /// When it was handed over.
@@ -142,6 +146,7 @@ impl LogBatch {
             emitted: Vec::with_capacity(size.events / 2),
             inputs: Vec::with_capacity(size.inputs),
             arena: Vec::with_capacity(size.arena_bytes),
+            flips: Vec::new(),
             lost_before: Lost::default(),
             sealed_at: Time::ZERO,
         }
@@ -152,6 +157,7 @@ impl LogBatch {
         self.emitted.clear();
         self.inputs.clear();
         self.arena.clear();
+        self.flips.clear();
         self.lost_before = Lost::default();
     }
 
@@ -161,6 +167,18 @@ impl LogBatch {
 
     pub(crate) fn bytes(&self, stretch: Stretch) -> &[u8] {
         &self.arena[stretch.start as usize..][..stretch.length as usize]
+    }
+
+    /// The positions of flipped bits of a packet that left.
+    pub(crate) fn flips(&self, stretch: Stretch) -> &[u32] {
+        &self.flips[stretch.start as usize..][..stretch.length as usize]
+    }
+
+    /// Copies positions of flipped bits.
+    pub(crate) fn keep_flips(&mut self, positions: &[u32]) -> Stretch {
+        let start = self.flips.len();
+        self.flips.extend_from_slice(positions);
+        Stretch { start: start as u32, length: positions.len() as u32 }
     }
 
     /// Copies the first `limit` bytes of `header` and `rest` into the arena.

@@ -287,12 +287,14 @@ impl Recorder {
                 at_ns: at.nanos(),
                 bytes: Default::default(),
                 length: 0,
+                flips: Default::default(),
             });
         }
     }
 
-    /// The same for a packet that the link changed: damaged, truncated or marked.
-    pub fn emitted_changed(&mut self, pdu: PduId, port: PortId, at: Time, packet: Packet<'_>) {
+    /// The same for a packet that the link changed: `packet` is what became of it, if it has bytes,
+    /// and `flips` the positions of its flipped bits.
+    pub fn emitted_changed(&mut self, pdu: PduId, port: PortId, at: Time, packet: Packet<'_>, flips: &[u32]) {
         if self.level < Level::Events {
             return;
         }
@@ -300,6 +302,7 @@ impl Recorder {
             let limit = if self.level >= Level::Packets { self.snaplen } else { 0 };
             // The arena may grow here: the batch cannot be handed over before its deliveries are matched.
             let bytes = self.batch.keep(packet.header, packet.rest, limit);
+            let flips = self.batch.keep_flips(flips);
             self.batch.emitted.push(Emitted {
                 event,
                 port: port.0,
@@ -307,6 +310,7 @@ impl Recorder {
                 at_ns: at.nanos(),
                 bytes,
                 length: packet.len() as u32,
+                flips,
             });
         }
     }

@@ -53,6 +53,16 @@ pub fn rate(bits: u64, nanos: u64) -> String {
     scaled(bits as f64 * 1e9 / nanos as f64, 1e3, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
 }
 
+/// How many times `one` is `other`, which is above zero.
+pub fn ratio(one: u64, other: u64) -> String {
+    let ratio = one as f64 / other as f64;
+    match ratio {
+        _ if ratio >= 99.5 => count(ratio.round() as u64),
+        _ if ratio >= 9.95 => format!("{ratio:.0}"),
+        _ => format!("{ratio:.2}"),
+    }
+}
+
 /// `part` of `whole` in percent.
 pub fn percent(part: u64, whole: u64) -> String {
     let share = part as f64 * 100.0 / whole.max(1) as f64;
@@ -77,6 +87,7 @@ mod tests {
             ["0 ns", "999 ns", "12.3 us", "214 ms", "1.00 s", "170 s"]
         );
         assert_eq!([bytes(40), bytes(102_400)], ["40 B", "102 kB"]);
+        assert_eq!([ratio(1, 4), ratio(99, 10), ratio(123_456, 1)], ["0.25", "9.90", "123,456"]);
         assert_eq!(rate(9_600, 1_000_000_000), "9.60 kbit/s");
         assert_eq!([percent(1, 3), percent(1, 1_000), percent(1, 100_000)], ["33 %", "0.1 %", "0.001 %"]);
     }

@@ -12,16 +12,22 @@ use airpath_log::hash::hash64;
 use airpath_log::read::arrow::ArrowLog;
 use airpath_log::read::events::EventBatch;
 use airpath_log::read::inputs::InputBatch;
-use airpath_log::{Level, Snaplen, Writer};
+use airpath_log::writer::WriterOptions;
+use airpath_log::{Level, Overflow, Snaplen, Writer};
 use common::{fate, segment};
 
-/// Time, kind, cause, PDU, state, departure of every event.
-fn events(path: &Path) -> Vec<(u64, String, String, u64, String, Option<u64>)> {
+/// Time, kind, cause, PDU, state, departure and flipped bits of every event.
+type Row = (u64, String, String, u64, String, Option<u64>, Vec<u32>);
+
+fn events(path: &Path) -> Vec<Row> {
     let mut rows = Vec::new();
     for batch in ArrowLog::open(path).unwrap() {
         for row in EventBatch::new(&batch.unwrap(), path).unwrap().rows() {
             assert!(row.hop == if row.stage == "path" { "path" } else { "radio" });
-            rows.push((row.time_ns, row.kind.into(), row.cause.into(), row.pdu, row.state.into(), row.emitted_ns));
+            let flips = row.flipped_bits.unwrap_or_default().to_vec();
+            let words = [row.kind, row.cause, row.state].map(String::from);
+            let [kind, cause, state] = words;
+            rows.push((row.time_ns, kind, cause, row.pdu, state, row.emitted_ns, flips));
         }
     }
     rows
@@ -60,7 +66,8 @@ fn a_finished_run_reads_back() {
             "queue_packets",
             "queue_bytes",
             "state",
-            "emitted_ns"
+            "emitted_ns",
+            "flipped_bits"
         ]
     );
     let events = events(&path);
@@ -69,8 +76,11 @@ fn a_finished_run_reads_back() {
     for id in 1..=1_000u64 {
         let at = id * 1_000_000;
         let state = |at: u64| if at > 500_000_000 { "poor".to_owned() } else { "initial".to_owned() };
+        let length = segment(id % 2 == 1, 0, 0, if id % 2 == 1 { 256 } else { 0 }).len();
         let mut expect = |at: u64, kind: &str, cause: &str, emitted| {
-            assert_eq!(seen.next().unwrap(), &(at, kind.into(), cause.into(), id, state(at), emitted));
+            let damaged = fate(id) == "damaged" && kind == "delivered";
+            let flips = if damaged { common::flips_of(length).to_vec() } else { Vec::new() };
+            assert_eq!(seen.next().unwrap(), &(at, kind.into(), cause.into(), id, state(at), emitted, flips));
         };
         expect(at, "offered", "", None);
         let due = at + 5_000_000;
@@ -181,6 +191,47 @@ fn many_small_batches_become_few() {
     let batches: Vec<usize> = ArrowLog::open(&path).unwrap().map(|batch| batch.unwrap().num_rows()).collect();
     assert_eq!(batches.iter().sum::<usize>() as u64, report.events);
     assert!(batches.len() <= 3, "{batches:?}");
+}
+
+#[test]
+fn without_a_clock_equal_runs_leave_equal_bytes() {
+    let run = |pause: bool| {
+        let folder = tempfile::tempdir().unwrap();
+        let options = WriterOptions {
+            overflow: Overflow::Wait,
+            ..common::options(folder.path(), Level::Packets, Snaplen::default())
+        };
+        let (mut recorder, writer) = Writer::start(&options).unwrap();
+        writer.set_start(common::START_UNIX_NS);
+        // More than the writer writes at once, and longer breaks than it would wait in a live run.
+        let end = common::drive_with(&mut recorder, 40_000, |id| {
+            if pause && id % 15_000 == 0 {
+                std::thread::sleep(Duration::from_millis(300));
+            }
+        });
+        assert!(recorder.finish(end).is_none());
+        assert_eq!(writer.finish().incomplete, Vec::<String>::new());
+        ["events.arrow", "input.arrow", "client.pcapng", "server.pcapng"]
+            .map(|name| fs::read(folder.path().join(name)).unwrap())
+    };
+    let (brisk, halting) = (run(false), run(true));
+    for (one, other) in brisk.iter().zip(&halting) {
+        assert!(one == other, "{} and {} bytes", one.len(), other.len());
+    }
+}
+
+#[test]
+fn a_log_without_positions_of_damage_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    common::run(folder.path(), Level::Events, Snaplen::default(), 10);
+    let path = folder.path().join("events.arrow");
+    for batch in ArrowLog::open(&path).unwrap() {
+        let mut batch = batch.unwrap();
+        assert!(EventBatch::new(&batch, &path).unwrap().rows().any(|row| row.flipped_bits.is_some()));
+        batch.remove_column(batch.num_columns() - 1);
+        let events = EventBatch::new(&batch, &path).unwrap();
+        assert!(!events.is_empty() && events.rows().all(|row| row.flipped_bits.is_none()));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub mod link;
 pub mod log;
 pub mod profiles;
 pub mod recv;
+pub mod replay;
 pub mod schema;
 pub mod send;
 pub mod shell;

@@ -8,6 +8,7 @@ use airpath_log::{Grade, Manifest, Summary};
 
 use super::NOT_TRUSTED_STATUS;
 use super::live::{LiveOutcome, write_manifest};
+use super::manifest::Beginning;
 use super::request::{Report, RunRequest};
 use super::workload::Ended;
 use crate::error::Result;
@@ -15,14 +16,15 @@ use crate::terminal::say;
 
 /// The manifest of a run that is about to begin.
 pub fn first_manifest(request: &RunRequest) -> Manifest {
-    let mut manifest = Manifest::new(request.level, request.snaplen);
-    manifest.clock = request.clock;
-    manifest.seed = request.seed;
-    // What was read is printed again, so that neither can fail; an empty text would say that it did.
-    manifest.scenario_toml = request.scenario.to_toml().unwrap_or_default();
-    manifest.scenario = toml::from_str(&manifest.scenario_toml).unwrap_or_default();
-    manifest.hops = request.hop_names();
-    manifest.states = request.state_names();
+    let mut manifest = Beginning {
+        scenario: &request.scenario,
+        path: &request.path,
+        clock: request.clock,
+        seed: request.seed,
+        level: request.level,
+        snaplen: request.snaplen,
+    }
+    .manifest();
     let settings = [
         ("mtu_bytes", serde_json::json!(request.mtu_bytes)),
         ("lateness_bound_ns", serde_json::json!(request.lateness_bound.nanos())),

@@ -1,7 +1,11 @@
-//! Running a scenario live: from a request to a folder, a verdict and an exit status.
+//! Running a scenario: from a request to a folder, a verdict and an exit status.
 
 pub mod conclude;
 pub mod live;
+pub mod manifest;
+pub mod recording;
+pub mod replay;
+pub mod replication;
 pub mod replications;
 pub mod request;
 mod workload;

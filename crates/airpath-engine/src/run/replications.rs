@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Seek;
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
+use super::replication::{self, Finished, summarise};
 use crate::cli::ExecArgs;
 use crate::commands::exec::{fresh_seed, request};
 use crate::error::{Failure, Result};
@@ -34,13 +35,6 @@ struct Running {
     manifest: File,
     begun: Instant,
     child: Child,
-}
-
-/// What is kept of a finished replication.
-struct Finished {
-    seconds: f64,
-    verdict: String,
-    status: i32,
 }
 
 /// Runs `args.replications` replications, `args.jobs` at a time. The exit status is the first one
@@ -63,7 +57,7 @@ pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
         while running.len() < args.jobs as usize
             && let Some(number) = waiting.pop_front()
         {
-            running.push(start(number, seed.wrapping_add(u64::from(number) - 1), args.run.out.as_deref())?);
+            running.push(start(number, replication::seed(seed, number), args.run.out.as_deref())?);
         }
         if let Some((signal, everybody)) = signals.wait(PollTimeout::NONE)? {
             break_off(&mut signals, running, (!everybody).then_some(signal))?;
@@ -80,9 +74,9 @@ pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
         }
     }
     if !args.run.quiet {
-        summarise(&mut finished, args.run.out.as_deref());
+        summarise(&finished, args.run.out.as_deref());
     }
-    Ok(finished.iter().map(|one| one.status).find(|status| *status != 0).unwrap_or(0))
+    Ok(replication::status(&finished))
 }
 
 /// The signals that this process waits for.
@@ -183,7 +177,7 @@ fn start(number: u32, seed: u64, folder: Option<&Path>) -> Result<Running> {
     command.args(["--quiet", "--seed", &seed.to_string()]);
     command.args(["--manifest-descriptor", &manifest.as_raw_fd().to_string()]);
     if let Some(folder) = folder {
-        let folder: PathBuf = folder.join(format!("replication-{number:04}"));
+        let folder = replication::folder(folder, number);
         command.arg("--out").arg(&folder);
         // The folder of the replication does not exist yet; its outputs lie beside it.
         let output = |kind: &str| {
@@ -205,6 +199,8 @@ fn finish(one: Running, status: std::process::ExitStatus, args: &ExecArgs) -> Fi
         file.rewind().ok().and_then(|()| serde_json::from_reader(std::io::BufReader::new(file)).ok());
     let text = |key: &str| manifest.as_ref().and_then(|manifest| manifest.pointer(key)).cloned();
     let done = Finished {
+        number: one.number,
+        seed: one.seed,
         seconds: text("/results/duration_ns")
             .and_then(|value| value.as_u64())
             .map_or_else(|| one.begun.elapsed().as_secs_f64(), |nanos| nanos as f64 / 1e9),
@@ -214,31 +210,7 @@ fn finish(one: Running, status: std::process::ExitStatus, args: &ExecArgs) -> Fi
         status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
     };
     if !args.run.quiet {
-        say!(
-            "airpath: replication {}/{}, seed {}: {:.2} s, exit status {}, {}",
-            one.number,
-            args.replications,
-            one.seed,
-            done.seconds,
-            done.status,
-            done.verdict
-        );
+        done.tell(args.replications);
     }
     done
-}
-
-fn summarise(finished: &mut [Finished], folder: Option<&Path>) {
-    finished.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
-    let at = |share: f64| finished[((finished.len() - 1) as f64 * share).round() as usize].seconds;
-    let trusted = finished.iter().filter(|one| one.verdict == "trusted").count();
-    say!(
-        "airpath: {} replications: median {:.2} s, 10th percentile {:.2} s, 90th {:.2} s; {trusted} trusted",
-        finished.len(),
-        at(0.5),
-        at(0.1),
-        at(0.9)
-    );
-    if let Some(folder) = folder {
-        say!("airpath: results in {}", folder.display());
-    }
 }

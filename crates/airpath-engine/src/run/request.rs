@@ -12,6 +12,8 @@ use airpath_log::{Clock, Level, Snaplen};
 use airpath_models::PathConfig;
 use airpath_scenario::Scenario;
 
+use super::manifest;
+
 /// Everything that decides what a live run does.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
@@ -79,12 +81,11 @@ pub enum Report {
 impl RunRequest {
     /// The names of the hops, by their index in events.
     pub fn hop_names(&self) -> Vec<String> {
-        self.path.hops.iter().map(|hop| hop.name.clone()).collect()
+        manifest::hop_names(&self.path)
     }
 
     /// The names of the states, by their index in events; the first is the beginning.
     pub fn state_names(&self) -> Vec<String> {
-        let named = self.path.states.iter().map(|state| state.name.clone());
-        std::iter::once("initial".to_string()).chain(named).collect()
+        manifest::state_names(&self.path)
     }
 }

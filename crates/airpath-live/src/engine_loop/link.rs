@@ -185,19 +185,22 @@ impl LiveLink {
             self.machine.advance(to, &mut Cx::new(&mut self.outputs));
         }
         self.driven_to = to;
-        if !self.outputs.events.is_empty() {
-            self.recorder.events(&self.outputs.events);
-            self.outputs.events.clear();
-        }
-        if !self.outputs.emissions.is_empty() {
-            self.emit(clock)?;
-        }
+        self.record(clock)?;
         self.recorder.tick(now);
         self.note_plans();
         if unread.is_some() {
             self.next_deadline = to;
         }
         Ok(())
+    }
+
+    /// Records what the machine did, and writes what left it.
+    fn record(&mut self, clock: impl Fn() -> Time) -> io::Result<()> {
+        if !self.outputs.events.is_empty() {
+            self.recorder.events(&self.outputs.events);
+            self.outputs.events.clear();
+        }
+        if self.outputs.emissions.is_empty() { Ok(()) } else { self.emit(clock) }
     }
 
     fn offer(&mut self, arrival: &Arrival, now: Time) {
@@ -238,9 +241,10 @@ impl LiveLink {
             let Item::Pdu(pdu) = emission.item else { continue };
             let direction = if emission.port == PortId::SERVER { Direction::Uplink } else { Direction::Downlink };
             self.measurements.timings.emitted(direction, pdu.arrived, emission.at, emitted);
-            if pdu.damage.is_some() {
+            if let Some(damage) = &pdu.damage {
                 let bytes = egress::damaged_bytes(&pdu);
-                self.recorder.emitted_changed(pdu.id, emission.port, emitted, Packet::whole(&bytes, pdu.header_len));
+                let packet = Packet::whole(&bytes, pdu.header_len);
+                self.recorder.emitted_changed(pdu.id, emission.port, emitted, packet, &damage.flips);
             } else {
                 self.recorder.emitted(pdu.id, emission.port, emitted);
             }
@@ -262,6 +266,18 @@ impl LiveLink {
         let outcome = self.machine.control(at, command, &mut Cx::new(&mut self.outputs));
         self.note_plans();
         outcome
+    }
+
+    /// Runs the machine to the end of the run, `ended`, so that its trace ends there, whatever the loop had
+    /// left for later; what leaves in this last moment is written like everything before.
+    ///
+    /// # Errors
+    /// When a port is gone.
+    pub fn settle(&mut self, ended: Time, clock: impl Fn() -> Time) -> io::Result<()> {
+        self.arrivals.clear();
+        self.read_up_to = None;
+        self.machine.advance(ended, &mut Cx::new(&mut self.outputs));
+        self.record(clock)
     }
 
     /// Ends the run: what the counters and the measurements say, how many packets are still inside,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowDictionaryKeyType, ArrowPrimitiveType, UInt8Type, UInt16Type};
-use arrow_array::{Array, ArrayRef, BinaryArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, RecordBatch, StringArray};
 
 use crate::error::LogError;
 
@@ -23,6 +23,21 @@ pub(crate) struct WordColumn {
 enum Keys {
     Narrow(PrimitiveArray<UInt8Type>),
     Wide(PrimitiveArray<UInt16Type>),
+}
+
+/// A column of lists of numbers.
+pub(crate) struct ListColumn<T: ArrowPrimitiveType> {
+    lists: ListArray,
+    numbers: PrimitiveArray<T>,
+}
+
+impl<T: ArrowPrimitiveType> ListColumn<T> {
+    /// The list in `row`; `None` for none.
+    pub fn get(&self, row: usize) -> Option<&[T::Native]> {
+        let offsets = self.lists.value_offsets();
+        let range = usize::try_from(offsets[row]).ok()?..usize::try_from(offsets[row + 1]).ok()?;
+        self.lists.is_valid(row).then(|| &self.numbers.values()[range])
+    }
 }
 
 impl WordColumn {
@@ -63,6 +78,15 @@ impl Columns<'_> {
     pub fn text(&self, name: &str) -> Result<StringArray, LogError> {
         let column = self.column(name)?.as_string_opt::<i32>();
         column.cloned().ok_or_else(|| self.wrong(format!("its column `{name}` has another type")))
+    }
+
+    /// Lists of numbers; `None` where the file has no such column.
+    pub fn lists<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Option<ListColumn<T>>, LogError> {
+        let Some(column) = self.batch.column_by_name(name) else { return Ok(None) };
+        let lists = column.as_list_opt::<i32>().cloned();
+        let numbers = lists.as_ref().and_then(|lists| lists.values().as_primitive_opt::<T>().cloned());
+        let column = lists.zip(numbers).map(|(lists, numbers)| ListColumn { lists, numbers });
+        column.map(Some).ok_or_else(|| self.wrong(format!("its column `{name}` has another type")))
     }
 
     pub fn words(&self, name: &str) -> Result<WordColumn, LogError> {

@@ -6,8 +6,9 @@ use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{RecordBatch, UInt32Array, UInt64Array};
 use serde::Serialize;
 
-use super::columns::{Columns, WordColumn, number};
+use super::columns::{Columns, ListColumn, WordColumn, number};
 use crate::error::LogError;
+use crate::writer::events::FLIPPED_BITS;
 
 /// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -38,6 +39,10 @@ pub struct EventRow<'a> {
     pub state: &'a str,
     /// When the packet really left, for a delivery of a live run.
     pub emitted_ns: Option<u64>,
+    /// Positions of the bits that the link has flipped, for the delivery of a damaged packet; bit 0 is
+    /// the most significant bit of the first byte.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flipped_bits: Option<&'a [u32]>,
 }
 
 /// The events of one batch.
@@ -55,6 +60,7 @@ pub struct EventBatch {
     queue_bytes: UInt64Array,
     state: WordColumn,
     emitted_ns: UInt64Array,
+    flipped_bits: Option<ListColumn<UInt32Type>>,
 }
 
 impl EventBatch {
@@ -78,12 +84,18 @@ impl EventBatch {
             queue_bytes: columns.numbers::<UInt64Type>("queue_bytes")?,
             state: columns.words("state")?,
             emitted_ns: columns.numbers::<UInt64Type>("emitted_ns")?,
+            flipped_bits: columns.lists::<UInt32Type>(FLIPPED_BITS)?,
         })
     }
 
     /// The events in order.
     pub fn rows(&self) -> impl Iterator<Item = EventRow<'_>> {
-        (0..self.time_ns.values().len()).map(|row| EventRow {
+        (0..self.len()).filter_map(|row| self.row(row))
+    }
+
+    /// The event in `row`; `None` beyond the last.
+    pub fn row(&self, row: usize) -> Option<EventRow<'_>> {
+        (row < self.len()).then(|| EventRow {
             time_ns: self.time_ns.value(row),
             hop: self.hop.get(row).unwrap_or("?"),
             direction: self.direction.get(row).unwrap_or("?"),
@@ -97,7 +109,18 @@ impl EventBatch {
             queue_bytes: self.queue_bytes.value(row),
             state: self.state.get(row).unwrap_or("?"),
             emitted_ns: number(&self.emitted_ns, row),
+            flipped_bits: self.flipped_bits.as_ref().and_then(|positions| positions.get(row)),
         })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.time_ns.values().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The length of the longest hop name.

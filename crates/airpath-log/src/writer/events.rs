@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use airpath_core::{Direction, Event, EventKind, Stage};
+use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
@@ -10,6 +11,10 @@ use super::columns::{by_u8, by_u16, cause_words, dictionary_u8, dictionary_u16, 
 
 /// The name under which events of the whole path are logged.
 pub const WHOLE_PATH: &str = "path";
+
+/// The column with the positions of the bits that the link has flipped in a packet, on the row of its
+/// delivery; bit 0 is the most significant bit of the first byte.
+pub const FLIPPED_BITS: &str = "flipped_bits";
 
 /// Rows that wait to be written.
 pub(crate) struct EventColumns {
@@ -38,6 +43,12 @@ struct Rows {
     queue_bytes: Vec<u64>,
     state: Vec<Option<u16>>,
     emitted_ns: Vec<Option<u64>>,
+    flipped_bits: ListBuilder<UInt32Builder>,
+}
+
+/// What the column of flipped bits holds for a packet.
+fn position() -> Field {
+    Field::new("item", DataType::UInt32, false)
 }
 
 impl EventColumns {
@@ -57,6 +68,7 @@ impl EventColumns {
             Field::new("queue_bytes", DataType::UInt64, false),
             by_u16("state", true),
             Field::new("emitted_ns", DataType::UInt64, true),
+            Field::new(FLIPPED_BITS, DataType::List(Arc::new(position())), true),
         ]);
         EventColumns {
             schema: Arc::new(schema),
@@ -78,7 +90,9 @@ impl EventColumns {
         self.rows.time_ns.len()
     }
 
-    pub fn push(&mut self, event: &Event, emitted_ns: Option<u64>) {
+    /// Adds a row; a delivery may bring along when the packet really left, and the positions of the bits
+    /// that the link has flipped in it.
+    pub fn push(&mut self, event: &Event, emitted_ns: Option<u64>, flips: &[u32]) {
         let rows = &mut self.rows;
         let hop = if event.hop == Event::WHOLE_PATH { 0 } else { event.hop.saturating_add(1) };
         rows.time_ns.push(event.at.nanos());
@@ -94,11 +108,14 @@ impl EventColumns {
         rows.queue_bytes.push(event.queue_bytes);
         rows.state.push((usize::from(event.state) < self.states.len()).then_some(event.state));
         rows.emitted_ns.push(emitted_ns);
+        rows.flipped_bits.values().append_slice(flips);
+        rows.flipped_bits.append(!flips.is_empty());
     }
 
     /// The rows so far; none are left.
     pub fn take(&mut self) -> RecordBatch {
         let rows = std::mem::take(&mut self.rows);
+        let mut flipped_bits = rows.flipped_bits.with_field(position());
         let columns: Vec<ArrayRef> = vec![
             Arc::new(UInt64Array::from(rows.time_ns)),
             dictionary_u16(rows.hop.into(), &self.hops),
@@ -113,6 +130,7 @@ impl EventColumns {
             Arc::new(UInt64Array::from(rows.queue_bytes)),
             dictionary_u16(rows.state.into(), &self.states),
             Arc::new(UInt64Array::from(rows.emitted_ns)),
+            Arc::new(flipped_bits.finish()),
         ];
         RecordBatch::try_new(self.schema.clone(), columns).expect("the columns are those of the schema")
     }

@@ -28,8 +28,8 @@ use inputs::InputColumns;
 use sink::Sink;
 use table::Table;
 
-/// How long records may wait in the writer. Together with the time they may stay in the loop's
-/// hands, a run that is killed loses less than half a second.
+/// How long records of a live run may wait in the writer. Together with the time they may stay in the
+/// loop's hands, a run that is killed loses less than half a second.
 const WRITE_AFTER: Duration = Duration::from_millis(200);
 /// How many rows are written at once at most.
 const WRITE_ROWS: usize = 65_536;
@@ -140,6 +140,9 @@ struct Files {
     captures: Option<Captures>,
     /// How far the run's time has come.
     now_ns: u64,
+    /// How long records may wait. Where nobody's clock counts there is no limit: what is written
+    /// together is then a matter of its number alone, and equal runs leave equal bytes.
+    patience: Option<Duration>,
 }
 
 impl Files {
@@ -157,6 +160,10 @@ impl Files {
             inputs,
             captures,
             now_ns: 0,
+            patience: match options.overflow {
+                Overflow::Lose => Some(WRITE_AFTER),
+                Overflow::Wait => None,
+            },
         })
     }
 
@@ -173,7 +180,7 @@ impl Files {
                     self.take(&batch);
                     batch.clear();
                     let _ = ring.empty.try_send(batch);
-                    write_at.get_or_insert_with(|| Instant::now() + WRITE_AFTER);
+                    write_at = write_at.or_else(|| self.deadline());
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -183,10 +190,15 @@ impl Files {
                 let advanced = self.write();
                 // Blocks of a capture that wait for later ones are written a little later, even if
                 // nothing comes.
-                write_at = advanced.then(|| Instant::now() + WRITE_AFTER);
+                write_at = if advanced { self.deadline() } else { None };
             }
         }
         self.finish()
+    }
+
+    /// When what comes now has to be written.
+    fn deadline(&self) -> Option<Instant> {
+        self.patience.map(|patience| Instant::now() + patience)
     }
 
     fn take(&mut self, batch: &LogBatch) {
@@ -198,7 +210,8 @@ impl Files {
         let mut emitted = batch.emitted.iter().peekable();
         for (index, event) in batch.events.iter().enumerate() {
             let emitted = emitted.next_if(|emitted| emitted.event as usize == index);
-            self.events.push(event, emitted.map(|emitted| emitted.at_ns));
+            let flips = emitted.map_or(&[][..], |emitted| batch.flips(emitted.flips));
+            self.events.push(event, emitted.map(|emitted| emitted.at_ns), flips);
         }
         for input in &batch.inputs {
             self.inputs.push(input, batch);

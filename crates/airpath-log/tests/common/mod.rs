@@ -62,6 +62,11 @@ pub fn fate(id: u64) -> &'static str {
     }
 }
 
+/// The positions of the bits that the link flips in a damaged packet of `length` bytes: the last three.
+pub fn flips_of(length: usize) -> [u32; 3] {
+    [5, 6, 7].map(|bit| (length as u32 - 1) * 8 + bit)
+}
+
 /// Carries one packet through a link that drops every tenth, five milliseconds after it came.
 pub fn carry(recorder: &mut Recorder, at: Time, from: PortId, pdu: &Pdu, bytes: &[u8]) {
     let packet = Packet::whole(bytes, 40);
@@ -81,7 +86,13 @@ pub fn carry(recorder: &mut Recorder, at: Time, from: PortId, pdu: &Pdu, bytes: 
 
 /// Drives `recorder` through `packets` packets, one every millisecond.
 pub fn drive(recorder: &mut Recorder, packets: u64) -> Time {
+    drive_with(recorder, packets, |_| ())
+}
+
+/// The same, with something to do before each packet.
+pub fn drive_with(recorder: &mut Recorder, packets: u64, mut before: impl FnMut(u64)) -> Time {
     for id in 1..=packets {
+        before(id);
         let up = id % 2 == 1;
         let bytes = segment(up, 1000 + id as u32, 0x18, if up { 256 } else { 0 });
         let at = id * 1_000_000;
@@ -131,7 +142,8 @@ pub fn drive(recorder: &mut Recorder, packets: u64) -> Time {
             "damaged" => {
                 let mut other = bytes.clone();
                 *other.last_mut().unwrap() ^= 7;
-                recorder.emitted_changed(id, to, emitted, Packet::whole(&other, 40));
+                let flips = flips_of(bytes.len());
+                recorder.emitted_changed(id, to, emitted, Packet::whole(&other, 40), &flips);
             }
             _ => {}
         }

@@ -1,0 +1,51 @@
+//! `airpath replay`: does a recorded run give the same trace again?
+
+use airpath_log::show::counted;
+
+use crate::cli::ReplayArgs;
+use crate::error::Result;
+use crate::run::replay::{Outcome, replay};
+use crate::terminal::{say, show};
+
+/// Exit status of a replay that differs.
+const DIFFERENT_STATUS: i32 = 1;
+
+/// Replays it; the exit status is 1 if the traces differ.
+///
+/// # Errors
+/// When the run cannot be replayed.
+pub fn run(args: &ReplayArgs) -> Result<i32> {
+    let outcome = replay(&args.dir, args.out.as_deref())?;
+    if args.json {
+        show!("{}\n", json(&outcome));
+    } else {
+        show!("{}\n", text(&outcome));
+        if !outcome.has_positions && outcome.difference.is_none() {
+            say!("airpath: this log has no positions of flipped bits: only their numbers were compared");
+        }
+    }
+    Ok(if outcome.difference.is_some() { DIFFERENT_STATUS } else { 0 })
+}
+
+fn text(outcome: &Outcome) -> String {
+    match &outcome.difference {
+        Some(difference) => difference.to_string(),
+        None => format!(
+            "identical: {}, {}",
+            counted(outcome.events, "event"),
+            counted(outcome.damaged_packets, "damaged packet")
+        ),
+    }
+}
+
+fn json(outcome: &Outcome) -> serde_json::Value {
+    serde_json::json!({
+        "identical": outcome.difference.is_none(),
+        "events": outcome.events,
+        "damaged_packets": outcome.damaged_packets,
+        "positions_compared": outcome.has_positions,
+        "difference": outcome.difference,
+        "duration_ns": outcome.duration.nanos(),
+        "took_s": outcome.took.as_secs_f64(),
+    })
+}

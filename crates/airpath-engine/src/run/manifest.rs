@@ -1,0 +1,48 @@
+//! What the manifest of every run begins with, whatever clock it runs by.
+
+use airpath_log::{Clock, Level, Manifest, Snaplen};
+use airpath_models::PathConfig;
+use airpath_scenario::Scenario;
+
+/// The names of a path's hops, by their index in events.
+pub fn hop_names(path: &PathConfig) -> Vec<String> {
+    path.hops.iter().map(|hop| hop.name.clone()).collect()
+}
+
+/// The names of a path's states, by their index in events; the first is the beginning.
+pub fn state_names(path: &PathConfig) -> Vec<String> {
+    let named = path.states.iter().map(|state| state.name.clone());
+    std::iter::once("initial".to_string()).chain(named).collect()
+}
+
+/// The link of a run, and how it is run and recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Beginning<'a> {
+    /// The scenario, for the record.
+    pub scenario: &'a Scenario,
+    /// The path that it describes.
+    pub path: &'a PathConfig,
+    /// The clock by which it runs.
+    pub clock: Clock,
+    /// The seed of all draws.
+    pub seed: u64,
+    /// How much is recorded.
+    pub level: Level,
+    /// How many bytes of each packet.
+    pub snaplen: Snaplen,
+}
+
+impl Beginning<'_> {
+    /// The manifest of a run that is about to begin.
+    pub fn manifest(&self) -> Manifest {
+        let mut manifest = Manifest::new(self.level, self.snaplen);
+        manifest.clock = self.clock;
+        manifest.seed = self.seed;
+        // What was read is printed again, so that neither can fail; an empty text would say that it did.
+        manifest.scenario_toml = self.scenario.to_toml().unwrap_or_default();
+        manifest.scenario = toml::from_str(&manifest.scenario_toml).unwrap_or_default();
+        manifest.hops = hop_names(self.path);
+        manifest.states = state_names(self.path);
+        manifest
+    }
+}

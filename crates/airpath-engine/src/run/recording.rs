@@ -1,0 +1,117 @@
+//! The log of a run in virtual time: what goes into a machine and comes out of it, in the files of a
+//! live run. Nothing is lost and nothing is late: where the writer is behind, the run waits.
+
+use std::path::Path as Folder;
+
+use airpath_core::{Counters, Direction, Emission, Event, Item, Payload, Pdu, PortId, Span, Time};
+use airpath_log::manifest::{LogResults, Results, Status, TimingResults, counters};
+use airpath_log::recorder::RingSize;
+use airpath_log::verdict::{Measurements, judge};
+use airpath_log::writer::WriterOptions;
+use airpath_log::{Manifest, Offered, Overflow, Packet, Recorder, Timings, Writer};
+
+use crate::error::{Failure, Result};
+
+/// When every run in virtual time begins, for the stamps of its captures: 2000-01-01 00:00 UTC. A
+/// constant, so that equal runs leave equal files; not 0, which is what an unknown time looks like.
+pub const START_UNIX_NS: u64 = 946_684_800_000_000_000;
+/// A recorder that may wait for the writer needs no long ring.
+const RING_BATCHES: usize = 4;
+
+/// Records a machine in virtual time.
+pub struct Recording {
+    recorder: Recorder,
+    writer: Writer,
+    timings: Timings,
+    changed: Vec<u8>,
+}
+
+/// What a finished recording says of the run.
+pub struct Recorded {
+    /// What goes into the manifest.
+    pub results: Results,
+}
+
+impl Recording {
+    /// Begins to record into `folder`, which exists, what `manifest` says; without a folder nothing but
+    /// delays is kept.
+    ///
+    /// # Errors
+    /// When a file cannot be made.
+    pub fn start(folder: Option<&Folder>, manifest: &Manifest) -> Result<Recording> {
+        let names = (manifest.hops.clone(), manifest.states.clone());
+        let folder = folder.unwrap_or(Folder::new(""));
+        let options = WriterOptions {
+            snaplen: manifest.snaplen,
+            overflow: Overflow::Wait,
+            ring: RingSize { batches: RING_BATCHES, ..RingSize::default() },
+            ..WriterOptions::of_path(folder, manifest.log_level, names.0, names.1)
+        };
+        let (recorder, writer) = Writer::start(&options).map_err(|error| Failure::new(error.to_string()))?;
+        writer.set_start(START_UNIX_NS);
+        Ok(Recording { recorder, writer, timings: Timings::new(Span::ZERO), changed: Vec::new() })
+    }
+
+    /// Records a packet that is about to be offered.
+    pub fn offered(&mut self, at: Time, port: PortId, pdu: &Pdu) {
+        let packet = Packet::whole(bytes_of(pdu), pdu.header_len);
+        self.recorder.offered(&Offered { at, port, pdu, packet, read_at: None, kernel_at: None });
+    }
+
+    /// Records a command that is about to be carried out, in the JSON of the input log.
+    pub fn commanded(&mut self, at: Time, json: &str) {
+        self.recorder.command(at, json);
+    }
+
+    /// Records what the machine has recorded since the last call.
+    pub fn events(&mut self, events: &[Event]) {
+        self.recorder.events(events);
+    }
+
+    /// Records what left the machine, after its delivery has been given to [`Recording::events`].
+    pub fn emitted(&mut self, emission: &Emission) {
+        let Item::Pdu(pdu) = &emission.item else { return };
+        let direction = if emission.port == PortId::SERVER { Direction::Uplink } else { Direction::Downlink };
+        self.timings.emitted(direction, pdu.arrived, emission.at, emission.at);
+        match &pdu.damage {
+            None => self.recorder.emitted(pdu.id, emission.port, emission.at),
+            Some(damage) => {
+                self.changed.clear();
+                self.changed.extend_from_slice(bytes_of(pdu));
+                damage.apply(&mut self.changed);
+                let packet = Packet::whole(&self.changed, pdu.header_len);
+                self.recorder.emitted_changed(pdu.id, emission.port, emission.at, packet, &damage.flips);
+            }
+        }
+    }
+
+    /// Ends the log of a run that took `duration`, and judges it.
+    pub fn finish(self, machine: &Counters, hops: &[String], duration: Span) -> Recorded {
+        let lost = self.recorder.finish(Time::ZERO + duration);
+        let log = LogResults::new(lost, self.writer.finish());
+        let measured = Measurements {
+            log_incomplete: log.files.incomplete.clone(),
+            offered: self.timings.lateness().count,
+            ..Measurements::of(&self.timings, duration)
+        };
+        let verdict = judge(&measured);
+        let timings = TimingResults::from(&self.timings);
+        let results =
+            Results { duration_ns: duration.nanos(), counters: counters(machine, hops), timings, log, verdict };
+        Recorded { results }
+    }
+}
+
+/// Marks `manifest` as that of a finished run with these results.
+pub fn finished(manifest: &Manifest, results: Results) -> Manifest {
+    Manifest { status: Status::Finished, results: Some(results), ..manifest.clone() }
+}
+
+/// The bytes of a packet in virtual time; none where only the length is modelled.
+fn bytes_of(pdu: &Pdu) -> &[u8] {
+    match &pdu.payload {
+        Payload::Whole(bytes) => bytes,
+        // A segment is how a kernel hands over packets; endpoints in the process make whole ones.
+        Payload::LengthOnly | Payload::Segment { .. } => &[],
+    }
+}

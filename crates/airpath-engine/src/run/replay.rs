@@ -1,0 +1,206 @@
+//! Playing a recorded run again: its input log through the same scenario with the same seed, in
+//! virtual time, with packets that have a length only. The machine is a function of these three, so
+//! its trace must be the recorded one: every event, and the positions of all flipped bits.
+
+mod compare;
+mod recorded;
+
+use std::collections::VecDeque;
+use std::path::Path as Folder;
+use std::time::{Duration, Instant};
+
+use airpath_core::{EventKind, Item, LogLevel, Outputs, Pdu, Seed, Span, Time};
+use airpath_log::{Clock, Level, Manifest, Snaplen};
+use airpath_models::Path;
+use airpath_scenario::Scenario;
+use airpath_virtual::{DriveError, Input, VirtualDriver};
+
+pub use compare::Difference;
+use compare::{Names, Replayed, difference};
+use recorded::{Events, Inputs, RecordedInput};
+
+use super::manifest::Beginning;
+use super::recording::{Recording, START_UNIX_NS, finished};
+use crate::commands::link::{only_path, usage};
+use crate::error::{Failure, Result};
+use crate::terminal::say;
+
+/// How long a replay is silent.
+const SILENT: Duration = Duration::from_secs(2);
+
+/// What a replay found.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How many events are the same, from the first on.
+    pub events: u64,
+    /// How many of them are deliveries of damaged packets.
+    pub damaged_packets: u64,
+    /// Whether the log has the positions of flipped bits; without them only their numbers were compared.
+    pub has_positions: bool,
+    /// The first difference, if there is one.
+    pub difference: Option<Difference>,
+    /// The time of the run.
+    pub duration: Span,
+    /// How long the replay took.
+    pub took: Duration,
+}
+
+/// Plays the run in `folder` again and compares, up to the first difference. With `out`, the replay is
+/// written there as a run of its own, to its end.
+///
+/// # Errors
+/// When the folder holds no run that can be replayed, or a log cannot be read or written.
+pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<Outcome> {
+    let begun = Instant::now();
+    let manifest = recorded::manifest(folder)?;
+    let origin = folder.join(airpath_log::folder::MANIFEST).display().to_string();
+    let scenario = Scenario::from_toml(&manifest.scenario_toml, &origin).map_err(usage)?;
+    let path = only_path(&scenario)?;
+    let beginning = Beginning {
+        scenario: &scenario,
+        path: &path,
+        clock: Clock::Virtual,
+        seed: manifest.seed,
+        level: Level::Events,
+        snaplen: Snaplen::default(),
+    };
+    let duration = recorded::duration(&manifest);
+    let copy = out.map(|out| Copy::start(out, beginning.manifest())).transpose()?;
+    let mut driver = VirtualDriver::new(Path::new(&path, Seed(manifest.seed)), LogLevel::Events);
+    let mut trace = Trace {
+        events: Events::open(folder)?,
+        names: Names { hops: &manifest.hops, states: &manifest.states },
+        emissions: VecDeque::new(),
+        same: 0,
+        damaged_packets: 0,
+        difference: None,
+        copy,
+        next_word: begun + SILENT,
+    };
+    for input in Inputs::open(folder, &manifest)? {
+        let RecordedInput { at, input, json } = input?;
+        // In steps, so that no more than one step's events are in memory.
+        trace.advance(&mut driver, at)?;
+        if trace.is_over() {
+            break;
+        }
+        if let Some(Copy { recording, .. }) = &mut trace.copy {
+            match &input {
+                Input::Offer(port, Item::Pdu(pdu)) => recording.offered(at, *port, pdu),
+                Input::Offer(..) => {}
+                Input::Command(_) => recording.commanded(at, &json),
+            }
+        }
+        driver.input(at, input).map_err(|error| refused(folder, &error))?;
+        trace.harvest(driver.outputs_mut())?;
+    }
+    trace.advance(&mut driver, Time::ZERO + duration)?;
+    trace.end()?;
+    let has_positions = trace.events.has_flipped_bits();
+    let Trace { same, damaged_packets, difference, copy, .. } = trace;
+    if let Some(Copy { recording, manifest, folder }) = copy {
+        let recorded = recording.finish(driver.counters(), &manifest.hops, duration);
+        write(&finished(&manifest, recorded.results), folder)?;
+    }
+    Ok(Outcome { events: same, damaged_packets, has_positions, difference, duration, took: begun.elapsed() })
+}
+
+/// No run can have recorded an input that the machine refuses.
+fn refused(folder: &Folder, error: &DriveError) -> Failure {
+    let path = folder.join(airpath_log::folder::INPUT);
+    Failure::new(format!("{} does not fit the scenario in run.json: {error}; record the run again", path.display()))
+}
+
+fn write(manifest: &Manifest, folder: &Folder) -> Result<()> {
+    manifest.write(folder).map_err(|error| Failure::new(error.to_string()))
+}
+
+/// The replay, written as a run of its own.
+struct Copy<'a> {
+    recording: Recording,
+    manifest: Manifest,
+    folder: &'a Folder,
+}
+
+impl Copy<'_> {
+    fn start(folder: &Folder, mut manifest: Manifest) -> Result<Copy<'_>> {
+        airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
+        manifest.start_unix_ns = START_UNIX_NS;
+        let recording = Recording::start(Some(folder), &manifest)?;
+        write(&manifest, folder)?;
+        Ok(Copy { recording, manifest, folder })
+    }
+}
+
+/// The trace of the replay beside the recorded one.
+struct Trace<'a> {
+    events: Events,
+    names: Names<'a>,
+    /// What left the machine and has not been met by its delivery.
+    emissions: VecDeque<Pdu>,
+    same: u64,
+    damaged_packets: u64,
+    difference: Option<Difference>,
+    copy: Option<Copy<'a>>,
+    next_word: Instant,
+}
+
+impl Trace<'_> {
+    /// Nothing is left to find out.
+    fn is_over(&self) -> bool {
+        self.difference.is_some() && self.copy.is_none()
+    }
+
+    /// Runs `driver` through everything due at or before `to`, one deadline after the other.
+    fn advance(&mut self, driver: &mut VirtualDriver<Path>, to: Time) -> Result<()> {
+        while let Some(due) = driver.next_deadline().filter(|due| *due <= to && !self.is_over()) {
+            driver.advance(due);
+            self.harvest(driver.outputs_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Takes what the machine has left behind and compares it.
+    fn harvest(&mut self, outputs: &mut Outputs) -> Result<()> {
+        if let Some(Copy { recording, .. }) = &mut self.copy {
+            recording.events(&outputs.events);
+            outputs.emissions.iter().for_each(|emission| recording.emitted(emission));
+        }
+        for emission in outputs.emissions.drain(..) {
+            if let Item::Pdu(pdu) = emission.item {
+                self.emissions.push_back(pdu);
+            }
+        }
+        for event in outputs.events.drain(..) {
+            let delivered = (event.kind == EventKind::Delivered).then(|| self.emissions.pop_front()).flatten();
+            if self.difference.is_some() {
+                continue;
+            }
+            let damage = delivered.as_ref().and_then(|pdu| pdu.damage.as_deref());
+            let flips = damage.filter(|_| self.events.has_flipped_bits()).map(|damage| damage.flips.as_slice());
+            let replayed = Replayed { event: &event, flipped_bits: flips };
+            self.difference = difference(self.same, self.events.next()?, Some(&replayed), &self.names);
+            if self.difference.is_none() {
+                self.same += 1;
+                self.damaged_packets += u64::from(damage.is_some());
+                self.tell_progress();
+            }
+        }
+        Ok(())
+    }
+
+    /// The recorded trace must be at its end, too.
+    fn end(&mut self) -> Result<()> {
+        if self.difference.is_none() {
+            self.difference = difference(self.same, self.events.next()?, None, &self.names);
+        }
+        Ok(())
+    }
+
+    fn tell_progress(&mut self) {
+        if self.same.is_multiple_of(1 << 14) && Instant::now() >= self.next_word {
+            self.next_word += SILENT;
+            say!("airpath: {} events are the same so far", airpath_log::show::count(self.same));
+        }
+    }
+}

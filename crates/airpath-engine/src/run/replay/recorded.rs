@@ -1,0 +1,234 @@
+//! A recorded run as a replay needs it: whether it can be replayed, its inputs, its events.
+
+use std::path::{Path as Folder, PathBuf};
+use std::sync::Arc;
+
+use airpath_core::{Command, Ecn, Item, Pdu, PortId, Span, Time};
+use airpath_log::batch::InputKind;
+use airpath_log::folder::{EVENTS, INPUT, MANIFEST};
+use airpath_log::manifest::Status;
+use airpath_log::read::arrow::ArrowLog;
+use airpath_log::read::events::{EventBatch, EventRow};
+use airpath_log::read::inputs::{InputBatch, InputRow};
+use airpath_log::read::{open_events, open_inputs};
+use airpath_log::show::counted;
+use airpath_log::writer::events::FLIPPED_BITS;
+use airpath_log::{Level, LogError, Manifest};
+use airpath_virtual::Input;
+
+use crate::error::{Failure, Result};
+
+/// What is said of a run that cannot be replayed as it is.
+const RECORD_AGAIN: &str = "record the run again";
+
+/// The manifest of the run in `folder`, which can be replayed.
+///
+/// # Errors
+/// Why it cannot, and what to do about it.
+pub fn manifest(folder: &Folder) -> Result<Manifest> {
+    let named = folder.display();
+    if !folder.is_dir() {
+        return Err(Failure::usage(format!("{named} is no folder; name the folder of a run, as given to --out")));
+    }
+    let first = folder.join("replication-0001");
+    if !folder.join(MANIFEST).exists() && first.is_dir() {
+        return Err(Failure::usage(format!(
+            "{named} holds replications, each a run of its own; replay one of them: {}",
+            first.display()
+        )));
+    }
+    let manifest = Manifest::read(folder).map_err(|error| Failure::usage(error.to_string()))?;
+    let refuse = |why: String| Err(Failure::usage(format!("{named} cannot be replayed: {why}")));
+    match (&manifest.results, manifest.status) {
+        (None, Status::Running) => {
+            return refuse(format!("the run has not ended, or was killed, and its log has no end; {RECORD_AGAIN}"));
+        }
+        (None, _) | (_, Status::Failed) => return refuse(format!("the run failed; {RECORD_AGAIN}")),
+        (Some(_), _) if manifest.log_level < Level::Events => {
+            return refuse(format!(
+                "it was recorded with --log {}, which keeps no events; {RECORD_AGAIN} with --log events",
+                manifest.log_level
+            ));
+        }
+        (Some(results), _) if !results.log.complete => {
+            let reasons = results.log.files.incomplete.join("; ");
+            return refuse(format!("its log is incomplete: {reasons}; {RECORD_AGAIN}"));
+        }
+        _ => {}
+    }
+    if manifest.scenario_toml.is_empty() {
+        return refuse(format!("its run.json has no scenario; {RECORD_AGAIN}"));
+    }
+    Ok(manifest)
+}
+
+/// How long a run took that can be replayed.
+pub fn duration(manifest: &Manifest) -> Span {
+    Span::from_nanos(manifest.results.as_ref().map_or(0, |results| results.duration_ns))
+}
+
+fn unreadable(error: LogError) -> Failure {
+    Failure::new(error.to_string())
+}
+
+fn damaged(path: &Folder, what: &str) -> Failure {
+    Failure::new(format!("{} cannot be replayed: {what}; {RECORD_AGAIN}", path.display()))
+}
+
+/// A table that ended as it should.
+fn whole(log: ArrowLog, path: &Folder) -> Result<ArrowLog> {
+    match log.torn_bytes() {
+        0 => Ok(log),
+        torn => Err(damaged(path, &format!("it is cut off: its last {} are no complete batch", counted(torn, "byte")))),
+    }
+}
+
+/// Something that drove the machine.
+pub struct RecordedInput {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub input: Input,
+    /// A command as the log has it; empty for packets.
+    pub json: String,
+}
+
+/// The inputs of a run, in order.
+pub struct Inputs {
+    path: PathBuf,
+    log: ArrowLog,
+    batch: std::vec::IntoIter<RecordedInput>,
+    rows: u64,
+    expected_rows: u64,
+}
+
+impl Inputs {
+    /// The inputs of the run in `folder` with this manifest.
+    ///
+    /// # Errors
+    /// When there is no whole input log.
+    pub fn open(folder: &Folder, manifest: &Manifest) -> Result<Inputs> {
+        let path = folder.join(INPUT);
+        let log = whole(open_inputs(folder).map_err(unreadable)?, &path)?;
+        let expected_rows = manifest.results.as_ref().map_or(0, |results| results.log.files.inputs);
+        Ok(Inputs { path, log, batch: Vec::new().into_iter(), rows: 0, expected_rows })
+    }
+
+    fn fill(&mut self) -> Result<bool> {
+        let Some(batch) = self.log.next() else {
+            let found = self.rows;
+            if found == self.expected_rows {
+                return Ok(false);
+            }
+            let what = format!("it has {}, the run recorded {}", counted(found, "row"), self.expected_rows);
+            return Err(damaged(&self.path, &what));
+        };
+        let batch = batch.and_then(|batch| InputBatch::new(&batch, &self.path)).map_err(unreadable)?;
+        let mut inputs = Vec::new();
+        for row in batch.rows() {
+            self.rows += 1;
+            inputs.extend(self.input(&row)?);
+        }
+        self.batch = inputs.into_iter();
+        Ok(true)
+    }
+
+    /// What `row` did to the machine, if anything.
+    fn input(&self, row: &InputRow<'_>) -> Result<Option<RecordedInput>> {
+        let at = Time::from_nanos(row.time_ns);
+        let broken = |what: &str| damaged(&self.path, &format!("at {} ns {what}", row.time_ns));
+        match row.kind {
+            InputKind::Offer => {
+                let packet = packet(row).ok_or_else(|| broken("an offer lacks a value"))?;
+                Ok(Some(RecordedInput { at, input: packet, json: String::new() }))
+            }
+            InputKind::Command => {
+                let json = row.command.unwrap_or_default();
+                let command = command(json).ok_or_else(|| broken(&format!("there is the unknown command `{json}`")))?;
+                Ok(Some(RecordedInput { at, input: Input::Command(command), json: json.into() }))
+            }
+            InputKind::Lost => Err(broken("records were lost because the disk could not keep up")),
+            // Neither reached the machine.
+            InputKind::Discarded | InputKind::Read => Ok(None),
+        }
+    }
+}
+
+impl Iterator for Inputs {
+    type Item = Result<RecordedInput>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(input) = self.batch.next() {
+                return Some(Ok(input));
+            }
+            match self.fill() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(failure) => return Some(Err(failure)),
+            }
+        }
+    }
+}
+
+/// The offer of a packet that has a length only: no model looks at more.
+fn packet(row: &InputRow<'_>) -> Option<Input> {
+    let pdu = Pdu {
+        id: row.pdu?,
+        len: row.length?,
+        header_len: row.header_len?,
+        class: row.class?,
+        ecn: *[Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].get(usize::from(row.ecn?))?,
+        flow: row.flow?,
+        ..Pdu::default()
+    };
+    Some(Input::Offer(PortId(row.port?), Item::Pdu(pdu)))
+}
+
+/// A command as the input log has it.
+fn command(json: &str) -> Option<Command> {
+    let value: serde_json::Value = serde_json::from_str(json).ok()?;
+    Some(Command::EnterState(Arc::from(value.get("enter_state")?.as_str()?)))
+}
+
+/// The events of a run, in order.
+pub struct Events {
+    path: PathBuf,
+    log: ArrowLog,
+    batch: Option<EventBatch>,
+    row: usize,
+    has_flipped_bits: bool,
+}
+
+impl Events {
+    /// The events of the run in `folder`.
+    ///
+    /// # Errors
+    /// When there is no whole event log.
+    pub fn open(folder: &Folder) -> Result<Events> {
+        let path = folder.join(EVENTS);
+        let log = whole(open_events(folder).map_err(unreadable)?, &path)?;
+        let has_flipped_bits = log.schema().field_with_name(FLIPPED_BITS).is_ok();
+        Ok(Events { path, log, batch: None, row: 0, has_flipped_bits })
+    }
+
+    /// Whether the log has the positions of flipped bits.
+    pub fn has_flipped_bits(&self) -> bool {
+        self.has_flipped_bits
+    }
+
+    /// The next event; `None` after the last.
+    ///
+    /// # Errors
+    /// When the log is damaged.
+    pub fn next(&mut self) -> Result<Option<EventRow<'_>>> {
+        while self.batch.as_ref().is_none_or(|batch| self.row >= batch.len()) {
+            let Some(batch) = self.log.next() else { return Ok(None) };
+            let batch = batch.and_then(|batch| EventBatch::new(&batch, &self.path)).map_err(unreadable)?;
+            self.batch = Some(batch);
+            self.row = 0;
+        }
+        self.row += 1;
+        Ok(self.batch.as_ref().and_then(|batch| batch.row(self.row - 1)))
+    }
+}

@@ -1,0 +1,65 @@
+//! What is said of replications, and where they go, whatever clock they run by.
+
+use std::path::{Path, PathBuf};
+
+use crate::terminal::say;
+
+/// A finished replication.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Finished {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// How long the run took, in seconds of its own clock.
+    pub seconds: f64,
+    /// The verdict's word, or that there is none.
+    pub verdict: String,
+    /// The exit status.
+    pub status: i32,
+}
+
+/// The seed of replication `number` where the first has `first`.
+pub fn seed(first: u64, number: u32) -> u64 {
+    first.wrapping_add(u64::from(number) - 1)
+}
+
+/// The folder of replication `number` in the folder of them all.
+pub fn folder(all: &Path, number: u32) -> PathBuf {
+    all.join(format!("replication-{number:04}"))
+}
+
+impl Finished {
+    /// Tells how it ended; there are `count` of them.
+    pub fn tell(&self, count: u32) {
+        let Finished { number, seed, seconds, verdict, status } = self;
+        say!("airpath: replication {number}/{count}, seed {seed}: {seconds:.2} s, exit status {status}, {verdict}");
+    }
+}
+
+/// The time in seconds that `share` (0 to 1) of replications sorted by their times do not exceed.
+fn quantile(sorted: &[Finished], share: f64) -> f64 {
+    sorted[((sorted.len() - 1) as f64 * share).round() as usize].seconds
+}
+
+/// Tells how all of them (at least one) went, and where they are.
+pub fn summarise(finished: &[Finished], folder: Option<&Path>) {
+    let mut sorted = finished.to_vec();
+    sorted.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
+    let trusted = finished.iter().filter(|one| one.verdict == "trusted").count();
+    say!(
+        "airpath: {} replications: median {:.2} s, 10th percentile {:.2} s, 90th {:.2} s; {trusted} trusted",
+        finished.len(),
+        quantile(&sorted, 0.5),
+        quantile(&sorted, 0.1),
+        quantile(&sorted, 0.9)
+    );
+    if let Some(folder) = folder {
+        say!("airpath: results in {}", folder.display());
+    }
+}
+
+/// The exit status of all of them: the first that is not 0.
+pub fn status(finished: &[Finished]) -> i32 {
+    finished.iter().map(|one| one.status).find(|status| *status != 0).unwrap_or(0)
+}
