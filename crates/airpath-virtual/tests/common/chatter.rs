@@ -100,6 +100,15 @@ pub fn machine_of(config: &PathConfig, seed: u64) -> Box<dyn Machine> {
     Box::new(Path::new(config, Seed(seed)))
 }
 
+/// The workloads between two ends: flow, packets of each end, pause, start.
+pub const WORKLOADS: [(u32, u32, Span, Time); 2] =
+    [(1, 120, Span::from_millis(40), Time::ZERO), (2, 30, Span::from_millis(700), Time::from_nanos(1_000_000))];
+
+/// The seed of one end of a workload.
+pub fn seed_of(seed: u64, flow: u32, end: usize) -> u64 {
+    seed ^ u64::from(flow) << 32 ^ (end as u64) << 40
+}
+
 /// Two workloads on the way from a port of one machine to a port of another, or of the same.
 pub fn attach_chatter<O: Observer>(
     world: &mut World<O>,
@@ -107,11 +116,10 @@ pub fn attach_chatter<O: Observer>(
     to: (MachineId, PortId),
     seed: u64,
 ) {
-    for (flow, packets, pause) in [(1, 120, Span::from_millis(40)), (2, 30, Span::from_millis(700))] {
+    for (flow, packets, pause, start) in WORKLOADS {
         for (end, (machine, port)) in [from, to].into_iter().enumerate() {
-            let start = Time::from_nanos(u64::from(flow - 1) * 1_000_000);
-            let seed = seed ^ u64::from(flow) << 32 ^ (end as u64) << 40;
-            world.attach(flow, machine, port, start, Chatter::new(seed, packets, pause));
+            let endpoint = Chatter::new(seed_of(seed, flow, end), packets, pause);
+            world.attach(flow, machine, port, start, endpoint);
         }
     }
 }

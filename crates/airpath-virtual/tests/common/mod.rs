@@ -133,7 +133,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    fn of(at: Time, port: PortId, pdu: &Pdu) -> Seen {
+    pub fn of(at: Time, port: PortId, pdu: &Pdu) -> Seen {
         let flips = pdu.damage.as_ref().map(|damage| damage.flips.clone()).unwrap_or_default();
         Seen { at, port, id: pdu.id, flow: pdu.flow, len: pdu.len, header_len: pdu.header_len, flips }
     }
