@@ -63,11 +63,13 @@ impl<E: LinkEntity> Link<E> {
     }
 
     /// Moves packets from the queue into the send buffer while that has room; whether any moved.
-    #[inline]
+    // Most of the time there is nothing to move, and a call would cost more than the look.
+    #[inline(always)]
     fn pump(&mut self, at: Time, direction: Direction, arrival: Arrival, cx: &mut Cx<'_>) -> bool {
         self.lanes[direction as usize].queue.head().is_some() && self.pump_queued(at, direction, arrival, cx)
     }
 
+    #[inline(never)]
     fn pump_queued(&mut self, at: Time, direction: Direction, mut arrival: Arrival, cx: &mut Cx<'_>) -> bool {
         let mut moved = false;
         let lane = &mut self.lanes[direction as usize];
