@@ -1,0 +1,34 @@
+//! Why endpoints cannot be made.
+
+/// Why a workload's endpoints cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// The packets are larger than the link's MTU.
+    #[error("{what}={bytes} is above the MTU of {mtu_bytes} bytes; make it smaller, or the MTU larger")]
+    AboveMtu {
+        /// The key concerned.
+        what: &'static str,
+        /// Its value.
+        bytes: u64,
+        /// The MTU.
+        mtu_bytes: u32,
+    },
+    /// The link's MTU is too small for the protocol.
+    #[error("{protocol} needs an MTU of at least {least_bytes} bytes ({reason}); this one is {mtu_bytes}")]
+    MtuTooSmall {
+        /// The protocol.
+        protocol: &'static str,
+        /// The least that it needs.
+        least_bytes: u32,
+        /// Where that is said.
+        reason: &'static str,
+        /// The MTU.
+        mtu_bytes: u32,
+    },
+    /// A kind that has no endpoints yet.
+    #[error("there are no endpoints of `{kind}` in virtual time yet")]
+    Missing {
+        /// The kind.
+        kind: &'static str,
+    },
+}
