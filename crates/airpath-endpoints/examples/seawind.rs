@@ -17,7 +17,13 @@ const REPLICATIONS: u64 = 20;
 fn main() {
     let scenario = Scenario::profile("seawind-case").expect("the profile is built in");
     let config = &scenario.paths().expect("the profile is right")[0].config;
-    for (workload, mtu_bytes) in [("tcp bytes=102400 cc=reno", 296), ("tcp bytes=102400 cc=cubic", 296)] {
+    let workloads = [
+        ("tcp bytes=102400 cc=reno", 296),
+        ("tcp bytes=102400 cc=cubic", 296),
+        ("quic bytes=102400 cc=newreno", 1_500),
+        ("quic bytes=102400 cc=cubic", 1_500),
+    ];
+    for (workload, mtu_bytes) in workloads {
         let options = Options { mtu_bytes, ..Options::default() };
         let began = Instant::now();
         let mut elapsed: Vec<f64> = (1..=REPLICATIONS)

@@ -25,10 +25,22 @@ pub enum EndpointError {
         /// The MTU.
         mtu_bytes: u32,
     },
+    /// TLS could not be set up, which nothing in a workload brings about.
+    #[error("TLS cannot be set up: {problem}")]
+    Tls {
+        /// What is wrong.
+        problem: String,
+    },
     /// A kind that has no endpoints yet.
     #[error("there are no endpoints of `{kind}` in virtual time yet")]
     Missing {
         /// The kind.
         kind: &'static str,
     },
+}
+
+impl EndpointError {
+    pub(crate) fn tls(error: impl std::fmt::Display) -> EndpointError {
+        EndpointError::Tls { problem: error.to_string() }
+    }
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use airpath_core::{Pdu, checksum};
+use airpath_core::{Ecn, Pdu, checksum};
 use airpath_workload::UdpProtocol;
 use airpath_workload::kinds::IP_AND_UDP_BYTES;
 use bytes::Bytes;
@@ -68,6 +68,7 @@ pub(crate) enum Verdict {
 pub(crate) fn write(
     route: &Route,
     protection: Protection,
+    ecn: Ecn,
     identification: u16,
     len: usize,
     fill: impl FnOnce(&mut [u8]),
@@ -75,6 +76,7 @@ pub(crate) fn write(
     let mut packet = vec![0; len];
     let (ip, transport) = packet.split_at_mut(IPV4_BYTES);
     ip[0] = VERSION_AND_LENGTH;
+    ip[1] = ecn as u8;
     ip[2..4].copy_from_slice(&(len as u16).to_be_bytes());
     ip[4..6].copy_from_slice(&identification.to_be_bytes());
     ip[6..8].copy_from_slice(&DO_NOT_FRAGMENT.to_be_bytes());
@@ -181,7 +183,9 @@ mod tests {
     }
 
     fn packet(protection: Protection, len: usize) -> Bytes {
-        write(&route(), protection, 7, len, |payload| payload.iter_mut().enumerate().for_each(|(i, b)| *b = i as u8))
+        write(&route(), protection, Ecn::NotEct, 7, len, |payload| {
+            payload.iter_mut().enumerate().for_each(|(i, b)| *b = i as u8)
+        })
     }
 
     fn damaged(protection: Protection, flips: &[u32], truncated_to: Option<u32>, with_bytes: bool) -> Verdict {
@@ -195,12 +199,15 @@ mod tests {
     #[test]
     fn a_packet_is_what_the_standards_say() {
         // Checksums computed by another program, word by word in ones' complement.
-        let bytes = write(&route(), Protection::Udp, 1, 30, |payload| payload.copy_from_slice(&[0xab, 0xcd]));
+        let bytes =
+            write(&route(), Protection::Udp, Ecn::NotEct, 1, 30, |payload| payload.copy_from_slice(&[0xab, 0xcd]));
         let words: Vec<String> = bytes.chunks(2).map(|word| format!("{:02x}{:02x}", word[0], word[1])).collect();
         assert_eq!(words.join(" "), "4500 001e 0001 4000 4011 2632 0a4d 0001 0a4d 0002 138c c003 000a 6be0 abcd");
         assert!(is_valid(&bytes, &route(), Protection::Udp));
         assert!(!is_valid(&bytes, &Route::new(End::Client, 3, &Options::default()), Protection::Udp));
-        let lite = write(&route(), Protection::UdpLite(8), 1, 30, |payload| payload.copy_from_slice(&[0xab, 0xcd]));
+        let lite = write(&route(), Protection::UdpLite(8), Ecn::NotEct, 1, 30, |payload| {
+            payload.copy_from_slice(&[0xab, 0xcd])
+        });
         assert_eq!((lite[9], &lite[24..26]), (136, &[0, 8][..]));
         assert!(is_valid(&lite, &route(), Protection::UdpLite(8)));
     }

@@ -4,13 +4,14 @@
 //! what became of it. They never read a clock, and what they do is a function of the workload, its
 //! flow number, the seed and what they receive: the same again, packet by packet.
 //!
-//! What they leave out is said where they are made: [`tcp`](mod@tcp) for TCP,
-//! [`datagram`] for everything over UDP.
+//! What they leave out is said where they are made: [`tcp`](mod@tcp) for TCP, [`quic`](mod@quic) for
+//! QUIC, [`datagram`] for everything over UDP.
 
 pub mod datagram;
 mod error;
 mod ip;
 mod options;
+pub mod quic;
 mod record;
 mod report;
 pub mod tcp;
@@ -18,7 +19,7 @@ pub mod tcp;
 pub use error::EndpointError;
 pub use options::Options;
 pub use record::Results;
-pub use report::{Delivery, FlowReport, Outcome, RequestReport};
+pub use report::{Delivery, FlowReport, Outcome, QuicReport, RequestReport};
 
 use airpath_core::{DrawKey, DrawScope, End, Seed, Time};
 use airpath_virtual::Endpoint;
@@ -51,7 +52,8 @@ pub fn endpoints(workload: &Workload, flow: u32, seed: Seed, options: &Options) 
         Kind::Poisson(poisson) => datagram::poisson(poisson, &context),
         Kind::OnOff(on_off) => datagram::on_off(on_off, &context),
         Kind::Saturate(saturate) => datagram::saturate(saturate, &context),
-        Kind::Quic(_) | Kind::Media(_) | Kind::Pcap(_) => {
+        Kind::Quic(quic) => quic::bulk(quic, &context),
+        Kind::Media(_) | Kind::Pcap(_) => {
             return Err(EndpointError::Missing { kind: workload.kind.name() });
         }
     }?;

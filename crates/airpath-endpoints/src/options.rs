@@ -62,4 +62,9 @@ impl Route {
         };
         Route { source: socket(from), destination: socket(from.other()) }
     }
+
+    /// The route of the answers.
+    pub(crate) fn reversed(self) -> Route {
+        Route { source: self.destination, destination: self.source }
+    }
 }

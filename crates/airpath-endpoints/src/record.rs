@@ -7,7 +7,7 @@ use airpath_virtual::Progress;
 use airpath_workload::Workload;
 
 use crate::ip::Verdict;
-use crate::report::{Delivery, FlowReport, Outcome, RequestReport, between};
+use crate::report::{Delivery, FlowReport, Outcome, QuicReport, RequestReport, between};
 
 /// What became of a flow, to be asked at any time.
 #[derive(Clone, Debug)]
@@ -39,6 +39,7 @@ pub(crate) struct Record {
     pub end: Option<Time>,
     pub failure: Option<String>,
     pub requests: Option<RequestReport>,
+    pub quic: Option<[QuicReport; 2]>,
     sides: [Side; 2],
 }
 
@@ -158,6 +159,7 @@ impl Results {
             uplink: record.sides[Direction::Uplink as usize].report(record.start),
             downlink: record.sides[Direction::Downlink as usize].report(record.start),
             requests: record.requests.clone(),
+            quic: record.quic.clone(),
         }
     }
 }

@@ -40,6 +40,9 @@ pub struct FlowReport {
     /// The requests of a workload that has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<RequestReport>,
+    /// What the QUIC stacks of the client and the server say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quic: Option<[QuicReport; 2]>,
 }
 
 impl FlowReport {
@@ -101,6 +104,23 @@ pub struct RequestReport {
     pub completed: u64,
     /// From the sending of each request to the end of its response, in order.
     pub durations_ns: Vec<u64>,
+}
+
+/// What one end's QUIC stack says of its path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct QuicReport {
+    /// Packets that it took for lost.
+    pub lost_packets: u64,
+    /// Their length.
+    pub lost_bytes: u64,
+    /// How often it cut its window.
+    pub congestion_events: u64,
+    /// Its congestion window at the end.
+    pub congestion_window_bytes: u64,
+    /// The round-trip time at the end, smoothed.
+    pub round_trip_ns: u64,
+    /// The largest datagram that it found the path to carry.
+    pub datagram_bytes: u16,
 }
 
 /// The time between two instants, in nanoseconds.

@@ -21,6 +21,7 @@ use saturate::Saturating;
 use sender::{Limits, Sender, Stream};
 
 pub(crate) use receiver::bytes_of;
+pub(crate) use sender::datagram;
 
 pub(crate) fn cbr(cbr: &Cbr, context: &Context) -> Result<Ends, EndpointError> {
     let protection = Protection::new(cbr.protocol, cbr.coverage.map(|bytes| bytes.0));

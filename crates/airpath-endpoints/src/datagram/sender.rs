@@ -1,6 +1,6 @@
 //! A sender of datagrams, and what all of them have in common.
 
-use airpath_core::{Bits, End, Payload, Pdu, Span, Time};
+use airpath_core::{Bits, Ecn, End, Payload, Pdu, Span, Time};
 use airpath_virtual::{Endpoint, Progress, Sent};
 use airpath_workload::{Bytes, Count};
 
@@ -75,7 +75,7 @@ impl Stream {
         let number = self.sent;
         self.sent += 1;
         let bytes = self.with_bytes.then(|| {
-            ip::write(&self.route, self.protection, number as u16, self.size as usize, |payload| {
+            ip::write(&self.route, self.protection, Ecn::NotEct, number as u16, self.size as usize, |payload| {
                 if let Some(place) = payload.first_chunk_mut::<NUMBER_BYTES>() {
                     *place = number.to_be_bytes();
                 }
