@@ -1,5 +1,7 @@
 //! Why endpoints cannot be made.
 
+use std::path::PathBuf;
+
 /// Why a workload's endpoints cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
@@ -31,11 +33,13 @@ pub enum EndpointError {
         /// What is wrong.
         problem: String,
     },
-    /// A kind that has no endpoints yet.
-    #[error("there are no endpoints of `{kind}` in virtual time yet")]
-    Missing {
-        /// The kind.
-        kind: &'static str,
+    /// A capture cannot be replayed.
+    #[error("file={}: {problem}", file.display())]
+    Capture {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        problem: String,
     },
 }
 

@@ -5,12 +5,14 @@
 //! flow number, the seed and what they receive: the same again, packet by packet.
 //!
 //! What they leave out is said where they are made: [`tcp`](mod@tcp) for TCP, [`quic`](mod@quic) for
-//! QUIC, [`datagram`] for everything over UDP.
+//! QUIC, [`datagram`] and [`media`](mod@media) for what goes over UDP, [`pcap`](mod@pcap) for captures.
 
 pub mod datagram;
 mod error;
 mod ip;
+pub mod media;
 mod options;
+pub mod pcap;
 pub mod quic;
 mod record;
 mod report;
@@ -19,7 +21,7 @@ pub mod tcp;
 pub use error::EndpointError;
 pub use options::Options;
 pub use record::Results;
-pub use report::{Delivery, FlowReport, Outcome, QuicReport, RequestReport};
+pub use report::{Delivery, FlowReport, MediaReport, Outcome, QuicReport, RequestReport};
 
 use airpath_core::{DrawKey, DrawScope, End, Seed, Time};
 use airpath_virtual::Endpoint;
@@ -53,9 +55,8 @@ pub fn endpoints(workload: &Workload, flow: u32, seed: Seed, options: &Options) 
         Kind::OnOff(on_off) => datagram::on_off(on_off, &context),
         Kind::Saturate(saturate) => datagram::saturate(saturate, &context),
         Kind::Quic(quic) => quic::bulk(quic, &context),
-        Kind::Media(_) | Kind::Pcap(_) => {
-            return Err(EndpointError::Missing { kind: workload.kind.name() });
-        }
+        Kind::Media(media) => media::media(media, &context),
+        Kind::Pcap(pcap) => pcap::replay(pcap, &context),
     }?;
     Ok(Pair { start, client, server, results })
 }

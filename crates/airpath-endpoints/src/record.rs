@@ -7,7 +7,7 @@ use airpath_virtual::Progress;
 use airpath_workload::Workload;
 
 use crate::ip::Verdict;
-use crate::report::{Delivery, FlowReport, Outcome, QuicReport, RequestReport, between};
+use crate::report::{Delivery, FlowReport, MediaReport, Outcome, QuicReport, RequestReport, between};
 
 /// What became of a flow, to be asked at any time.
 #[derive(Clone, Debug)]
@@ -40,6 +40,7 @@ pub(crate) struct Record {
     pub failure: Option<String>,
     pub requests: Option<RequestReport>,
     pub quic: Option<[QuicReport; 2]>,
+    pub media: Option<MediaRecord>,
     sides: [Side; 2],
 }
 
@@ -130,6 +131,51 @@ impl Record {
     }
 }
 
+/// What became of a frame that is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FrameState {
+    Missing,
+    OnTime { damaged: bool },
+    Late,
+}
+
+/// What became of the frames of a media flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MediaRecord {
+    pub sent: u64,
+    /// Frames in a group.
+    pub group: u64,
+    frames: Vec<FrameState>,
+}
+
+impl MediaRecord {
+    /// Notes that a frame is complete.
+    pub(crate) fn complete(&mut self, number: u64, on_time: bool, damaged: bool) {
+        let index = number as usize;
+        if self.frames.len() <= index {
+            self.frames.resize(index + 1, FrameState::Missing);
+        }
+        self.frames[index] = if on_time { FrameState::OnTime { damaged } } else { FrameState::Late };
+    }
+
+    fn report(&self) -> MediaReport {
+        let count = |is: fn(&FrameState) -> bool| self.frames.iter().filter(|state| is(state)).count() as u64;
+        let on_time = count(|state| matches!(state, FrameState::OnTime { .. }));
+        let late = count(|state| *state == FrameState::Late);
+        let groups = self.frames.chunks(usize::try_from(self.group.max(1)).unwrap_or(usize::MAX));
+        let decodable = groups
+            .map(|group| group.iter().take_while(|state| matches!(state, FrameState::OnTime { .. })).count() as u64);
+        MediaReport {
+            frames_sent: self.sent,
+            frames_on_time: on_time,
+            frames_late: late,
+            frames_lost: self.sent.saturating_sub(on_time + late),
+            frames_damaged: count(|state| *state == FrameState::OnTime { damaged: true }),
+            frames_decodable: decodable.sum(),
+        }
+    }
+}
+
 impl Results {
     pub(crate) fn new(workload: &Workload, flow: u32) -> Results {
         Results { workload: Arc::new(workload.clone()), flow, record: Arc::default() }
@@ -160,6 +206,7 @@ impl Results {
             downlink: record.sides[Direction::Downlink as usize].report(record.start),
             requests: record.requests.clone(),
             quic: record.quic.clone(),
+            media: record.media.as_ref().map(MediaRecord::report),
         }
     }
 }

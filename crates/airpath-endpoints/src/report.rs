@@ -43,6 +43,9 @@ pub struct FlowReport {
     /// What the QUIC stacks of the client and the server say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quic: Option<[QuicReport; 2]>,
+    /// The frames of a media flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media: Option<MediaReport>,
 }
 
 impl FlowReport {
@@ -121,6 +124,23 @@ pub struct QuicReport {
     pub round_trip_ns: u64,
     /// The largest datagram that it found the path to carry.
     pub datagram_bytes: u16,
+}
+
+/// What became of the frames of a media flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MediaReport {
+    /// Frames sent.
+    pub frames_sent: u64,
+    /// Frames that were complete when they were to be shown.
+    pub frames_on_time: u64,
+    /// Frames that were complete later.
+    pub frames_late: u64,
+    /// Frames of which a packet was missing to the end.
+    pub frames_lost: u64,
+    /// Frames on time with damage that no checksum covered.
+    pub frames_damaged: u64,
+    /// Frames on time like all before them in their group.
+    pub frames_decodable: u64,
 }
 
 /// The time between two instants, in nanoseconds.
