@@ -7,7 +7,7 @@ use airpath_virtual::Progress;
 use airpath_workload::Workload;
 
 use crate::ip::Verdict;
-use crate::report::{Delivery, FlowReport, MediaReport, Outcome, QuicReport, RequestReport, between};
+use crate::report::{Delivery, FlowReport, MediaReport, Outcome, QuicReports, RequestReport, between};
 
 /// What became of a flow, to be asked at any time.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub(crate) struct Record {
     pub end: Option<Time>,
     pub failure: Option<String>,
     pub requests: Option<RequestReport>,
-    pub quic: Option<[QuicReport; 2]>,
+    pub quic: Option<QuicReports>,
     pub media: Option<MediaRecord>,
     sides: [Side; 2],
 }

@@ -42,7 +42,7 @@ pub struct FlowReport {
     pub requests: Option<RequestReport>,
     /// What the QUIC stacks of the client and the server say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub quic: Option<[QuicReport; 2]>,
+    pub quic: Option<QuicReports>,
     /// The frames of a media flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub media: Option<MediaReport>,
@@ -107,6 +107,15 @@ pub struct RequestReport {
     pub completed: u64,
     /// From the sending of each request to the end of its response, in order.
     pub durations_ns: Vec<u64>,
+}
+
+/// What the QUIC stacks of both ends say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct QuicReports {
+    /// The client's.
+    pub client: QuicReport,
+    /// The server's.
+    pub server: QuicReport,
 }
 
 /// What one end's QUIC stack says of its path.

@@ -163,26 +163,28 @@ const NOISY: &str = r#"
 #[test]
 fn damage_is_dropped_or_delivered_as_checksums_cover_it() {
     // A packet of 100 bytes is whole with 0.999^800 = 0.449, and its first 40 bytes with 0.726.
-    for bytes in [false, true] {
-        let options = Options { bytes, ..Options::default() };
-        let deliver = |text: &str| {
-            let run = run(scenario(NOISY, 5), &[text], &options, 5, Time::NEVER);
-            run.reports[0].downlink.clone().unwrap()
+    let deliver = |text: &str| {
+        let with = |bytes| {
+            let options = Options { bytes, ..Options::default() };
+            run(scenario(NOISY, 5), &[text], &options, 5, Time::NEVER).reports
         };
-        let udp = deliver("cbr rate=500kbit/s size=100 packets=20000");
-        assert_eq!(udp.packets_received + udp.packets_rejected, 20_000);
-        // Two flipped bits can make up for each other; lengths know nothing of that.
-        assert!(udp.packets_damaged < if bytes { 20 } else { 1 }, "{udp:?}");
-        let lite = deliver("cbr rate=500kbit/s size=100 packets=20000 protocol=udp-lite coverage=20");
-        assert_eq!(lite.packets_received + lite.packets_rejected, 20_000);
-        // Five standard errors of 20,000 draws: 0.018 and 0.016.
-        assert!((udp.packets_received as f64 / 20_000.0 - 0.4492).abs() < 0.018, "{udp:?}");
-        assert!((lite.packets_received as f64 / 20_000.0 - 0.7260).abs() < 0.016, "{lite:?}");
-        let intact = lite.packets_received - lite.packets_damaged;
-        assert!((intact as f64 / 20_000.0 - 0.4492).abs() < 0.018, "{lite:?}");
-        let covered = deliver("cbr rate=500kbit/s size=100 packets=20000 protocol=udp-lite");
-        assert!(covered.packets_received.abs_diff(udp.packets_received) < if bytes { 20 } else { 1 }, "{covered:?}");
-    }
+        let (lengths, whole) = (with(false), with(true));
+        assert_eq!(lengths, whole);
+        lengths[0].downlink.clone().unwrap()
+    };
+    let udp = deliver("cbr rate=500kbit/s size=100 packets=20000");
+    assert_eq!(udp.packets_received + udp.packets_rejected, 20_000);
+    // Two flipped bits can make up for each other, in few of the 2,900 packets with two or more.
+    assert!(udp.packets_damaged < 20, "{udp:?}");
+    let lite = deliver("cbr rate=500kbit/s size=100 packets=20000 protocol=udp-lite coverage=20");
+    assert_eq!(lite.packets_received + lite.packets_rejected, 20_000);
+    // Five standard errors of 20,000 draws: 0.018 and 0.016.
+    assert!((udp.packets_received as f64 / 20_000.0 - 0.4492).abs() < 0.018, "{udp:?}");
+    assert!((lite.packets_received as f64 / 20_000.0 - 0.7260).abs() < 0.016, "{lite:?}");
+    let intact = lite.packets_received - lite.packets_damaged;
+    assert!((intact as f64 / 20_000.0 - 0.4492).abs() < 0.018, "{lite:?}");
+    let covered = deliver("cbr rate=500kbit/s size=100 packets=20000 protocol=udp-lite");
+    assert!(covered.packets_received.abs_diff(udp.packets_received) < 20, "{covered:?}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Sources of datagrams over UDP and UDP-Lite, and their receiver.
 //!
 //! A sender follows its own timetable and hears nothing of the receiver; the receiver takes what a
-//! kernel would take, and counts. Packets have an IPv4 header without options, and start with their
-//! number (64 bits) where there is room and bytes are wanted.
+//! kernel would take, and counts. Packets have an IPv4 header without options and a payload of zeros;
+//! all packets of a flow are the same, so that checksums decide alike whether bytes are carried or not.
 
 mod pace;
 mod receiver;

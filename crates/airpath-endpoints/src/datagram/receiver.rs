@@ -15,6 +15,8 @@ pub(crate) struct Receiver {
     direction: Direction,
     route: Route,
     protection: Protection,
+    /// The bytes of every packet of the stream.
+    bytes: Bytes,
     results: Results,
 }
 
@@ -24,6 +26,7 @@ impl Receiver {
             direction: stream.from().sends(),
             route: *stream.route(),
             protection: stream.protection(),
+            bytes: stream.bytes().clone(),
             results: context.results.clone(),
         }
     }
@@ -41,7 +44,7 @@ impl Endpoint for Receiver {
     fn start(&mut self, _: Time, _: &mut Sent) {}
 
     fn receive(&mut self, at: Time, pdu: Pdu, _: &mut Sent) {
-        let (verdict, _) = ip::judge(&pdu, bytes_of(&pdu), &self.route, self.protection);
+        let (verdict, _) = ip::judge(&pdu, &self.bytes, &self.route, self.protection);
         let mut record = self.results.record();
         let side = record.side(self.direction);
         if side.received(at, &pdu, verdict) {

@@ -19,12 +19,11 @@ pub(crate) struct Stream {
     size: u32,
     protection: Protection,
     route: Route,
+    /// The bytes of every packet: they do not differ, so that nothing depends on who wants them.
+    bytes: bytes::Bytes,
     with_bytes: bool,
     sent: u64,
 }
-
-/// Which packet of its stream a datagram is: the first bytes of its payload.
-const NUMBER_BYTES: usize = 8;
 
 impl Stream {
     /// A stream of packets of `size` bytes, of the MTU without one.
@@ -35,12 +34,14 @@ impl Stream {
         protection: Protection,
     ) -> Result<Stream, EndpointError> {
         let size = context.options.packet_size("size", size)?;
+        let route = Route::new(from, context.flow, &context.options);
         Ok(Stream {
             from,
             flow: context.flow,
             size,
             protection,
-            route: Route::new(from, context.flow, &context.options),
+            route,
+            bytes: ip::write(&route, protection, Ecn::NotEct, 0, size as usize, |_| {}),
             with_bytes: context.options.bytes,
             sent: 0,
         })
@@ -70,18 +71,14 @@ impl Stream {
         self.protection
     }
 
+    pub(crate) fn bytes(&self) -> &bytes::Bytes {
+        &self.bytes
+    }
+
     /// The next packet.
     pub(crate) fn packet(&mut self) -> Pdu {
-        let number = self.sent;
         self.sent += 1;
-        let bytes = self.with_bytes.then(|| {
-            ip::write(&self.route, self.protection, Ecn::NotEct, number as u16, self.size as usize, |payload| {
-                if let Some(place) = payload.first_chunk_mut::<NUMBER_BYTES>() {
-                    *place = number.to_be_bytes();
-                }
-            })
-        });
-        datagram(self.flow, self.size, HEADER_BYTES, bytes)
+        datagram(self.flow, self.size, HEADER_BYTES, self.with_bytes.then(|| self.bytes.clone()))
     }
 }
 

@@ -109,12 +109,10 @@ impl Endpoint for Receiver {
     }
 
     fn receive(&mut self, at: Time, pdu: Pdu, _: &mut Sent) {
-        let (verdict, payload) = ip::judge(&pdu, bytes_of(&pdu), &self.session.route, self.session.protection);
+        let Some(bytes) = bytes_of(&pdu) else { return };
+        let (verdict, packet) = ip::judge(&pdu, bytes, &self.session.route, self.session.protection);
         let fresh = self.results.record().side(self.direction).received(at, &pdu, verdict);
-        if fresh
-            && let Some(packet) = payload
-            && self.take(at, &packet, verdict == Verdict::Damaged)
-        {
+        if fresh && self.take(at, &packet, verdict == Verdict::Damaged) {
             let bytes = u64::from(pdu.len) - (HEADER_BYTES + rtp::HEADER_BYTES) as u64;
             self.results.record().side(self.direction).delivered(at, bytes);
         }

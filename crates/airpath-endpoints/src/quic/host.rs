@@ -172,7 +172,7 @@ impl HostEndpoint {
         let next = Time::from_nanos(at.nanos() + 1);
         self.deadline = connection.poll_timeout().map(|due| self.time(due).max(next));
         let stats = connection.stats().path;
-        self.results.record().quic.get_or_insert_default()[self.end as usize] = QuicReport {
+        let report = QuicReport {
             lost_packets: stats.lost_packets,
             lost_bytes: stats.lost_bytes,
             congestion_events: stats.congestion_events,
@@ -180,6 +180,13 @@ impl HostEndpoint {
             round_trip_ns: stats.rtt.as_nanos() as u64,
             datagram_bytes: stats.current_mtu,
         };
+        let mut record = self.results.record();
+        let reports = record.quic.get_or_insert_default();
+        match self.end {
+            End::Client => reports.client = report,
+            End::Server => reports.server = report,
+        }
+        drop(record);
         self.connection = Some((handle, connection));
     }
 }
@@ -193,12 +200,10 @@ impl VirtualEndpoint for HostEndpoint {
     }
 
     fn receive(&mut self, at: Time, pdu: Pdu, out: &mut Sent) {
-        let arriving = self.route.reversed();
-        let (verdict, payload) = ip::judge(&pdu, bytes_of(&pdu), &arriving, Protection::Udp);
+        let Some(bytes) = bytes_of(&pdu) else { return };
+        let (verdict, payload) = ip::judge(&pdu, bytes, &self.route.reversed(), Protection::Udp);
         self.results.record().side(self.end.other().sends()).received(at, &pdu, verdict);
-        if verdict != Verdict::Rejected
-            && let Some(payload) = payload
-        {
+        if verdict != Verdict::Rejected {
             self.take(at, &payload, pdu.ecn, out);
             self.run(at, out);
         }

@@ -16,6 +16,9 @@ pub struct Passed {
     pub pdu: Pdu,
 }
 
+/// Times in nanoseconds, ends and lengths of everything sent: what has to repeat.
+pub type Trace = Vec<(u64, End, u32)>;
+
 /// What a run left behind.
 pub struct Run {
     pub reports: Vec<FlowReport>,
@@ -39,8 +42,8 @@ impl Run {
         self.got.iter().filter(|passed| passed.end == end).map(|passed| passed.at.nanos()).collect()
     }
 
-    /// Times, ends and lengths of everything sent: what has to repeat.
-    pub fn trace(&self) -> Vec<(u64, End, u32)> {
+    /// What has to repeat.
+    pub fn trace(&self) -> Trace {
         self.sent.iter().map(|passed| (passed.at.nanos(), passed.end, passed.pdu.len)).collect()
     }
 }
@@ -75,6 +78,15 @@ struct Attached {
 
 /// Runs `workloads` over `machine` until all is done and nothing is inside, or until `last`.
 pub fn run(machine: Box<dyn Machine>, workloads: &[&str], options: &Options, seed: u64, last: Time) -> Run {
+    drive(machine, workloads, options, seed, last, false)
+}
+
+/// The same, with endpoints woken up whenever anything happens.
+pub fn run_nudged(machine: Box<dyn Machine>, workloads: &[&str], options: &Options, seed: u64, last: Time) -> Run {
+    drive(machine, workloads, options, seed, last, true)
+}
+
+fn drive(machine: Box<dyn Machine>, workloads: &[&str], options: &Options, seed: u64, last: Time, nudge: bool) -> Run {
     let mut attached = Vec::new();
     let mut results = Vec::new();
     for (flow, text) in workloads.iter().enumerate() {
@@ -115,7 +127,7 @@ pub fn run(machine: Box<dyn Machine>, workloads: &[&str], options: &Options, see
                 it.started = true;
                 it.endpoint.start(now, &mut out);
             }
-            if it.started && it.endpoint.next_deadline().is_some_and(|due| due <= now) {
+            if it.started && (nudge || it.endpoint.next_deadline().is_some_and(|due| due <= now)) {
                 it.endpoint.advance(now, &mut out);
                 let next = it.endpoint.next_deadline();
                 assert!(next.is_none_or(|next| next > now), "due at {next:?} after advancing to {now:?}");
