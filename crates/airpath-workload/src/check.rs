@@ -2,14 +2,10 @@
 
 use airpath_core::{Rate, Span};
 
-use crate::kinds::{Kind, Pcap};
+use crate::kinds::{IP_AND_UDP_BYTES, Kind, Pcap, RTP_BYTES};
 use crate::parse::Keys;
 use crate::value::{Bytes, Count, Period, UdpProtocol};
 
-/// Bytes of an IPv4 header without options and of a UDP header.
-const IP_AND_UDP_BYTES: u64 = 28;
-/// Bytes of an RTP header.
-const RTP_BYTES: u64 = 12;
 /// Bytes of UDP-Lite's header, which is always covered.
 const UDP_LITE_HEADER_BYTES: u64 = 8;
 /// The longest IPv4 packet.

@@ -11,6 +11,11 @@ use airpath_core::{End, Probability, Rate, Span};
 use crate::macros::{key_default, key_read, key_serialize, key_type, key_write, kinds};
 use crate::value::{Bytes, Count, Period, QuicCongestionControl, TcpCongestionControl, UdpProtocol, Value};
 
+/// Bytes of an IPv4 header without options and of a UDP or UDP-Lite header.
+pub const IP_AND_UDP_BYTES: u64 = 28;
+/// Bytes of an RTP header without extensions (RFC 3550).
+pub const RTP_BYTES: u64 = 12;
+
 /// The window that a TCP receiver offers where none is given.
 const RECEIVE_WINDOW: Bytes = Bytes(1 << 20);
 

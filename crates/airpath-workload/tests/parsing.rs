@@ -157,7 +157,7 @@ fn texts() -> impl Strategy<Value = String> {
         (1u64..1 << 40, some(&["", " cc=reno", " cc=none", " mss=1000 recv_window='64 kB'"]))
             .prop_map(|(bytes, rest)| format!("tcp bytes={bytes}{rest}")),
         (1u64..99, some(&["", " think='3 ms'"])).prop_map(|(n, rest)| format!("request response={n} count={n}{rest}")),
-        some(&["quic bytes=5 cc=bbr", "quic duration='1 min'", "pcap file='a b'", "pcap file=x client=::1"])
+        some(&["quic bytes=5 cc=newreno", "quic duration='1 min'", "pcap file='a b'", "pcap file=x client=::1"])
             .prop_map(str::to_string),
         (28u64..1500, 1u64..1 << 33, some(&["", " protocol=udp-lite coverage=8", " packets=3 bytes=9 duration=1s"]))
             .prop_map(|(size, rate, rest)| format!("cbr size={size} rate={rate}bit/s{rest}")),

@@ -1,0 +1,70 @@
+//! What endpoints have to know of the link and the run.
+
+use std::net::Ipv4Addr;
+
+use airpath_core::End;
+
+use crate::error::EndpointError;
+
+/// The ports of flow 0; those of others count up from there.
+const FIRST_CLIENT_PORT: u16 = 49_152;
+const FIRST_SERVER_PORT: u16 = 5_001;
+/// How many flows have ports of their own; later ones start over, which matters to captures only.
+const PORTS: u32 = 16_384;
+
+/// What endpoints have to know of the link and the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether every packet carries its bytes, as captures need. Without, those that nobody reads
+    /// are lengths only; protocols that read their own packets carry them always.
+    pub bytes: bool,
+    /// The largest IP packet in bytes; none is fragmented.
+    pub mtu_bytes: u32,
+    /// The link's number, which gives the addresses.
+    pub link: u16,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { bytes: false, mtu_bytes: 1_500, link: 0 }
+    }
+}
+
+impl Options {
+    /// `size`, or the MTU without one.
+    pub(crate) fn packet_size(&self, what: &'static str, size: Option<u64>) -> Result<u32, EndpointError> {
+        match size {
+            None => Ok(self.mtu_bytes),
+            Some(bytes) => u32::try_from(bytes)
+                .ok()
+                .filter(|size| *size <= self.mtu_bytes)
+                .ok_or(EndpointError::AboveMtu { what, bytes, mtu_bytes: self.mtu_bytes }),
+        }
+    }
+}
+
+/// An address and a port at either end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub source: (Ipv4Addr, u16),
+    pub destination: (Ipv4Addr, u16),
+}
+
+impl Route {
+    /// The route of what `from` sends in `flow`.
+    pub(crate) fn new(from: End, flow: u32, options: &Options) -> Route {
+        let socket = |end: End| {
+            let first = match end {
+                End::Client => FIRST_CLIENT_PORT,
+                End::Server => FIRST_SERVER_PORT,
+            };
+            (end.ipv4(options.link), first.saturating_add((flow % PORTS) as u16))
+        };
+        Route { source: socket(from), destination: socket(from.other()) }
+    }
+
+    /// The route of the answers.
+    pub(crate) fn reversed(self) -> Route {
+        Route { source: self.destination, destination: self.source }
+    }
+}
