@@ -167,6 +167,8 @@ fn quantiles(distribution: &Distribution) -> String {
 fn virtual_time(duration_ns: u64, wall_ns: Option<u64>) -> String {
     match wall_ns {
         None | Some(0) => "virtual".into(),
+        // What takes no time of its own cannot be run faster.
+        Some(wall_ns) if duration_ns == 0 => format!("virtual, run in {}", show::span(wall_ns)),
         Some(wall_ns) => format!(
             "virtual, run in {}: {} times as fast as real time",
             show::span(wall_ns),

@@ -177,7 +177,8 @@ fn json(simulated: &Simulated, seed: u64) -> serde_json::Value {
 fn line(flow: &FlowReport) -> String {
     let outcome = match &flow.outcome {
         Outcome::Complete => "complete".into(),
-        Outcome::Incomplete => "not complete at the end of the run".into(),
+        Outcome::Incomplete if flow.workload.is_bounded() => "not complete at the end of the run".into(),
+        Outcome::Incomplete => "lasted as long as the run".into(),
         Outcome::Failed(reason) => format!("failed: {reason}"),
     };
     let elapsed = flow.elapsed_ns.map(|elapsed| format!(" in {}", show::span(elapsed)));
@@ -203,7 +204,9 @@ fn delivered(direction: &str, delivery: &Delivery) -> Option<String> {
     let goodput = delivery.goodput_bits_per_second.map(|goodput| format!(" at {}", show::bit_rate(goodput)));
     let again = delivery.packets_retransmitted.filter(|again| *again > 0);
     let again = again.map(|again| format!(", {} sent again", show::counted(again, "packet")));
-    let lost = (delivery.packets_lost > 0).then(|| format!(", {} lost", show::count(delivery.packets_lost)));
+    let lost = delivery.packets_lost;
+    let lost = (lost > 0)
+        .then(|| format!(", {} of {} packets not received", show::count(lost), show::count(delivery.packets_sent)));
     Some(format!(
         "; {direction} {}{}{}{}",
         show::bytes(delivery.delivered_bytes),
