@@ -1,10 +1,14 @@
-"""A pcapng writer for tests: raw IP, nanosecond stamps, packet ids and comments."""
+"""A pcapng writer and reader for tests: raw IP, nanosecond stamps, packet ids and comments."""
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SNAPLEN = 128
 
@@ -104,3 +108,31 @@ def sack(blocks: list[tuple[int, int]]) -> bytes:
     """Return the TCP option that reports blocks of sequence numbers."""
     edges = b"".join(struct.pack(">II", a % (1 << 32), b % (1 << 32)) for a, b in blocks)
     return b"\x01\x01" + bytes([5, 2 + len(edges)]) + edges
+
+
+def packets(content: bytes) -> list[Packet]:
+    """Return the packets of a capture file, as far as it keeps their bytes."""
+    found = []
+    position = 0
+    while position < len(content):
+        kind, length = struct.unpack_from("<II", content, position)
+        if kind == 6:
+            head = struct.unpack_from("<5I", content, position + 8)
+            interface, high, low, kept, _ = head
+            start = position + 28
+            rest = content[start + kept + -kept % 4 : position + length - 4]
+            options = dict(_options(rest))
+            pdu = struct.unpack("<Q", options[5])[0] if 5 in options else 0
+            kept_bytes = content[start : start + kept]
+            found.append(Packet(high << 32 | low, interface, kept_bytes, pdu))
+        position += length
+    return found
+
+
+def _options(data: bytes) -> Iterator[tuple[int, bytes]]:
+    while len(data) >= 4:
+        code, length = struct.unpack_from("<HH", data)
+        if code == 0:
+            return
+        yield code, data[4 : 4 + length]
+        data = data[4 + length + -length % 4 :]

@@ -43,7 +43,7 @@ def command_lines() -> list[tuple[str, str]]:
     for place, text in blocks("sh"):
         for line in text.replace("\\\n", " ").splitlines():
             line = line.removeprefix("$ ")
-            if re.match(r"(\.venv/bin/)?airpath (exec|shell) ", line):
+            if re.match(r"(\.venv/bin/)?airpath (exec|shell|sim) ", line):
                 found.append((place, line))
     return found
 
@@ -99,7 +99,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 def test_every_option_named_in_the_text_exists() -> None:
     known = set()
-    for command in ("exec", "shell", "check", "profiles", "log", "send", "recv", "replay"):
+    for command in ("exec", "shell", "sim", "check", "profiles", "log", "send", "recv", "replay"):
         known |= set(OPTION.findall(run_engine(command, "--help").stdout))
     for page in (
         ROOT / "README.md",

@@ -29,6 +29,11 @@ COMMANDS: tuple[Command, ...] = (
         "airpath shell --rate '1 Mbit/s' --delay '50 ms'",
     ),
     Command(
+        "sim",
+        "run workloads over a link in virtual time",
+        "airpath sim --profile gsm-data-9.6k --workload 'tcp bytes=102400 cc=reno'",
+    ),
+    Command(
         "profiles",
         "list the built-in links, or show one as TOML",
         "airpath profiles show lte-good",

@@ -2,6 +2,7 @@
 
 mod load;
 mod replay;
+mod sim;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use load::{RecvArgs, SendArgs};
 pub use replay::ReplayArgs;
+pub use sim::SimArgs;
 
 /// Airpath puts a wireless link of your choice between real programs and says what happened.
 #[derive(Parser, Debug)]
@@ -33,6 +35,8 @@ pub enum Command {
     /// Open your shell behind an emulated link; shells nest, and delays add.
     #[command(after_help = SHELL_EXAMPLES)]
     Shell(ShellArgs),
+    /// Run workloads over a link in virtual time, as fast as the processor allows.
+    Sim(SimArgs),
     /// Check a scenario file and say what is wrong with it.
     #[command(after_help = "Example:\n  airpath check train.toml")]
     Check(CheckArgs),

@@ -22,6 +22,7 @@ fn main() {
         Command::Log(args) => commands::log::run(&args),
         Command::Send(args) => commands::send::run(&args),
         Command::Recv(args) => commands::recv::run(&args),
+        Command::Sim(args) => commands::sim::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
     };
     let status = outcome.unwrap_or_else(|failure| {

@@ -80,6 +80,15 @@ pub struct CommandRun {
     pub signal: Option<i32>,
 }
 
+/// What ran between the ends of the link in the process itself.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkloadRun {
+    /// The workload as it is written on the command line, with every default filled in.
+    pub workload: String,
+    /// What it says of itself at the end; none while it runs.
+    pub report: Option<serde_json::Value>,
+}
+
 /// A count and the bits that belong to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Count {
@@ -254,6 +263,9 @@ pub struct Manifest {
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// The commands of the workload.
     pub commands: Vec<CommandRun>,
+    /// The workloads of a run without commands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<WorkloadRun>,
     /// What came out; none while the run goes on.
     pub results: Option<Results>,
 }
@@ -279,6 +291,7 @@ impl Manifest {
             privileges: Vec::new(),
             settings: serde_json::Map::new(),
             commands: Vec::new(),
+            workloads: Vec::new(),
             results: None,
         }
     }

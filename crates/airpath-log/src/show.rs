@@ -50,7 +50,12 @@ pub fn rate(bits: u64, nanos: u64) -> String {
     if nanos == 0 {
         return "-".into();
     }
-    scaled(bits as f64 * 1e9 / nanos as f64, 1e3, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
+    bit_rate(bits as f64 * 1e9 / nanos as f64)
+}
+
+/// A rate in bits per second.
+pub fn bit_rate(bits_per_second: f64) -> String {
+    scaled(bits_per_second, 1e3, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
 }
 
 /// How many times `one` is `other`, which is above zero.

@@ -6,6 +6,7 @@ use airpath_core::pdu::Origin;
 use airpath_core::{Cause, Counters, Direction, Event, EventKind, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Clock;
 use crate::histogram::{Distribution, Timings};
 use crate::show;
 use crate::verdict::Verdict;
@@ -45,6 +46,12 @@ pub struct DirectionSummary {
 /// A run in five lines.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
+    /// By which clock it ran.
+    #[serde(default)]
+    pub clock: Clock,
+    /// How long it took by the wall clock, where that is something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ns: Option<u64>,
     /// How long it took.
     pub duration_ns: u64,
     /// Client to server.
@@ -92,12 +99,19 @@ impl Summary {
     /// The summary of a run.
     pub fn new(counters: &Counters, timings: &Timings, duration: Span, verdict: Verdict) -> Summary {
         Summary {
+            clock: Clock::Live,
+            wall_ns: None,
             duration_ns: duration.nanos(),
             uplink: direction(counters, timings, duration, Direction::Uplink),
             downlink: direction(counters, timings, duration, Direction::Downlink),
             lateness: timings.lateness(),
             verdict,
         }
+    }
+
+    /// The summary of a run in virtual time that took `wall_ns` by the wall clock.
+    pub fn in_virtual_time(self, wall_ns: u64) -> Summary {
+        Summary { clock: Clock::Virtual, wall_ns: Some(wall_ns), ..self }
     }
 
     /// The same as JSON.
@@ -150,6 +164,19 @@ fn quantiles(distribution: &Distribution) -> String {
     )
 }
 
+fn virtual_time(duration_ns: u64, wall_ns: Option<u64>) -> String {
+    match wall_ns {
+        None | Some(0) => "virtual".into(),
+        // What takes no time of its own cannot be run faster.
+        Some(wall_ns) if duration_ns == 0 => format!("virtual, run in {}", show::span(wall_ns)),
+        Some(wall_ns) => format!(
+            "virtual, run in {}: {} times as fast as real time",
+            show::span(wall_ns),
+            show::ratio(duration_ns, wall_ns)
+        ),
+    }
+}
+
 impl fmt::Display for Summary {
     /// Five lines, more only where the verdict has several reasons; the last without a line break.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -173,7 +200,11 @@ impl fmt::Display for Summary {
             }
             writeln!(f)?;
         }
-        writeln!(f, "{:<10} {}", "lateness", quantiles(&self.lateness))?;
+        match (self.clock, self.wall_ns) {
+            // Nothing is late where no clock is met.
+            (Clock::Virtual, wall_ns) => writeln!(f, "{:<10} {}", "clock", virtual_time(self.duration_ns, wall_ns))?,
+            _ => writeln!(f, "{:<10} {}", "lateness", quantiles(&self.lateness))?,
+        }
         write!(f, "{:<10} {}", "verdict", self.verdict.grade)?;
         for (index, reason) in self.verdict.reasons.iter().enumerate() {
             let lead = if index == 0 { ": ".into() } else { format!("\n{:<11}", "") };
@@ -237,6 +268,17 @@ delay      uplink none measured             downlink p50 455 ms, p99 696 ms, max
 lateness   p50 25.1 us, p99 49.0 us, max 49.0 us
 verdict    trusted";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn in_virtual_time_the_speed_stands_where_the_lateness_was() {
+        let live = summary(&Measurements::default());
+        let text = live.clone().in_virtual_time(1_705_000).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 5);
+        assert_eq!(lines[3], "clock      virtual, run in 1.71 ms: 100,000 times as fast as real time");
+        let json = live.in_virtual_time(1_705_000).to_json();
+        assert_eq!((&json["clock"], &json["wall_ns"]), (&"virtual".into(), &1_705_000.into()));
     }
 
     #[test]

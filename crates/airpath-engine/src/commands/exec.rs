@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use airpath_core::Span;
@@ -19,7 +19,7 @@ use crate::run::{RunRequest, conclude, live, replications};
 use crate::terminal::{say, show};
 
 /// MTU of both ends where none was asked for, in bytes.
-const DEFAULT_MTU_BYTES: u32 = 1500;
+pub const DEFAULT_MTU_BYTES: u32 = 1500;
 
 /// Runs it once, or as often as asked; the exit status is the command's.
 ///
@@ -57,11 +57,7 @@ pub fn nested() -> Result<bool> {
 /// When they contradict each other or the scenario.
 pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Result<RunRequest> {
     let path = link::only_path(&scenario)?;
-    let default_level = if args.out.is_some() { Level::Packets } else { Level::Counters };
-    let level = args.log.unwrap_or(default_level);
-    if args.out.is_none() && level >= Level::Events {
-        return Err(Failure::usage(format!("--log {level} needs a folder to write to: add --out DIR")));
-    }
+    let level = level(args.log, args.out.as_deref())?;
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
         path,
@@ -93,6 +89,18 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
             _ => Report::Summary,
         },
     })
+}
+
+/// How much is recorded where `asked` was asked for, into `folder`.
+///
+/// # Errors
+/// When there is something to write and no folder for it.
+pub fn level(asked: Option<Level>, folder: Option<&Path>) -> Result<Level> {
+    let level = asked.unwrap_or(if folder.is_some() { Level::Packets } else { Level::Counters });
+    if folder.is_none() && level >= Level::Events {
+        return Err(Failure::usage(format!("--log {level} needs a folder to write to: add --out DIR")));
+    }
+    Ok(level)
 }
 
 fn adopt(number: i32) -> Result<Arc<File>> {

@@ -10,3 +10,4 @@ pub mod replay;
 pub mod schema;
 pub mod send;
 pub mod shell;
+pub mod sim;

@@ -8,6 +8,7 @@ pub mod replay;
 pub mod replication;
 pub mod replications;
 pub mod request;
+pub mod sim;
 mod workload;
 
 pub use request::RunRequest;

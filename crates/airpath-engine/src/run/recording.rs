@@ -3,12 +3,12 @@
 
 use std::path::Path as Folder;
 
-use airpath_core::{Counters, Direction, Emission, Event, Item, Payload, Pdu, PortId, Span, Time};
+use airpath_core::{Counters, Direction, Emission, Event, Item, LogLevel, Payload, Pdu, PortId, Span, Time};
 use airpath_log::manifest::{LogResults, Results, Status, TimingResults, counters};
 use airpath_log::recorder::RingSize;
 use airpath_log::verdict::{Measurements, judge};
 use airpath_log::writer::WriterOptions;
-use airpath_log::{Manifest, Offered, Overflow, Packet, Recorder, Timings, Writer};
+use airpath_log::{Manifest, Offered, Overflow, Packet, Recorder, Summary, Timings, Writer};
 
 use crate::error::{Failure, Result};
 
@@ -28,6 +28,8 @@ pub struct Recording {
 
 /// What a finished recording says of the run.
 pub struct Recorded {
+    /// The run in five lines.
+    pub summary: Summary,
     /// What goes into the manifest.
     pub results: Results,
 }
@@ -50,6 +52,11 @@ impl Recording {
         let (recorder, writer) = Writer::start(&options).map_err(|error| Failure::new(error.to_string()))?;
         writer.set_start(START_UNIX_NS);
         Ok(Recording { recorder, writer, timings: Timings::new(Span::ZERO), changed: Vec::new() })
+    }
+
+    /// What the machine has to record.
+    pub fn machine_level(&self) -> LogLevel {
+        self.recorder.machine_level()
     }
 
     /// Records a packet that is about to be offered.
@@ -95,10 +102,17 @@ impl Recording {
             ..Measurements::of(&self.timings, duration)
         };
         let verdict = judge(&measured);
+        let summary = Summary::new(machine, &self.timings, duration, verdict.clone());
         let timings = TimingResults::from(&self.timings);
         let results =
             Results { duration_ns: duration.nanos(), counters: counters(machine, hops), timings, log, verdict };
-        Recorded { results }
+        Recorded { summary, results }
+    }
+
+    /// Ends the log of a run that failed.
+    pub fn abandon(self) {
+        drop(self.recorder);
+        self.writer.finish();
     }
 }
 

@@ -1,0 +1,217 @@
+//! `airpath sim`: workloads over a link in virtual time.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use airpath_endpoints::{Delivery, FlowReport, Outcome};
+use airpath_log::show;
+use airpath_workload::Workload;
+
+use super::exec::{DEFAULT_MTU_BYTES, fresh_seed, level};
+use super::link;
+use crate::cli::SimArgs;
+use crate::error::{Failure, Result};
+use crate::run::replication::{self, Finished};
+use crate::run::sim::{SimRequest, Simulated, run as simulate};
+use crate::terminal::{say, show as print};
+
+/// A workload to begin with, for whoever gave none.
+const EXAMPLE: &str = "--workload 'tcp bytes=102400 from=server cc=reno'";
+
+/// Runs it once, or as often as asked.
+///
+/// # Errors
+/// When the link, a workload or the folder is not as it should be.
+pub fn run(args: &SimArgs) -> Result<i32> {
+    let scenario = link::scenario(&args.link)?;
+    if args.print_scenario {
+        print!("{}", scenario.to_toml().map_err(link::usage)?);
+        return Ok(0);
+    }
+    let request = SimRequest {
+        path: link::only_path(&scenario)?,
+        workloads: workloads(args)?,
+        duration: args.duration,
+        mtu_bytes: args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES),
+        level: level(args.log, args.out.as_deref())?,
+        snaplen: args.snaplen,
+        scenario,
+    };
+    let seed = args.seed.unwrap_or_else(fresh_seed);
+    if args.replications > 1 {
+        return in_folder(args.out.as_deref(), |_| replications(args, &request, seed));
+    }
+    let simulated = in_folder(args.out.as_deref(), |folder| simulate(&request, seed, folder, !args.quiet))?;
+    if args.json {
+        say!("{}", json(&simulated, seed));
+    } else if !args.quiet {
+        simulated.flows.iter().for_each(|flow| say!("{}", line(flow)));
+        say!("{}", simulated.summary);
+    }
+    Ok(simulated.status())
+}
+
+/// Makes `folder` for `work`, and takes it back if that fails before anything has begun.
+fn in_folder<T>(folder: Option<&Path>, work: impl FnOnce(Option<&Path>) -> Result<T>) -> Result<T> {
+    let Some(path) = folder else { return work(None) };
+    let is_ours = !path.exists();
+    airpath_log::folder::create(path).map_err(|error| Failure::new(error.to_string()))?;
+    work(Some(path)).inspect_err(|_| {
+        let _ = airpath_log::folder::take_back(path, is_ours);
+    })
+}
+
+/// The workloads that were asked for.
+fn workloads(args: &SimArgs) -> Result<Vec<Workload>> {
+    if args.workload.is_empty() {
+        return Err(Failure::usage(format!("there is nothing to do: say what runs over the link, as in {EXAMPLE}")));
+    }
+    let mut workloads = Vec::with_capacity(args.workload.len());
+    for text in &args.workload {
+        let workload = Workload::parse(text).map_err(|error| Failure::usage(format!("--{error}")))?;
+        if args.duration.is_none() && !workload.is_bounded() {
+            return Err(Failure::usage(format!(
+                "--workload '{text}' never ends by itself; give it an end, such as bytes=100000 or duration=\"10 s\", or the run one with --duration '60 s'"
+            )));
+        }
+        workloads.push(workload);
+    }
+    Ok(workloads)
+}
+
+/// A finished replication with its summary as JSON if that was asked for, or why there is none.
+type Ran = Result<(Finished, serde_json::Value)>;
+
+/// Runs all replications in `args.jobs` threads, and tells of them in their order.
+fn replications(args: &SimArgs, request: &SimRequest, seed: u64) -> Result<i32> {
+    let tell = !args.quiet && !args.json;
+    let next = AtomicU32::new(1);
+    let failed = AtomicBool::new(false);
+    let done = Mutex::new(InOrder { waiting: Vec::new(), done: Vec::new() });
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number > args.replications || failed.load(Ordering::Relaxed) {
+                return;
+            }
+            let ran = replicate(args, request, seed, number);
+            failed.fetch_or(ran.is_err(), Ordering::Relaxed);
+            let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            done.take(number, ran, |one| {
+                if tell {
+                    one.tell(args.replications);
+                }
+            });
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..args.jobs.min(args.replications) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let InOrder { waiting, done } = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(failure) = waiting.into_iter().find_map(|(_, ran)| ran.err()) {
+        return Err(failure);
+    }
+    let (finished, summaries): (Vec<Finished>, Vec<serde_json::Value>) = done.into_iter().unzip();
+    if args.json {
+        say!("{}", serde_json::json!({ "replications": summaries }));
+    } else if tell {
+        replication::summarise(&finished, args.out.as_deref());
+    }
+    Ok(replication::status(&finished))
+}
+
+fn replicate(args: &SimArgs, request: &SimRequest, first_seed: u64, number: u32) -> Ran {
+    let seed = replication::seed(first_seed, number);
+    let folder = args.out.as_deref().map(|all| replication::folder(all, number));
+    let simulated = in_folder(folder.as_deref(), |folder| simulate(request, seed, folder, false))?;
+    let finished = Finished {
+        number,
+        seed,
+        seconds: simulated.duration.as_secs_f64(),
+        verdict: simulated.summary.verdict.grade.to_string(),
+        status: simulated.status(),
+    };
+    let mut summary = serde_json::Value::Null;
+    if args.json {
+        summary = json(&simulated, seed);
+        summary["replication"] = number.into();
+        summary["status"] = finished.status.into();
+    }
+    Ok((finished, summary))
+}
+
+/// Replications in their order, however they come in.
+struct InOrder {
+    /// Those that came before their turn, or failed.
+    waiting: Vec<(u32, Ran)>,
+    done: Vec<(Finished, serde_json::Value)>,
+}
+
+impl InOrder {
+    /// Takes replication `number`, and shows to `tell` all whose turn has come.
+    fn take(&mut self, number: u32, ran: Ran, tell: impl Fn(&Finished)) {
+        self.waiting.push((number, ran));
+        while let Some(index) =
+            self.waiting.iter().position(|(number, ran)| ran.is_ok() && *number as usize == self.done.len() + 1)
+        {
+            if let (_, Ok((finished, summary))) = self.waiting.swap_remove(index) {
+                tell(&finished);
+                self.done.push((finished, summary));
+            }
+        }
+    }
+}
+
+fn json(simulated: &Simulated, seed: u64) -> serde_json::Value {
+    let mut object = simulated.summary.to_json();
+    object["seed"] = seed.into();
+    object["workloads"] = serde_json::to_value(&simulated.flows).unwrap_or_default();
+    object
+}
+
+/// What became of a workload, in a line.
+fn line(flow: &FlowReport) -> String {
+    let outcome = match &flow.outcome {
+        Outcome::Complete => "complete".into(),
+        Outcome::Incomplete if flow.workload.is_bounded() => "not complete at the end of the run".into(),
+        Outcome::Incomplete => "lasted as long as the run".into(),
+        Outcome::Failed(reason) => format!("failed: {reason}"),
+    };
+    let elapsed = flow.elapsed_ns.map(|elapsed| format!(" in {}", show::span(elapsed)));
+    let directions = [("uplink", &flow.uplink), ("downlink", &flow.downlink)];
+    let delivered: Vec<String> =
+        directions.iter().filter_map(|(name, delivery)| delivered(name, delivery.as_ref()?)).collect();
+    let requests =
+        flow.requests.as_ref().map(|requests| format!(", {}", show::counted(requests.completed, "response")));
+    format!(
+        "{}: {outcome}{}{}{}",
+        flow.name,
+        elapsed.unwrap_or_default(),
+        requests.unwrap_or_default(),
+        delivered.concat()
+    )
+}
+
+/// What the application got in one direction; nothing where nothing was meant for it.
+fn delivered(direction: &str, delivery: &Delivery) -> Option<String> {
+    if delivery.delivered_bytes == 0 {
+        return None;
+    }
+    let goodput = delivery.goodput_bits_per_second.map(|goodput| format!(" at {}", show::bit_rate(goodput)));
+    let again = delivery.packets_retransmitted.filter(|again| *again > 0);
+    let again = again.map(|again| format!(", {} sent again", show::counted(again, "packet")));
+    let lost = delivery.packets_lost;
+    let lost = (lost > 0)
+        .then(|| format!(", {} of {} packets not received", show::count(lost), show::count(delivery.packets_sent)));
+    Some(format!(
+        "; {direction} {}{}{}{}",
+        show::bytes(delivery.delivered_bytes),
+        goodput.unwrap_or_default(),
+        again.unwrap_or_default(),
+        lost.unwrap_or_default()
+    ))
+}

@@ -1,0 +1,153 @@
+//! A run in virtual time: a path, workloads in the process itself at its ends, and the files of a live
+//! run.
+
+mod watch;
+
+use std::num::NonZeroUsize;
+use std::path::Path as Folder;
+use std::time::Instant;
+
+use airpath_core::{PortId, Seed, Span, Time};
+use airpath_endpoints::{FlowReport, Options, Outcome, Pair, endpoints};
+use airpath_log::manifest::{Status, WorkloadRun};
+use airpath_log::{Clock, Level, Manifest, Snaplen, Summary};
+use airpath_models::{Path, PathConfig};
+use airpath_scenario::Scenario;
+use airpath_virtual::{Ended, FinishedMachine, Until, World};
+use airpath_workload::Workload;
+
+use super::manifest::Beginning;
+use super::recording::{Recorded, Recording, START_UNIX_NS, finished};
+use crate::error::{Failure, Result};
+use watch::Watch;
+
+/// Exit status of a run of which a workload did not do what it was to do.
+pub const UNDONE_STATUS: i32 = 1;
+/// The number of the first workload's packets; 0 is what a packet of nobody looks like.
+const FIRST_FLOW: u32 = 1;
+
+/// Everything that decides what a run in virtual time does, except for its seed.
+#[derive(Clone, Debug)]
+pub struct SimRequest {
+    /// The scenario, for the record.
+    pub scenario: Scenario,
+    /// The path that it describes.
+    pub path: PathConfig,
+    /// What runs between the ends.
+    pub workloads: Vec<Workload>,
+    /// How long the run takes; without it, until every workload is done.
+    pub duration: Option<Span>,
+    /// The MTU of both ends in bytes.
+    pub mtu_bytes: u32,
+    /// How much is recorded.
+    pub level: Level,
+    /// How many bytes of each packet.
+    pub snaplen: Snaplen,
+}
+
+/// What came out of a run.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// The run in five lines.
+    pub summary: Summary,
+    /// What became of each workload.
+    pub flows: Vec<FlowReport>,
+    /// Why it was over.
+    pub ended: Ended,
+    /// How long it took, by its own clock.
+    pub duration: Span,
+}
+
+impl Simulated {
+    /// 0 if every workload did what it was to do. One that lasts as long as the run does that by
+    /// lasting.
+    pub fn status(&self) -> i32 {
+        let undone = |flow: &FlowReport| match &flow.outcome {
+            Outcome::Complete => false,
+            Outcome::Incomplete => self.ended != Ended::Time || flow.workload.is_bounded(),
+            Outcome::Failed(_) => true,
+        };
+        if self.flows.iter().any(undone) { UNDONE_STATUS } else { 0 }
+    }
+}
+
+/// Carries out `request` with `seed`, and records it in `folder`, which exists. `tell` says whether a
+/// long run tells how far it is.
+///
+/// # Errors
+/// When a workload does not fit, time stands still, or a file cannot be made. A run that had begun is
+/// marked as failed.
+pub fn run(request: &SimRequest, seed: u64, folder: Option<&Folder>, tell: bool) -> Result<Simulated> {
+    let begun = Instant::now();
+    let options = Options { bytes: request.level >= Level::Events, mtu_bytes: request.mtu_bytes, ..Options::default() };
+    let mut pairs = Vec::with_capacity(request.workloads.len());
+    for (flow, workload) in (FIRST_FLOW..).zip(&request.workloads) {
+        let pair = endpoints(workload, flow, Seed(seed), &options)
+            .map_err(|error| Failure::usage(format!("workload `{workload}`: {error}")))?;
+        pairs.push((flow, pair));
+    }
+    let manifest = begin(request, seed);
+    let recording = Recording::start(folder, &manifest)?;
+    write(&manifest, folder)?;
+    let mut world = World::new();
+    let machine = Box::new(Path::new(&request.path, Seed(seed)));
+    let machine = world.machine(machine, Watch::new(recording, tell));
+    let mut results = Vec::with_capacity(pairs.len());
+    for (flow, Pair { start, client, server, results: result }) in pairs {
+        // The server is there when the client's first packet comes, also at the same instant.
+        world.attach(flow, machine, PortId::SERVER, start, server);
+        world.attach(flow, machine, PortId::CLIENT, start, client);
+        results.push(result);
+    }
+    let until = match request.duration {
+        Some(duration) => Until::At(Time::ZERO + duration),
+        None => Until::Done { latest: Time::NEVER },
+    };
+    let outcome = world.run(until, NonZeroUsize::MIN);
+    let Some(FinishedMachine { observer, counters, ending, .. }) = world.finish().pop() else {
+        return Err(Failure::new("the machine of a run in virtual time is gone; please report this"));
+    };
+    let recording = observer.into_recording();
+    let Some(ending) = ending.filter(|_| outcome.is_ok()) else {
+        recording.abandon();
+        write(&Manifest { status: Status::Failed, ..manifest }, folder)?;
+        let reason = outcome.err().map_or_else(|| "it never ended".into(), |error| error.to_string());
+        return Err(Failure::new(format!("the run cannot go on: {reason}")));
+    };
+    let duration = ending.at.since(Time::ZERO);
+    let flows: Vec<FlowReport> = results.iter().map(|results| results.report()).collect();
+    let Recorded { summary, results } = recording.finish(&counters, &manifest.hops, duration);
+    let mut manifest = finished(&manifest, results);
+    for (workload, flow) in manifest.workloads.iter_mut().zip(&flows) {
+        workload.report = serde_json::to_value(flow).ok();
+    }
+    write(&manifest, folder)?;
+    let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Ok(Simulated { summary: summary.in_virtual_time(wall_ns), flows, ended: ending.why, duration })
+}
+
+/// The manifest of a run that is about to begin.
+fn begin(request: &SimRequest, seed: u64) -> Manifest {
+    let mut manifest = Beginning {
+        scenario: &request.scenario,
+        path: &request.path,
+        clock: Clock::Virtual,
+        seed,
+        level: request.level,
+        snaplen: request.snaplen,
+    }
+    .manifest();
+    manifest.start_unix_ns = START_UNIX_NS;
+    manifest.settings.insert("mtu_bytes".into(), request.mtu_bytes.into());
+    if let Some(duration) = request.duration {
+        manifest.settings.insert("duration_ns".into(), duration.nanos().into());
+    }
+    manifest.workloads =
+        request.workloads.iter().map(|workload| WorkloadRun { workload: workload.to_string(), report: None }).collect();
+    manifest
+}
+
+fn write(manifest: &Manifest, folder: Option<&Folder>) -> Result<()> {
+    let Some(folder) = folder else { return Ok(()) };
+    manifest.write(folder).map_err(|error| Failure::new(error.to_string()))
+}

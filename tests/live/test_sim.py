@@ -1,0 +1,242 @@
+"""Runs in virtual time: exact, the same on any number of threads, with files as of live runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import pcapng
+from airpath.run import load_run
+from airpath.tcp import transfers
+from live.harness import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from live.harness import Airpath, Result, User
+
+USAGE = 2
+FAILED = 125
+UNDONE = 1
+
+SEAWIND = ROOT / "studies/seawind-case/scenario.toml"
+TCP = "tcp bytes=102400 from=server cc=reno"
+FILES = ("events.arrow", "input.arrow", "client.pcapng", "server.pcapng")
+
+BIT_ERRORS = (
+    'radio.link.errors={ type = "bernoulli", per = "packet", probability = 0.1, '
+    'effect = "corrupt", headers = "included", flips = 3 }'
+)
+
+
+def sim(airpath: Airpath, *arguments: object, user: User | None = None) -> Result:
+    return airpath.run("sim", *arguments, user=user)
+
+
+def seconds(run: Path, kind: str) -> list[float]:
+    events = load_run(run).path_events(kind)
+    return [time / 1e9 for time in events["time_ns"].to_list()]
+
+
+def test_times_are_those_of_the_formula(airpath: Airpath) -> None:
+    """500 bytes at 80 kbit/s take 50 ms, and 20 ms more to get there; they come every 40 ms."""
+    out = airpath.path("run")
+    sim(
+        airpath, "--rate", "80 kbit/s", "--delay", "20 ms", "--out", out,
+        "--workload", 'cbr interval="40 ms" size=500 packets=20 from=client start="1 s"',
+    ).check()  # fmt: skip
+    assert seconds(out, "offered") == pytest.approx([1 + 0.04 * n for n in range(20)], abs=1e-12)
+    # The link is busy from the first packet on.
+    expected = [1 + 0.05 * (n + 1) + 0.02 for n in range(20)]
+    assert seconds(out, "delivered") == pytest.approx(expected, abs=1e-12)
+    run = load_run(out)
+    assert run.results["duration_ns"] == 2_020_000_000
+    assert run.results["verdict"] == {"grade": "trusted", "reasons": []}
+    emitted = run.path_events("delivered").select(pl.col("emitted_ns") == pl.col("time_ns"))
+    assert emitted.to_series().all()
+
+
+def test_a_run_is_as_files_of_a_live_run(airpath: Airpath, user: User) -> None:
+    out = airpath.path("run")
+    result = sim(
+        airpath, "--scenario", SEAWIND, "--workload", TCP, "--seed", 5, "--out", out, user=user
+    )
+    lines = result.check().err.splitlines()
+    assert lines[0].startswith("tcp-1: complete in ")
+    assert [line.split()[0] for line in lines[1:]] == [
+        "delivered", "dropped", "delay", "clock", "verdict",
+    ]  # fmt: skip
+    assert re.search(r"virtual, run in .* times as fast as real time", result.err)
+    assert {path.name for path in out.iterdir()} == {"run.json", *FILES}
+    run = load_run(out)
+    assert run.clock == "virtual"
+    assert run.notes == []
+    assert run.verdict == "trusted"
+    assert run.state_changes() == [(40_000_000_000, "poor")]
+    assert set(run.captures) == {"client", "server"}
+    assert run.manifest["settings"]["mtu_bytes"] == 296
+    (workload,) = run.manifest["workloads"]
+    assert workload["workload"] == "tcp bytes=102400 cc=reno"
+    report = workload["report"]
+    assert report["outcome"] == "complete"
+    assert report["downlink"]["delivered_bytes"] == 102_400
+    # What the endpoints say agrees with what the link counted.
+    offered = run.path_events("offered")
+    sent = report["downlink"]["packets_sent"]
+    assert offered.filter(pl.col("direction") == "downlink").height == sent
+    (transfer,) = transfers(run)
+    assert (transfer.direction, transfer.payload_bytes) == ("downlink", 102_400)
+    said = airpath.run("log", out, "--tcpdump", user=user).check().out
+    assert len(said.splitlines()) == offered.height
+    assert "Flags [S], seq" in said
+    assert airpath.run("replay", out, user=user).check().out.startswith("identical: ")
+
+
+def test_equal_seeds_leave_equal_files_whatever_the_number_of_threads(airpath: Airpath) -> None:
+    common = ("--scenario", SEAWIND, "--workload", "tcp bytes=20000 cc=reno", "--set", BIT_ERRORS)
+    folders = {}
+    for name, jobs in (("one", 1), ("four", 4)):
+        folders[name] = airpath.path(name)
+        arguments = ("--seed", 7, "--replications", 6, "--jobs", jobs, "--out", folders[name])
+        result = sim(airpath, *common, *arguments).check()
+        told = re.findall(r"replication (\d)/6, seed (\d+): ", result.err)
+        assert told == [(str(n), str(n + 6)) for n in range(1, 7)]
+        assert re.search(r"6 replications: median .* 6 trusted", result.err)
+    names = sorted(path.name for path in folders["one"].iterdir())
+    assert names == [f"replication-000{n}" for n in range(1, 7)]
+    for name in names:
+        for file in FILES:
+            first, second = (folder / name / file for folder in folders.values())
+            assert first.read_bytes() == second.read_bytes(), f"{name}/{file}"
+    single = airpath.path("single")
+    sim(airpath, *common, "--seed", 9, "--out", single).check()
+    for file in FILES:
+        same = folders["one"] / "replication-0003" / file
+        assert (single / file).read_bytes() == same.read_bytes()
+    other = (folders["one"] / "replication-0001" / "events.arrow").read_bytes()
+    assert other != (single / "events.arrow").read_bytes()
+
+
+def test_damage_is_recorded_and_replayed(airpath: Airpath) -> None:
+    out = airpath.path("run")
+    sim(
+        airpath, "--rate", "1 Mbit/s", "--delay", "5 ms", "--set", BIT_ERRORS, "--seed", 2,
+        "--snaplen", "full", "--out", out,
+        "--workload", "cbr rate='400 kbit/s' size=500 packets=500",
+    ).check()  # fmt: skip
+    found = json.loads(airpath.run("replay", out, "--json").check().out)
+    # 500 draws of probability 0.1: 50 expected, standard deviation 6.7; five of them.
+    assert 17 <= found["damaged_packets"] <= 83
+    sent, got = captured(out / "server.pcapng", 0), captured(out / "client.pcapng", 1)
+    positions = pl.read_ipc(out / "events.arrow").filter(pl.col("kind") == "delivered")
+    damaged = 0
+    for pdu, flips in positions.select("pdu", "flipped_bits").iter_rows():
+        whole = bytearray(sent[pdu])
+        for position in flips or []:
+            whole[position // 8] ^= 0x80 >> position % 8
+        assert bytes(whole) == got[pdu]
+        damaged += flips is not None
+    assert damaged == found["damaged_packets"]
+
+
+def captured(capture: Path, interface: int) -> dict[int, bytes]:
+    """Return the bytes of each packet by its number: of those that entered (0) or left (1)."""
+    packets = pcapng.packets(capture.read_bytes())
+    return {packet.pdu: packet.content for packet in packets if packet.interface == interface}
+
+
+def test_several_workloads_and_a_duration(airpath: Airpath) -> None:
+    result = sim(
+        airpath, "--rate", "1 Mbit/s", "--delay", "50 ms", "--queue", "20 packets", "--seed", 1,
+        "--duration", "10 s", "--json", "--workload", "tcp",
+        "--workload", 'cbr rate="64 kbit/s" size=200 from=client start="2 s" name=voice',
+    ).check()  # fmt: skip
+    summary = result.summary()
+    assert summary["clock"] == "virtual"
+    assert summary["duration_ns"] == 10_000_000_000
+    bulk, voice = summary["workloads"]
+    assert (bulk["name"], voice["name"]) == ("tcp-1", "voice")
+    # 40 packets of 200 bytes a second for 8 s; the last two or three are in the link at the end.
+    assert voice["uplink"]["packets_sent"] in (320, 321)
+    assert 317 <= voice["uplink"]["packets_received"] <= 320
+    assert 0.2e6 < bulk["downlink"]["goodput_bits_per_second"] < 1e6
+
+
+def test_json_of_replications(airpath: Airpath) -> None:
+    common = ("--delay", "20 ms", "--workload", "request count=3 response=2000", "--seed", 4)
+    found = sim(airpath, *common, "--replications", 3, "--jobs", 2, "--json").check().summary()
+    assert [one["seed"] for one in found["replications"]] == [4, 5, 6]
+    assert all(one["workloads"][0]["requests"]["completed"] == 3 for one in found["replications"])
+    assert not sim(airpath, *common, "--quiet").check().err
+
+
+@pytest.mark.parametrize("workload", [TCP, "quic bytes=102400 from=server"])
+def test_the_case_study_takes_next_to_no_time(airpath: Airpath, workload: str) -> None:
+    """Twenty replications; the bound is for a loaded machine and a build without optimisation."""
+    # QUIC wants packets of 1200 bytes and more (RFC 9000, section 14).
+    mtu = 1280 if workload.startswith("quic") else 296
+    link = ("--scenario", SEAWIND, "--mtu", mtu, "--seed", 1)
+    arguments = (*link, "--workload", workload, "--replications", 20)
+    result = sim(airpath, *arguments, "--json").check()
+    replications = result.summary()["replications"]
+    assert len(replications) == 20
+    simulated = sum(one["duration_ns"] for one in replications) / 1e9
+    assert simulated > 20 * 90
+    assert result.seconds < 30
+
+
+BAD: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
+    "no workload": ((), USAGE, ("nothing to do", "--workload 'tcp bytes=")),
+    "unknown kind": (
+        ("--workload", "tpc bytes=1"), USAGE, ("--workload, word 1", "did you mean `tcp`"),
+    ),
+    "unknown key": (("--workload", "tcp bites=1"), USAGE, ("word 2", "did you mean `bytes`")),
+    "no end": (
+        ("--workload", "saturate"), USAGE, ("never ends", "--duration '60 s'"),
+    ),
+    "above the MTU": (
+        ("--mtu", "500", "--workload", "cbr rate='1 Mbit/s' size=900 packets=3"), USAGE,
+        ("size=900", "MTU of 500"),
+    ),
+    "duration without a unit": (
+        ("--duration", "3", "--workload", "tcp"), USAGE, ("--duration", "no unit"),
+    ),
+    "log without a folder": (
+        ("--log", "events", "--workload", TCP), USAGE, ("--log events", "--out DIR"),
+    ),
+    "unknown hop": (("--set", "radoi.link.rate=1", "--workload", TCP), USAGE, ("radoi", "radio")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_told_and_leaves_nothing(airpath: Airpath, user: User, what: str) -> None:
+    arguments, status, words = BAD[what]
+    out = airpath.path("run")
+    record = () if what == "log without a folder" else ("--out", out)
+    result = sim(airpath, *arguments, *record, user=user).check(status)
+    for word in words:
+        assert word in result.err, result.err
+    assert not out.exists()
+
+
+def test_a_folder_in_use_is_refused(airpath: Airpath) -> None:
+    out = airpath.path("run")
+    sim(airpath, "--delay", "1 ms", "--workload", TCP, "--out", out).check()
+    again = sim(airpath, "--delay", "1 ms", "--workload", TCP, "--out", out).check(FAILED)
+    assert "not empty" in again.err
+
+
+def test_a_workload_that_is_not_done_is_an_exit_status(airpath: Airpath) -> None:
+    result = sim(airpath, "--rate", "10 kbit/s", "--workload", TCP, "--duration", "5 s").check(
+        UNDONE
+    )
+    assert "tcp-1: not complete at the end of the run" in result.err
+
+
+def test_options_print_a_scenario(airpath: Airpath) -> None:
+    out = sim(airpath, "--profile", "umts-384", "--print-scenario").check().out
+    assert "[[hops]]" in out
