@@ -85,6 +85,6 @@ impl RunRequest {
     /// The names of the states, by their index in events; the first is the beginning.
     pub fn state_names(&self) -> Vec<String> {
         let named = self.path.states.iter().map(|state| state.name.clone());
-        std::iter::once("initial".to_string()).chain(named).collect()
+        std::iter::once(airpath_core::Event::INITIAL_STATE.to_string()).chain(named).collect()
     }
 }
