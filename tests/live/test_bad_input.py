@@ -279,3 +279,24 @@ def test_other_commands(
     for fragment in fragments:
         assert fragment in result.err + result.out
     assert "panicked" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "fragments"),
+    [
+        ("--hop radoi", ["radoi", "did you mean `radio`", "path, radio"]),
+        ("--hop radoi --tcpdump", ["radoi", "did you mean `radio`"]),
+        ("--kind droped --json", ["droped", "did you mean `dropped`"]),
+        ("--direction up", ["up", "uplink, downlink"]),
+        ("--from '2 s' --to '1 s'", ["--from 2 s", "--to 1 s"]),
+    ],
+)
+def test_filters_of_the_log(
+    airpath: Airpath, rootless: User, words: str, fragments: list[str]
+) -> None:
+    out = airpath.path("run")
+    # A refused connection: one packet each way is a log.
+    refused = ("bash", "-c", "exec 3<>/dev/tcp/server/9")
+    airpath.run("exec", "-q", "--out", out, "--", *refused, user=rootless).check(1)
+    result = airpath.run("log", out, *shlex.split(words), user=rootless)
+    explains(result, USAGE, fragments)
