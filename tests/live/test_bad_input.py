@@ -61,6 +61,15 @@ OPTIONS: dict[str, tuple[str, int, list[str]]] = {
     "unknown log level": ("--log evnts -- true", USAGE, ["evnts", "did you mean `events`"]),
     "log without a folder": ("--log packets -- true", USAGE, ["--log packets", "--out"]),
     "snaplen of nothing": ("--snaplen 0 -- true", USAGE, ["--snaplen", "full"]),
+    "snaplen beyond all packets": (
+        "--snaplen 99999999999 -- true", USAGE, ["--snaplen", "99999999999", "full"],
+    ),
+    "port 0 of the host": ("--host-port 0 -- true", USAGE, ["--host-port", "0", "1..=65535"]),
+    "replications beyond the last seed": (
+        f"--seed {2**64 - 2} --replications 3 -- true",
+        USAGE,
+        ["--seed", "--replications 3", "smaller seed"],
+    ),
     "bad seed": ("--seed abc -- true", USAGE, ["--seed", "abc"]),
     "bad bound on lateness": ("--lateness-bound 3 -- true", USAGE, ["--lateness-bound", "no unit"]),
     "bad spin": ("--spin sometimes -- true", USAGE, ["--spin", "sometimes", "auto"]),

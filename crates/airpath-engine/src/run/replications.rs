@@ -52,6 +52,14 @@ pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
     // What every replication would complain about is told once.
     request(&args.run, scenario.clone(), Vec::new())?;
     let seed = args.run.seed.unwrap_or_else(fresh_seed);
+    let last = seed.checked_add(u64::from(args.replications) - 1);
+    last.ok_or_else(|| {
+        Failure::usage(format!(
+            "--replications {} counts up from --seed {seed}, beyond the largest seed, {}; begin with a smaller seed",
+            args.replications,
+            u64::MAX
+        ))
+    })?;
     if let Some(folder) = &args.run.out {
         airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
     }
@@ -63,7 +71,7 @@ pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
         while running.len() < args.jobs as usize
             && let Some(number) = waiting.pop_front()
         {
-            running.push(start(number, seed.wrapping_add(u64::from(number) - 1), args.run.out.as_deref())?);
+            running.push(start(number, seed + u64::from(number - 1), args.run.out.as_deref())?);
         }
         if let Some((signal, everybody)) = signals.wait(PollTimeout::NONE)? {
             break_off(&mut signals, running, (!everybody).then_some(signal))?;
