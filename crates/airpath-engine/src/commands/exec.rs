@@ -62,6 +62,11 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
     if args.out.is_none() && level >= Level::Events {
         return Err(Failure::usage(format!("--log {level} needs a folder to write to: add --out DIR")));
     }
+    if !args.quiet
+        && let Some(warning) = Nesting::misleading().map_err(Failure::live)?
+    {
+        say!("airpath: {warning}");
+    }
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
         path,
