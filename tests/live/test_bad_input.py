@@ -61,6 +61,15 @@ OPTIONS: dict[str, tuple[str, int, list[str]]] = {
     "unknown log level": ("--log evnts -- true", USAGE, ["evnts", "did you mean `events`"]),
     "log without a folder": ("--log packets -- true", USAGE, ["--log packets", "--out"]),
     "snaplen of nothing": ("--snaplen 0 -- true", USAGE, ["--snaplen", "full"]),
+    "snaplen beyond all packets": (
+        "--snaplen 99999999999 -- true", USAGE, ["--snaplen", "99999999999", "full"],
+    ),
+    "port 0 of the host": ("--host-port 0 -- true", USAGE, ["--host-port", "0", "1..=65535"]),
+    "replications beyond the last seed": (
+        f"--seed {2**64 - 2} --replications 3 -- true",
+        USAGE,
+        ["--seed", "--replications 3", "smaller seed"],
+    ),
     "bad seed": ("--seed abc -- true", USAGE, ["--seed", "abc"]),
     "bad bound on lateness": ("--lateness-bound 3 -- true", USAGE, ["--lateness-bound", "no unit"]),
     "bad spin": ("--spin sometimes -- true", USAGE, ["--spin", "sometimes", "auto"]),
@@ -279,3 +288,24 @@ def test_other_commands(
     for fragment in fragments:
         assert fragment in result.err + result.out
     assert "panicked" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "fragments"),
+    [
+        ("--hop radoi", ["radoi", "did you mean `radio`", "path, radio"]),
+        ("--hop radoi --tcpdump", ["radoi", "did you mean `radio`"]),
+        ("--kind droped --json", ["droped", "did you mean `dropped`"]),
+        ("--direction up", ["up", "uplink, downlink"]),
+        ("--from '2 s' --to '1 s'", ["--from 2 s", "--to 1 s"]),
+    ],
+)
+def test_filters_of_the_log(
+    airpath: Airpath, rootless: User, words: str, fragments: list[str]
+) -> None:
+    out = airpath.path("run")
+    # A refused connection: one packet each way is a log.
+    refused = ("bash", "-c", "exec 3<>/dev/tcp/server/9")
+    airpath.run("exec", "-q", "--out", out, "--", *refused, user=rootless).check(1)
+    result = airpath.run("log", out, *shlex.split(words), user=rootless)
+    explains(result, USAGE, fragments)

@@ -119,3 +119,19 @@ def test_the_host_is_not_reached(airpath: Airpath, way: Way) -> None:
     outside = {name for name in os.listdir("/sys/class/net") if name != "lo"}  # noqa: PTH208
     for name in outside:
         assert f": {name}" not in result.out
+
+
+def test_variables_that_were_carried_out_of_a_run_are_ignored(
+    airpath: Airpath, any_way: Way
+) -> None:
+    stray = {"AIRPATH_DEPTH": "2", "AIRPATH_LINK_BLOCK": "256/4"}
+    line = "echo $AIRPATH_DEPTH; ping -c 1 server0"
+    result = airpath.exec(
+        any_way, "--delay", "5 ms", "--", "sh", "-c", line, environment=stray
+    ).check()
+    assert result.out.startswith("1\n")
+    assert min(times_ms(result.out)) >= 10
+    assert "AIRPATH_LINK_BLOCK are set, but" in result.err
+    assert "ignored" in result.err
+    quiet = airpath.run("exec", "-q", "--", "true", user=any_way.user, environment=stray).check()
+    assert quiet.err == ""

@@ -118,6 +118,8 @@ pub struct Event {
 }
 
 impl Event {
+    /// The name of the state in which a run begins, whose index is 0.
+    pub const INITIAL_STATE: &'static str = "initial";
     /// The hop index of events that concern the path as a whole.
     pub const WHOLE_PATH: u16 = u16::MAX;
 

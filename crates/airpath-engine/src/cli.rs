@@ -123,7 +123,7 @@ pub struct RunArgs {
     #[arg(long, help_heading = "The ends")]
     pub internet: bool,
     /// Make a port of the host's loopback reachable through the link as server:PORT.
-    #[arg(long, value_name = "PORT", help_heading = "The ends")]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "The ends")]
     pub host_port: Vec<u16>,
     /// Run commands as root of their user namespace instead of as yourself.
     #[arg(long, help_heading = "The ends")]

@@ -6,7 +6,7 @@
 //! out in eighths to runs nested in it. So one route from the
 //! enclosing namespace covers everything below a link.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 pub use airpath_core::End;
 use airpath_core::end::{IPV4_PREFIX_LENGTH, IPV6_PREFIX_LENGTH, LINK_NUMBER_BITS, ipv4_network, ipv6_network};
@@ -57,13 +57,41 @@ impl Nesting {
         self.enclosing.is_some()
     }
 
-    /// What the environment tells.
+    /// What the environment tells, if this process is where it says. Variables
+    /// may have been carried out of a run, into a shell's profile or a service;
+    /// see [`Nesting::misleading`].
     ///
     /// # Errors
     /// When the variables are set to nonsense.
     pub fn from_environment() -> Result<Self> {
+        let told = Self::told()?;
+        Ok(if told.holds(is_local) { told } else { Self::OUTERMOST })
+    }
+
+    /// What is wrong with the environment, if it tells of a run around this one
+    /// whose link is not in this network namespace.
+    ///
+    /// # Errors
+    /// When the variables are set to nonsense.
+    pub fn misleading() -> Result<Option<String>> {
+        Ok((!Self::told()?.holds(is_local)).then(|| {
+            format!(
+                "{DEPTH_VARIABLE} and {BLOCK_VARIABLE} are set, but this network has no end of a link to which they \
+                 belong: they are ignored; unset both"
+            )
+        }))
+    }
+
+    fn told() -> Result<Self> {
         let value = |name| std::env::var(name).ok();
         Self::parse(value(DEPTH_VARIABLE), value(BLOCK_VARIABLE))
+    }
+
+    /// Whether one end of the enclosing run's link is here, as `is_local` tells of addresses.
+    fn holds(self, is_local: impl Fn(IpAddr) -> bool) -> bool {
+        self.enclosing.is_none_or(|block| {
+            [End::Client, End::Server].into_iter().any(|end| is_local(IpAddr::V4(end.ipv4(block.first))))
+        })
     }
 
     fn parse(depth: Option<String>, block: Option<String>) -> Result<Self> {
@@ -167,6 +195,12 @@ impl Link {
     }
 }
 
+/// Whether an address belongs to this network namespace: only then can a socket
+/// be bound to it.
+fn is_local(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +230,17 @@ mod tests {
             }
             _ => false,
         }
+    }
+
+    #[test]
+    fn a_run_around_this_one_has_an_end_of_its_link_here() {
+        let link = Nesting::OUTERMOST.candidates().nth(2).unwrap();
+        for end in [End::Client, End::Server] {
+            assert!(inside(link).holds(|address| address == IpAddr::V4(link.ipv4(end))));
+        }
+        assert!(!inside(link).holds(|address| address == IpAddr::V4(Link::ALONE.ipv4(End::Client))));
+        assert!(Nesting::OUTERMOST.holds(|_| false));
+        assert!(is_local(IpAddr::V4(Ipv4Addr::LOCALHOST)) && !is_local(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1))));
     }
 
     #[test]

@@ -108,6 +108,7 @@ pub fn start_failure_status(error: &LiveError) -> i32 {
 pub struct Commands {
     inherited: Inherited,
     working_directory: Option<CString>,
+    lost_directory: String,
     running: HashMap<Pid, CommandId>,
     ended: HashMap<CommandId, CommandEnd>,
 }
@@ -115,9 +116,14 @@ pub struct Commands {
 impl Commands {
     /// Begins with no command.
     pub fn new(process: &EngineProcess) -> Self {
-        let working_directory =
-            std::env::current_dir().ok().and_then(|path| CString::new(path.as_os_str().as_bytes()).ok());
-        Self { inherited: process.inherited(), working_directory, running: HashMap::new(), ended: HashMap::new() }
+        let (working_directory, lost_directory) = working_directory();
+        Self {
+            inherited: process.inherited(),
+            working_directory,
+            lost_directory,
+            running: HashMap::new(),
+            ended: HashMap::new(),
+        }
     }
 
     /// Starts a command in an endpoint's namespaces, as the user who started
@@ -142,6 +148,7 @@ impl Commands {
             network: endpoint.network().as_fd().as_raw_fd(),
             mounts: endpoint.mounts().as_fd().as_raw_fd(),
             working_directory: self.working_directory.clone(),
+            lost_directory: self.lost_directory.clone(),
             inherited: self.inherited,
             raise_ambient: !geteuid().is_root(),
             own_session: spec.own_session,
@@ -210,6 +217,18 @@ impl Commands {
     }
 }
 
+/// Where commands are to start, and what is said if they cannot start there.
+fn working_directory() -> (Option<CString>, String) {
+    let (directory, why) = match std::env::current_dir() {
+        Ok(path) => {
+            let why = format!("cannot enter the working directory, {}", path.display());
+            (CString::new(path.as_os_str().as_bytes()).ok(), why)
+        }
+        Err(error) => (None, format!("cannot find the working directory ({error})")),
+    };
+    (directory, format!("airpath: the command {why}; it starts in /\n"))
+}
+
 /// Where a program without a PATH looks for others (`execvp` of the C library).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
@@ -231,6 +250,8 @@ struct Entry {
     network: RawFd,
     mounts: RawFd,
     working_directory: Option<CString>,
+    /// What is said if it cannot be entered; written beforehand, as a child of `fork` may not allocate.
+    lost_directory: String,
     inherited: Inherited,
     raise_ambient: bool,
     own_session: bool,
@@ -246,11 +267,17 @@ impl Entry {
         check(unsafe { libc::setns(self.network, libc::CLONE_NEWNET) })?;
         // SAFETY: as above.
         check(unsafe { libc::setns(self.mounts, libc::CLONE_NEWNS) })?;
-        if let Some(directory) = &self.working_directory {
-            // Entering a mount namespace moves to its root. A directory that
-            // has vanished is no reason to fail.
+        // Entering a mount namespace moves to its root. A directory that has
+        // vanished, or is closed to this user, is no reason to fail: most
+        // commands do not care. Those that do must not be led astray in silence.
+        let entered = self.working_directory.as_ref().is_some_and(|directory| {
             // SAFETY: the path is a C string that lives over the call.
-            let _ = unsafe { libc::chdir(directory.as_ptr()) };
+            unsafe { libc::chdir(directory.as_ptr()) == 0 }
+        });
+        if !entered {
+            let message = self.lost_directory.as_bytes();
+            // SAFETY: the message lives over the call; nobody is there to be told if this fails.
+            let _ = unsafe { libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len()) };
         }
         if self.own_session {
             // SAFETY: no arguments.

@@ -1,6 +1,7 @@
 //! How much of a run is recorded.
 
 use std::fmt;
+use std::num::IntErrorKind;
 use std::str::FromStr;
 
 use airpath_core::LogLevel;
@@ -109,6 +110,10 @@ impl FromStr for Snaplen {
         }
         match text.parse::<u32>() {
             Ok(bytes) if bytes > 0 => Ok(Snaplen::Bytes(bytes)),
+            // A packet of IP has 64 KiB at most; jumbograms do not come through here.
+            Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+                Err(LevelError(format!("`{text}` is more than any packet has; give `full` to keep all of each")))
+            }
             _ => Err(LevelError(format!(
                 "`{text}` is no snaplen; give a number of bytes above zero, such as 128, or `full`"
             ))),
@@ -151,6 +156,7 @@ mod tests {
         }
         assert!("packet".parse::<Level>().unwrap_err().to_string().contains("did you mean `packets`"));
         assert_eq!("full".parse::<Snaplen>().unwrap(), Snaplen::Full);
-        assert!("0".parse::<Snaplen>().is_err());
+        assert!("0".parse::<Snaplen>().unwrap_err().to_string().contains("above zero"));
+        assert!("99999999999".parse::<Snaplen>().unwrap_err().to_string().contains("more than any packet"));
     }
 }

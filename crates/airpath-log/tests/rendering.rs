@@ -66,6 +66,19 @@ fn packets_with_their_fates() {
 }
 
 #[test]
+fn a_hop_that_is_not_there_is_told_with_those_that_are() {
+    let folder = tempfile::tempdir().unwrap();
+    common::run(folder.path(), Level::Events, Snaplen::default(), 4);
+    let filter = |hop: &str| Filter { hop: Some(hop.into()), ..Filter::default() };
+    for render in [events_table as Render, events_json, tcpdump] {
+        let error = render(folder.path(), &filter("radoi"), &mut Vec::new()).unwrap_err().to_string();
+        assert_eq!(error, "there is no hop `radoi`, did you mean `radio`?; there are path, radio");
+        // The path as a whole counts as a hop.
+        render(folder.path(), &filter("path"), &mut Vec::new()).unwrap();
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     struct Closed;
     impl Write for Closed {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airpath_core::Span;
+use airpath_core::{Event, Span};
 use airpath_models::PathConfig;
 
 use crate::build::{HopTree, PathTree, StateTree};
@@ -303,6 +303,10 @@ impl Reader {
             let name = text(table, "name").unwrap_or_default();
             let place = table.entry("name").map_or(&node.place, |(_, node)| &node.place).clone();
             self.name(&name, &place, &key, "state", states.iter().map(|state| state.name.as_str()));
+            if name == Event::INITIAL_STATE {
+                let message = format!("`{name}` is the state in which every run begins; call this one something else");
+                self.problem(&place, join(&key, "name"), message);
+            }
             let at = table.get("at").and_then(Node::as_text).and_then(|text| text.parse::<Span>().ok());
             if let Some(other) = states.iter().find(|state| at.is_some() && state.at == at) {
                 let message = format!("state `{}` comes at this very time, too", other.name);

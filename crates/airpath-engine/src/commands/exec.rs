@@ -58,6 +58,11 @@ pub fn nested() -> Result<bool> {
 pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Result<RunRequest> {
     let path = link::only_path(&scenario)?;
     let level = level(args.log, args.out.as_deref())?;
+    if !args.quiet
+        && let Some(warning) = Nesting::misleading().map_err(Failure::live)?
+    {
+        say!("airpath: {warning}");
+    }
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
         path,

@@ -20,7 +20,10 @@ pub fn run(args: &LogArgs) -> Result<i32> {
         (_, true) => events_json(&args.dir, &filter, &mut out),
         _ => events_table(&args.dir, &filter, &mut out),
     }
-    .map_err(|error: RenderError| Failure::new(error.to_string()))?;
+    .map_err(|error| match error {
+        RenderError::Filter(error) => Failure::usage(error.to_string()),
+        other => Failure::new(other.to_string()),
+    })?;
     if rendered.torn_bytes > 0 {
         say!(
             "airpath: the log was cut off while it was written: its last {} bytes are no complete batch and are left out",
@@ -42,6 +45,11 @@ pub fn run(args: &LogArgs) -> Result<i32> {
 }
 
 fn filter(args: &LogArgs) -> Result<Filter> {
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from > to
+    {
+        return Err(Failure::usage(format!("--to {to} comes before --from {from}; nothing lies between")));
+    }
     let usage = |error: airpath_log::render::FilterError| Failure::usage(error.to_string());
     Ok(Filter {
         hop: args.hop.clone(),

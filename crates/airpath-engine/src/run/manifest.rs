@@ -12,7 +12,7 @@ pub fn hop_names(path: &PathConfig) -> Vec<String> {
 /// The names of a path's states, by their index in events; the first is the beginning.
 pub fn state_names(path: &PathConfig) -> Vec<String> {
     let named = path.states.iter().map(|state| state.name.clone());
-    std::iter::once("initial".to_string()).chain(named).collect()
+    std::iter::once(airpath_core::Event::INITIAL_STATE.to_string()).chain(named).collect()
 }
 
 /// The link of a run, and how it is run and recorded.

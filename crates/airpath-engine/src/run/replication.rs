@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::error::{Failure, Result};
 use crate::terminal::say;
 
 /// A finished replication.
@@ -19,9 +20,24 @@ pub struct Finished {
     pub status: i32,
 }
 
-/// The seed of replication `number` where the first has `first`.
+/// Makes sure that `count` seeds from `first` on exist.
+///
+/// # Errors
+/// When the last one would be beyond the largest number.
+pub fn check_seeds(first: u64, count: u32) -> Result<()> {
+    let last = first.checked_add(u64::from(count.saturating_sub(1)));
+    last.map(drop).ok_or_else(|| {
+        Failure::usage(format!(
+            "--replications {count} counts up from --seed {first}, beyond the largest seed, {}; begin with a smaller \
+             seed",
+            u64::MAX
+        ))
+    })
+}
+
+/// The seed of replication `number` where the first has `first`; see [`check_seeds`].
 pub fn seed(first: u64, number: u32) -> u64 {
-    first.wrapping_add(u64::from(number) - 1)
+    first + u64::from(number - 1)
 }
 
 /// The folder of replication `number` in the folder of them all.

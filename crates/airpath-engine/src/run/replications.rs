@@ -46,6 +46,7 @@ pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
     // What every replication would complain about is told once.
     request(&args.run, scenario.clone(), Vec::new())?;
     let seed = args.run.seed.unwrap_or_else(fresh_seed);
+    replication::check_seeds(seed, args.replications)?;
     if let Some(folder) = &args.run.out {
         airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
     }

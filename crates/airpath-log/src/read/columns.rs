@@ -50,6 +50,11 @@ impl WordColumn {
         (key < self.words.len()).then(|| self.words.value(key))
     }
 
+    /// Every word that a row may have.
+    pub fn words(&self) -> Vec<&str> {
+        self.words.iter().flatten().collect()
+    }
+
     /// The length of the longest word.
     pub fn width(&self) -> usize {
         self.words.iter().flatten().map(|word| word.chars().count()).max().unwrap_or(0)

@@ -123,6 +123,11 @@ impl EventBatch {
         self.len() == 0
     }
 
+    /// The names of all hops, and the word for the whole path.
+    pub(crate) fn hop_names(&self) -> Vec<&str> {
+        self.hop.words()
+    }
+
     /// The length of the longest hop name.
     pub(crate) fn hop_width(&self) -> usize {
         self.hop.width()

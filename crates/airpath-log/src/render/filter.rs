@@ -45,6 +45,15 @@ pub fn parse_direction(word: &str) -> Result<Direction, FilterError> {
     parse("direction", word, Direction::ALL, Direction::name)
 }
 
+/// Sees to it that `hop` is one of `known`, the names in a log.
+pub(crate) fn check_hop(hop: &str, known: &[&str]) -> Result<(), FilterError> {
+    if known.contains(&hop) {
+        return Ok(());
+    }
+    let hint = nearest(hop, known.iter().copied()).map(|near| format!(", did you mean `{near}`?"));
+    Err(FilterError { what: "hop", word: hop.into(), hint: hint.unwrap_or_default(), known: known.join(", ") })
+}
+
 /// What has to hold for an event to be shown; `None` lets everything pass.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {

@@ -25,6 +25,9 @@ pub enum RenderError {
     /// The log could not be read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The filter names something that is not in the log.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
     /// The text could not be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),

@@ -9,7 +9,7 @@ use super::dissect::describe;
 use super::fate::Fates;
 use super::filter::Filter;
 use super::sequence::Sequences;
-use super::table::seconds;
+use super::table::{check_names, seconds};
 use super::{RenderError, Rendered, tolerate};
 use crate::batch::InputKind;
 use crate::folder;
@@ -23,6 +23,7 @@ use crate::read::open_inputs;
 /// # Errors
 /// When the log cannot be read or the text not be written; a closed pipe is no error.
 pub fn tcpdump(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<Rendered, RenderError> {
+    check_names(folder, filter)?;
     tolerate(write_packets(folder, filter, out))
 }
 

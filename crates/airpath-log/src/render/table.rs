@@ -5,11 +5,21 @@ use std::path::Path;
 
 use airpath_core::{Cause, EventKind, Stage};
 
-use super::filter::Filter;
+use super::filter::{Filter, check_hop};
 use super::{RenderError, Rendered, tolerate};
 use crate::folder;
 use crate::read::events::{EventBatch, EventRow};
 use crate::read::open_events;
+
+/// Sees to it that what `filter` names is in the log in `folder`.
+pub(super) fn check_names(folder: &Path, filter: &Filter) -> Result<(), RenderError> {
+    let Some(hop) = &filter.hop else { return Ok(()) };
+    // Every batch carries the names of all hops, whether something happened there or not.
+    if let Some(batch) = open_events(folder)?.next() {
+        check_hop(hop, &EventBatch::new(&batch?, &folder.join(folder::EVENTS))?.hop_names())?;
+    }
+    Ok(())
+}
 
 /// Calls `row` for each event in `folder` that passes `filter`, with the width of the hop column.
 pub(super) fn for_each_event(
@@ -41,6 +51,7 @@ fn width(words: impl Iterator<Item = &'static str>, heading: &str) -> usize {
 /// # Errors
 /// When the log cannot be read or the text not be written; a closed pipe is no error.
 pub fn events_table(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<Rendered, RenderError> {
+    check_names(folder, filter)?;
     tolerate(write_table(folder, filter, out))
 }
 
@@ -87,6 +98,7 @@ fn write_table(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<Re
 /// # Errors
 /// When the log cannot be read or the text not be written; a closed pipe is no error.
 pub fn events_json(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<Rendered, RenderError> {
+    check_names(folder, filter)?;
     tolerate(write_json(folder, filter, out))
 }
 
