@@ -39,6 +39,7 @@ pub fn run(args: &SimArgs) -> Result<i32> {
         scenario,
     };
     let seed = args.seed.unwrap_or_else(fresh_seed);
+    replication::check_seeds(seed, args.replications)?;
     if args.replications > 1 {
         return in_folder(args.out.as_deref(), |_| replications(args, &request, seed));
     }
