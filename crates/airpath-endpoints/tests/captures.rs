@@ -196,3 +196,31 @@ fn what_cannot_be_replayed_is_told() {
     let error = endpoints(&workload, 0, Seed(1), &Options::default()).err().unwrap().to_string();
     assert!(error.starts_with("file=/nowhere/at.all: No such file"), "{error}");
 }
+
+#[test]
+fn a_damaged_capture_is_read_or_refused_and_never_a_panic() {
+    let workload = |file: &File| Workload::parse(&format!("pcap file='{}'", file.0.display())).unwrap();
+    let mut state = 1u64;
+    let mut dice = move |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as usize % bound
+    };
+    let (mut taken, mut refused) = (0, 0);
+    for original in [pcap(true, false, 1, |packet| [&[0; 12][..], &[8, 0], packet].concat()), pcapng(false)] {
+        for _ in 0..300 {
+            let mut bytes = original.clone();
+            // Mostly within the headers, where it matters.
+            for _ in 0..1 + dice(4) {
+                let at = dice(bytes.len().min(200));
+                bytes[at] = dice(256) as u8;
+            }
+            bytes.truncate(bytes.len() - dice(3) * dice(200));
+            let file = File::new("damaged", &bytes);
+            match endpoints(&workload(&file), 0, Seed(1), &Options::default()) {
+                Ok(_) => taken += 1,
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(taken > 50 && refused > 50, "{taken} {refused}");
+}
