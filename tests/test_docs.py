@@ -103,7 +103,7 @@ def test_every_option_named_in_the_text_exists() -> None:
         known |= set(OPTION.findall(run_engine(command, "--help").stdout))
     for page in (
         ROOT / "README.md",
-        *(ROOT / "docs" / f"{name}.md" for name in ("scenario", "load")),
+        *(ROOT / "docs" / f"{name}.md" for name in ("scenario", "load", "virtual")),
     ):
         prose = FENCE.sub("", page.read_text())
         named = {

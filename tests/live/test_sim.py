@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from matplotlib.text import Text
 
 import pcapng
+from airpath.plots import KINDS, draw
+from airpath.plots.style import Span
 from airpath.run import load_run
 from airpath.tcp import transfers
 from live.harness import ROOT
@@ -94,6 +97,17 @@ def test_a_run_is_as_files_of_a_live_run(airpath: Airpath, user: User) -> None:
     assert len(said.splitlines()) == offered.height
     assert "Flags [S], seq" in said
     assert airpath.run("replay", out, user=user).check().out.startswith("identical: ")
+
+
+def test_a_run_is_drawn(airpath: Airpath) -> None:
+    out = airpath.path("run")
+    sim(airpath, "--scenario", SEAWIND, "--workload", TCP, "--seed", 5, "--out", out).check()
+    pictures = draw(load_run(out), KINDS, Span())
+    names = {picture.name for picture in pictures}
+    assert {"throughput", "queue-packets", "queue-bytes", "delay"} < names
+    assert any(name.startswith("time-sequence") for name in names)
+    texts = [text.get_text() for text in pictures[0].figure.findobj(Text)]
+    assert any("virtual clock" in text for text in texts)
 
 
 def test_equal_seeds_leave_equal_files_whatever_the_number_of_threads(airpath: Airpath) -> None:

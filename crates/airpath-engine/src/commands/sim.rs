@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use airpath_endpoints::{Delivery, FlowReport, Outcome};
 use airpath_log::show;
+use airpath_virtual::Ended;
 use airpath_workload::Workload;
 
 use super::exec::{DEFAULT_MTU_BYTES, fresh_seed, level};
@@ -14,7 +15,7 @@ use crate::cli::SimArgs;
 use crate::error::{Failure, Result};
 use crate::run::replication::{self, Finished};
 use crate::run::sim::{SimRequest, Simulated, run as simulate};
-use crate::terminal::{say, show as print};
+use crate::terminal::{self, say};
 
 /// A workload to begin with, for whoever gave none.
 const EXAMPLE: &str = "--workload 'tcp bytes=102400 from=server cc=reno'";
@@ -26,7 +27,7 @@ const EXAMPLE: &str = "--workload 'tcp bytes=102400 from=server cc=reno'";
 pub fn run(args: &SimArgs) -> Result<i32> {
     let scenario = link::scenario(&args.link)?;
     if args.print_scenario {
-        print!("{}", scenario.to_toml().map_err(link::usage)?);
+        terminal::show!("{}", scenario.to_toml().map_err(link::usage)?);
         return Ok(0);
     }
     let request = SimRequest {
@@ -48,6 +49,9 @@ pub fn run(args: &SimArgs) -> Result<i32> {
         say!("{}", json(&simulated, seed));
     } else if !args.quiet {
         simulated.flows.iter().for_each(|flow| say!("{}", line(flow)));
+        if simulated.ended == Ended::Stalled {
+            say!("airpath: the run ended early: a workload waits for what never comes");
+        }
         say!("{}", simulated.summary);
     }
     Ok(simulated.status())
