@@ -122,6 +122,25 @@ def test_a_capture_cut_anywhere_keeps_its_complete_packets(path: Path) -> None:
     assert seen == set(range(len(packets)))
 
 
+def test_a_damaged_block_ends_what_is_read_or_is_refused(path: Path) -> None:
+    packets = [Packet(1000 + n, 0, tcp(A, B, sequence=n), n + 1) for n in range(3)]
+    whole = capture(packets)
+    block = (len(whole) - len(capture([]))) // 3
+    # The second length of the second packet's block is another than the first.
+    damaged = bytearray(whole)
+    damaged[len(whole) - block - 4] ^= 4
+    path.write_bytes(damaged)
+    read_back = read_capture(path)
+    assert read_back.packets.height == 1
+    assert read_back.torn_bytes == 2 * block
+    # More bytes captured than the block holds.
+    damaged = bytearray(whole)
+    damaged[len(whole) - block + 8 + 12 + 1] ^= 0x40
+    path.write_bytes(damaged)
+    with pytest.raises(CaptureError, match="contradicts itself"):
+        read_capture(path)
+
+
 def test_what_is_no_capture_is_refused_by_name(path: Path) -> None:
     path.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(40))  # the older pcap format
     with pytest.raises(CaptureError, match=r"client\.pcapng: not a pcapng"):

@@ -118,6 +118,17 @@ def test_throughput_integrates_to_what_was_delivered(download: Path) -> None:
     assert "goodput (new TCP payload)" not in legend(panels[0])
 
 
+def test_no_curve_of_throughput_runs_into_the_legend(download: Path) -> None:
+    (picture,) = throughput.draw(load_run(download), WHOLE)
+    picture.figure.draw_without_rendering()
+    for axis in picture.figure.get_axes():
+        box = axis.get_legend()
+        assert box is not None
+        lowest = box.get_window_extent().transformed(axis.transData.inverted()).y0
+        highest = max(patch.get_data().values.max() for patch in axis.patches)  # type: ignore[attr-defined]
+        assert highest < lowest
+
+
 @pytest.mark.parametrize(
     ("duration", "packets", "width"),
     [(100.0, 100_000, 1.0), (170.0, 400, 2.0), (10.0, 3, 10.0), (0.004, 10_000, 0.00005)],
@@ -168,6 +179,27 @@ def test_delays_end_when_packets_really_left(tmp_path: Path) -> None:
     write_events(tmp_path / "events.arrow", rows)
     delays = delay.one_way_delays(load_run(tmp_path))
     assert dict(delays.select("pdu", "delay_ns").iter_rows()) == {1: 10_300, 3: 3_000}
+
+
+def test_drops_stand_where_their_packets_were_offered(tmp_path: Path) -> None:
+    rows = [
+        event(1_000, "offered", hop="path", direction="uplink", pdu=1),
+        event(2_000, "offered", hop="path", direction="uplink", pdu=2),
+        event(2_000, "offered", hop="path", direction="downlink", pdu=3),
+        event(7_000, "dropped", hop="radio", direction="uplink", pdu=2, cause="channel_error"),
+        event(8_000, "dropped", hop="radio", direction="uplink", pdu=9, cause="channel_error"),
+        event(9_000, "delivered", hop="path", direction="uplink", pdu=1),
+    ]
+    write_events(tmp_path / "events.arrow", rows)
+    run = load_run(tmp_path)
+    drops = delay.offered_drops(run)
+    assert list(drops.select("pdu", "time_ns").iter_rows()) == [(2, 2_000), (9, 8_000)]
+    (picture,) = delay.draw(run, WHOLE)
+    (axis,) = picture.figure.get_axes()
+    assert "offered" in axis.get_xlabel()
+    marks = {str(line.get_label()): line for line in axis.lines}
+    (label,) = [label for label in marks if label.startswith("dropped")]
+    assert np.asarray(marks[label].get_xdata()) == pytest.approx([2e-6, 8e-6])
 
 
 def test_a_cause_looks_the_same_in_every_picture() -> None:

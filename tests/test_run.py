@@ -56,9 +56,17 @@ def test_a_killed_run_is_read_and_its_defects_are_told(tmp_path: Path) -> None:
     first = run.captures["server"]["time_ns"][0]
     assert 0 <= first < 1_000_000_000, "t = 0 is inferred from packets that are in both logs"
     notes = "\n".join(run.notes)
-    for words in ("no run.json", "events.arrow is torn", "client.pcapng is torn"):
+    for words in ("no run.json", "events.arrow is torn", "client.pcapng is torn or damaged"):
         assert words in notes
     assert "server.pcapng" not in notes
+
+
+@pytest.mark.parametrize("version", [99, "1", None])
+def test_another_format_is_refused(tmp_path: Path, version: object) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"format_version": version}))
+    with pytest.raises(RunError, match="reads format 1; use the version") as told:
+        load_run(tmp_path)
+    assert str(tmp_path / "run.json") in str(told.value)
 
 
 @pytest.mark.parametrize(("field", "clock"), [('"clock": "warp"', "warp"), ('"seed": 1', "live")])

@@ -118,6 +118,9 @@ class _Scan:
             (length,) = struct.unpack_from(self.order + "I", content, position + 4)
             if length < 12 or length % 4 or position + length > len(content):
                 break
+            # A block ends with its length once more: where the two differ, it is damaged.
+            if content[position + 4 : position + 8] != content[position + length - 4 :][:4]:
+                break
             if kind == ENHANCED_PACKET:
                 self._packet(position + 8, position + length - 4)
             elif kind == INTERFACE_DESCRIPTION:
@@ -135,6 +138,9 @@ class _Scan:
         raise CaptureError(message)
 
     def _interface(self, start: int, end: int) -> None:
+        if end - start < 8:
+            message = f"{self.path}: an interface at byte {start} is too short; the file is damaged"
+            raise CaptureError(message)
         (link_type,) = struct.unpack_from(self.order + "H", self.content, start)
         if link_type not in RAW_LINK_TYPES:
             message = (
@@ -152,6 +158,9 @@ class _Scan:
         self.section.append(interface)
 
     def _packet(self, start: int, end: int) -> None:
+        if end - start < 20:
+            message = f"{self.path}: a packet at byte {start} is too short; the file is damaged"
+            raise CaptureError(message)
         index, high, low, captured, length = struct.unpack_from(
             self.order + "5I", self.content, start
         )
@@ -160,6 +169,9 @@ class _Scan:
             raise CaptureError(message)
         interface = self.section[index]
         data = start + 20
+        if captured > end - data:
+            message = f"{self.path}: a packet at byte {start} contradicts itself; it is damaged"
+            raise CaptureError(message)
         identity = 0
         comment = ""
         for code, value in self._options(data + (captured + 3) // 4 * 4, end):

@@ -20,6 +20,9 @@ from airpath.capture import CaptureError, read_capture
 DIRECTIONS = ("uplink", "downlink")
 """Client to server, and server to client; also the order in which pictures show them."""
 
+FORMAT_VERSION = 1
+"""The format of a run's folder that this version reads; the engine's is declared in airpath-log."""
+
 _TEXT = pl.Categorical()
 EVENT_COLUMNS: dict[str, pl.DataType] = {
     "time_ns": pl.Int64(),
@@ -143,8 +146,8 @@ class Run:
                 raise RunError(str(error)) from error
             if capture.torn_bytes:
                 self.notes.append(
-                    f"{path.name} is torn: its last {capture.torn_bytes} bytes are incomplete "
-                    f"and were left out"
+                    f"{path.name} is torn or damaged: its last {capture.torn_bytes} bytes "
+                    f"are no complete packets and were left out"
                 )
             captures[end] = capture.packets
         start = self.start_unix_ns or self._inferred_start_ns(captures)
@@ -205,7 +208,7 @@ def load_run(directory: Path) -> Run:
     """Open a run's folder.
 
     Raises:
-        RunError: the folder does not exist, or holds neither manifest nor logs.
+        RunError: the folder does not exist, holds neither manifest nor logs, or has another format.
 
     """
     if not directory.is_dir():
@@ -222,6 +225,7 @@ def load_run(directory: Path) -> Run:
         else:
             if isinstance(content, dict):
                 manifest = content
+                _check_format(manifest, path)
             else:
                 notes.append("run.json is no JSON object and was left out")
     else:
@@ -234,6 +238,17 @@ def load_run(directory: Path) -> Run:
         )
         raise RunError(message)
     return Run(directory, manifest, notes)
+
+
+def _check_format(manifest: dict[str, Any], path: Path) -> None:
+    """Refuse a run of another format: what its logs mean is not for this version to guess."""
+    found = manifest.get("format_version", FORMAT_VERSION)
+    if found != FORMAT_VERSION:
+        message = (
+            f"{path} has format {found}, and this Airpath reads format {FORMAT_VERSION}; "
+            f"use the version of Airpath that recorded it"
+        )
+        raise RunError(message)
 
 
 def _with_event_columns(frame: pl.DataFrame) -> pl.DataFrame:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -309,3 +311,22 @@ def test_filters_of_the_log(
     airpath.run("exec", "-q", "--out", out, "--", *refused, user=rootless).check(1)
     result = airpath.run("log", out, *shlex.split(words), user=rootless)
     explains(result, USAGE, fragments)
+
+
+def test_a_folder_of_another_format_or_with_a_torn_capture(
+    airpath: Airpath, rootless: User
+) -> None:
+    out = airpath.path("run")
+    refused = ("bash", "-c", "exec 3<>/dev/tcp/server/9")
+    airpath.run("exec", "-q", "--out", out, "--", *refused, user=rootless).check(1)
+    kept = airpath.work / "kept"
+    shutil.copytree(out, kept)
+    capture = kept / "client.pcapng"
+    capture.write_bytes(capture.read_bytes()[:-3])
+    torn = airpath.run("log", kept).check()
+    assert "client.pcapng was cut off or damaged" in torn.err
+    assert "server.pcapng" not in torn.err
+    manifest = json.loads((kept / "run.json").read_text())
+    manifest["format_version"] = 99
+    (kept / "run.json").write_text(json.dumps(manifest))
+    explains(airpath.run("log", kept), FAILED, ["format 99", "reads format 1", "run.json"])

@@ -10,12 +10,13 @@ use std::ffi::OsString;
 use std::io::IoSlice;
 use std::os::fd::AsFd;
 
+use airpath_core::BufferPool;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
 use airpath_live::command::{CommandEnd, CommandId, CommandSpec, Commands, start_failure_status};
 use airpath_live::listening::ListenWatch;
-use airpath_live::ports::{Outgoing, Port, PortKind, Received, SlabPool};
+use airpath_live::ports::{LONGEST_PACKET_BYTES, Outgoing, Port, PortKind, Received};
 use airpath_live::session::{FarEnd, Session, SessionOptions};
 use airpath_live::supervise::{self, ENGINE_FAILED_STATUS, EngineProcess, EngineSignal};
 use airpath_live::{LiveError, Result, host_port, internet, privilege, scheduling};
@@ -208,7 +209,7 @@ fn report(session: &mut Session, uplink: &Direction, downlink: &Direction) {
 
 /// One way through the loop.
 struct Direction {
-    slabs: SlabPool,
+    slabs: BufferPool,
     batch: Vec<Received>,
     packets: u64,
     bytes: u64,
@@ -217,12 +218,12 @@ struct Direction {
 
 impl Direction {
     fn new() -> Self {
-        Self { slabs: SlabPool::new(1 << 20, 8), batch: Vec::with_capacity(BATCH), packets: 0, bytes: 0, refused: 0 }
+        Self { slabs: BufferPool::new(1 << 20), batch: Vec::with_capacity(BATCH), packets: 0, bytes: 0, refused: 0 }
     }
 
     /// One batch; what cannot be written is dropped, as this is no model.
     fn pass(&mut self, from: &mut Port, to: &mut Port) -> std::io::Result<()> {
-        from.read_batch(self.slabs.slab(), BATCH, &mut self.batch)?;
+        from.read_batch(self.slabs.slab(LONGEST_PACKET_BYTES), BATCH, &mut self.batch)?;
         let parts: Vec<[IoSlice<'_>; 1]> = self.batch.iter().map(|packet| [IoSlice::new(&packet.bytes)]).collect();
         let outgoing: Vec<Outgoing<'_>> =
             parts.iter().zip(&self.batch).map(|(parts, packet)| Outgoing { parts, offload: packet.offload }).collect();

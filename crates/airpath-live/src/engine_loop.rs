@@ -8,6 +8,8 @@ mod layout;
 mod link;
 mod measure;
 mod spin;
+mod step;
+mod unread;
 mod waiter;
 
 use std::io;
@@ -22,6 +24,7 @@ pub use link::{FinishedLink, LiveLink};
 pub use measure::LinkMeasurements;
 use spin::Spin;
 pub use spin::SpinPolicy;
+use step::Step;
 use waiter::{Waiter, Wake};
 
 use crate::clock::{self, ClockOffset};
@@ -155,51 +158,46 @@ impl EngineLoop {
                 Wake::Port(port) => readable.push(port),
                 Wake::Command => commanded = true,
             };
-            if deadline_ns <= now_ns {
-                self.waiter.poll(&mut note)?;
-            } else if let unread_ns = self.may_leave_unread_ns()
-                && deadline_ns - now_ns <= unread_ns
-            {
-                // Nothing that comes now is due before the deadline: sleep through its arrival.
-                let deadline_ns = deadline_ns.max(now_ns + spin.least_nap_ns().min(unread_ns));
-                let target_ns = deadline_ns - spin.margin_ns(now_ns).min(deadline_ns);
-                if target_ns > now_ns {
-                    self.waiter.nap(target_ns);
-                    report.wake_ups += 1;
-                }
-                let woke_ns = clock::monotonic_ns();
-                if target_ns > now_ns && woke_ns >= target_ns {
-                    spin.woke(target_ns, woke_ns);
-                }
-                if woke_ns < deadline_ns {
-                    self.watch_clock(deadline_ns)?;
-                    spin.spent(clock::monotonic_ns() - woke_ns);
-                }
-                self.waiter.poll(&mut note)?;
-            } else {
-                let margin = spin.margin_ns(now_ns);
-                let target_ns = if deadline_ns == u64::MAX { u64::MAX } else { deadline_ns.saturating_sub(margin) };
-                if target_ns > now_ns {
-                    self.waiter.sleep(target_ns, &mut note)?;
-                    report.wake_ups += 1;
-                } else {
+            match Step::next(now_ns, deadline_ns, || self.may_leave_unread_ns(), &mut spin) {
+                Step::Look => self.waiter.poll(&mut note)?,
+                Step::Nap { wake_ns, deadline_ns } => {
+                    if wake_ns > now_ns {
+                        self.waiter.nap(wake_ns);
+                        report.wake_ups += 1;
+                    }
+                    let woke_ns = clock::monotonic_ns();
+                    if wake_ns > now_ns && woke_ns >= wake_ns {
+                        spin.woke(wake_ns, woke_ns);
+                    }
+                    if woke_ns < deadline_ns {
+                        self.watch_clock(deadline_ns)?;
+                        spin.spent(clock::monotonic_ns() - woke_ns);
+                    }
                     self.waiter.poll(&mut note)?;
                 }
-                let woke_ns = clock::monotonic_ns();
-                if readable.is_empty() && !commanded && deadline_ns != u64::MAX {
-                    if target_ns > now_ns && woke_ns >= target_ns {
-                        spin.woke(target_ns, woke_ns);
-                        // Whatever kept the loop from waking kept it from reading, too.
-                        let (due, woke) = (self.time_of(target_ns), self.time_of(woke_ns));
-                        self.links.iter_mut().for_each(|link| link.measurements.away(due, woke));
+                Step::Sleep { wake_ns, margin_ns } => {
+                    if wake_ns > now_ns {
+                        self.waiter.sleep(wake_ns, &mut note)?;
+                        report.wake_ups += 1;
+                    } else {
+                        self.waiter.poll(&mut note)?;
                     }
-                    if margin > 0 && woke_ns < deadline_ns {
-                        self.watch_clock(deadline_ns)?;
-                        self.waiter.poll(|wake| match wake {
-                            Wake::Port(port) => readable.push(port),
-                            Wake::Command => commanded = true,
-                        })?;
-                        spin.spent(clock::monotonic_ns() - woke_ns);
+                    let woke_ns = clock::monotonic_ns();
+                    if readable.is_empty() && !commanded && deadline_ns != u64::MAX {
+                        if wake_ns > now_ns && woke_ns >= wake_ns {
+                            spin.woke(wake_ns, woke_ns);
+                            // Whatever kept the loop from waking kept it from reading, too.
+                            let (due, woke) = (self.time_of(wake_ns), self.time_of(woke_ns));
+                            self.links.iter_mut().for_each(|link| link.measurements.away(due, woke));
+                        }
+                        if margin_ns > 0 && woke_ns < deadline_ns {
+                            self.watch_clock(deadline_ns)?;
+                            self.waiter.poll(|wake| match wake {
+                                Wake::Port(port) => readable.push(port),
+                                Wake::Command => commanded = true,
+                            })?;
+                            spin.spent(clock::monotonic_ns() - woke_ns);
+                        }
                     }
                 }
             }

@@ -17,7 +17,6 @@ use bytes::BytesMut;
 
 pub use offload::{OffloadHeader, Segmentation};
 pub use packet::PacketPort;
-pub use slab::SlabPool;
 pub use tun::TunPort;
 pub(crate) use tun::{TRANSMIT_QUEUE_PACKETS, tun_available};
 
@@ -117,8 +116,8 @@ pub enum Port {
 impl Port {
     /// Reads up to `limit` packets without blocking, appending them to `out`.
     /// They are split off the front of `slab`, whose own content is discarded
-    /// and which is replaced when it has no room left (see [`SlabPool`], which
-    /// recycles). A read ends early when the slab is full.
+    /// and which is replaced when it has no room left (see
+    /// [`airpath_core::BufferPool`], which recycles). A read ends early when the slab is full.
     ///
     /// # Errors
     /// The kernel's, such as `ENETDOWN` when the interface was taken down.

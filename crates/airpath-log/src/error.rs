@@ -28,6 +28,18 @@ pub enum LogError {
         /// What to do about it.
         mend: String,
     },
+    /// A run's folder of a format that this version does not know.
+    #[error(
+        "{path} has format {found}, and this Airpath reads format {known}; use the version of Airpath that recorded it"
+    )]
+    Format {
+        /// The manifest.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+        /// The one that is known.
+        known: u32,
+    },
     /// A file is not what its name says.
     #[error("{path} cannot be read: {what}; {mend}")]
     Content {

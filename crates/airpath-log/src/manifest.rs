@@ -326,14 +326,13 @@ impl Manifest {
         let text = fs::read(&path).map_err(|error| LogError::io("read", &path, error))?;
         #[derive(Deserialize)]
         struct Head {
-            format_version: u32,
+            format_version: u64,
         }
         let mend = "name the folder of a run, as given to --out";
         let head: Head =
             serde_json::from_slice(&text).map_err(|error| LogError::content(&path, error.to_string(), mend))?;
-        if head.format_version != FORMAT_VERSION {
-            let what = format!("it has format {}, this Airpath reads format {FORMAT_VERSION}", head.format_version);
-            return Err(LogError::content(&path, what, "use the version of Airpath that recorded it"));
+        if head.format_version != u64::from(FORMAT_VERSION) {
+            return Err(LogError::Format { path, found: head.format_version, known: FORMAT_VERSION });
         }
         serde_json::from_slice(&text).map_err(|error| LogError::content(&path, error.to_string(), mend))
     }

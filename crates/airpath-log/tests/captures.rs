@@ -97,3 +97,22 @@ fn wireshark_reads_what_is_written() {
     let client = tshark(&folder.path().join("client.pcapng"), &["-Y", "frame.comment contains \"channel_error\""]);
     assert_eq!(String::from_utf8(client.unwrap().stdout).unwrap().lines().count(), 10);
 }
+
+#[test]
+fn a_capture_that_was_cut_off_or_damaged_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    common::run(folder.path(), Level::Packets, Snaplen::default(), 8);
+    let path = folder.path().join("client.pcapng");
+    assert_eq!(CaptureLog::check(&path).unwrap(), 0);
+    let whole = std::fs::read(&path).unwrap();
+    // All but the last byte of the last block is left out with it.
+    let last = u32::from_le_bytes(whole[whole.len() - 4..].try_into().unwrap());
+    std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    assert_eq!(CaptureLog::check(&path).unwrap(), u64::from(last) - 1);
+    // A block whose two lengths differ ends what can be trusted.
+    let mut damaged = whole.clone();
+    let end = whole.len() - 4;
+    damaged[end] ^= 4;
+    std::fs::write(&path, &damaged).unwrap();
+    assert_eq!(CaptureLog::check(&path).unwrap(), u64::from(last));
+}

@@ -1,4 +1,8 @@
-"""One-way delay of every packet that the path delivered, and when it delivered none."""
+"""One-way delay of every packet that the path delivered, and which packets it did not.
+
+Delivered or dropped, a packet stands at the time at which it was offered to the path: so a drop is
+seen among the packets that it travelled with, however late the link found out.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +37,15 @@ def draw(run: Run, span: Span) -> list[Picture]:
     directions = [name for name in DIRECTIONS if (delays["direction"] == name).any()]
     if not directions:
         return []
-    drops = within(run.drops(), run, span)
-    with panels(run, span, "one-way delay", len(directions), row_inches=2.1) as (figure, axes):
+    drops = within(offered_drops(run), run, span)
+    with panels(
+        run,
+        span,
+        "one-way delay",
+        len(directions),
+        row_inches=2.1,
+        time_label="Time at which the packet was offered, since the run began (s)",
+    ) as (figure, axes):
         for axis, direction in zip(axes, directions, strict=True):
             _panel(
                 axis,
@@ -59,6 +70,17 @@ def one_way_delays(run: Run) -> pl.DataFrame:
     )
     joined = offered.join(delivered, on=["direction", "pdu"], maintain_order="left")
     return joined.with_columns(delay_ns=pl.col("left_ns") - pl.col("time_ns")).drop("left_ns")
+
+
+def offered_drops(run: Run) -> pl.DataFrame:
+    """Return direction, pdu, cause and time_ns (of the offer) of each dropped packet.
+
+    A packet that the link itself brought forth was never offered and stands where it was dropped.
+    """
+    offered = run.path_events("offered").select("direction", "pdu", offered_ns="time_ns")
+    drops = run.drops().select("direction", "pdu", "cause", "time_ns")
+    joined = drops.join(offered, on=["direction", "pdu"], how="left", maintain_order="left")
+    return joined.with_columns(time_ns=pl.coalesce("offered_ns", "time_ns")).drop("offered_ns")
 
 
 def _panel(axis: Axes, delays: pl.DataFrame, drops: pl.DataFrame, direction: str) -> None:

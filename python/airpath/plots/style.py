@@ -151,6 +151,7 @@ def panels(
     row_inches: float = 3.9,
     ratios: Sequence[float] | None = None,
     detail: str = "",
+    time_label: str = "Time since the run began (s)",
 ) -> Iterator[tuple[Figure, list[Axes]]]:
     """Set up a figure of panels over a common time axis, and finish it after the body.
 
@@ -162,6 +163,7 @@ def panels(
         row_inches: height of a panel on average.
         ratios: heights of the panels to one another; equal by default.
         detail: what small print says first.
+        time_label: what the time axis shows.
 
     """
     with mpl.rc_context(cast("Any", _SETTINGS)):
@@ -174,7 +176,7 @@ def panels(
         begin, end = span.limits(run)
         margin = 0.01 * (end - begin)
         axes[-1].set_xlim(begin - margin, end + margin)
-        axes[-1].set_xlabel("Time since the run began (s)")
+        axes[-1].set_xlabel(time_label)
         _mark_states(run, axes, begin, end)
         _title(figure, run, title, detail)
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST_BINS = 150
 LEAST_PACKETS_PER_BIN = 3
+LEGEND_ROOM = 1.4
+"""Height of a panel to that of its highest curve."""
 
 
 def draw(run: Run, span: Span) -> list[Picture]:
@@ -67,7 +69,8 @@ def draw(run: Run, span: Span) -> list[Picture]:
             if not new.is_empty():
                 rates = _histogram(seconds(new["time_ns"]), 8.0 * new["bytes"].to_numpy(), edges)
                 lines.append(("goodput (new TCP payload)", rates, GREEN, 1.0))
-            divisor, unit = rate_unit(max(float(rates.max()) for _, rates, _, _ in lines))
+            highest = max(float(rates.max()) for _, rates, _, _ in lines)
+            divisor, unit = rate_unit(highest)
             for text, rates, colour, thickness in lines:
                 axis.stairs(
                     rates / divisor,
@@ -77,12 +80,12 @@ def draw(run: Run, span: Span) -> list[Picture]:
                     linewidth=thickness,
                     baseline=None,
                 )
-            axis.set_ylim(bottom=0)
+            # Room for the legend above every curve.
+            axis.set_ylim(0, highest / divisor * LEGEND_ROOM or 1)
             axis.set_ylabel(f"Rate ({unit})")
             axis.legend(
                 title=DIRECTION_TEXTS[direction], loc="upper right", ncols=3, alignment="right"
             )
-            axis.margins(y=0.3)
     return [Picture("throughput", figure)]
 
 

@@ -1,8 +1,11 @@
 //! `airpath log`: what happened in a run.
 
-use airpath_log::Manifest;
+use std::path::Path;
+
 use airpath_log::manifest::Status;
+use airpath_log::read::capture::CaptureLog;
 use airpath_log::render::{Filter, RenderError, events_json, events_table, parse_direction, parse_kind, tcpdump};
+use airpath_log::{LogError, Manifest, folder};
 
 use crate::cli::LogArgs;
 use crate::error::{Failure, Result};
@@ -14,6 +17,11 @@ use crate::terminal::say;
 /// When the folder is no run's, or a word of the filter is not known.
 pub fn run(args: &LogArgs) -> Result<i32> {
     let filter = filter(args)?;
+    let manifest = Manifest::read(&args.dir);
+    // What the logs of another format mean is not for this version to guess.
+    if let Err(error @ LogError::Format { .. }) = &manifest {
+        return Err(Failure::new(error.to_string()));
+    }
     let mut out = std::io::stdout().lock();
     let rendered = match (args.tcpdump, args.json) {
         (true, _) => tcpdump(&args.dir, &filter, &mut out),
@@ -30,7 +38,8 @@ pub fn run(args: &LogArgs) -> Result<i32> {
             rendered.torn_bytes
         );
     }
-    match Manifest::read(&args.dir) {
+    check_captures(&args.dir);
+    match manifest {
         Err(error) => say!("airpath: {error}"),
         Ok(manifest) if manifest.status == Status::Running => {
             say!("airpath: the run has not ended, or was killed: this is what had been written until then");
@@ -42,6 +51,24 @@ pub fn run(args: &LogArgs) -> Result<i32> {
         }
     }
     Ok(0)
+}
+
+/// Says what of the captures beside the log cannot be read.
+fn check_captures(directory: &Path) {
+    for name in ["client", "server"].map(folder::capture_name) {
+        let path = directory.join(&name);
+        if !path.exists() {
+            continue;
+        }
+        match CaptureLog::check(&path) {
+            Ok(0) => {}
+            Ok(torn_bytes) => say!(
+                "airpath: {name} was cut off or damaged: its last {torn_bytes} bytes are no complete packets, and readers \
+                 leave them out"
+            ),
+            Err(error) => say!("airpath: {error}"),
+        }
+    }
 }
 
 fn filter(args: &LogArgs) -> Result<Filter> {

@@ -11,6 +11,7 @@ use airpath_log::{Offered, Packet, Recorder};
 use super::egress::{self, Egress};
 use super::ingress::Arrival;
 use super::measure::LinkMeasurements;
+use super::unread::Unread;
 use crate::packet_bytes::noise;
 use crate::ports::{LONGEST_PACKET_BYTES, Port, Received};
 
@@ -41,9 +42,8 @@ pub struct LiveLink {
     next_deadline: Time,
     /// How long packets may be left unread, as of the last call.
     may_leave_unread: Span,
-    /// The stamp up to which everything has been read, where a port has more than one turn takes: the
-    /// machine must not be driven beyond it, or what is unread would come too late for its stamp.
-    read_up_to: Option<Time>,
+    /// What a port has more of than one turn takes.
+    unread: Unread,
     /// How long they may be left at most, which is 0 if they bear no stamps.
     unread_limit: Span,
     /// What was measured so far.
@@ -68,7 +68,7 @@ impl LiveLink {
             started: false,
             next_deadline: Time::NEVER,
             may_leave_unread: Span::ZERO,
-            read_up_to: None,
+            unread: Unread::default(),
             unread_limit,
             measurements: LinkMeasurements::new(lateness_bound),
         };
@@ -86,7 +86,7 @@ impl LiveLink {
     pub fn start(&mut self) {
         self.started = true;
         self.driven_to = Time::ZERO;
-        self.read_up_to = None;
+        self.unread.clear();
         self.arrivals.clear();
         self.note_plans();
     }
@@ -126,8 +126,7 @@ impl LiveLink {
         if !outcome.exhausted
             && let Some(last) = self.received.last().and_then(|received| received.stamp_realtime_ns)
         {
-            let last = stamp(last).unwrap_or(Time::ZERO);
-            self.read_up_to = Some(self.read_up_to.map_or(last, |other| other.min(last)));
+            self.unread.note(stamp(last).unwrap_or(Time::ZERO));
         }
         let port = PortId(side as u16);
         if self.started && !self.received.is_empty() && !self.ports[side].has_kernel_stamps() {
@@ -169,8 +168,7 @@ impl LiveLink {
     pub fn drive(&mut self, now: Time, clock: impl Fn() -> Time) -> io::Result<()> {
         // Both ports' packets in the order of their times, the client's first at equal ones.
         self.arrivals.sort_by_key(|arrival| (arrival.at, arrival.side));
-        let unread = self.read_up_to.take();
-        let to = unread.map_or(now, |up_to| up_to.min(now)).max(self.driven_to);
+        let (to, has_more) = self.unread.take(now, self.driven_to);
         let mut arrivals = std::mem::take(&mut self.arrivals);
         // What came to the other port after that has to wait for what is unread.
         let ready = arrivals.partition_point(|arrival| arrival.at <= to);
@@ -188,7 +186,7 @@ impl LiveLink {
         self.record(clock)?;
         self.recorder.tick(now);
         self.note_plans();
-        if unread.is_some() {
+        if has_more {
             self.next_deadline = to;
         }
         Ok(())

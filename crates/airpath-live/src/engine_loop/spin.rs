@@ -140,6 +140,15 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_never_watches_the_clock_and_only_a_batch_naps() {
+        let mut batch = Spin::new(SpinPolicy::Batch, 0);
+        assert_eq!((batch.margin_ns(1_000_000), batch.least_nap_ns()), (0, BATCH_NAP_NS));
+        for policy in [SpinPolicy::Auto, SpinPolicy::Off, SpinPolicy::Margin(1)] {
+            assert_eq!(Spin::new(policy, 0).least_nap_ns(), 0);
+        }
+    }
+
+    #[test]
     fn policies_read_and_print() {
         assert_eq!("80 us".parse(), Ok(SpinPolicy::Margin(80_000)));
         assert_eq!("batch".parse::<SpinPolicy>().unwrap().to_string(), "batch");

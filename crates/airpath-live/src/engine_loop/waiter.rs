@@ -116,3 +116,64 @@ impl Waiter {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::monotonic_ns;
+    use nix::sys::eventfd::{EfdFlags, EventFd};
+
+    fn waiter() -> (Waiter, EventFd, EventFd) {
+        let make = || EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).unwrap();
+        let (bell, port) = (make(), make());
+        let waiter = Waiter::new(bell.as_fd()).unwrap();
+        waiter.add_port(port.as_fd(), 3).unwrap();
+        (waiter, bell, port)
+    }
+
+    fn slept(waiter: &mut Waiter, until_ns: u64) -> Vec<Wake> {
+        let mut woken = Vec::new();
+        waiter.sleep(until_ns, |wake| woken.push(wake)).unwrap();
+        woken
+    }
+
+    #[test]
+    fn a_sleep_ends_when_something_can_be_read_or_at_its_time() {
+        let (mut waiter, bell, port) = waiter();
+        port.write(1).unwrap();
+        assert_eq!(slept(&mut waiter, u64::MAX), [Wake::Port(3)]);
+        port.read().unwrap();
+        // The same instant twice, also once it has passed: an expired timer is set again.
+        let until_ns = monotonic_ns() + 2_000_000;
+        for _ in 0..2 {
+            assert_eq!(slept(&mut waiter, until_ns), []);
+            assert!(monotonic_ns() >= until_ns);
+        }
+        bell.write(1).unwrap();
+        assert_eq!(slept(&mut waiter, u64::MAX), [Wake::Command]);
+    }
+
+    #[test]
+    fn a_nap_lasts_whatever_comes_and_the_look_after_it_finds_it() {
+        let (mut waiter, bell, port) = waiter();
+        port.write(1).unwrap();
+        bell.write(1).unwrap();
+        let until_ns = monotonic_ns() + 5_000_000;
+        waiter.nap(until_ns);
+        assert!(monotonic_ns() >= until_ns);
+        let mut woken = Vec::new();
+        waiter.poll(|wake| woken.push(wake)).unwrap();
+        woken.sort_by_key(|wake| *wake == Wake::Command);
+        assert_eq!(woken, [Wake::Port(3), Wake::Command]);
+    }
+
+    #[test]
+    fn a_port_that_is_not_watched_wakes_nobody() {
+        let (mut waiter, _bell, port) = waiter();
+        waiter.watch_port(port.as_fd(), 3, false).unwrap();
+        port.write(1).unwrap();
+        assert_eq!(slept(&mut waiter, monotonic_ns() + 1_000_000), []);
+        waiter.watch_port(port.as_fd(), 3, true).unwrap();
+        assert_eq!(slept(&mut waiter, u64::MAX), [Wake::Port(3)]);
+    }
+}

@@ -96,6 +96,16 @@ impl CaptureLog {
         self.torn_bytes
     }
 
+    /// Looks through the capture at `path`; how many bytes at its end are no complete block.
+    ///
+    /// # Errors
+    /// When it is missing, no capture that this crate wrote, or damaged before its end.
+    pub fn check(path: &Path) -> Result<u64, LogError> {
+        let mut log = CaptureLog::open(path)?;
+        log.by_ref().try_for_each(|packet| packet.map(drop))?;
+        Ok(log.torn_bytes())
+    }
+
     /// Reads the body of the next whole block; `None` at the end or at a torn tail.
     fn read_block(&mut self) -> io::Result<Option<u32>> {
         let mut torn = || {
