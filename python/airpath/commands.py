@@ -49,6 +49,11 @@ COMMANDS: tuple[Command, ...] = (
         "airpath log --tcpdump results/",
     ),
     Command(
+        "warp",
+        "build the kernel for runs in virtual time (exec --clock warp)",
+        "airpath warp setup",
+    ),
+    Command(
         "plot",
         "draw the pictures of a run",
         "airpath plot results/ --format svg",

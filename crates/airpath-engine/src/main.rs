@@ -10,6 +10,7 @@ use clap::Parser;
 
 use crate::terminal::say;
 use cli::{Cli, Command};
+use error::Failure;
 
 fn main() {
     let outcome = match Cli::parse().command {
@@ -19,6 +20,11 @@ fn main() {
         Command::Schema => Ok(commands::schema::run()),
         Command::Profiles(args) => commands::profiles::run(&args),
         Command::Log(args) => commands::log::run(&args),
+        Command::Warp(args) => commands::warp::run(&args),
+        Command::WarpInit => match airpath_warp::guest::main() {
+            Ok(never) => match never {},
+            Err(error) => Err(Failure::warp(error)),
+        },
     };
     let status = outcome.unwrap_or_else(|failure| {
         say!("airpath: {failure}");

@@ -7,3 +7,4 @@ pub mod log;
 pub mod profiles;
 pub mod schema;
 pub mod shell;
+pub mod warp;

@@ -1,9 +1,11 @@
 //! Running a scenario live: from a request to a folder, a verdict and an exit status.
 
+mod arguments;
 pub mod conclude;
 pub mod live;
 pub mod replications;
 pub mod request;
+pub mod warp;
 mod workload;
 
 pub use request::RunRequest;
