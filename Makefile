@@ -1,6 +1,7 @@
 # make setup   build everything into .venv, so that .venv/bin/airpath runs
 # make demo    a real TCP transfer over an emulated GPRS link, with its picture
-# make test    Rust and Python tests (also installs the programs they drive)
+# make test    Rust and Python tests (also installs the programs they drive; with CI set, builds the
+#              kernel of runs in virtual time unless it is in the cache)
 # make bench   tables of what the emulator costs and how exact it is; JSON under bench-results/
 # make lint    formatting, clippy, ruff, mypy, fresh schema and lock files
 # make format  rewrite Rust and Python files in the project's style
@@ -25,6 +26,7 @@ demo: setup
 test: setup
 	@scripts/system-packages test
 	cargo test --workspace --locked --quiet
+	@[ -z "$$CI" ] || .venv/bin/airpath warp setup
 	.venv/bin/pytest
 
 bench: setup

@@ -69,6 +69,11 @@ COMMANDS: tuple[Command, ...] = (
         "airpath replay results/",
     ),
     Command(
+        "warp",
+        "build the kernel for runs in virtual time (exec --clock warp)",
+        "airpath warp setup",
+    ),
+    Command(
         "plot",
         "draw the pictures of a run",
         "airpath plot results/ --format svg",

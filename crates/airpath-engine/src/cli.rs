@@ -3,6 +3,7 @@
 mod load;
 mod replay;
 mod sim;
+pub mod warp;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use airpath_core::Span;
 use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
-use airpath_log::{Level, Snaplen};
+use airpath_log::{Clock, Level, Snaplen};
 use clap::{Args, Parser, Subcommand};
 
 pub use load::{RecvArgs, SendArgs};
@@ -57,6 +58,12 @@ pub enum Command {
     Recv(RecvArgs),
     /// Play a recorded run again in virtual time, and say whether its trace is the same.
     Replay(ReplayArgs),
+    /// Prepare for runs in virtual time (`airpath exec --clock warp`).
+    #[command(after_help = warp::EXAMPLES)]
+    Warp(warp::WarpArgs),
+    /// The first process of a guest in virtual time.
+    #[command(name = airpath_warp::guest::COMMAND, hide = true)]
+    WarpInit,
 }
 
 const EXEC_EXAMPLES: &str = "\
@@ -66,6 +73,8 @@ Examples:
       --server 'iperf3 -s -1' -- iperf3 -c server -R
   airpath exec --scenario train.toml --out results/train --server './server' -- ./client server
   airpath exec --profile slow-4g --internet -- curl -O https://example.org/
+  airpath exec --clock warp --profile gsm-data-9.6k --replications 20 --jobs 2 \\
+      --server './server' -- ./client server
   airpath exec --profile lte-good --set radio.downlink.rate='2 Mbit/s' --print-scenario
 
 The command sees two names: `client` (itself, the mobile end) and `server` (the other end).
@@ -186,6 +195,11 @@ pub struct ExecArgs {
     /// How often to run it, each time with the next seed and fresh namespaces.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "The run")]
     pub replications: u32,
+    /// By which clock: live, or warp for a kernel whose time passes only while everything sleeps.
+    #[arg(long, value_name = "CLOCK", default_value = "live", help_heading = "The run")]
+    pub clock: Clock,
+    #[command(flatten)]
+    pub limits: warp::WarpLimits,
     /// How many replications at a time.
     #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "The run")]
     pub jobs: u32,

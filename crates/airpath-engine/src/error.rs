@@ -33,6 +33,11 @@ impl Failure {
         Failure::new(error.to_string())
     }
 
+    /// A failure of the kernel for virtual time, or of the guest.
+    pub fn warp(error: airpath_warp::WarpError) -> Failure {
+        Failure::new(error.to_string())
+    }
+
     /// The exit status.
     pub fn status(&self) -> i32 {
         self.status

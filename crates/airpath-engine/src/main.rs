@@ -11,6 +11,7 @@ use clap::Parser;
 
 use crate::terminal::say;
 use cli::{Cli, Command};
+use error::Failure;
 
 fn main() {
     let outcome = match Cli::parse().command {
@@ -24,6 +25,11 @@ fn main() {
         Command::Recv(args) => commands::recv::run(&args),
         Command::Sim(args) => commands::sim::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Warp(args) => commands::warp::run(&args),
+        Command::WarpInit => match airpath_warp::guest::main() {
+            Ok(never) => match never {},
+            Err(error) => Err(Failure::warp(error)),
+        },
     };
     let status = outcome.unwrap_or_else(|failure| {
         say!("airpath: {failure}");

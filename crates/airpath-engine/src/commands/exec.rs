@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use airpath_core::Span;
 use airpath_live::addressing::Nesting;
+use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::{privilege, supervise};
 use airpath_log::{Clock, Level};
 use airpath_scenario::Scenario;
+use airpath_warp::guest::is_guest;
 
 use super::link;
 use crate::cli::{ExecArgs, RunArgs};
 use crate::error::{Failure, Result};
 use crate::run::request::Report;
-use crate::run::{RunRequest, conclude, live, replications};
+use crate::run::{RunRequest, conclude, live, replications, warp};
 use crate::terminal::{say, show};
 
 /// MTU of both ends where none was asked for, in bytes.
@@ -31,6 +33,11 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
         show!("{}", scenario.to_toml().map_err(link::usage)?);
         return Ok(0);
     }
+    if args.clock == Clock::Virtual {
+        return Err(Failure::usage(
+            "programs run by the clocks live and warp; `airpath sim` runs workloads of its own in virtual time",
+        ));
+    }
     if args.replications > 1 {
         return replications::run(args, &scenario);
     }
@@ -38,6 +45,9 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
     request.server.clone_from(&args.server);
     request.server_timeout = args.server_timeout;
     request.server_grace = args.server_grace;
+    if args.clock == Clock::Warp && !is_guest() {
+        return warp::run(&request, &args.limits);
+    }
     // Inside another link, a run without a server of its own leads on to what is around it.
     request.enclosing |= args.server.is_none() && nested()?;
     start(request)
@@ -63,11 +73,12 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
     {
         say!("airpath: {warning}");
     }
+    let guest = is_guest();
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
         path,
         scenario,
-        clock: Clock::Live,
+        clock: if guest { Clock::Warp } else { Clock::Live },
         seed: args.seed.unwrap_or_else(fresh_seed),
         client,
         server: None,
@@ -80,7 +91,8 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         congestion_control: args.cc.clone(),
         mtu_bytes,
         port_kind: args.port,
-        spin: args.spin,
+        // Time would never pass while the loop watches the clock.
+        spin: if guest { SpinPolicy::Off } else { args.spin },
         lateness_bound: args.lateness_bound,
         out: args.out.clone(),
         out_is_ours: false,

@@ -11,3 +11,4 @@ pub mod schema;
 pub mod send;
 pub mod shell;
 pub mod sim;
+pub mod warp;

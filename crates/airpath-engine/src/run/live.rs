@@ -12,7 +12,7 @@ use airpath_live::session::{Endpoint, FarEnd, Session, SessionOptions, SessionRe
 use airpath_live::supervise::EngineProcess;
 use airpath_live::{host_port, internet, scheduling};
 use airpath_log::manifest::{Outcome, Status};
-use airpath_log::{Manifest, Recorder, Writer, WriterOptions};
+use airpath_log::{Clock, Manifest, Recorder, Writer, WriterOptions};
 use airpath_models::Path;
 
 use super::conclude::first_manifest;
@@ -51,16 +51,19 @@ struct Loop {
 }
 
 impl Loop {
-    fn start(engine: EngineLoop, handle: Handle) -> Result<(Loop, Vec<(String, String)>)> {
+    fn start(engine: EngineLoop, handle: Handle, clock: Clock) -> Result<(Loop, Vec<(String, String)>)> {
         let (stopped, running) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)
             .map_err(|errno| Failure::new(format!("cannot make a pipe: {errno}")))?;
-        let mut timing = vec![("memory lock".to_string(), scheduling::lock_memory().to_string())];
+        let mut timing = Vec::new();
+        if clock == Clock::Live {
+            timing.push(("memory lock".to_string(), scheduling::lock_memory().to_string()));
+        }
         let (tell, told) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("airpath-loop".into())
             .spawn(move || {
                 let _running = running;
-                let _ = tell.send(prepare_thread());
+                let _ = tell.send(prepare_thread(clock));
                 engine.run()
             })
             .map_err(|error| Failure::new(format!("cannot start the engine's thread: {error}")))?;
@@ -83,11 +86,13 @@ impl Loop {
 }
 
 /// Asks the kernel to wake the calling thread exactly.
-fn prepare_thread() -> Vec<(String, String)> {
-    let mut outcomes = vec![
-        ("timer slack 1 ns".to_string(), scheduling::timer_slack(1).to_string()),
-        (format!("SCHED_FIFO {REAL_TIME_PRIORITY}"), scheduling::real_time(REAL_TIME_PRIORITY).to_string()),
-    ];
+fn prepare_thread(clock: Clock) -> Vec<(String, String)> {
+    let mut outcomes = vec![("timer slack 1 ns".to_string(), scheduling::timer_slack(1).to_string())];
+    if clock != Clock::Live {
+        // Nobody comes first where working takes no time.
+        return outcomes;
+    }
+    outcomes.push((format!("SCHED_FIFO {REAL_TIME_PRIORITY}"), scheduling::real_time(REAL_TIME_PRIORITY).to_string()));
     let processors = scheduling::allowed_processors().unwrap_or_default();
     let affinity = match processors.last() {
         Some(last) if processors.len() >= PROCESSORS_TO_PIN => {
@@ -141,7 +146,7 @@ fn carry_out(
     let link = LiveLink::new(machine, [client_port, server_port], recorder, request.lateness_bound);
     let (engine, handle) = EngineLoop::new(vec![link], request.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
-    let (engine, timing) = Loop::start(engine, handle)?;
+    let (engine, timing) = Loop::start(engine, handle, request.clock)?;
     let mut manifest = first_manifest(request);
     note_session(&mut manifest, process, &session_report, timing);
     if session_report.ipv4_only

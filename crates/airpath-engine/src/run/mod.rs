@@ -1,5 +1,6 @@
 //! Running a scenario: from a request to a folder, a verdict and an exit status.
 
+mod arguments;
 pub mod conclude;
 pub mod live;
 pub mod manifest;
@@ -9,6 +10,7 @@ pub mod replication;
 pub mod replications;
 pub mod request;
 pub mod sim;
+pub mod warp;
 mod workload;
 
 pub use request::RunRequest;

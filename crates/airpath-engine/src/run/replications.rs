@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use airpath_live::supervise;
+use airpath_log::Clock;
 use airpath_scenario::Scenario;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -17,6 +18,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
 use super::replication::{self, Finished, summarise};
+use super::{arguments, warp};
 use crate::cli::ExecArgs;
 use crate::commands::exec::{fresh_seed, request};
 use crate::error::{Failure, Result};
@@ -44,7 +46,10 @@ struct Running {
 /// When the options make no sense, the folder cannot be made or a process cannot be started.
 pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
     // What every replication would complain about is told once.
-    request(&args.run, scenario.clone(), Vec::new())?;
+    let common = request(&args.run, scenario.clone(), Vec::new())?;
+    if args.clock == Clock::Warp && !airpath_warp::guest::is_guest() {
+        warp::check(&common)?;
+    }
     let seed = args.run.seed.unwrap_or_else(fresh_seed);
     replication::check_seeds(seed, args.replications)?;
     if let Some(folder) = &args.run.out {
@@ -160,21 +165,18 @@ fn start(number: u32, seed: u64, folder: Option<&Path>) -> Result<Running> {
         .map_err(|error| failed("no file for its manifest", &error))?;
     let mut command = Command::new(program);
     let words: Vec<_> = std::env::args_os().skip(1).collect();
+    let dropped = [
+        ("--replications", true),
+        ("--jobs", true),
+        ("--seed", true),
+        ("--out", true),
+        ("--quiet", false),
+        ("-q", false),
+        ("--json", false),
+    ];
+    let words = arguments::without(&words, &dropped);
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
-    let mut skip_value = false;
-    for word in &words[..end] {
-        let text = word.to_string_lossy();
-        if std::mem::take(&mut skip_value) {
-            continue;
-        }
-        match text.split_once('=').map_or(&*text, |(name, _)| name) {
-            "--replications" | "--jobs" | "--seed" | "--out" => skip_value = !text.contains('='),
-            "--quiet" | "-q" | "--json" => {}
-            _ => {
-                command.arg(word);
-            }
-        }
-    }
+    command.args(&words[..end]);
     command.args(["--quiet", "--seed", &seed.to_string()]);
     command.args(["--manifest-descriptor", &manifest.as_raw_fd().to_string()]);
     if let Some(folder) = folder {

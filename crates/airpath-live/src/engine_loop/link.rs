@@ -273,7 +273,7 @@ impl LiveLink {
     /// When a port is gone.
     pub fn settle(&mut self, ended: Time, clock: impl Fn() -> Time) -> io::Result<()> {
         self.arrivals.clear();
-        self.read_up_to = None;
+        self.unread.clear();
         self.machine.advance(ended, &mut Cx::new(&mut self.outputs));
         self.record(clock)
     }

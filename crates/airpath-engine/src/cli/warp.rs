@@ -1,0 +1,50 @@
+//! `airpath warp` and the options of runs in virtual time.
+
+use std::path::PathBuf;
+
+use airpath_core::Span;
+use clap::{Args, Subcommand};
+
+/// The examples of `airpath warp`.
+pub const EXAMPLES: &str = "\
+Examples:
+  airpath warp setup            # once, some minutes
+  airpath exec --clock warp --profile gsm-data-9.6k -- ping -c 100 server";
+
+/// `airpath warp`.
+#[derive(Args, Debug)]
+pub struct WarpArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: WarpAction,
+}
+
+/// `airpath warp …`.
+#[derive(Subcommand, Debug)]
+pub enum WarpAction {
+    /// Build the kernel that travels in time, unless it is there.
+    #[command(after_help = "Example:\n  airpath warp setup --jobs 4")]
+    Setup {
+        /// Only tell whether there is a kernel: exit status 0 if so, else 1.
+        #[arg(long)]
+        check: bool,
+        /// How many compilers at a time [default: one for each processor].
+        #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=256))]
+        jobs: Option<u16>,
+        /// A packed source of Linux 6.12 instead of the distribution's package.
+        #[arg(long, value_name = "FILE")]
+        source: Option<PathBuf>,
+    },
+}
+
+/// How long a run in virtual time may take.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Virtual time")]
+pub struct WarpLimits {
+    /// With --clock warp: how long a run may take in real time.
+    #[arg(long, value_name = "TIME", default_value = "10 min")]
+    pub wall_limit: Span,
+    /// With --clock warp: for how long of real time the virtual time may stand still.
+    #[arg(long, value_name = "TIME", default_value = "30 s")]
+    pub stall_limit: Span,
+}

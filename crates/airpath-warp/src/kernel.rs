@@ -1,0 +1,86 @@
+//! A kernel file: is it one that can travel in time, and where does it keep the time?
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSymbol};
+
+use crate::error::{Attempting, Result, WarpError};
+
+/// The kernel's variable that holds the virtual time, in ns since its boot.
+const TIME_SYMBOL: &str = "time_travel_time";
+/// The variable that our patch adds for entropy from a seed.
+const SEED_SYMBOL: &str = "airpath_seed_state";
+
+/// A kernel that can be booted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    path: PathBuf,
+    time_address: u64,
+    seeded: bool,
+}
+
+impl Kernel {
+    /// Looks at the file at `path`.
+    ///
+    /// # Errors
+    /// When it cannot be read or is no user-mode Linux with time travel.
+    pub fn open(path: &Path) -> Result<Kernel> {
+        let content = match fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(WarpError::Missing(format!(
+                    "there is no kernel {}; `airpath warp setup` builds one",
+                    path.display()
+                )));
+            }
+            other => other.attempting(|| format!("read the kernel {}", path.display()))?,
+        };
+        let path = path.canonicalize().attempting(|| format!("find {}", path.display()))?;
+        Kernel::parse(&content, path)
+    }
+
+    fn parse(content: &[u8], path: PathBuf) -> Result<Kernel> {
+        let refuse = |what: &str| {
+            WarpError::Missing(format!("{} {what}; `airpath warp setup` builds a kernel that serves", path.display()))
+        };
+        let file = object::File::parse(content).map_err(|error| refuse(&format!("is no program ({error})")))?;
+        let address = |name: &str| file.symbols().find(|one| one.name() == Ok(name)).map(|one| one.address());
+        let time_address = address(TIME_SYMBOL).ok_or_else(|| {
+            refuse("is no user-mode Linux with CONFIG_UML_TIME_TRAVEL_SUPPORT, or was stripped of its symbols")
+        })?;
+        let seeded = address(SEED_SYMBOL).is_some();
+        Ok(Kernel { path, time_address, seeded })
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where, in its own memory, it keeps the virtual time: 64 bits, in ns since its boot.
+    pub fn time_address(&self) -> u64 {
+        self.time_address
+    }
+
+    /// Whether its entropy comes from a seed, so that runs can be repeated.
+    pub fn is_seeded(&self) -> bool {
+        self.seeded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_such_kernel_is_refused_with_the_reason() {
+        let error = Kernel::parse(b"#!/bin/sh\n", "/k".into()).unwrap_err().to_string();
+        assert!(error.contains("/k is no program") && error.contains("warp setup"), "{error}");
+        let own = fs::read("/proc/self/exe").unwrap();
+        let error = Kernel::parse(&own, "/k".into()).unwrap_err().to_string();
+        assert!(error.contains("CONFIG_UML_TIME_TRAVEL_SUPPORT"), "{error}");
+        let error = Kernel::open(Path::new("/nowhere/linux")).unwrap_err().to_string();
+        assert!(error.contains("there is no kernel /nowhere/linux"), "{error}");
+    }
+}

@@ -1,0 +1,67 @@
+"""However a run in virtual time ends, it ends, says why, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from airpath.run import load_run
+from live.harness import await_true
+
+if TYPE_CHECKING:
+    from live.harness import User
+    from warp.conftest import Warp
+
+WAIT = "touch {up}; exec tail -f /dev/null"
+"""Waits for ever, looking at a file now and then."""
+
+
+def test_a_program_that_spins_is_named(warp: Warp, user: User) -> None:
+    out = warp.airpath.path("run")
+    program = "print('spinning', flush=True)\nwhile True: pass"
+    spin = (warp.airpath.python, "-c", program)
+    result = warp.run("--stall-limit", "2 s", "--out", out, "--", *spin, user=user).check(125)
+    assert "the virtual time stood still" in result.err
+    assert "`python" in result.err
+    assert "spinning" in result.out
+    # What was recorded can be read.
+    assert load_run(out).manifest["status"] in ("finished", "failed")
+
+
+def test_a_run_that_does_not_end_is_ended(warp: Warp, user: User) -> None:
+    wait = ("sh", "-c", "exec tail -f /dev/null")
+    result = warp.run("--wall-limit", "3 s", "--", *wait, user=user).check(125)
+    assert "3 s of real time" in result.err
+    assert "--wall-limit" in result.err
+    assert result.seconds < 60
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_reach_the_command(warp: Warp, user: User, number: signal.Signals) -> None:
+    path = warp.airpath.path("signal")
+    path.touch()
+    path.chmod(0o666)
+    program = warp.airpath.program("noted-signal", path)
+    process = warp.start("-q", "--", *program, user=user)
+    await_true(lambda: path.read_text() == "up")
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 40 + number
+    assert path.read_text() == number.name
+
+
+@pytest.mark.parametrize("victim", ["foreground", "kernel"])
+def test_kill_9(warp: Warp, user: User, victim: str) -> None:
+    up = warp.airpath.path("up")
+    process = warp.start("--", "sh", "-c", WAIT.format(up=up), user=user)
+    await_true(up.exists)
+    assert len(warp.kernels()) > 1
+    os.kill(process.pid if victim == "foreground" else min(warp.kernels()), signal.SIGKILL)
+    _, err = process.communicate(timeout=30)
+    if victim == "kernel":
+        assert process.returncode == 125
+        assert "the guest's kernel ended before the run did" in err
+    # The fixtures see that no process, mount or file is left.
