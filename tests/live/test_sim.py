@@ -135,6 +135,40 @@ def test_equal_seeds_leave_equal_files_whatever_the_number_of_threads(airpath: A
     assert other != (single / "events.arrow").read_bytes()
 
 
+def test_every_kind_of_workload_repeats_and_replays(airpath: Airpath) -> None:
+    first = airpath.path("first")
+    sim(airpath, "--delay", "10 ms", "--workload", "tcp bytes=20000", "--out", first).check()
+    workloads = [
+        "tcp bytes=100000 from=client",
+        "request count=3 response=20000",
+        "cbr rate='64 kbit/s' size=200 packets=50",
+        "poisson rate='64 kbit/s' size=200 packets=50",
+        "on-off on='1 s' off='exponential 1 s' rate='64 kbit/s' size=200 packets=50",
+        "saturate packets=50",
+        "media bitrate='300 kbit/s' frames=50",
+        f"pcap file={first / 'client.pcapng'}",
+    ]
+    link = ("--rate", "1 Mbit/s", "--delay", "30 ms", "--loss", "1%", "--seed", 1)
+    words = [word for workload in workloads for word in ("--workload", workload)]
+    runs = [airpath.path("one"), airpath.path("other")]
+    for run in runs:
+        found = sim(airpath, *link, *words, "--out", run, "--json").check().summary()
+        assert [flow["outcome"] for flow in found["workloads"]] == ["complete"] * len(workloads)
+    for file in FILES:
+        assert (runs[0] / file).read_bytes() == (runs[1] / file).read_bytes(), file
+    assert airpath.run("replay", runs[0]).check().out.startswith("identical: ")
+
+
+def test_quic_repeats_but_for_what_it_encrypts(airpath: Airpath) -> None:
+    link = ("--rate", "1 Mbit/s", "--delay", "30 ms", "--loss", "1%", "--seed", 1)
+    runs = [airpath.path("one"), airpath.path("other")]
+    for run in runs:
+        sim(airpath, *link, "--workload", "quic bytes=50000", "--out", run).check()
+        assert airpath.run("replay", run).check().out.startswith("identical: ")
+    events = [(run / "events.arrow").read_bytes() for run in runs]
+    assert events[0] == events[1]
+
+
 def test_damage_is_recorded_and_replayed(airpath: Airpath) -> None:
     out = airpath.path("run")
     sim(
