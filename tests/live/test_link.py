@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
 from airpath.run import Run, load_run
+from live.harness import PATIENCE_S, await_true
 
 if TYPE_CHECKING:
     from live.harness import Airpath, Result, Way
@@ -261,6 +266,24 @@ def test_states_come_into_force_in_time(airpath: Airpath, port_way: Way) -> None
     slow = offered.filter(pl.col("time_ns") > 1500 * MS)
     assert set(delays_ms(run, "uplink")) <= {5.0, 60.0}
     assert slow.height > 0
+
+
+def test_a_run_whose_engine_was_stopped_is_not_trusted(airpath: Airpath, port_way: Way) -> None:
+    # Nothing is due while it is stopped: only what waits at the ports suffers.
+    ping = ("sh", "-c", "sleep 0.3; ping -i 0.2 -c 10 server")
+    options = ("exec", "--port", port_way.port, "--json", "--delay", "5 ms")
+    process = airpath.start(*options, "--", *ping, user=port_way.user)
+    await_true(lambda: any(words[:1] == ["ping"] for words in airpath.tree().values()))
+    time.sleep(0.5)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    engine = int(children.read_text().split()[0])
+    os.kill(engine, signal.SIGSTOP)
+    time.sleep(1)
+    os.kill(engine, signal.SIGCONT)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    verdict = json.loads(err.splitlines()[-1])["verdict"]
+    assert verdict["grade"] in ("suspect", "invalid"), verdict
 
 
 def test_idle_link_costs_no_processor_time(airpath: Airpath, any_way: Way) -> None:

@@ -39,6 +39,10 @@ const CLOCK_OFFSET_EVERY: Span = Span::from_secs(1);
 /// Within this of a deadline the loop looks at nothing but the clock.
 const LAST_LOOK_NS: u64 = 2_000;
 
+/// How often the loop looks up where packets bear no stamps: without any other deadline, a loop that was
+/// stopped or starved for longer than this notices it, and what came meanwhile was read late.
+const HEARTBEAT_NS: u64 = 100_000_000;
+
 /// A word to the loop from another thread.
 #[derive(Debug)]
 pub enum Word {
@@ -143,6 +147,7 @@ impl EngineLoop {
         let mut spin = Spin::new(self.spin_policy, clock::monotonic_ns());
         let mut readable: Vec<u32> = Vec::new();
         let mut report = LoopReport::default();
+        let heartbeat_ns = if self.links.iter().all(LiveLink::has_kernel_stamps) { u64::MAX } else { HEARTBEAT_NS };
         let mut looked_ns = clock::monotonic_ns();
         let processor_start = clock::thread_processor_ns();
         loop {
@@ -158,7 +163,7 @@ impl EngineLoop {
                 Wake::Port(port) => readable.push(port),
                 Wake::Command => commanded = true,
             };
-            match Step::next(now_ns, deadline_ns, || self.may_leave_unread_ns(), &mut spin) {
+            match Step::next(now_ns, deadline_ns, heartbeat_ns, || self.may_leave_unread_ns(), &mut spin) {
                 Step::Look => self.waiter.poll(&mut note)?,
                 Step::Nap { wake_ns, deadline_ns } => {
                     if wake_ns > now_ns {
@@ -174,6 +179,20 @@ impl EngineLoop {
                         spin.spent(clock::monotonic_ns() - woke_ns);
                     }
                     self.waiter.poll(&mut note)?;
+                }
+                Step::Beat { wake_ns } => {
+                    self.waiter.sleep(wake_ns, &mut note)?;
+                    report.wake_ups += 1;
+                    let woke_ns = clock::monotonic_ns();
+                    if woke_ns >= wake_ns {
+                        // A process that was stopped is told of the interruption and of nothing else.
+                        self.waiter.poll(&mut note)?;
+                        // A late beat that nobody waited for did no harm.
+                        if !readable.is_empty() {
+                            let (due, woke) = (self.time_of(wake_ns), self.time_of(woke_ns));
+                            self.links.iter_mut().for_each(|link| link.measurements.away(due, woke));
+                        }
+                    }
                 }
                 Step::Sleep { wake_ns, margin_ns } => {
                     if wake_ns > now_ns {

@@ -81,6 +81,11 @@ impl LiveLink {
         &mut self.ports
     }
 
+    /// Whether packets of both ports bear the kernel's stamps.
+    pub fn has_kernel_stamps(&self) -> bool {
+        self.ports.iter().all(Port::has_kernel_stamps)
+    }
+
     /// The run begins: from now on packets are offered to the machine. Whatever came before has been
     /// read and thrown away, and nothing of the time before is left in the link.
     pub fn start(&mut self) {

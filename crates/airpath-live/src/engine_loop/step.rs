@@ -14,6 +14,11 @@ pub enum Step {
         /// What for.
         deadline_ns: u64,
     },
+    /// Sleep until `wake_ns`, long before anything is due, or until something can be read.
+    Beat {
+        /// When to wake.
+        wake_ns: u64,
+    },
     /// Sleep until `wake_ns` (`u64::MAX` for ever) or until something can be read.
     Sleep {
         /// When to wake.
@@ -25,8 +30,14 @@ pub enum Step {
 
 impl Step {
     /// At `now_ns`, with something due at `deadline_ns` (`u64::MAX` for nothing), while ports may be
-    /// left unread for `unread_ns`.
-    pub fn next(now_ns: u64, deadline_ns: u64, unread_ns: impl FnOnce() -> u64, spin: &mut Spin) -> Step {
+    /// left unread for `unread_ns`, and the loop is to look up every `heartbeat_ns` at least.
+    pub fn next(
+        now_ns: u64,
+        deadline_ns: u64,
+        heartbeat_ns: u64,
+        unread_ns: impl FnOnce() -> u64,
+        spin: &mut Spin,
+    ) -> Step {
         if deadline_ns <= now_ns {
             return Step::Look;
         }
@@ -35,6 +46,10 @@ impl Step {
             // Nothing that comes now is due before the deadline: sleep through its arrival.
             let deadline_ns = deadline_ns.max(now_ns + spin.least_nap_ns().min(unread_ns));
             return Step::Nap { wake_ns: deadline_ns - spin.margin_ns(now_ns).min(deadline_ns), deadline_ns };
+        }
+        let beat_ns = now_ns.saturating_add(heartbeat_ns);
+        if beat_ns < deadline_ns {
+            return Step::Beat { wake_ns: beat_ns };
         }
         let margin_ns = spin.margin_ns(now_ns);
         let wake_ns = if deadline_ns == u64::MAX { u64::MAX } else { deadline_ns.saturating_sub(margin_ns) };
@@ -50,7 +65,7 @@ mod tests {
     const NOW_NS: u64 = 1_000_000_000;
 
     fn next(policy: SpinPolicy, deadline_ns: u64, unread_ns: u64) -> Step {
-        Step::next(NOW_NS, deadline_ns, || unread_ns, &mut Spin::new(policy, NOW_NS))
+        Step::next(NOW_NS, deadline_ns, u64::MAX, || unread_ns, &mut Spin::new(policy, NOW_NS))
     }
 
     #[test]
@@ -82,6 +97,17 @@ mod tests {
         assert_eq!(next(SpinPolicy::Batch, NOW_NS + 700_000, 1_000_000), until(NOW_NS + 700_000));
         // Where ports are not left unread, a batch is nothing special.
         assert_eq!(next(SpinPolicy::Batch, soon, 0), Step::Sleep { wake_ns: soon, margin_ns: 0 });
+    }
+
+    #[test]
+    fn the_heartbeat_bounds_a_sleep_and_never_a_nap() {
+        let next = |deadline_ns, unread_ns| {
+            Step::next(NOW_NS, deadline_ns, 100_000, || unread_ns, &mut Spin::new(SpinPolicy::Off, NOW_NS))
+        };
+        let beat = Step::Beat { wake_ns: NOW_NS + 100_000 };
+        assert_eq!([next(u64::MAX, 0), next(NOW_NS + 100_001, 0)], [beat, beat]);
+        assert_eq!(next(NOW_NS + 100_000, 0), Step::Sleep { wake_ns: NOW_NS + 100_000, margin_ns: 0 });
+        assert!(matches!(next(NOW_NS + 200_000, 200_000), Step::Nap { .. }));
     }
 
     #[test]
