@@ -1,4 +1,4 @@
-"""A run in virtual time is what a live one is: the link, the files, the streams, the exit status."""
+"""A run in virtual time is what a live one is: link, files, streams, exit status."""
 
 from __future__ import annotations
 
