@@ -1,1 +1,1 @@
-"""End-to-end tests in virtual time: the real command, real programs, a kernel whose time travels."""
+"""End-to-end tests in virtual time: the real command, and a kernel that travels in time."""

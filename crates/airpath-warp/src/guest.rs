@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use airpath_live::clock::monotonic_ns;
 use airpath_live::netlink::{LinkOptions, RouteSocket};
+use airpath_live::supervise::bind_to_this_process;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open, openat};
 use nix::mount::{MsFlags, mount};
@@ -223,6 +224,8 @@ fn start(folder: &Folder, job: &Job) -> Result<(Child, Vec<Pipe>)> {
         command.stderr(err_writer);
     }
     command.stdout(out_writer);
+    // This process blocks signals that its children must hear.
+    bind_to_this_process(&mut command, None);
     if std::env::set_current_dir(&job.directory).is_err() {
         return Err(WarpError::Guest(format!(
             "the working directory {} is not there: /dev, /proc, /run and /sys are the guest's own",
