@@ -42,6 +42,8 @@ const LAST_LOOK_NS: u64 = 2_000;
 /// How often the loop looks up where packets bear no stamps: without any other deadline, a loop that was
 /// stopped or starved for longer than this notices it, and what came meanwhile was read late.
 const HEARTBEAT_NS: u64 = 100_000_000;
+/// For how long after the last packet it does so: an idle link costs nothing.
+const HEARTBEATS_LAST_NS: u64 = 5_000_000_000;
 
 /// A word to the loop from another thread.
 #[derive(Debug)]
@@ -147,7 +149,8 @@ impl EngineLoop {
         let mut spin = Spin::new(self.spin_policy, clock::monotonic_ns());
         let mut readable: Vec<u32> = Vec::new();
         let mut report = LoopReport::default();
-        let heartbeat_ns = if self.links.iter().all(LiveLink::has_kernel_stamps) { u64::MAX } else { HEARTBEAT_NS };
+        let stamped = self.links.iter().all(LiveLink::has_kernel_stamps);
+        let mut last_read_ns = None;
         let mut looked_ns = clock::monotonic_ns();
         let processor_start = clock::thread_processor_ns();
         loop {
@@ -163,6 +166,8 @@ impl EngineLoop {
                 Wake::Port(port) => readable.push(port),
                 Wake::Command => commanded = true,
             };
+            let busy = last_read_ns.is_some_and(|last_ns| now_ns - last_ns < HEARTBEATS_LAST_NS);
+            let heartbeat_ns = if stamped || !busy { u64::MAX } else { HEARTBEAT_NS };
             match Step::next(now_ns, deadline_ns, heartbeat_ns, || self.may_leave_unread_ns(), &mut spin) {
                 Step::Look => self.waiter.poll(&mut note)?,
                 Step::Nap { wake_ns, deadline_ns } => {
@@ -221,6 +226,9 @@ impl EngineLoop {
                 }
             }
             looked_ns = clock::monotonic_ns();
+            if !readable.is_empty() {
+                last_read_ns = Some(looked_ns);
+            }
             if looked_ns.saturating_sub(self.offset_read_ns) > CLOCK_OFFSET_EVERY.nanos() {
                 self.offset = ClockOffset::measure();
                 self.offset_read_ns = looked_ns;
