@@ -72,6 +72,22 @@ fn losses_and_damage_are_made_good() {
 }
 
 #[test]
+fn a_transfer_gives_up_when_nothing_comes_back_and_not_before() {
+    let options = Options::default();
+    for text in ["tcp bytes=102400", "tcp bytes=102400 from=client", "request count=2 request=100 response=100"] {
+        let dead = run(link("1 Mbit/s,20 ms,100 packets,100%", 1), &[text], &options, 1, seconds(100_000.0));
+        let Outcome::Failed(why) = &dead.reports[0].outcome else { panic!("{text}: {:?}", dead.reports[0]) };
+        assert!(why.contains("924.6 s"), "{why}");
+        let last = dead.sent.last().unwrap().at;
+        assert!(last <= seconds(925.0), "{text}: {last:?}");
+    }
+    // Silence with nothing to send is no failure: the user thinks for longer than that.
+    let text = "request count=2 request=100 response=100 think='2000 s'";
+    let slow = run(link("1 Mbit/s,20 ms", 1), &[text], &options, 1, seconds(100_000.0));
+    assert_eq!(slow.reports[0].outcome, Outcome::Complete);
+}
+
+#[test]
 fn requests_on_an_empty_link_take_a_round_trip_each() {
     let text = "request count=3 request=200 response=1000 think='30 ms'";
     let run = run(link(",50 ms", 1), &[text], &Options::default(), 1, seconds(60.0));

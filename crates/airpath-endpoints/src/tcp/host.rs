@@ -5,8 +5,8 @@ use airpath_virtual::{Endpoint, Progress, Sent};
 use airpath_workload::{Bytes as ByteCount, TcpCongestionControl};
 use bytes::Bytes;
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
-use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer};
-use smoltcp::time::Instant;
+use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
+use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpEndpoint};
 
 use crate::Context;
@@ -22,6 +22,9 @@ const HEADER_BYTES: u64 = 40;
 const NANOSECONDS_PER_MICROSECOND: u64 = 1_000;
 /// The least MTU of an IPv4 link (RFC 791).
 const LEAST_MTU_BYTES: u32 = 68;
+/// How long it sends in vain before it gives up, as Linux does with 15 retransmissions (at least 100 s
+/// by RFC 9293, section 3.8.3).
+const GIVE_UP_AFTER: Duration = Duration::from_millis(924_600);
 
 /// How a connection is set up, the same at both ends.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +96,12 @@ impl Host {
         Host { end, flow: context.flow, route, interface, sockets, handle, wire, deadline: None }
     }
 
+    /// Whether it waited in vain for an answer, and has given the connection up.
+    fn has_given_up(&self) -> bool {
+        let socket = self.sockets.get::<Socket<'_>>(self.handle);
+        socket.timeout().is_some() && socket.state() == State::Closed
+    }
+
     fn open(&mut self) -> Result<(), String> {
         let socket = self.sockets.get_mut::<Socket<'_>>(self.handle);
         match self.end {
@@ -108,6 +117,10 @@ impl Host {
     /// Runs the stack at `at`; `work` is the application's turn, and says whether it did anything.
     fn run(&mut self, at: Time, mut work: impl FnMut(&mut Socket<'static>) -> bool) {
         let now = microseconds(at);
+        let socket = self.sockets.get_mut::<Socket<'_>>(self.handle);
+        // The stack would also give up a connection that has nothing to say for so long.
+        let waits = socket.send_queue() > 0 || matches!(socket.state(), State::SynSent | State::SynReceived);
+        socket.set_timeout(waits.then_some(GIVE_UP_AFTER));
         loop {
             self.interface.poll(now, &mut self.wire, &mut self.sockets);
             if !work(self.sockets.get_mut(self.handle)) {
@@ -158,6 +171,10 @@ impl<A: Application> HostEndpoint<A> {
         let (application, results) = (&mut self.application, &self.results);
         self.host.run(at, |socket| application.work(at, socket, results));
         let mut record = self.results.record();
+        if application.is_active() && self.host.has_given_up() {
+            let seconds = GIVE_UP_AFTER.total_millis() as f64 / 1e3;
+            record.failure.get_or_insert_with(|| format!("nothing came from the other end for {seconds} s"));
+        }
         let side = record.side(self.host.end.sends());
         for packet in self.host.wire.sent.drain(..) {
             let len = packet.bytes.len() as u32;
