@@ -13,9 +13,9 @@ import pytest
 from airpath.run import RunError
 from seawind_case import transfer
 from seawind_case.measure import Replication, measure
+from seawind_case.recorded import README, expected, table_of
 from seawind_case.report import PAPER, distance, summarise, table, to_toml
-from seawind_case.study import expected, kernel_table
-from seawind_case.variants import HERE, SCENARIOS, VARIANTS
+from seawind_case.variants import CLOCKS, SCENARIOS, VARIANTS, Clock, variants
 from synthetic import write_run
 
 if TYPE_CHECKING:
@@ -148,13 +148,13 @@ def test_the_table_sets_the_figures_beside_the_paper() -> None:
     )
 
 
-def test_the_readme_shows_the_expected_figures() -> None:
-    figures = expected()
-    assert [variant.name for variant in VARIANTS if variant.name in figures] == [
-        variant.name for variant in VARIANTS
-    ]
-    assert all(figures[variant.name]["replications"] >= 20 for variant in VARIANTS)
-    assert kernel_table(figures) in (HERE / "README.md").read_text()
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_the_readme_shows_the_expected_figures(clock: Clock) -> None:
+    figures = expected(clock)
+    names = [variant.name for variant in variants(clock)]
+    assert [name for name, value in figures.items() if isinstance(value, dict)] == names
+    assert all(figures[name]["replications"] >= 20 for name in names)
+    assert README.read_text().count(table_of(clock, figures)) == 1
 
 
 def test_both_scenarios_are_table_1_but_for_the_errors_on_acknowledgements() -> None:
@@ -174,10 +174,11 @@ def test_both_scenarios_are_table_1_but_for_the_errors_on_acknowledgements() -> 
         assert state["set"] == {f"radio.{parameter}.errors.probability": 0.10}
 
 
-def test_commands_differ_only_in_what_a_variant_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("clock", ["live", "warp"])
+def test_commands_differ_only_in_what_a_variant_says(tmp_path: Path, clock: Clock) -> None:
     commands = {
         variant.name: variant.command(tmp_path / "airpath", tmp_path, 20, 4, 1)
-        for variant in VARIANTS
+        for variant in variants(clock)
     }
     assert len(set(map(tuple, commands.values()))) == len(VARIANTS)
     assert "--cc" not in commands["defaults_clean-acks"]
@@ -186,3 +187,15 @@ def test_commands_differ_only_in_what_a_variant_says(tmp_path: Path) -> None:
         end = command.index("--")
         assert command[end + 2].endswith("transfer.py")
         assert ("--cc" in command) != name.startswith("defaults")
+        # But for the clock, virtual time runs the very same command.
+        assert command.count("--clock") == (clock == "warp")
+
+
+def test_virtual_variants_have_workloads_for_programs(tmp_path: Path) -> None:
+    for variant in variants("virtual"):
+        command = variant.command(tmp_path / "airpath", None, 20, 2, 1)
+        assert command[1] == "sim"
+        assert "--" not in command
+        assert "bytes=102400 from=server" in command[command.index("--workload") + 1]
+        assert command[command.index("--log") + 1] == "none"
+        assert ("--mtu" in command) == variant.name.startswith("quic")

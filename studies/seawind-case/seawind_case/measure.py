@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -25,22 +25,26 @@ class Replication:
     """The figures of one transfer, as the sending end saw it."""
 
     elapsed_seconds: float
-    """From the connection's first packet to the acknowledgement of its last byte of data."""
+    """From the connection's first packet to the acknowledgement of its last byte of data; with
+    QUIC, whose acknowledgements cannot be read, to the arrival of its last byte."""
 
     idle_seconds: float
     """For how much of that time the link towards the client transmitted nothing."""
 
     payload_bytes: int
     segments: int
-    """Data segments sent, repeated ones included."""
+    """Data segments sent, repeated ones included; with QUIC all packets towards the client."""
 
     retransmitted: int
-    """Segments of which any byte was sent before."""
+    """Segments of which any byte was sent before; with QUIC packets that its sender gave up, whose
+    data go into new ones."""
 
     dropped: dict[str, Counter[str]] = field(default_factory=dict)
     """Packets dropped by cause, for "downlink" (data) and "uplink" (acknowledgements)."""
 
     congestion_control: str = ""
+    kernel: str = ""
+    seed: int = 0
     verdict: str = ""
     lateness_max_seconds: float = 0.0
 
@@ -75,6 +79,22 @@ def measure_run(run: Run) -> Replication:
         RunError: it holds no complete transfer towards the client.
 
     """
+    report = _quic_report(run)
+    return _measured(run, _quic(run, report) if report else _tcp(run))
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """What the transport did."""
+
+    elapsed_ns: int
+    payload_bytes: int
+    segments: int
+    retransmitted: int
+    congestion_control: str
+
+
+def _tcp(run: Run) -> _Sent:
     found = [transfer for transfer in transfers(run) if transfer.direction == "downlink"]
     if not found or found[0].vantage != "server":
         message = f"{run.directory}: no TCP data from the server in server.pcapng"
@@ -85,9 +105,47 @@ def measure_run(run: Run) -> Replication:
     if complete.is_empty():
         message = f"{run.directory}: the last of {size} bytes was never acknowledged"
         raise RunError(message)
+    workloads = run.manifest.get("workloads") or [{}]
+    workload = (workloads[0].get("report") or {}).get("workload") or {}
+    return _Sent(
+        elapsed_ns=int(complete["time_ns"].to_numpy().min()) - _begin_ns(run),
+        payload_bytes=size,
+        segments=transfer.segments.height,
+        retransmitted=int(transfer.segments["retransmission"].sum()),
+        congestion_control=str(run.settings.get("congestion_control") or workload.get("cc", "")),
+    )
+
+
+def _quic_report(run: Run) -> dict[str, Any] | None:
+    """Return what became of the run's QUIC workload, if it had one."""
+    for workload in run.manifest.get("workloads") or []:
+        report = workload.get("report") or {}
+        if "quic" in report:
+            return dict(report)
+    return None
+
+
+def _quic(run: Run, report: dict[str, Any]) -> _Sent:
+    """Take from the ends' own report what encryption hides from the capture."""
+    if report.get("outcome") != "complete":
+        message = f"{run.directory}: the QUIC transfer is {report.get('outcome')}, not complete"
+        raise RunError(message)
+    return _Sent(
+        elapsed_ns=int(report["downlink"]["last_byte_ns"]) - _begin_ns(run),
+        payload_bytes=int(report["downlink"]["delivered_bytes"]),
+        segments=run.captures["server"].filter(pl.col("interface") == "rx").height,
+        retransmitted=int(report["quic"]["server"]["lost_packets"]),
+        congestion_control=str(report["workload"]["cc"]),
+    )
+
+
+def _begin_ns(run: Run) -> int:
     # The capture begins with the connection's first packet: there is no other traffic.
-    begin_ns = int(run.captures["server"]["time_ns"].to_numpy().min())
-    end_ns = int(complete["time_ns"].to_numpy().min())
+    return int(run.captures["server"]["time_ns"].to_numpy().min())
+
+
+def _measured(run: Run, sent: _Sent) -> Replication:
+    """Add what the link did."""
     dropped: dict[str, Counter[str]] = {"downlink": Counter(), "uplink": Counter()}
     rows = run.drops().select(pl.col("direction").cast(pl.String), pl.col("cause").cast(pl.String))
     for direction, cause in rows.iter_rows():
@@ -95,18 +153,18 @@ def measure_run(run: Run) -> Replication:
     frames = run.events.filter(
         (pl.col("kind") == "frame_sent") & (pl.col("direction") == "downlink")
     )
-    elapsed = (end_ns - begin_ns) / 1e9
-    results = run.manifest.get("results") or {}
-    lateness = (results.get("timings") or {}).get("lateness") or {}
-    settings = run.manifest.get("settings") or {}
+    elapsed = sent.elapsed_ns / 1e9
+    lateness = (run.results.get("timings") or {}).get("lateness") or {}
     return Replication(
         elapsed_seconds=elapsed,
         idle_seconds=elapsed - float(frames["bits"].sum()) / RATE_BITS_PER_SECOND,
-        payload_bytes=size,
-        segments=transfer.segments.height,
-        retransmitted=int(transfer.segments["retransmission"].sum()),
+        payload_bytes=sent.payload_bytes,
+        segments=sent.segments,
+        retransmitted=sent.retransmitted,
         dropped=dropped,
-        congestion_control=str(settings.get("congestion_control", "")),
-        verdict=str((results.get("verdict") or {}).get("grade", "unknown")),
+        congestion_control=sent.congestion_control,
+        kernel=str((run.manifest.get("host") or {}).get("kernel", "")),
+        seed=int(run.manifest.get("seed") or 0),
+        verdict=run.verdict,
         lateness_max_seconds=lateness.get("max_ns", 0) / 1e9,
     )

@@ -130,3 +130,37 @@ def _value(value: Any) -> str:
         inside = ", ".join(f"{key} = {_value(item)}" for key, item in value.items())
         return f"{{ {inside} }}"
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def comparison_table(figures: Mapping[str, Any]) -> str:
+    """Return a Markdown table of live results beside those of warp, for the variants compared."""
+    header = [
+        "variant",
+        "pairs (live ones trusted)",
+        "elapsed live, s: median",
+        "warp",
+        "warp / live (95 % interval)",
+        "the same to the last packet",
+        "others part after, s",
+        "times of the same packets differ by, ms: median (99th percentile)",
+    ]
+    rows = []
+    for name, found in figures.items():
+        if not isinstance(found, dict):
+            continue
+        ratio, times = found["ratio"], found["times_differ_ms"]
+        parted = found["pairs"] - found["pairs_same_packets"]
+        rows.append(
+            [
+                f"`{name}`",
+                f"{found['pairs']} ({found['trusted_live']})",
+                f"{found['elapsed_live_median']:.1f}",
+                f"{found['elapsed_warp_median']:.1f}",
+                f"{ratio['median']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f})",
+                f"{found['pairs_same_packets']}",
+                f"{found['first_difference_seconds_median']:.0f}" if parted else "",
+                f"{times['median']:.1f} ({times['p99']:.0f})",
+            ]
+        )
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in lines)

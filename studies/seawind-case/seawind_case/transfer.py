@@ -4,7 +4,8 @@
     transfer.py receive HOST PORT --bytes N     fetches them and checks every byte
 
 Both ends take ``--sysctl NAME=VALUE`` and ``--initial-window SEGMENTS``, which hold for the network
-namespace they are started in and are therefore meant for ``airpath exec`` alone.
+namespace they are started in and are therefore meant for ``airpath exec`` alone. The receiving end
+takes ``--wait SECONDS``: how long to do nothing first.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 LINGER_SECONDS = 600
@@ -91,6 +93,7 @@ def main() -> int:
     sender = ends.add_parser("send", help="accept one connection and send over it")
     receiver = ends.add_parser("receive", help="fetch and check")
     receiver.add_argument("host")
+    receiver.add_argument("--wait", type=float, default=0.0, metavar="SECONDS")
     for end in (sender, receiver):
         end.add_argument("port", type=int)
         end.add_argument("--bytes", type=int, required=True)
@@ -106,6 +109,7 @@ def main() -> int:
         if arguments.end == "send":
             send(arguments.port, arguments.bytes)
         else:
+            time.sleep(arguments.wait)
             receive(arguments.host, arguments.port, arguments.bytes)
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
         print(f"transfer.py {arguments.end}: {error}", file=sys.stderr)
