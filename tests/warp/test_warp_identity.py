@@ -43,3 +43,9 @@ def test_the_same_seed_gives_the_same_captures(warp: Warp, rate: str, length: in
     assert transfer(warp, "again", 11, rate, length) == first
     other = transfer(warp, "other", 12, rate, length)
     assert all(one != two for one, two in zip(first, other, strict=True))
+
+
+def test_a_folder_that_is_made_first_changes_nothing(warp: Warp) -> None:
+    (warp.airpath.path("there")).mkdir()
+    first = transfer(warp, "there", 11, "1 Mbit/s", 20_000)
+    assert transfer(warp, "deep/in/new/folders", 11, "1 Mbit/s", 20_000) == first

@@ -43,6 +43,21 @@ pub fn check(request: &RunRequest) -> Result<()> {
 /// When there is no kernel, the system refuses, or the guest does not end as it should.
 pub fn run(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
     check(request)?;
+    // The guest always finds the folder: what it would do to make one takes time, and so would show in
+    // the stamps of everything that follows.
+    let folder = request.out.as_deref().map(|folder| (folder, !folder.exists()));
+    if let Some((folder, _)) = folder {
+        airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
+    }
+    let status = boot(request, limits);
+    if let Some((folder, is_ours)) = folder {
+        // Nothing is done to a run that began.
+        let _ = airpath_log::folder::take_back(folder, is_ours);
+    }
+    status
+}
+
+fn boot(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
     let plan = Plan {
         kernel: cache::find().map_err(Failure::warp)?,
         job: job(request)?,
