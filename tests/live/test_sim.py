@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,7 +16,7 @@ from airpath.plots import KINDS, draw
 from airpath.plots.style import Span
 from airpath.run import load_run
 from airpath.tcp import transfers
-from live.harness import ROOT
+from live.harness import PATIENCE_S, ROOT, await_true
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -283,6 +284,32 @@ def test_a_workload_that_is_not_done_is_an_exit_status(airpath: Airpath) -> None
         UNDONE
     )
     assert "tcp-1: not complete at the end of the run" in result.err
+
+
+@pytest.mark.parametrize("workload", [TCP, "quic bytes=102400", "request request=10 response=10"])
+def test_a_dead_link_is_given_up(airpath: Airpath, workload: str) -> None:
+    result = sim(airpath, "--rate", "1 Mbit/s", "--loss", "100%", "--workload", workload)
+    result.check(UNDONE)
+    assert re.search(
+        r"-1: failed: (nothing came from the other end for 924.6 s|timed out)", result.err
+    )
+
+
+@pytest.mark.parametrize("replications", [1, 3])
+def test_an_interrupted_run_is_complete_until_then(airpath: Airpath, replications: int) -> None:
+    out = airpath.path("run")
+    process = airpath.start(
+        "sim", "--rate", "1 Mbit/s", "--workload", "saturate packets=100000000", "--out", out,
+        "--replications", replications, "--jobs", 2, "--log", "events",
+    )  # fmt: skip
+    first = out if replications == 1 else out / "replication-0001"
+    await_true(lambda: (first / "events.arrow").exists(), lambda: "no events yet", PATIENCE_S)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "SIGINT: broken off after" in err
+    assert load_run(first).manifest["settings"]["interrupted_by"] == "SIGINT"
+    assert "identical" in airpath.run("replay", first).check().out
 
 
 def test_options_print_a_scenario(airpath: Airpath) -> None:

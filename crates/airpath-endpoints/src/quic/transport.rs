@@ -27,6 +27,8 @@ const LEAST_DATAGRAM_BYTES: u16 = 1_200;
 const LEAST_MTU_BYTES: u32 = LEAST_DATAGRAM_BYTES as u32 + HEADER_BYTES as u32;
 /// The length of connection identifiers: quinn's own choices.
 const IDENTIFIER_BYTES: usize = 8;
+/// How long a connection hears nothing before it is given up: as long as a TCP connection here.
+const GIVE_UP_AFTER_MS: u32 = 924_600;
 const FIRST_IDENTIFIER_BYTES: usize = 20;
 /// When the certificate began to be valid, and a little more.
 const WALL_CLOCK: Duration = Duration::from_secs(1_800_000_000);
@@ -52,7 +54,8 @@ impl Transport {
         let mut discovery = MtuDiscoveryConfig::default();
         discovery.upper_bound(most);
         config.mtu_discovery_config((most > LEAST_DATAGRAM_BYTES).then_some(discovery));
-        config.max_idle_timeout(None);
+        // Without a limit, an end that nothing reaches would try for ever.
+        config.max_idle_timeout(Some(quinn_proto::IdleTimeout::from(quinn_proto::VarInt::from_u32(GIVE_UP_AFTER_MS))));
         config.enable_segmentation_offload(false);
         match congestion_control {
             QuicCongestionControl::NewReno => {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use airpath_endpoints::{Delivery, FlowReport, Outcome};
+use airpath_endpoints::{Delivery, FlowReport, MediaReport, Outcome, RequestReport};
 use airpath_log::show;
 use airpath_virtual::Ended;
 use airpath_workload::Workload;
@@ -13,6 +13,7 @@ use super::exec::{DEFAULT_MTU_BYTES, fresh_seed, level};
 use super::link;
 use crate::cli::SimArgs;
 use crate::error::{Failure, Result};
+use crate::run::interrupt::Interrupt;
 use crate::run::replication::{self, Finished};
 use crate::run::sim::{SimRequest, Simulated, run as simulate};
 use crate::terminal::{self, say};
@@ -41,10 +42,11 @@ pub fn run(args: &SimArgs) -> Result<i32> {
     };
     let seed = args.seed.unwrap_or_else(fresh_seed);
     replication::check_seeds(seed, args.replications)?;
+    let interrupt = Interrupt::listen()?;
     if args.replications > 1 {
-        return in_folder(args.out.as_deref(), |_| replications(args, &request, seed));
+        return in_folder(args.out.as_deref(), |_| replications(args, &request, seed, &interrupt));
     }
-    let simulated = in_folder(args.out.as_deref(), |folder| simulate(&request, seed, folder, !args.quiet))?;
+    let simulated = in_folder(args.out.as_deref(), |folder| simulate(&request, seed, folder, !args.quiet, &interrupt))?;
     if args.json {
         say!("{}", json(&simulated, seed));
     } else if !args.quiet {
@@ -53,6 +55,12 @@ pub fn run(args: &SimArgs) -> Result<i32> {
             say!("airpath: the run ended early: a workload waits for what never comes");
         }
         say!("{}", simulated.summary);
+    }
+    if let Some(signal) = simulated.interrupted {
+        let duration = show::span(simulated.duration.nanos());
+        say!(
+            "airpath: {signal}: broken off after {duration} of virtual time; what was recorded until then is complete"
+        );
     }
     Ok(simulated.status())
 }
@@ -89,7 +97,7 @@ fn workloads(args: &SimArgs) -> Result<Vec<Workload>> {
 type Ran = Result<(Finished, serde_json::Value)>;
 
 /// Runs all replications in `args.jobs` threads, and tells of them in their order.
-fn replications(args: &SimArgs, request: &SimRequest, seed: u64) -> Result<i32> {
+fn replications(args: &SimArgs, request: &SimRequest, seed: u64, interrupt: &Interrupt) -> Result<i32> {
     let tell = !args.quiet && !args.json;
     let next = AtomicU32::new(1);
     let failed = AtomicBool::new(false);
@@ -97,10 +105,10 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64) -> Result<i32> 
     let work = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            if number > args.replications || failed.load(Ordering::Relaxed) {
+            if number > args.replications || failed.load(Ordering::Relaxed) || interrupt.asked().is_some() {
                 return;
             }
-            let ran = replicate(args, request, seed, number);
+            let ran = replicate(args, request, seed, number, interrupt);
             failed.fetch_or(ran.is_err(), Ordering::Relaxed);
             let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             done.take(number, ran, |one| {
@@ -120,6 +128,14 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64) -> Result<i32> 
     if let Some(failure) = waiting.into_iter().find_map(|(_, ran)| ran.err()) {
         return Err(failure);
     }
+    if let Some(signal) = interrupt.asked() {
+        let whole = done.iter().filter(|(one, _)| one.status < 128).count();
+        say!("airpath: {signal}: broken off after {whole} of {} replications", args.replications);
+        if let Some(folder) = &args.out {
+            say!("airpath: what they recorded is in {}", folder.display());
+        }
+        return Ok(128 + signal as i32);
+    }
     let (finished, summaries): (Vec<Finished>, Vec<serde_json::Value>) = done.into_iter().unzip();
     if args.json {
         say!("{}", serde_json::json!({ "replications": summaries }));
@@ -129,10 +145,10 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64) -> Result<i32> 
     Ok(replication::status(&finished))
 }
 
-fn replicate(args: &SimArgs, request: &SimRequest, first_seed: u64, number: u32) -> Ran {
+fn replicate(args: &SimArgs, request: &SimRequest, first_seed: u64, number: u32, interrupt: &Interrupt) -> Ran {
     let seed = replication::seed(first_seed, number);
     let folder = args.out.as_deref().map(|all| replication::folder(all, number));
-    let simulated = in_folder(folder.as_deref(), |folder| simulate(request, seed, folder, false))?;
+    let simulated = in_folder(folder.as_deref(), |folder| simulate(request, seed, folder, false, interrupt))?;
     let finished = Finished {
         number,
         seed,
@@ -190,14 +206,34 @@ fn line(flow: &FlowReport) -> String {
     let directions = [("uplink", &flow.uplink), ("downlink", &flow.downlink)];
     let delivered: Vec<String> =
         directions.iter().filter_map(|(name, delivery)| delivered(name, delivery.as_ref()?)).collect();
-    let requests =
-        flow.requests.as_ref().map(|requests| format!(", {}", show::counted(requests.completed, "response")));
     format!(
-        "{}: {outcome}{}{}{}",
+        "{}: {outcome}{}{}{}{}",
         flow.name,
         elapsed.unwrap_or_default(),
-        requests.unwrap_or_default(),
+        flow.requests.as_ref().map(requests).unwrap_or_default(),
+        flow.media.as_ref().map(media).unwrap_or_default(),
         delivered.concat()
+    )
+}
+
+/// How many responses came, and how long they took.
+fn requests(requests: &RequestReport) -> String {
+    let mut durations = requests.durations_ns.clone();
+    durations.sort_unstable();
+    let count = format!(", {}", show::counted(requests.completed, "response"));
+    let (Some(longest), Some(last)) = (durations.last(), durations.len().checked_sub(1)) else { return count };
+    format!("{count} in p50 {}, max {}", show::span(durations[last / 2]), show::span(*longest))
+}
+
+/// What somebody who looked at it saw.
+fn media(media: &MediaReport) -> String {
+    let count = show::count;
+    format!(
+        ", {} of {} on time, {} late, {} lost",
+        count(media.frames_on_time),
+        show::counted(media.frames_sent, "frame"),
+        count(media.frames_late),
+        count(media.frames_lost)
     )
 }
 

@@ -5,7 +5,7 @@ mod watch;
 
 use std::num::NonZeroUsize;
 use std::path::Path as Folder;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use airpath_core::{PortId, Seed, Span, Time};
 use airpath_endpoints::{FlowReport, Options, Outcome, Pair, endpoints};
@@ -13,9 +13,11 @@ use airpath_log::manifest::{Status, WorkloadRun};
 use airpath_log::{Clock, Level, Manifest, Snaplen, Summary};
 use airpath_models::{Path, PathConfig};
 use airpath_scenario::Scenario;
-use airpath_virtual::{Ended, FinishedMachine, Until, World};
+use airpath_virtual::{Ended, FinishedMachine, MachineId, Until, World, WorldError};
 use airpath_workload::Workload;
+use nix::sys::signal::Signal;
 
+use super::interrupt::Interrupt;
 use super::manifest::Beginning;
 use super::recording::{Recorded, Recording, START_UNIX_NS, finished};
 use crate::error::{Failure, Result};
@@ -25,6 +27,10 @@ use watch::Watch;
 pub const UNDONE_STATUS: i32 = 1;
 /// The number of the first workload's packets; 0 is what a packet of nobody looks like.
 const FIRST_FLOW: u32 = 1;
+
+/// How long a piece of a run takes the processor.
+const SHORT_PIECE: Duration = Duration::from_millis(20);
+const LONG_PIECE: Duration = Duration::from_millis(200);
 
 /// Everything that decides what a run in virtual time does, except for its seed.
 #[derive(Clone, Debug)]
@@ -56,12 +62,17 @@ pub struct Simulated {
     pub ended: Ended,
     /// How long it took, by its own clock.
     pub duration: Span,
+    /// The signal that broke it off.
+    pub interrupted: Option<Signal>,
 }
 
 impl Simulated {
     /// 0 if every workload did what it was to do. One that lasts as long as the run does that by
     /// lasting.
     pub fn status(&self) -> i32 {
+        if let Some(signal) = self.interrupted {
+            return 128 + signal as i32;
+        }
         let undone = |flow: &FlowReport| match &flow.outcome {
             Outcome::Complete => false,
             Outcome::Incomplete => self.ended != Ended::Time || flow.workload.is_bounded(),
@@ -72,12 +83,18 @@ impl Simulated {
 }
 
 /// Carries out `request` with `seed`, and records it in `folder`, which exists. `tell` says whether a
-/// long run tells how far it is.
+/// long run tells how far it is. A run that `interrupt` ends is complete until then.
 ///
 /// # Errors
 /// When a workload does not fit, time stands still, or a file cannot be made. A run that had begun is
 /// marked as failed.
-pub fn run(request: &SimRequest, seed: u64, folder: Option<&Folder>, tell: bool) -> Result<Simulated> {
+pub fn run(
+    request: &SimRequest,
+    seed: u64,
+    folder: Option<&Folder>,
+    tell: bool,
+    interrupt: &Interrupt,
+) -> Result<Simulated> {
     let begun = Instant::now();
     let options = Options { bytes: request.level >= Level::Events, mtu_bytes: request.mtu_bytes, ..Options::default() };
     let mut pairs = Vec::with_capacity(request.workloads.len());
@@ -99,11 +116,8 @@ pub fn run(request: &SimRequest, seed: u64, folder: Option<&Folder>, tell: bool)
         world.attach(flow, machine, PortId::CLIENT, start, client);
         results.push(result);
     }
-    let until = match request.duration {
-        Some(duration) => Until::At(Time::ZERO + duration),
-        None => Until::Done { latest: Time::NEVER },
-    };
-    let outcome = world.run(until, NonZeroUsize::MIN);
+    let outcome = drive(&mut world, machine, request.duration, interrupt);
+    let interrupted = outcome.clone().ok().flatten();
     let Some(FinishedMachine { observer, counters, ending, .. }) = world.finish().pop() else {
         return Err(Failure::new("the machine of a run in virtual time is gone; please report this"));
     };
@@ -118,12 +132,47 @@ pub fn run(request: &SimRequest, seed: u64, folder: Option<&Folder>, tell: bool)
     let flows: Vec<FlowReport> = results.iter().map(|results| results.report()).collect();
     let Recorded { summary, results } = recording.finish(&counters, &manifest.hops, duration);
     let mut manifest = finished(&manifest, results);
+    if let Some(signal) = interrupted {
+        manifest.settings.insert("interrupted_by".into(), signal.as_str().into());
+    }
     for (workload, flow) in manifest.workloads.iter_mut().zip(&flows) {
         workload.report = serde_json::to_value(flow).ok();
     }
     write(&manifest, folder)?;
     let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    Ok(Simulated { summary: summary.in_virtual_time(wall_ns), flows, ended: ending.why, duration })
+    Ok(Simulated { summary: summary.in_virtual_time(wall_ns), flows, ended: ending.why, duration, interrupted })
+}
+
+/// Runs `world` to its end, or until it is interrupted: in pieces, which change nothing, of about the
+/// time after which somebody who pressed Ctrl-C wonders.
+fn drive(
+    world: &mut World<Watch>,
+    machine: MachineId,
+    duration: Option<Span>,
+    interrupt: &Interrupt,
+) -> std::result::Result<Option<Signal>, WorldError> {
+    let last = duration.map_or(Time::NEVER, |duration| Time::ZERO + duration);
+    let mut piece = Span::from_secs(1);
+    let mut to = Time::ZERO;
+    loop {
+        if let Some(signal) = interrupt.asked() {
+            return Ok(Some(signal));
+        }
+        to = Time::from_nanos(to.nanos().saturating_add(piece.nanos())).min(last);
+        let until = if duration.is_some() { Until::At(to) } else { Until::Done { latest: to } };
+        let begun = Instant::now();
+        world.run(until, NonZeroUsize::MIN)?;
+        let over = duration.is_none() && world.ending(machine).is_some_and(|ending| ending.why != Ended::Time);
+        if to == last || over {
+            return Ok(None);
+        }
+        let took = begun.elapsed();
+        if took < SHORT_PIECE {
+            piece = Span::from_nanos(piece.nanos().saturating_mul(2));
+        } else if took > LONG_PIECE {
+            piece = Span::from_nanos((piece.nanos() / 2).max(1));
+        }
+    }
 }
 
 /// The manifest of a run that is about to begin.

@@ -262,6 +262,11 @@ impl<O: Observer> World<O> {
         self.nodes.into_iter().zip(self.endings).map(finish).collect()
     }
 
+    /// When and why the last run was over for `machine`; nothing before it, or after an error.
+    pub fn ending(&self, machine: MachineId) -> Option<Ending> {
+        self.endings[machine.0]
+    }
+
     /// The number of the group of connected machines to which each belongs; groups are numbered in
     /// the order of their first machines.
     fn groups(&self) -> Vec<usize> {
