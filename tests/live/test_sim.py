@@ -257,6 +257,9 @@ BAD: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     "log without a folder": (
         ("--log", "events", "--workload", TCP), USAGE, ("--log events", "--out DIR"),
     ),
+    "nothing to saturate": (
+        ("--workload", "saturate packets=10"), USAGE, ("link without a rate", "--rate '1 Mbit/s'"),
+    ),
     "unknown hop": (("--set", "radoi.link.rate=1", "--workload", TCP), USAGE, ("radoi", "radio")),
 }  # fmt: skip
 

@@ -7,14 +7,14 @@ use std::num::NonZeroUsize;
 use std::path::Path as Folder;
 use std::time::{Duration, Instant};
 
-use airpath_core::{PortId, Seed, Span, Time};
+use airpath_core::{Direction, LinkRate, PortId, Seed, Span, Time};
 use airpath_endpoints::{FlowReport, Options, Outcome, Pair, endpoints};
 use airpath_log::manifest::{Status, WorkloadRun};
 use airpath_log::{Clock, Level, Manifest, Snaplen, Summary};
 use airpath_models::{Path, PathConfig};
 use airpath_scenario::Scenario;
 use airpath_virtual::{Ended, FinishedMachine, MachineId, Until, World, WorldError};
-use airpath_workload::Workload;
+use airpath_workload::{Kind, Workload};
 use nix::sys::signal::Signal;
 
 use super::interrupt::Interrupt;
@@ -99,6 +99,13 @@ pub fn run(
     let options = Options { bytes: request.level >= Level::Events, mtu_bytes: request.mtu_bytes, ..Options::default() };
     let mut pairs = Vec::with_capacity(request.workloads.len());
     for (flow, workload) in (FIRST_FLOW..).zip(&request.workloads) {
+        if let Kind::Saturate(saturate) = &workload.kind
+            && is_unlimited(&request.path, saturate.from.sends())
+        {
+            return Err(Failure::usage(format!(
+                "workload `{workload}`: no load fills a link without a rate; give it one, as with --rate '1 Mbit/s'"
+            )));
+        }
         let pair = endpoints(workload, flow, Seed(seed), &options)
             .map_err(|error| Failure::usage(format!("workload `{workload}`: {error}")))?;
         pairs.push((flow, pair));
@@ -173,6 +180,17 @@ fn drive(
             piece = Span::from_nanos((piece.nanos() / 2).max(1));
         }
     }
+}
+
+/// Whether nothing in `path` has a rate towards `direction`, at the beginning.
+fn is_unlimited(path: &PathConfig, direction: Direction) -> bool {
+    path.hops.iter().all(|hop| {
+        let link = match direction {
+            Direction::Uplink => &hop.uplink,
+            Direction::Downlink => &hop.downlink,
+        };
+        link.rate == LinkRate::Unlimited
+    })
 }
 
 /// The manifest of a run that is about to begin.
