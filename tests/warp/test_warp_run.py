@@ -116,3 +116,11 @@ def test_a_folder_is_used_once(warp: Warp) -> None:
     warp.run("--out", out, "--", "true").check()
     result = warp.run("--out", out, "--", "true").check(125)
     assert "holds a run" in result.err
+
+
+def test_commands_find_airpath(warp: Warp, user: User) -> None:
+    place = warp.airpath.command.resolve().parent
+    show = ("-q", "--", "sh", "-c", 'echo "$PATH"; airpath-engine --version')
+    out = warp.run(*show, user=user).check().out
+    assert out == warp.airpath.run("exec", *show, user=user).check().out
+    assert str(place) in out.splitlines()[0].split(":")

@@ -233,9 +233,9 @@ fn working_directory() -> (Option<CString>, String) {
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// PATH with the directory of the running program at its end, so that a command finds `airpath` as
-/// well. None when it is there already, or cannot stand in a PATH.
-fn search_path() -> Option<OsString> {
-    let own = std::env::current_exe().ok()?.parent()?.to_path_buf();
+/// well. None when it is there already, cannot stand in a PATH, or cannot be seen from here.
+pub fn search_path() -> Option<OsString> {
+    let own = std::env::current_exe().ok()?.parent().filter(|own| own.is_dir())?.to_path_buf();
     let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
     let mut directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
     if directories.contains(&own) {

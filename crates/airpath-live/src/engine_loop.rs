@@ -107,6 +107,7 @@ pub struct EngineLoop {
     started: bool,
     offset: ClockOffset,
     offset_read_ns: u64,
+    work_takes_no_time: bool,
 }
 
 impl EngineLoop {
@@ -134,8 +135,17 @@ impl EngineLoop {
             started: false,
             offset: ClockOffset::measure(),
             offset_read_ns: clock::monotonic_ns(),
+            work_takes_no_time: false,
         };
         Ok((engine, Handle { words: sender, bell }))
+    }
+
+    /// For a kernel whose time passes only while everything sleeps: the clock is read after waiting
+    /// and not again while there is work, since a look at it is a system call there, and the most
+    /// frequent one.
+    #[must_use]
+    pub fn where_work_takes_no_time(self) -> EngineLoop {
+        EngineLoop { work_takes_no_time: true, ..self }
     }
 
     /// Runs until it is told to stop.
@@ -168,6 +178,8 @@ impl EngineLoop {
             };
             let busy = last_read_ns.is_some_and(|last_ns| now_ns - last_ns < HEARTBEATS_LAST_NS);
             let heartbeat_ns = if stamped || !busy { u64::MAX } else { HEARTBEAT_NS };
+            // The last look at the clock.
+            let mut known_ns = now_ns;
             match Step::next(now_ns, deadline_ns, heartbeat_ns, || self.may_leave_unread_ns(), &mut spin) {
                 Step::Look => self.waiter.poll(&mut note)?,
                 Step::Nap { wake_ns, deadline_ns } => {
@@ -176,6 +188,7 @@ impl EngineLoop {
                         report.wake_ups += 1;
                     }
                     let woke_ns = clock::monotonic_ns();
+                    known_ns = woke_ns;
                     if wake_ns > now_ns && woke_ns >= wake_ns {
                         spin.woke(wake_ns, woke_ns);
                     }
@@ -189,6 +202,7 @@ impl EngineLoop {
                     self.waiter.sleep(wake_ns, &mut note)?;
                     report.wake_ups += 1;
                     let woke_ns = clock::monotonic_ns();
+                    known_ns = woke_ns;
                     if woke_ns >= wake_ns {
                         // A process that was stopped is told of the interruption and of nothing else.
                         self.waiter.poll(&mut note)?;
@@ -207,6 +221,7 @@ impl EngineLoop {
                         self.waiter.poll(&mut note)?;
                     }
                     let woke_ns = clock::monotonic_ns();
+                    known_ns = woke_ns;
                     if readable.is_empty() && !commanded && deadline_ns != u64::MAX {
                         if wake_ns > now_ns && woke_ns >= wake_ns {
                             spin.woke(wake_ns, woke_ns);
@@ -225,7 +240,7 @@ impl EngineLoop {
                     }
                 }
             }
-            looked_ns = clock::monotonic_ns();
+            looked_ns = if self.work_takes_no_time { known_ns } else { clock::monotonic_ns() };
             if !readable.is_empty() {
                 last_read_ns = Some(looked_ns);
             }
@@ -289,7 +304,8 @@ impl EngineLoop {
         let (epoch, offset) = (self.epoch_ns, self.offset);
         let stamp =
             move |realtime_ns: u64| offset.to_monotonic_ns(realtime_ns).checked_sub(epoch).map(Time::from_nanos);
-        let clock = move || Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch));
+        let still = self.work_takes_no_time;
+        let clock = move || if still { now } else { Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch)) };
         readable.sort_unstable();
         readable.dedup();
         let mut next = 0;

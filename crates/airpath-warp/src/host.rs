@@ -26,6 +26,7 @@ use crate::error::{Attempting, Result, WarpError};
 use crate::guest::SETTLING;
 use crate::job::{self, Job};
 use crate::kernel::Kernel;
+use crate::processor::Processor;
 use crate::relay::Relay;
 
 /// The virtual time at which every guest boots: 2026-01-01 00:00 UTC, in ns since 1970. A guest that
@@ -102,7 +103,7 @@ pub fn run(process: &EngineProcess, plan: &Plan, tell: &mut dyn FnMut(&str)) -> 
     };
     let mut relays = vec![relay(job::OUTPUT, stdout.as_fd())?, relay(job::ERRORS, stderr.as_fd())?];
     let begun = Instant::now();
-    let child = boot(plan)?;
+    let (child, _processor) = boot(plan)?;
     let mut watch =
         Watch { process, plan, child, begun, moved: begun, moved_ns: 0, now_ns: 0, signals: 0, ending: None };
     let ended = loop {
@@ -233,7 +234,8 @@ fn command_line() -> Vec<OsString> {
     words.map(OsString::from).to_vec()
 }
 
-fn boot(plan: &Plan) -> Result<Child> {
+/// The kernel's process, and the processor on which it and its programs run.
+fn boot(plan: &Plan) -> Result<(Child, Option<Processor>)> {
     // Every file that the guest has open is one of the kernel's process; a crash leaves no core.
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
@@ -255,7 +257,12 @@ fn boot(plan: &Plan) -> Result<Child> {
         // It signals its own process group when it fails.
         .process_group(0);
     bind_to_this_process(&mut command, None);
-    command.spawn().attempting(|| format!("start the kernel {}", plan.kernel.path().display()))
+    let processor = Processor::claim();
+    let child = match &processor {
+        Some(processor) => processor.run_here(|| command.spawn()),
+        None => command.spawn(),
+    };
+    Ok((child.attempting(|| format!("start the kernel {}", plan.kernel.path().display()))?, processor))
 }
 
 /// Why the guest is made to end, and how far that is.

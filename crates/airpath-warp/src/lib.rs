@@ -17,6 +17,7 @@ pub mod host;
 pub mod job;
 pub mod kernel;
 pub mod needs;
+mod processor;
 pub mod recipe;
 mod relay;
 

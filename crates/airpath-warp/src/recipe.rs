@@ -9,10 +9,11 @@ pub const SOURCE_ARCHIVE: &str = "/usr/src/linux-source-6.12.tar.xz";
 /// The options of the kernel, on top of `allnoconfig`.
 pub const CONFIG: &str = include_str!("../kernel/warp.config");
 /// The patches, in the order in which they are applied.
-pub const PATCHES: [Patch; 3] = [
+pub const PATCHES: [Patch; 4] = [
     Patch { name: "1-hz.patch", text: include_str!("../kernel/1-hz.patch") },
     Patch { name: "2-seed.patch", text: include_str!("../kernel/2-seed.patch") },
     Patch { name: "3-registers.patch", text: include_str!("../kernel/3-registers.patch") },
+    Patch { name: "4-lazy-registers.patch", text: include_str!("../kernel/4-lazy-registers.patch") },
 ];
 
 /// A change to the source.

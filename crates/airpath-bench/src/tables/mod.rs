@@ -10,6 +10,7 @@ mod processor;
 mod small_packets;
 mod start_up;
 mod stream;
+mod warp;
 
 use airpath_live::ports::{PortKind, tun_usable};
 use airpath_log::Level;
@@ -46,7 +47,7 @@ fn ports_and_levels() -> Vec<(PortKind, Level)> {
 pub type Measure = fn(&Options) -> Result<Table, Failure>;
 
 /// The tables by name, in the order in which they are measured.
-pub const ALL: [(&str, Measure); 10] = [
+pub const ALL: [(&str, Measure); 11] = [
     ("delay", delay::measure),
     ("departures", departures::measure),
     ("stream", stream::measure),
@@ -57,4 +58,5 @@ pub const ALL: [(&str, Measure); 10] = [
     ("goodput", goodput::measure),
     ("frames", frames::measure),
     ("driver", driver::measure),
+    ("warp", warp::measure),
 ];

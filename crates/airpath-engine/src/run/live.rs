@@ -146,6 +146,7 @@ fn carry_out(
     let link = LiveLink::new(machine, [client_port, server_port], recorder, request.lateness_bound);
     let (engine, handle) = EngineLoop::new(vec![link], request.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
+    let engine = if request.clock == Clock::Warp { engine.where_work_takes_no_time() } else { engine };
     let (engine, timing) = Loop::start(engine, handle, request.clock)?;
     let mut manifest = first_manifest(request);
     note_session(&mut manifest, process, &session_report, timing);

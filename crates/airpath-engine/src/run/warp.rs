@@ -5,6 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use airpath_core::Span;
+use airpath_live::command::search_path;
 use airpath_live::{privilege, supervise};
 use airpath_log::Manifest;
 use airpath_log::manifest::Status;
@@ -99,9 +100,12 @@ fn job(request: &RunRequest) -> Result<Job> {
     let mask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     nix::sys::stat::umask(mask);
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    // What the live engine gives its commands; the guest's cannot tell where this program lies.
+    let path = search_path().map(|path| ("PATH".into(), path));
+    let others = std::env::vars_os().filter(|(name, _)| path.is_none() || name != "PATH");
     Ok(Job {
         arguments,
-        environment: std::env::vars_os().collect(),
+        environment: others.chain(path.clone()).collect(),
         directory: directory.into(),
         uid: nix::unistd::geteuid().as_raw(),
         gid: nix::unistd::getegid().as_raw(),
