@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,5 +64,6 @@ def test_the_same_seed_gives_the_same_captures(warp: Warp, case: Case) -> None:
 
 def test_folders_that_are_made_first_change_nothing(warp: Warp) -> None:
     warp.airpath.path("there").mkdir()
-    first = transfer(warp, "there/run", 11, "1 Mbit/s", 20_000)
-    assert transfer(warp, "not-there/run", 11, "1 Mbit/s", 20_000) == first
+    case = replace(CASES["1M"], length=20_000)
+    first = transfer(warp, "there/run", 11, case)
+    assert transfer(warp, "not-there/run", 11, case) == first
