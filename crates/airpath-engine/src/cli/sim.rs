@@ -11,7 +11,7 @@ use super::LinkArgs;
 const EXAMPLES: &str = "\
 Examples:
   airpath sim --profile gsm-data-9.6k --workload 'tcp bytes=102400 from=server cc=reno'
-  airpath sim --scenario train.toml --workload "quic bytes='1 MB'" --replications 100 --jobs 2
+  airpath sim --scenario train.toml --workload 'quic bytes=1MB' --replications 100 --jobs 2
   airpath sim --rate '1 Mbit/s' --delay '50 ms' --duration '60 s' --out results/mixed \\
       --workload 'tcp' --workload 'cbr rate=\"64 kbit/s\" size=200 from=client start=\"10 s\"'
 
