@@ -1,4 +1,4 @@
-"""A pcapng writer and reader for tests: raw IP, nanosecond stamps, packet ids and comments."""
+"""A pcapng writer and reader for tests: raw IP, nanosecond stamps, directions, ids, comments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Packet:
 
     unix_ns: int
     interface: int
-    """0 for "rx", 1 for "tx"."""
+    """0 for "rx" (inbound), 1 for "tx" (outbound), -1 for "drop" (of no direction)."""
     content: bytes
     pdu: int = 0
     comment: str = ""
@@ -38,23 +38,24 @@ def _block(kind: int, body: bytes) -> bytes:
     return struct.pack("<I", kind) + length + body + length
 
 
-def capture(packets: list[Packet], snaplen: int = SNAPLEN) -> bytes:
-    """Return the bytes of a capture file."""
+def capture(packets: list[Packet], snaplen: int = SNAPLEN, *, earlier: bool = False) -> bytes:
+    """Return the bytes of a capture file, or of an earlier one with an interface for each point."""
     blocks = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
-    for name in (b"rx", b"tx"):
+    for name in (b"rx", b"tx") if earlier else (b"link",):
         options = _option(2, name) + _option(9, b"\x09") + _option(0, b"")
         blocks.append(_block(1, struct.pack("<HHI", 101, 0, snaplen) + options))
     for packet in packets:
         kept = packet.content[:snaplen]
         head = struct.pack(
             "<5I",
-            packet.interface,
+            packet.interface if earlier else 0,
             packet.unix_ns >> 32,
             packet.unix_ns & 0xFFFFFFFF,
             len(kept),
             len(packet.content),
         )
-        options = _option(5, struct.pack("<Q", packet.pdu))
+        options = b"" if earlier else _option(2, struct.pack("<I", packet.interface + 1))
+        options += _option(5, struct.pack("<Q", packet.pdu))
         if packet.comment:
             options += _option(1, packet.comment.encode())
         blocks.append(_block(6, head + _padded(kept) + options + _option(0, b"")))
@@ -118,11 +119,12 @@ def packets(content: bytes) -> list[Packet]:
         kind, length = struct.unpack_from("<II", content, position)
         if kind == 6:
             head = struct.unpack_from("<5I", content, position + 8)
-            interface, high, low, kept, _ = head
+            _, high, low, kept, _ = head
             start = position + 28
             rest = content[start + kept + -kept % 4 : position + length - 4]
             options = dict(_options(rest))
             pdu = struct.unpack("<Q", options[5])[0] if 5 in options else 0
+            interface = struct.unpack("<I", options[2])[0] - 1 if 2 in options else -1
             kept_bytes = content[start : start + kept]
             found.append(Packet(high << 32 | low, interface, kept_bytes, pdu))
         position += length

@@ -30,14 +30,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "client.pcapng"
 
 
-def test_ids_stamps_comments_and_lengths_survive(path: Path) -> None:
+@pytest.mark.parametrize("earlier", [False, True])
+def test_ids_stamps_comments_and_lengths_survive(path: Path, *, earlier: bool) -> None:
     stamp = 1_790_000_000_123_456_789
     long = tcp(A, B, sequence=1, payload=1460)
     packets = [
         Packet(stamp, 0, long, pdu=(1 << 63) + 5, comment="dropped: queue_packets at radio"),
         Packet(stamp + 1, 1, tcp(B, A, sequence=2), pdu=7),
     ]
-    path.write_bytes(capture(packets))
+    path.write_bytes(capture(packets, earlier=earlier))
     rows = read_capture(path).packets.to_dicts()
     assert rows[0]["time_ns"] == stamp
     assert [row["interface"] for row in rows] == ["rx", "tx"]
@@ -45,6 +46,14 @@ def test_ids_stamps_comments_and_lengths_survive(path: Path) -> None:
     assert rows[0]["comment"] == "dropped: queue_packets at radio"
     assert rows[0]["length"] == len(long) == 1500
     assert rows[0]["payload"] == 1460, "by the header's length, whatever was captured"
+
+
+def test_a_packet_of_no_direction_marks_a_drop(path: Path) -> None:
+    path.write_bytes(capture([Packet(1, -1, tcp(A, B, sequence=1)), Packet(2, 1, b"")]))
+    assert read_capture(path).packets["interface"].to_list() == ["drop", "tx"]
+    path.write_bytes(capture([Packet(1, 2, tcp(A, B, sequence=1))]))
+    with pytest.raises(CaptureError, match="no valid direction"):
+        read_capture(path)
 
 
 @pytest.mark.parametrize(("source", "destination"), [(A, B), (A6, B6)], ids=["IPv4", "IPv6"])

@@ -27,11 +27,19 @@ BYTE_ORDER_MAGIC = 0x1A2B3C4D
 OPTION_END = 0
 OPTION_COMMENT = 1
 OPTION_INTERFACE_NAME = 2
+OPTION_PACKET_FLAGS = 2
 OPTION_PACKET_ID = 5
 OPTION_TIME_RESOLUTION = 9
 
 RAW_LINK_TYPES = frozenset({101, 228, 229})
 """Packets that begin with their IP header: raw IP, IPv4, IPv6."""
+
+LINK = "link"
+"""The interface of a capture whose packets tell by their direction where they were seen; earlier
+captures have one interface for each such point."""
+
+POINTS = ("drop", "rx", "tx")
+"""Where a packet of no direction (0), an inbound (1) and an outbound (2) one was seen."""
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
 
@@ -174,18 +182,27 @@ class _Scan:
             raise CaptureError(message)
         identity = 0
         comment = ""
+        flags = 0
         for code, value in self._options(data + (captured + 3) // 4 * 4, end):
             if code == OPTION_PACKET_ID and len(value) == 8:
                 (identity,) = struct.unpack(self.order + "Q", value)
             elif code == OPTION_COMMENT:
                 comment = value.decode(errors="replace")
+            elif code == OPTION_PACKET_FLAGS and len(value) == 4:
+                (flags,) = struct.unpack(self.order + "I", value)
+        point = interface.name
+        if point == LINK:
+            if flags & 3 >= len(POINTS):
+                message = f"{self.path}: a packet at byte {start} has no valid direction"
+                raise CaptureError(message)
+            point = POINTS[flags & 3]
         ticks = (high << 32) | low
         if interface.ticks_per_second != NANOSECONDS_PER_SECOND:
             ticks = ticks * NANOSECONDS_PER_SECOND // interface.ticks_per_second
         self.starts.append(data)
         self.captured.append(captured)
         self.times_ns.append(ticks)
-        self.interfaces.append(interface.name)
+        self.interfaces.append(point)
         self.ids.append(identity)
         self.lengths.append(length)
         self.comments.append(comment)

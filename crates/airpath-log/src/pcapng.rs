@@ -1,8 +1,10 @@
-//! The part of pcapng (draft-ietf-opsawg-pcapng) that Airpath writes and reads: one section, raw IP
-//! interfaces, enhanced packet blocks with nanosecond stamps, packet ids and comments.
+//! The part of pcapng (draft-ietf-opsawg-pcapng) that Airpath writes and reads: one section, one raw
+//! IP interface, enhanced packet blocks with nanosecond stamps, directions, packet ids and comments.
 //!
-//! Wireshark and tshark read these files; libpcap 1.10 (tcpdump) refuses a pcapng file with
-//! two raw IP interfaces, and wants `editcap -F nsecpcap` first.
+//! One interface and no more, although packets are seen at three points: libpcap 1.10 (tcpdump)
+//! takes a second raw IP interface for one of another link type, and refuses the file. The direction
+//! in a packet's flags says where it was seen. Earlier files have an interface for each point, which
+//! is still read.
 
 use airpath_core::PduId;
 
@@ -19,39 +21,37 @@ const SECTION_APPLICATION: u16 = 4;
 pub(crate) const INTERFACE_NAME: u16 = 2;
 const INTERFACE_DESCRIPTION: u16 = 3;
 pub(crate) const INTERFACE_RESOLUTION: u16 = 9;
-const PACKET_FLAGS: u16 = 2;
+pub(crate) const PACKET_FLAGS: u16 = 2;
 pub(crate) const PACKET_ID: u16 = 5;
+
+/// The name of the one interface.
+pub(crate) const LINK: &str = "link";
+const DESCRIPTION: &str = "inbound: packets of the endpoint entering the link; outbound: packets leaving the link for \
+                           the endpoint; of no direction: headers of the endpoint's packets, when the link dropped them";
+/// The bits of a packet's flags that hold its direction.
+const DIRECTION_BITS: u32 = 0b11;
 
 /// A point at which packets are seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
 pub enum Interface {
     /// From the endpoint into the link.
-    Rx = 0,
+    Rx,
     /// Out of the link to the endpoint.
-    Tx = 1,
+    Tx,
     /// Where the link dropped one of this endpoint's packets; only until the run has ended.
-    Drop = 2,
+    Drop,
 }
 
 impl Interface {
-    /// Every point, in order of its number.
-    pub const ALL: [Interface; 3] = [Interface::Rx, Interface::Tx, Interface::Drop];
+    /// Every point.
+    pub(crate) const ALL: [Interface; 3] = [Interface::Rx, Interface::Tx, Interface::Drop];
 
-    /// The interface's name in the file.
-    pub const fn name(self) -> &'static str {
+    /// The name of its interface in earlier files.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Interface::Rx => "rx",
             Interface::Tx => "tx",
             Interface::Drop => "drop",
-        }
-    }
-
-    const fn description(self) -> &'static str {
-        match self {
-            Interface::Rx => "packets of the endpoint entering the link",
-            Interface::Tx => "packets leaving the link for the endpoint",
-            Interface::Drop => "headers of packets of the endpoint, when the link dropped them",
         }
     }
 
@@ -61,6 +61,14 @@ impl Interface {
             Interface::Rx => Some(1),
             Interface::Tx => Some(2),
             Interface::Drop => None,
+        }
+    }
+
+    /// The point of a packet with these flags; 0 where it has none.
+    pub(crate) fn from_flags(flags: u32) -> Option<Interface> {
+        match flags & DIRECTION_BITS {
+            0 => Some(Interface::Drop),
+            direction => Interface::ALL.into_iter().find(|interface| interface.flags() == Some(direction)),
         }
     }
 }
@@ -104,8 +112,8 @@ pub(crate) fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>
     out[start + 4..start + 8].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Writes the head of a capture at `port` with these interfaces.
-pub fn write_head(out: &mut Vec<u8>, port: &str, snaplen: u32, interfaces: &[Interface]) {
+/// Writes the head of a capture at `port`.
+pub fn write_head(out: &mut Vec<u8>, port: &str, snaplen: u32) {
     block(out, SECTION, |out| {
         out.extend_from_slice(&BYTE_ORDER.to_le_bytes());
         out.extend_from_slice(&1u16.to_le_bytes());
@@ -115,24 +123,22 @@ pub fn write_head(out: &mut Vec<u8>, port: &str, snaplen: u32, interfaces: &[Int
         option(out, OPTION_COMMENT, format!("the link's end at the {port}").as_bytes());
         option(out, OPTION_END, &[]);
     });
-    for interface in interfaces {
-        block(out, INTERFACE, |out| {
-            out.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
-            out.extend_from_slice(&0u16.to_le_bytes());
-            // 0 means no limit.
-            out.extend_from_slice(&(if snaplen == u32::MAX { 0 } else { snaplen }).to_le_bytes());
-            option(out, INTERFACE_NAME, interface.name().as_bytes());
-            option(out, INTERFACE_DESCRIPTION, interface.description().as_bytes());
-            option(out, INTERFACE_RESOLUTION, &[9]);
-            option(out, OPTION_END, &[]);
-        });
-    }
+    block(out, INTERFACE, |out| {
+        out.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
+        out.extend_from_slice(&0u16.to_le_bytes());
+        // 0 means no limit.
+        out.extend_from_slice(&(if snaplen == u32::MAX { 0 } else { snaplen }).to_le_bytes());
+        option(out, INTERFACE_NAME, LINK.as_bytes());
+        option(out, INTERFACE_DESCRIPTION, DESCRIPTION.as_bytes());
+        option(out, INTERFACE_RESOLUTION, &[9]);
+        option(out, OPTION_END, &[]);
+    });
 }
 
 /// Writes one packet.
 pub fn write_packet(out: &mut Vec<u8>, packet: &PacketBlock<'_>) {
     block(out, PACKET, |out| {
-        out.extend_from_slice(&u32::from(packet.interface as u8).to_le_bytes());
+        out.extend_from_slice(&0u32.to_le_bytes()); // the one interface
         out.extend_from_slice(&((packet.unix_ns >> 32) as u32).to_le_bytes());
         out.extend_from_slice(&(packet.unix_ns as u32).to_le_bytes());
         out.extend_from_slice(&(packet.bytes.len() as u32).to_le_bytes());

@@ -9,6 +9,10 @@ use airpath_log::read::capture::{CaptureLog, CapturedPacket};
 use airpath_log::{Level, Snaplen};
 use common::{START_UNIX_NS, fate};
 
+/// Directions as tshark shows them.
+const INBOUND: &str = "0x00000001";
+const OUTBOUND: &str = "0x00000002";
+
 fn read(path: &std::path::Path) -> Vec<CapturedPacket> {
     CaptureLog::open(path).unwrap().map(Result::unwrap).collect()
 }
@@ -63,7 +67,7 @@ fn wireshark_reads_what_is_written() {
         "-T",
         "fields",
         "-e",
-        "frame.interface_name",
+        "frame.packet_flags_direction",
         "-e",
         "frame.packet_id",
         "-e",
@@ -84,18 +88,68 @@ fn wireshark_reads_what_is_written() {
     for line in &lines {
         let id: u64 = line[1].parse().unwrap();
         let (comment, good) = match (line[0], fate(id)) {
-            ("tx", "damaged") => ("damaged: 3 bits flipped", "0"),
-            ("tx", "delivered") => ("", "1"),
-            ("rx", "delivered") => ("", "1"),
+            (OUTBOUND, "damaged") => ("damaged: 3 bits flipped", "0"),
+            (OUTBOUND, "delivered") => ("", "1"),
+            (INBOUND, "delivered") => ("", "1"),
             other => panic!("{other:?}"),
         };
         assert_eq!((line[2], line[5]), (comment, good), "{line:?}");
-        let at = id * 1_000_000 + if line[0] == "tx" { 5_012_345 } else { 0 };
+        let at = id * 1_000_000 + if line[0] == OUTBOUND { 5_012_345 } else { 0 };
         let stamp = START_UNIX_NS + at;
         assert_eq!(line[3], format!("{}.{:09}", stamp / 1_000_000_000, stamp % 1_000_000_000));
     }
     let client = tshark(&folder.path().join("client.pcapng"), &["-Y", "frame.comment contains \"channel_error\""]);
     assert_eq!(String::from_utf8(client.unwrap().stdout).unwrap().lines().count(), 10);
+}
+
+#[test]
+fn tcpdump_reads_what_is_written() {
+    if Command::new("tcpdump").arg("--version").output().is_err() {
+        eprintln!("skipped: tcpdump is not installed (Debian: apt-get install tcpdump)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    common::run(folder.path(), Level::Packets, Snaplen::default(), 100);
+    for name in ["client.pcapng", "server.pcapng"] {
+        let path = folder.path().join(name);
+        // In nanoseconds since 1970, and with no reverse look-ups.
+        let output = Command::new("tcpdump").args(["--nano", "-tt", "-n", "-r"]).arg(&path).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{name}: {errors}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let shown: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+        let stamps: Vec<String> = read(&path)
+            .iter()
+            .map(|packet| format!("{}.{:09}", packet.unix_ns / 1_000_000_000, packet.unix_ns % 1_000_000_000))
+            .collect();
+        assert!(stamps.len() >= 80, "{name}");
+        assert_eq!(shown, stamps, "{name}: {errors}");
+    }
+}
+
+#[test]
+fn a_capture_with_an_interface_for_each_point_is_still_read() {
+    let block = |kind: u32, body: &[u8]| {
+        let length = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes()[..], &length, body, &length].concat()
+    };
+    // Section, byte order, version 1.0, no length.
+    let mut file = block(0x0a0d_0d0a, b"\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff");
+    // Raw IP, no limit, the interface's name, nanoseconds.
+    for name in [b"\x02\0\x02\0rx\0\0", b"\x02\0\x02\0tx\0\0"] {
+        file.extend(block(1, &[&b"\x65\0\0\0\0\0\0\0"[..], name, b"\x09\0\x01\0\x09\0\0\0\0\0\0\0"].concat()));
+    }
+    for interface in 0..2u32 {
+        let numbers = [interface, 0, 1_000 + interface, 4, 20].map(u32::to_le_bytes).concat();
+        let id = [b"\x05\0\x08\0\x07\0\0\0", &[0; 8][..]].concat();
+        file.extend(block(6, &[&numbers[..], b"\x45\0\0\x14", &id].concat()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("client.pcapng");
+    std::fs::write(&path, file).unwrap();
+    let packets = read(&path);
+    let seen: Vec<_> = packets.iter().map(|packet| (packet.interface, packet.unix_ns, packet.pdu)).collect();
+    assert_eq!(seen, [(Interface::Rx, 1_000, Some(7)), (Interface::Tx, 1_001, Some(7))]);
 }
 
 #[test]

@@ -29,12 +29,21 @@ pub struct CapturedPacket {
     pub comment: Option<String>,
 }
 
+/// What an interface of a file says of its packets.
+#[derive(Clone, Copy)]
+enum Declared {
+    /// Where they were seen; so in earlier files.
+    At(Interface),
+    /// That their flags tell where they were seen.
+    ByFlags,
+}
+
 /// A capture of a run's folder, packet by packet.
 pub struct CaptureLog {
     path: PathBuf,
     reader: BufReader<File>,
     left: u64,
-    interfaces: Vec<Interface>,
+    interfaces: Vec<Declared>,
     snaplen: u32,
     block: Vec<u8>,
     next: Option<Vec<u8>>,
@@ -68,11 +77,12 @@ impl CaptureLog {
                 Some(pcapng::INTERFACE) => {
                     let options = log.block.get(8..).unwrap_or_default();
                     let name = options_of(options).find(|(code, _)| *code == pcapng::INTERFACE_NAME);
-                    let interface = name.and_then(|(_, name)| {
-                        Interface::ALL.into_iter().find(|interface| interface.name().as_bytes() == name)
-                    });
-                    log.interfaces.push(interface.ok_or_else(|| foreign("it has interfaces of another program"))?);
+                    let declared = name.and_then(|(_, name)| declared(name));
+                    log.interfaces.push(declared.ok_or_else(|| foreign("it has interfaces of another program"))?);
                     log.snaplen = u32_at(&log.block, 4).filter(|snaplen| *snaplen > 0).unwrap_or(u32::MAX);
+                    if matches!(log.interfaces[..], [Declared::ByFlags]) {
+                        break;
+                    }
                 }
                 Some(pcapng::PACKET) => {
                     log.next = Some(std::mem::take(&mut log.block));
@@ -133,22 +143,35 @@ impl CaptureLog {
     }
 
     fn decode(&self, body: &[u8]) -> Option<CapturedPacket> {
-        let interface = *self.interfaces.get(u32_at(body, 0)? as usize)?;
+        let declared = *self.interfaces.get(u32_at(body, 0)? as usize)?;
         let unix_ns = u64::from(u32_at(body, 4)?) << 32 | u64::from(u32_at(body, 8)?);
         let kept = u32_at(body, 12)? as usize;
         let length = u32_at(body, 16)?;
         let bytes = body.get(20..20usize.checked_add(kept)?)?.to_vec();
         let options = body.get(20 + kept.next_multiple_of(4)..).unwrap_or_default();
-        let mut packet = CapturedPacket { interface, unix_ns, length, bytes, pdu: None, comment: None };
+        let (mut flags, mut pdu, mut comment) = (0, None, None);
         for (code, value) in options_of(options) {
             match code {
-                pcapng::OPTION_COMMENT => packet.comment = Some(String::from_utf8_lossy(value).into_owned()),
-                pcapng::PACKET_ID => packet.pdu = value.try_into().ok().map(u64::from_le_bytes),
+                pcapng::PACKET_FLAGS => flags = u32_at(value, 0)?,
+                pcapng::OPTION_COMMENT => comment = Some(String::from_utf8_lossy(value).into_owned()),
+                pcapng::PACKET_ID => pdu = value.try_into().ok().map(u64::from_le_bytes),
                 _ => {}
             }
         }
-        Some(packet)
+        let interface = match declared {
+            Declared::At(interface) => interface,
+            Declared::ByFlags => Interface::from_flags(flags)?,
+        };
+        Some(CapturedPacket { interface, unix_ns, length, bytes, pdu, comment })
     }
+}
+
+/// What the interface of this name says of its packets, if it is one of ours.
+fn declared(name: &[u8]) -> Option<Declared> {
+    if name == pcapng::LINK.as_bytes() {
+        return Some(Declared::ByFlags);
+    }
+    Interface::ALL.into_iter().find(|interface| interface.name().as_bytes() == name).map(Declared::At)
 }
 
 impl Iterator for CaptureLog {

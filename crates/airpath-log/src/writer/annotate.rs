@@ -8,7 +8,7 @@ use crate::folder;
 use crate::pcapng::{Interface, PacketBlock, write_head, write_packet};
 use crate::read::capture::CaptureLog;
 
-/// Rewrites the capture at `path` without the interface "drop".
+/// Rewrites the capture at `path` without the marks of drops.
 pub(crate) fn annotate(path: &Path) -> io::Result<()> {
     let mut fates = HashMap::new();
     for packet in CaptureLog::open(path).map_err(io::Error::other)? {
@@ -24,7 +24,7 @@ pub(crate) fn annotate(path: &Path) -> io::Result<()> {
     folder::replace(path, |file| {
         let mut out = BufWriter::with_capacity(1 << 16, file);
         let mut block = Vec::new();
-        write_head(&mut block, &port, log.snaplen(), &[Interface::Rx, Interface::Tx]);
+        write_head(&mut block, &port, log.snaplen());
         out.write_all(&block)?;
         for packet in log {
             let packet = packet.map_err(io::Error::other)?;

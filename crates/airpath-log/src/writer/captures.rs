@@ -1,9 +1,9 @@
 //! The captures: one file for each port of the machine.
 //!
 //! While the run lasts, the fate of a packet that has just entered the link is unknown, so a drop is
-//! marked where it happens: a block on the interface "drop", which holds no more than the IP header,
+//! marked where it happens: a block of no direction, which holds no more than the IP header,
 //! lest a protocol analyser takes it for a retransmission. Once the run has ended well, the marks
-//! become comments on the packets themselves, and the interface disappears.
+//! become comments on the packets themselves.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Captures {
             .map(|name| {
                 let mut sink = Sink::create(folder.join(capture_name(name)))?;
                 let mut head = Vec::new();
-                pcapng::write_head(&mut head, name, snaplen, &Interface::ALL);
+                pcapng::write_head(&mut head, name, snaplen);
                 sink.append(&head);
                 Ok(PortCapture { sink, waiting: Waiting::default(), packets: 0, drops: 0 })
             })
@@ -194,7 +194,7 @@ impl Captures {
                 failures.push(failure.to_owned());
             } else if let Err(error) = annotate(port.sink.path()) {
                 notes.push(format!(
-                    "{} keeps drops as packets of their own on the interface `drop`: {error}",
+                    "{} keeps drops as packets of their own, of no direction: {error}",
                     port.sink.path().display()
                 ));
             }
