@@ -292,6 +292,12 @@ def test_other_commands(
     assert "panicked" not in result.err
 
 
+def test_the_log_of_replications_is_that_of_one(airpath: Airpath, rootless: User) -> None:
+    airpath.folder("files/many/replication-0001")
+    result = airpath.run("log", airpath.path("many"), user=rootless)
+    explains(result, USAGE, ["holds replications", "show one of them", "many/replication-0001"])
+
+
 @pytest.mark.parametrize(
     ("words", "fragments"),
     [

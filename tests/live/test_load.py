@@ -132,6 +132,16 @@ def test_what_goes_wrong_is_told_with_a_remedy(airpath: Airpath) -> None:
     assert "server" in unknown.err
     mixed = airpath.run("send", "127.0.0.1", "--rate", "1 Mbit/s").check(2)
     assert "--udp" in mixed.err
+    # Nothing is listening: the options alone decide.
+    for words, said in {
+        ("--cc", "bbrr"): ("no congestion control `bbrr`", "tcp_available_congestion_control"),
+        ("--udp", "--coverage", "10"): ("--coverage", "--udp"),
+        ("--udp", "--response", "10"): ("--response", "--udp"),
+        ("--bytes", "1000", "--count", "3"): ("--count", "--bytes"),
+    }.items():
+        wrong = airpath.run("send", "127.0.0.1", "--port", port, *words).check(2)
+        for word in said:
+            assert word in wrong.err
     tiny = airpath.run("send", "127.0.0.1", "--bytes", "3").check(2)
     assert "at least 7" in tiny.err
     told = json.loads(airpath.run("send", "127.0.0.1", "-p", port, "--json").check(1).out)

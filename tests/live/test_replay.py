@@ -299,12 +299,15 @@ def test_what_cannot_be_replayed_is_refused(airpath: Airpath, user: User, record
     manifest("newer", lambda content: content.update(format_version=99))
     refused("newer", USAGE, "format 99", "the version of Airpath that recorded it")
     rewrite(copy("short") / "input.arrow", lambda table: table.slice(0, table.num_rows - 3))
-    refused("short", FAILED, "input.arrow", "rows", "record the run again")
+    refused("short", USAGE, "input.arrow", "rows", "record the run again")
     torn = copy("torn") / "input.arrow"
     torn.write_bytes(torn.read_bytes()[:-2000])
-    refused("torn", FAILED, "input.arrow")
-    (copy("gone") / "events.arrow").unlink()
-    refused("gone", FAILED, "events.arrow", "--log events")
+    refused("torn", USAGE, "input.arrow", "it is truncated", "record the run again")
+    (copy("hollow") / "events.arrow").write_bytes(b"")
+    refused("hollow", USAGE, "events.arrow", "it is empty", "record the run again")
+    for name in ("events.arrow", "input.arrow"):
+        (copy(f"no {name}") / name).unlink()
+        refused(f"no {name}", USAGE, name, "is missing, although", "--log events")
 
 
 def test_a_killed_run_is_refused(airpath: Airpath, user: User) -> None:

@@ -247,6 +247,10 @@ BAD: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     "no end": (
         ("--workload", "saturate"), USAGE, ("never ends", "--duration '60 s'"),
     ),
+    "two of the same name": (
+        ("--workload", f"{TCP} name=a", "--workload", f"{TCP} name=a"), USAGE,
+        ("name=a", "the name of workload 1"),
+    ),
     "above the MTU": (
         ("--mtu", "500", "--workload", "cbr rate='1 Mbit/s' size=900 packets=3"), USAGE,
         ("size=900", "MTU of 500"),

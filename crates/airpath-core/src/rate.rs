@@ -88,10 +88,14 @@ pub const RATE_UNITS: &[Unit] = &[
 impl std::str::FromStr for Rate {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Rate, QuantityError> {
-        let value = quantity::parse(text, "rate", RATE_UNITS, "\"9600 bit/s\" or \"12 Mbit/s\"")?;
-        Rate::new(value)
-            .ok_or_else(|| QuantityError::zero(text, "rate", "\"9600 bit/s\"; leave the key out for an unlimited rate"))
+        parse(text, "\"9600 bit/s\"")
     }
+}
+
+/// Reads a rate; `instead_of_zero` is what to write where it is zero.
+fn parse(text: &str, instead_of_zero: &'static str) -> Result<Rate, QuantityError> {
+    let value = quantity::parse(text, "rate", RATE_UNITS, "\"9600 bit/s\" or \"12 Mbit/s\"")?;
+    Rate::new(value).ok_or_else(|| QuantityError::zero(text, "rate", instead_of_zero))
 }
 
 impl fmt::Display for Rate {
@@ -115,7 +119,10 @@ const UNLIMITED: &str = "unlimited";
 impl std::str::FromStr for LinkRate {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<LinkRate, QuantityError> {
-        if text.trim() == UNLIMITED { Ok(LinkRate::Unlimited) } else { text.parse().map(LinkRate::Fixed) }
+        if text.trim() == UNLIMITED {
+            return Ok(LinkRate::Unlimited);
+        }
+        parse(text, "\"9600 bit/s\"; leave the key out for an unlimited rate").map(LinkRate::Fixed)
     }
 }
 

@@ -173,7 +173,7 @@ fn explain(host: &str, address: SocketAddr, error: &io::Error, options: TcpOptio
     let port = address.port();
     let place = if host.parse::<IpAddr>().is_ok() { address.to_string() } else { format!("{host} ({address})") };
     match (error.raw_os_error(), options.congestion_control) {
-        (Some(libc::ENOENT | libc::EPERM), Some(name)) => LoadError::new(no_congestion_control(name, error)),
+        (Some(libc::ENOENT | libc::EPERM), Some(name)) => LoadError::request(no_congestion_control(name, error)),
         (Some(libc::EINVAL), _) if options.mss_bytes.is_some() => {
             LoadError::request(format!("the kernel refuses the segment size of --mss ({error}); it takes 88 to 32767"))
         }

@@ -38,9 +38,17 @@ impl<'a> Keys<'a> {
             match word.text.split_once('=') {
                 Some((key, value)) => keys.add(Pair { key, value, word, used: false }),
                 None => {
-                    let message = format!("`{}` is not of the form key=value", word.text);
-                    let problem = Problem::new(word.number, word.place.clone(), message);
-                    keys.problems.push(problem.nearest_of(&word.text, valid_keys(&kind.text)));
+                    let is_key = valid_keys(&kind.text).any(|key| key == word.text);
+                    let message = match is_key {
+                        true => format!("`{0}` has no value; write `{0}=…`", word.text),
+                        false => format!("`{}` is not of the form key=value", word.text),
+                    };
+                    let mut problem = Problem::new(word.number, word.place.clone(), message);
+                    if !is_key {
+                        problem = problem.nearest_of(&word.text, valid_keys(&kind.text));
+                        problem.suggestion = problem.suggestion.map(|key| format!("{key}=…"));
+                    }
+                    keys.problems.push(problem);
                 }
             }
         }

@@ -62,6 +62,25 @@ fn a_mistake_is_shown_where_it_stands_with_what_was_meant() {
 }
 
 #[test]
+fn a_key_without_a_value_is_told_how_to_get_one() {
+    assert_eq!(
+        mistakes("tcp bytes"),
+        "workload, word 2: `bytes` has no value; write `bytes=…`\n     \
+         | tcp bytes\n     \
+         |     ^^^^^"
+    );
+    let near = mistakes("tcp byte");
+    assert!(near.contains("`byte` is not of the form key=value; did you mean `bytes=…`?"), "{near}");
+}
+
+#[test]
+fn a_rate_of_zero_is_not_advised_to_be_unlimited() {
+    let message = mistakes("cbr size=200 rate='0 bit/s'");
+    assert!(message.contains("`0 bit/s` is a rate of zero"), "{message}");
+    assert!(message.contains("9600 bit/s") && !message.contains("unlimited"), "{message}");
+}
+
+#[test]
 fn all_mistakes_are_told_at_once_in_order() {
     let error = Workload::parse("cbr size=10 rate=64 form=client from=server from=client quick").unwrap_err();
     let words: Vec<usize> = error.problems.iter().map(|problem| problem.word).collect();

@@ -16,6 +16,10 @@ Examples:
 
 Exit status: 0 if everything arrived or, of datagrams, was counted; 1 if the transfer failed; 2 if the\noptions are wrong.";
 
+/// What makes no sense with requests. An option that requires another is taken without it where that
+/// other conflicts with a third: every option of requests must conflict by itself.
+const NOT_REQUESTS: [&str; 5] = ["bytes", "time", "reverse", "udp", "udp_lite"];
+
 pub const RECV_EXAMPLES: &str = "\
 Examples:
   airpath recv
@@ -46,19 +50,19 @@ pub struct SendArgs {
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128), help_heading = "The load")]
     pub parallel: u32,
     /// Requests of so many bytes over TCP, each after the response to the one before.
-    #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "response", conflicts_with_all = ["bytes", "time", "reverse", "udp"], help_heading = "Requests")]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "response", conflicts_with_all = NOT_REQUESTS, help_heading = "Requests")]
     pub request: Option<u64>,
     /// Responses of so many bytes.
-    #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "request", help_heading = "Requests")]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "request", conflicts_with_all = NOT_REQUESTS, help_heading = "Requests")]
     pub response: Option<u64>,
     /// How many requests.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000_000), requires = "request", help_heading = "Requests")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000_000), requires = "request", conflicts_with_all = NOT_REQUESTS, help_heading = "Requests")]
     pub count: u64,
     /// Datagrams over UDP instead of bytes over TCP.
     #[arg(long, short, help_heading = "Datagrams")]
     pub udp: bool,
     /// Datagrams over UDP-Lite.
-    #[arg(long, conflicts_with_all = ["udp", "request"], help_heading = "Datagrams")]
+    #[arg(long, conflicts_with = "udp", help_heading = "Datagrams")]
     pub udp_lite: bool,
     /// Rate of the datagrams' payload [default: 1 Mbit/s].
     #[arg(long, short = 'b', value_name = "RATE", help_heading = "Datagrams")]
@@ -73,7 +77,14 @@ pub struct SendArgs {
     #[arg(long, value_name = "N", requires = "poisson", help_heading = "Datagrams")]
     pub seed: Option<u64>,
     /// Bytes that the checksum of UDP-Lite covers, its header of 8 included; 0 for all.
-    #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "udp_lite", help_heading = "Datagrams")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 0,
+        requires = "udp_lite",
+        conflicts_with = "udp",
+        help_heading = "Datagrams"
+    )]
     pub coverage: u16,
     /// The congestion control of the sending end.
     #[arg(long, short = 'C', value_name = "NAME", help_heading = "TCP")]

@@ -88,6 +88,13 @@ fn workloads(args: &SimArgs) -> Result<Vec<Workload>> {
                 "--workload '{text}' never ends by itself; give it an end, such as bytes=100000 or duration=\"10 s\", or the run one with --duration '60 s'"
             )));
         }
+        let same = |other: &Workload| workload.name.is_some() && other.name == workload.name;
+        if let Some(first) = workloads.iter().position(same) {
+            return Err(Failure::usage(format!(
+                "--workload '{text}' has the name of workload {}; give each a name of its own",
+                first + 1
+            )));
+        }
         workloads.push(workload);
     }
     Ok(workloads)

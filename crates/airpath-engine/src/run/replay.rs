@@ -108,7 +108,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<Outcome> {
 /// No run can have recorded an input that the machine refuses.
 fn refused(folder: &Folder, error: &DriveError) -> Failure {
     let path = folder.join(airpath_log::folder::INPUT);
-    Failure::new(format!("{} does not fit the scenario in run.json: {error}; record the run again", path.display()))
+    Failure::usage(format!("{} does not fit the scenario in run.json: {error}; record the run again", path.display()))
 }
 
 fn write(manifest: &Manifest, folder: &Folder) -> Result<()> {

@@ -45,6 +45,23 @@ pub fn folder(all: &Path, number: u32) -> PathBuf {
     all.join(format!("replication-{number:04}"))
 }
 
+/// Makes sure that the folder at `path`, of which one run is wanted to `action` it, is not one of
+/// replications.
+///
+/// # Errors
+/// When it is; the message names one of them.
+pub fn refuse_many(path: &Path, action: &str) -> Result<()> {
+    let first = folder(path, 1);
+    if path.join(airpath_log::folder::MANIFEST).exists() || !first.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} holds replications, each a run of its own; {action} one of them: {}",
+        path.display(),
+        first.display()
+    )))
+}
+
 impl Finished {
     /// Tells how it ended; there are `count` of them.
     pub fn tell(&self, count: u32) {

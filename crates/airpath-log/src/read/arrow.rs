@@ -40,12 +40,20 @@ impl ArrowLog {
         let mut magic = [0; 6];
         let is_file = file.read_exact(&mut magic).is_ok() && &magic == FILE_MAGIC;
         if is_file {
+            if !ends_with_magic(&mut file).map_err(io)? {
+                let mend = "the file lacks its end: copy it again from where it came, or record the run again";
+                return Err(LogError::content(path, "it is truncated", mend));
+            }
             file.rewind().map_err(io)?;
             let reader = FileReader::try_new(BufReader::new(file), None).map_err(arrow)?;
             return Ok(ArrowLog { path: path.to_owned(), source: Source::File(reader), torn_bytes: 0 });
         }
         let length = file.metadata().map_err(io)?.len();
         let whole = whole_messages(&mut BufReader::new(&file), length).map_err(io)?;
+        if length == 0 {
+            let mend = "copy it again from where it came, or record the run again";
+            return Err(LogError::content(path, "it is empty", mend));
+        }
         if whole == 0 {
             return Err(LogError::content(
                 path,
@@ -87,6 +95,18 @@ impl Iterator for ArrowLog {
         };
         next.map(|batch| batch.map_err(|error| LogError::content(&self.path, error.to_string(), "the file is damaged")))
     }
+}
+
+/// Whether a file that begins as an Arrow file does ends as one, too.
+fn ends_with_magic(file: &mut File) -> io::Result<bool> {
+    let mut last = [0; FILE_MAGIC.len()];
+    // The mark at the beginning, padded to 8 bytes, is not the one at the end.
+    if file.metadata()?.len() < (8 + last.len()) as u64 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-(last.len() as i64)))?;
+    file.read_exact(&mut last)?;
+    Ok(&last == FILE_MAGIC)
 }
 
 /// The length of the leading part of a stream that consists of whole messages.

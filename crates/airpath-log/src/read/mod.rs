@@ -10,6 +10,7 @@ use std::path::Path;
 
 use crate::error::LogError;
 use crate::folder;
+use crate::{Level, Manifest};
 use arrow::ArrowLog;
 
 /// Opens the event log in `folder`.
@@ -30,9 +31,17 @@ pub fn open_inputs(folder: &Path) -> Result<ArrowLog, LogError> {
 
 fn open(folder: &Path, name: &str) -> Result<ArrowLog, LogError> {
     let path = folder.join(name);
-    if !path.exists() && folder.join(folder::MANIFEST).exists() {
-        let mend = "record the run again with --log events or --log packets";
-        return Err(LogError::content(&path, "the run was recorded without events", mend));
+    if path.exists() || !folder.join(folder::MANIFEST).exists() {
+        return ArrowLog::open(&path);
     }
-    ArrowLog::open(&path)
+    let (what, mend) = match Manifest::read(folder)?.log_level {
+        level if level < Level::Events => {
+            ("the run was recorded without events".into(), "record the run again with --log events or --log packets")
+        }
+        level => (
+            format!("the file is missing, although the run was recorded with --log {level}"),
+            "put it back, or record the run again",
+        ),
+    };
+    Err(LogError::content(&path, what, mend))
 }

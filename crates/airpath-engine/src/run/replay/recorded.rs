@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use airpath_core::{Command, Ecn, Item, Pdu, PortId, Span, Time};
 use airpath_log::batch::InputKind;
-use airpath_log::folder::{EVENTS, INPUT, MANIFEST};
+use airpath_log::folder::{EVENTS, INPUT};
 use airpath_log::manifest::Status;
 use airpath_log::read::arrow::ArrowLog;
 use airpath_log::read::events::{EventBatch, EventRow};
@@ -17,6 +17,7 @@ use airpath_log::{Level, LogError, Manifest};
 use airpath_virtual::Input;
 
 use crate::error::{Failure, Result};
+use crate::run::replication;
 
 /// What is said of a run that cannot be replayed as it is.
 const RECORD_AGAIN: &str = "record the run again";
@@ -30,13 +31,7 @@ pub fn manifest(folder: &Folder) -> Result<Manifest> {
     if !folder.is_dir() {
         return Err(Failure::usage(format!("{named} is no folder; name the folder of a run, as given to --out")));
     }
-    let first = folder.join("replication-0001");
-    if !folder.join(MANIFEST).exists() && first.is_dir() {
-        return Err(Failure::usage(format!(
-            "{named} holds replications, each a run of its own; replay one of them: {}",
-            first.display()
-        )));
-    }
+    replication::refuse_many(folder, "replay")?;
     let manifest = Manifest::read(folder).map_err(|error| Failure::usage(error.to_string()))?;
     let refuse = |why: String| Err(Failure::usage(format!("{named} cannot be replayed: {why}")));
     match (&manifest.results, manifest.status) {
@@ -67,12 +62,17 @@ pub fn duration(manifest: &Manifest) -> Span {
     Span::from_nanos(manifest.results.as_ref().map_or(0, |results| results.duration_ns))
 }
 
+/// A log that is not as it was recorded cannot be replayed; one that the system does not let be read
+/// is another matter.
 fn unreadable(error: LogError) -> Failure {
-    Failure::new(error.to_string())
+    match error {
+        LogError::Io { .. } => Failure::new(error.to_string()),
+        _ => Failure::usage(error.to_string()),
+    }
 }
 
 fn damaged(path: &Folder, what: &str) -> Failure {
-    Failure::new(format!("{} cannot be replayed: {what}; {RECORD_AGAIN}", path.display()))
+    Failure::usage(format!("{} cannot be replayed: {what}; {RECORD_AGAIN}", path.display()))
 }
 
 /// A table that ended as it should.
