@@ -38,6 +38,12 @@ def test_a_minute_of_ping_takes_seconds(warp: Warp, user: User) -> None:
     assert float(told[1]) > 60
 
 
+def test_the_summary_names_the_clock(warp: Warp) -> None:
+    result = warp.run("--json", "--", "true").check()
+    summary = next(line for line in result.err.splitlines() if line.startswith("{"))
+    assert json.loads(summary)["clock"] == "warp"
+
+
 def test_streams_stay_apart_and_whole(warp: Warp, user: User) -> None:
     program = (
         "import os, sys; data = bytes(range(256)) * 4096; os.write(2, b'E' * 1000 + b'\\0\\r\\n');"
