@@ -74,8 +74,6 @@ pub struct Outcome {
     pub virtual_time: Duration,
     /// How long that took.
     pub wall_time: Duration,
-    /// The manifest of the run, if it was asked for and came.
-    pub manifest: Option<Vec<u8>>,
 }
 
 /// Whether standard output and standard error of this process lead to the same place.
@@ -118,13 +116,12 @@ pub fn run(process: &EngineProcess, plan: &Plan, tell: &mut dyn FnMut(&str)) -> 
     for relay in &mut relays {
         relay.hand_on().attempting(|| "read what the guest wrote".into())?;
     }
-    let outcome = watch.conclude(ended?);
-    if plan.job.manifest
-        && let Ok(done) = &outcome
-    {
-        return Ok(Outcome { manifest: fs::read(path(job::MANIFEST)).ok(), ..done.clone() });
-    }
-    outcome
+    watch.conclude(ended?)
+}
+
+/// The manifest of the run that is over, as JSON, if [`Job::manifest`] asked for it and it came.
+pub fn manifest() -> Option<Vec<u8>> {
+    fs::read(path(job::MANIFEST)).ok().filter(|text| !text.is_empty())
 }
 
 fn path(name: &str) -> std::path::PathBuf {
@@ -429,12 +426,7 @@ impl Watch<'_> {
                 last_words()
             )));
         };
-        Ok(Outcome {
-            status,
-            virtual_time: Duration::from_nanos(lasted_ns),
-            wall_time: self.begun.elapsed(),
-            manifest: None,
-        })
+        Ok(Outcome { status, virtual_time: Duration::from_nanos(lasted_ns), wall_time: self.begun.elapsed() })
     }
 }
 

@@ -74,13 +74,11 @@ fn boot(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
         match outcome {
             Ok(outcome) => finish(request, &outcome),
             Err(error) => {
-                mark_failed(request);
+                say!("airpath: {error}");
+                condemn(request, &error);
                 match error {
                     WarpError::Interrupted(signal) => 128 + signal,
-                    error => {
-                        say!("airpath: {error}");
-                        FAILED_STATUS
-                    }
+                    _ => FAILED_STATUS,
                 }
             }
         }
@@ -117,10 +115,10 @@ fn duration(span: Span) -> Duration {
 }
 
 fn finish(request: &RunRequest, outcome: &Outcome) -> i32 {
-    if let (Some(file), Some(manifest)) = (&request.manifest, &outcome.manifest)
-        && let Err(error) = (&**file).write_all(manifest)
+    if request.manifest.is_some()
+        && let Some(manifest) = host::manifest()
     {
-        say!("airpath: cannot hand the manifest over: {error}");
+        hand_over(request, &manifest);
     }
     if request.report == Report::Summary {
         say!(
@@ -132,13 +130,33 @@ fn finish(request: &RunRequest, outcome: &Outcome) -> i32 {
     outcome.status
 }
 
-/// The manifest of a run whose guest was taken down still says that it goes on.
-fn mark_failed(request: &RunRequest) {
+fn hand_over(request: &RunRequest, manifest: &[u8]) {
+    if let Some(file) = &request.manifest
+        && let Err(error) = (&**file).write_all(manifest)
+    {
+        say!("airpath: cannot hand the manifest over: {error}");
+    }
+}
+
+/// Says of a run whose guest was taken down that it is invalid, in its manifest too: that of a guest
+/// which ended on being told to says that all went well, that of another that it goes on.
+fn condemn(request: &RunRequest, error: &WarpError) {
+    let handed_over = host::manifest().and_then(|text| serde_json::from_slice(&text).ok());
+    let recorded = request.out.as_ref().and_then(|folder| Manifest::read(folder).ok());
+    let Some(mut manifest) = recorded.or(handed_over) else { return };
+    manifest.status = Status::Failed;
+    if let Some(results) = &mut manifest.results {
+        results.verdict.break_off(&error.reason());
+        if request.report != Report::Nothing {
+            say!("airpath: the verdict is invalid, whatever the summary above says: the run was broken off");
+        }
+    }
     if let Some(folder) = &request.out
-        && let Ok(manifest) = Manifest::read(folder)
-        && manifest.status == Status::Running
-        && let Err(error) = (Manifest { status: Status::Failed, ..manifest }).write(folder)
+        && let Err(error) = manifest.write(folder)
     {
         say!("airpath: {error}");
+    }
+    if let Ok(text) = serde_json::to_vec(&manifest) {
+        hand_over(request, &text);
     }
 }
