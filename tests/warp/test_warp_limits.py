@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,6 +64,27 @@ def test_signals_reach_the_command(warp: Warp, user: User, number: signal.Signal
     process.communicate(timeout=60)
     assert process.returncode == 40 + number
     assert path.read_text() == number.name
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_one_signal_ends_a_program_that_spins(
+    warp: Warp, user: User, number: signal.Signals
+) -> None:
+    up, out = warp.airpath.path("up"), warp.airpath.path("run")
+    program = (
+        f"import signal; signal.signal({int(number)}, signal.SIG_IGN);"
+        f"open({str(up)!r}, 'w').close()\nwhile True: pass"
+    )
+    spin = (warp.airpath.python, "-c", program)
+    limit = ("--stall-limit", "100 s")
+    process = warp.start(*limit, "--out", out, "--", *spin, user=user)
+    await_true(up.exists)
+    begun = time.monotonic()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, err
+    assert time.monotonic() - begun < 50
+    assert load_run(out).manifest["status"] == "failed"
 
 
 @pytest.mark.parametrize("victim", ["foreground", "kernel"])

@@ -43,8 +43,10 @@ const PROGRESS_NS: u64 = 1_000_000;
 /// How long the guest may take to end when it is told to: by SIGTERM, then by SIGKILL, to
 /// everything in it.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(3)];
-/// How long the virtual time may stand still after a signal was handed on.
-const SIGNAL_PATIENCE: Duration = Duration::from_secs(3);
+/// How long the guest may take to end, by the wall clock, after a signal that asks for it was handed on.
+const SIGNAL_PATIENCE: Duration = Duration::from_secs(2);
+/// The signals that ask for it.
+const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 /// At how many moments the host looks at what runs, to name it.
 const MOMENTS: usize = 7;
 /// How long the kernel may take to answer.
@@ -101,8 +103,18 @@ pub fn run(process: &EngineProcess, plan: &Plan, tell: &mut dyn FnMut(&str)) -> 
     let mut relays = vec![relay(job::OUTPUT, stdout.as_fd())?, relay(job::ERRORS, stderr.as_fd())?];
     let begun = Instant::now();
     let child = boot(plan)?;
-    let mut watch =
-        Watch { process, plan, child, begun, moved: begun, moved_ns: 0, now_ns: 0, signals: 0, ending: None };
+    let mut watch = Watch {
+        process,
+        plan,
+        child,
+        begun,
+        moved: begun,
+        moved_ns: 0,
+        now_ns: 0,
+        signals: 0,
+        interrupted: None,
+        ending: None,
+    };
     let ended = loop {
         match watch.look() {
             Ok(None) => {}
@@ -274,6 +286,8 @@ struct Watch<'a> {
     now_ns: u64,
     /// How many signals were handed on.
     signals: u32,
+    /// The first of them that asks for the end, and when.
+    interrupted: Option<(Signal, Instant)>,
     ending: Option<Ending>,
 }
 
@@ -323,6 +337,13 @@ impl Watch<'_> {
             }
             return;
         }
+        // A program that spins leaves the guest's first process no turn to hand a signal on.
+        if let Some((signal, when)) = self.interrupted
+            && when.elapsed() >= SIGNAL_PATIENCE
+        {
+            self.end(WarpError::Interrupted(signal as i32));
+            return;
+        }
         let virtual_time = show_seconds(self.now_ns.saturating_sub(SETTLING.as_nanos() as u64));
         if self.moved.elapsed() >= self.plan.stall_limit {
             let who = self.who_runs();
@@ -358,12 +379,14 @@ impl Watch<'_> {
         let told = path(job::LISTENING).exists()
             && fs::write(&file, (signal as i32).to_string()).and_then(|()| self.ask("cad")).is_ok();
         self.signals += 1;
-        let stuck = self.moved.elapsed() > SIGNAL_PATIENCE;
+        if ENDING.contains(&signal) {
+            self.interrupted.get_or_insert((signal, Instant::now()));
+        }
         if !told {
             // The guest has not booted yet, or is beyond listening.
             let _ = self.child.kill();
         }
-        if self.ending.is_none() && (stuck || !told) {
+        if self.ending.is_none() && !told {
             self.end(WarpError::Interrupted(signal as i32));
         }
     }
