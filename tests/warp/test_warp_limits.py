@@ -49,6 +49,7 @@ def test_a_run_that_does_not_end_is_ended(warp: Warp, user: User) -> None:
     check_invalid(load_run(out).manifest, "3 s of real time")
     assert "3 s of real time" in result.err
     assert "--wall-limit" in result.err
+    assert "`sleep infinity` had not ended" in result.err
     assert result.seconds < 60
 
 

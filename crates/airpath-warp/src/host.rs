@@ -428,8 +428,11 @@ impl Watch<'_> {
             std::thread::sleep(Duration::from_millis(5));
         }
         // Sleeping says nothing while anything runs.
-        match seen.into_iter().max_by_key(|(one, count)| (one.pid != 0, *count)) {
-            Some((Running { pid: 0, .. }, _)) => "every program was waiting".into(),
+        match seen.into_iter().max_by_key(|(one, count)| (!one.is_kernels(), *count)) {
+            Some((one, _)) if one.is_kernels() => match self.plan.job.client() {
+                Some(client) => format!("every program was waiting, and `{client}` had not ended"),
+                None => "every program was waiting".into(),
+            },
             Some((one, _)) => format!("`{}` was running (process {} of the guest)", one.name, one.pid),
             None => "its kernel does not tell what was running".into(),
         }
@@ -460,7 +463,26 @@ struct Running {
     name: String,
 }
 
+/// How the names of the kernel's own threads begin, as far as they run after the boot.
+const KERNEL_THREADS: [&str; 10] = [
+    "kworker/",
+    "ksoftirqd/",
+    "kthreadd",
+    "rcu_",
+    "kcompactd",
+    "khungtaskd",
+    "kswapd",
+    "oom_reaper",
+    "kdevtmpfs",
+    "pool_workqueue_",
+];
+
 impl Running {
+    /// Whether it is the idle task or a thread of the kernel, and so no program.
+    fn is_kernels(&self) -> bool {
+        self.pid == 0 || KERNEL_THREADS.iter().any(|thread| self.name.starts_with(thread))
+    }
+
     fn parse(text: &str) -> Option<Running> {
         let line = text.lines().find_map(|line| line.split_once("Pid: ").map(|(_, rest)| rest))?;
         let (pid, rest) = line.split_once(", comm: ")?;
@@ -502,6 +524,15 @@ mod tests {
         let dump = "sysrq: Show Regs\n\nPid: 48, comm: my prog Not tainted 6.12.117\nRIP: 0000:0\n";
         assert_eq!(Running::parse(dump), Some(Running { pid: 48, name: "my prog".into() }));
         assert_eq!(Running::parse("sysrq: Show Regs\n"), None);
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_no_programs() {
+        let running = |pid, name: &str| Running { pid, name: name.into() };
+        for (pid, name) in [(0, "swapper"), (12, "kworker/0:1"), (9, "ksoftirqd/0")] {
+            assert!(running(pid, name).is_kernels(), "{name}");
+        }
+        assert!(!running(48, "python3").is_kernels());
     }
 
     #[test]
