@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use airpath_core::Span;
-use airpath_live::{privilege, supervise};
+use airpath_live::{command, privilege, supervise};
 use airpath_log::Manifest;
 use airpath_log::manifest::Status;
 use airpath_warp::host::{self, Outcome, Plan};
@@ -92,15 +93,13 @@ fn job(request: &RunRequest) -> Result<Job> {
     let mut arguments = arguments::without(&words, &[("--seed", true), ("--manifest-descriptor", true)]);
     // In the guest every choice of its own would be the same one.
     arguments.splice(1..1, ["--seed".into(), request.seed.to_string().into()]);
-    let directory =
-        std::env::current_dir().map_err(|error| Failure::new(format!("cannot tell the working directory: {error}")))?;
     let mask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     nix::sys::stat::umask(mask);
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     Ok(Job {
         arguments,
         environment: std::env::vars_os().collect(),
-        directory: directory.into(),
+        directory: working_directory(),
         uid: nix::unistd::geteuid().as_raw(),
         gid: nix::unistd::getegid().as_raw(),
         umask: mask.bits(),
@@ -108,6 +107,18 @@ fn job(request: &RunRequest) -> Result<Job> {
         manifest: request.manifest.is_some(),
         host_name: name.trim().to_owned(),
     })
+}
+
+/// Where the commands start: here, or as in a live run in `/` where this user could not get to here.
+fn working_directory() -> OsString {
+    let (directory, warning) = command::working_directory();
+    match directory {
+        Some(directory) if nix::unistd::chdir(&*directory).is_ok() => OsString::from_vec(directory.into_bytes()),
+        _ => {
+            say!("{}", warning.trim_end());
+            "/".into()
+        }
+    }
 }
 
 fn duration(span: Span) -> Duration {
