@@ -19,6 +19,11 @@ use crate::error::{Failure, Result};
 use crate::run::request::Report;
 use crate::terminal::say;
 
+/// How long a run may take by the wall clock.
+const DEFAULT_WALL_LIMIT: Duration = Duration::from_secs(600);
+/// For how long of it the virtual time may stand still.
+const DEFAULT_STALL_LIMIT: Duration = Duration::from_secs(30);
+
 /// Refuses what a guest cannot have, and a run for which there is no kernel.
 ///
 /// # Errors
@@ -63,8 +68,8 @@ fn boot(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
         kernel: cache::find().map_err(Failure::warp)?,
         job: job(request)?,
         seed: request.seed,
-        wall_limit: duration(limits.wall_limit),
-        stall_limit: duration(limits.stall_limit),
+        wall_limit: limits.wall_limit.map_or(DEFAULT_WALL_LIMIT, duration),
+        stall_limit: limits.stall_limit.map_or(DEFAULT_STALL_LIMIT, duration),
     };
     if !plan.kernel.is_seeded() && request.report != Report::Nothing {
         say!("airpath: this kernel takes no seed: a run with the same seed will not be the same");
