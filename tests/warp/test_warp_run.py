@@ -12,7 +12,7 @@ import pytest
 from airpath.run import load_run
 
 if TYPE_CHECKING:
-    from live.harness import User
+    from live.harness import Airpath, User
     from warp.conftest import Warp
 
 
@@ -36,6 +36,12 @@ def test_a_minute_of_ping_takes_seconds(warp: Warp, user: User) -> None:
     told = re.search(r"warp: ([\d.]+) s of virtual time in ([\d.]+) s", result.err)
     assert told is not None
     assert float(told[1]) > 60
+
+
+def test_the_summary_names_the_clock(warp: Warp) -> None:
+    result = warp.run("--json", "--", "true").check()
+    summary = next(line for line in result.err.splitlines() if line.startswith("{"))
+    assert json.loads(summary)["clock"] == "warp"
 
 
 def test_streams_stay_apart_and_whole(warp: Warp, user: User) -> None:
@@ -109,6 +115,29 @@ def test_what_a_guest_cannot_have_is_said(warp: Warp) -> None:
         assert "--clock warp" in result.err
     result = warp.run("--", "true", environment={"AIRPATH_WARP_KERNEL": "/bin/sh"}).check(125)
     assert "airpath warp setup" in result.err
+
+
+def test_a_place_that_cannot_be_entered_is_left_for_the_root(warp: Warp) -> None:
+    gone = warp.airpath.folder("gone")
+    line = f'cd {gone} && rmdir {gone} && exec "$@"'
+    words = [str(warp.airpath.command), "exec", "--clock", "warp", "-q", "--", "pwd"]
+    result = subprocess.run(
+        ["sh", "-c", line, "sh", *words],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**warp.airpath.environment(), **warp.environment},
+        timeout=150,
+        check=False,
+    )
+    assert (result.returncode, result.stdout) == (0, "/\n"), result.stderr
+    assert "it starts in /" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--wall-limit", "--stall-limit"])
+def test_limits_are_for_warp(airpath: Airpath, option: str) -> None:
+    result = airpath.run("exec", option, "5 s", "--", "true").check(2)
+    assert f"{option} is for --clock warp" in result.err
 
 
 def test_a_folder_is_used_once(warp: Warp) -> None:

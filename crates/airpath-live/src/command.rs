@@ -217,8 +217,8 @@ impl Commands {
     }
 }
 
-/// Where commands are to start, and what is said if they cannot start there.
-fn working_directory() -> (Option<CString>, String) {
+/// Where commands are to start, and what is said, as a line, if they cannot start there.
+pub fn working_directory() -> (Option<CString>, String) {
     let (directory, why) = match std::env::current_dir() {
         Ok(path) => {
             let why = format!("cannot enter the working directory, {}", path.display());

@@ -52,6 +52,17 @@ pub struct Reason {
     pub mend: String,
 }
 
+impl Reason {
+    fn broken_off(why: &str) -> Reason {
+        Reason {
+            grade: Grade::Invalid,
+            code: "broken_off".into(),
+            what: format!("the run was broken off: {why}"),
+            mend: "run it again".into(),
+        }
+    }
+}
+
 /// The judgement on a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Verdict {
@@ -59,6 +70,14 @@ pub struct Verdict {
     pub grade: Grade,
     /// All of them, the gravest first; none for a trusted run.
     pub reasons: Vec<Reason>,
+}
+
+impl Verdict {
+    /// Makes it that of a run which was broken off, because of `why`, after it was judged.
+    pub fn break_off(&mut self, why: &str) {
+        self.grade = Grade::Invalid;
+        self.reasons.insert(0, Reason::broken_off(why));
+    }
 }
 
 /// What is known about how late packets were read.
@@ -147,7 +166,7 @@ fn by_packets(part: u64, whole: u64) -> Grade {
 /// Judges a run. Anything late, lost or missing makes it suspect; when it concerns more than one in
 /// a hundred (and at least [`INVALID_FROM`] packets), or when there was no workload, the run is invalid.
 pub fn judge(measured: &Measurements) -> Verdict {
-    let mut reasons = Vec::new();
+    let mut reasons: Vec<_> = measured.broken_off.iter().map(|why| Reason::broken_off(why)).collect();
     let mut reason = |grade, code: &str, what: String, mend: &str| {
         reasons.push(Reason { grade, code: code.into(), what, mend: mend.into() });
     };
@@ -156,9 +175,6 @@ pub fn judge(measured: &Measurements) -> Verdict {
     if let Some(why) = &measured.never_started {
         let mend = "check the command, and the server's own messages";
         reason(Grade::Invalid, "never_started", format!("the workload never started: {why}"), mend);
-    }
-    if let Some(why) = &measured.broken_off {
-        reason(Grade::Invalid, "broken_off", format!("the run was broken off: {why}"), "run it again");
     }
     if measured.late_emissions > 0 {
         let (late, all) = (measured.late_emissions, measured.lateness.count);
@@ -297,6 +313,14 @@ mod tests {
         assert_eq!(only(&Measurements { overload_ns: 500_000_000, ..clean() }).grade, Grade::Invalid);
         let reason = only(&Measurements { log_incomplete: vec!["7 events were lost".into()], ..clean() });
         assert_eq!((reason.grade, reason.what.as_str()), (Grade::Suspect, "log incomplete: 7 events were lost"));
+    }
+
+    #[test]
+    fn a_run_that_is_broken_off_after_its_judgement_is_invalid_like_one_before() {
+        let mut after = judge(&clean());
+        after.break_off("the disk went away");
+        assert_eq!(after.grade, Grade::Invalid);
+        assert_eq!(after, judge(&Measurements { broken_off: Some("the disk went away".into()), ..clean() }));
     }
 
     #[test]

@@ -27,6 +27,13 @@ pub enum WarpError {
     Interrupted(i32),
 }
 
+impl WarpError {
+    /// What happened in one line, without the advice that follows it.
+    pub fn reason(&self) -> String {
+        self.to_string().lines().next().unwrap_or_default().to_owned()
+    }
+}
+
 /// Shorthand used throughout the crate.
 pub type Result<T> = std::result::Result<T, WarpError>;
 

@@ -44,8 +44,10 @@ const PROGRESS_NS: u64 = 1_000_000;
 /// How long the guest may take to end when it is told to: by SIGTERM, then by SIGKILL, to
 /// everything in it.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(3)];
-/// How long the virtual time may stand still after a signal was handed on.
-const SIGNAL_PATIENCE: Duration = Duration::from_secs(3);
+/// How long the guest may take to end, by the wall clock, after a signal that asks for it was handed on.
+const SIGNAL_PATIENCE: Duration = Duration::from_secs(2);
+/// The signals that ask for it.
+const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 /// At how many moments the host looks at what runs, to name it.
 const MOMENTS: usize = 7;
 /// How long the kernel may take to answer.
@@ -75,8 +77,6 @@ pub struct Outcome {
     pub virtual_time: Duration,
     /// How long that took.
     pub wall_time: Duration,
-    /// The manifest of the run, if it was asked for and came.
-    pub manifest: Option<Vec<u8>>,
 }
 
 /// Whether standard output and standard error of this process lead to the same place.
@@ -104,8 +104,18 @@ pub fn run(process: &EngineProcess, plan: &Plan, tell: &mut dyn FnMut(&str)) -> 
     let mut relays = vec![relay(job::OUTPUT, stdout.as_fd())?, relay(job::ERRORS, stderr.as_fd())?];
     let begun = Instant::now();
     let (child, _processor) = boot(plan)?;
-    let mut watch =
-        Watch { process, plan, child, begun, moved: begun, moved_ns: 0, now_ns: 0, signals: 0, ending: None };
+    let mut watch = Watch {
+        process,
+        plan,
+        child,
+        begun,
+        moved: begun,
+        moved_ns: 0,
+        now_ns: 0,
+        signals: 0,
+        interrupted: None,
+        ending: None,
+    };
     let ended = loop {
         match watch.look() {
             Ok(None) => {}
@@ -119,13 +129,12 @@ pub fn run(process: &EngineProcess, plan: &Plan, tell: &mut dyn FnMut(&str)) -> 
     for relay in &mut relays {
         relay.hand_on().attempting(|| "read what the guest wrote".into())?;
     }
-    let outcome = watch.conclude(ended?);
-    if plan.job.manifest
-        && let Ok(done) = &outcome
-    {
-        return Ok(Outcome { manifest: fs::read(path(job::MANIFEST)).ok(), ..done.clone() });
-    }
-    outcome
+    watch.conclude(ended?)
+}
+
+/// The manifest of the run that is over, as JSON, if [`Job::manifest`] asked for it and it came.
+pub fn manifest() -> Option<Vec<u8>> {
+    fs::read(path(job::MANIFEST)).ok().filter(|text| !text.is_empty())
 }
 
 fn path(name: &str) -> std::path::PathBuf {
@@ -284,6 +293,8 @@ struct Watch<'a> {
     now_ns: u64,
     /// How many signals were handed on.
     signals: u32,
+    /// The first of them that asks for the end, and when.
+    interrupted: Option<(Signal, Instant)>,
     ending: Option<Ending>,
 }
 
@@ -333,6 +344,13 @@ impl Watch<'_> {
             }
             return;
         }
+        // A program that spins leaves the guest's first process no turn to hand a signal on.
+        if let Some((signal, when)) = self.interrupted
+            && when.elapsed() >= SIGNAL_PATIENCE
+        {
+            self.end(WarpError::Interrupted(signal as i32));
+            return;
+        }
         let virtual_time = show_seconds(self.now_ns.saturating_sub(SETTLING.as_nanos() as u64));
         if self.moved.elapsed() >= self.plan.stall_limit {
             let who = self.who_runs();
@@ -368,12 +386,14 @@ impl Watch<'_> {
         let told = path(job::LISTENING).exists()
             && fs::write(&file, (signal as i32).to_string()).and_then(|()| self.ask("cad")).is_ok();
         self.signals += 1;
-        let stuck = self.moved.elapsed() > SIGNAL_PATIENCE;
+        if ENDING.contains(&signal) {
+            self.interrupted.get_or_insert((signal, Instant::now()));
+        }
         if !told {
             // The guest has not booted yet, or is beyond listening.
             let _ = self.child.kill();
         }
-        if self.ending.is_none() && (stuck || !told) {
+        if self.ending.is_none() && !told {
             self.end(WarpError::Interrupted(signal as i32));
         }
     }
@@ -415,8 +435,11 @@ impl Watch<'_> {
             std::thread::sleep(Duration::from_millis(5));
         }
         // Sleeping says nothing while anything runs.
-        match seen.into_iter().max_by_key(|(one, count)| (one.pid != 0, *count)) {
-            Some((Running { pid: 0, .. }, _)) => "every program was waiting".into(),
+        match seen.into_iter().max_by_key(|(one, count)| (!one.is_kernels(), *count)) {
+            Some((one, _)) if one.is_kernels() => match self.plan.job.client() {
+                Some(client) => format!("every program was waiting, and `{client}` had not ended"),
+                None => "every program was waiting".into(),
+            },
             Some((one, _)) => format!("`{}` was running (process {} of the guest)", one.name, one.pid),
             None => "its kernel does not tell what was running".into(),
         }
@@ -436,12 +459,7 @@ impl Watch<'_> {
                 last_words()
             )));
         };
-        Ok(Outcome {
-            status,
-            virtual_time: Duration::from_nanos(lasted_ns),
-            wall_time: self.begun.elapsed(),
-            manifest: None,
-        })
+        Ok(Outcome { status, virtual_time: Duration::from_nanos(lasted_ns), wall_time: self.begun.elapsed() })
     }
 }
 
@@ -452,7 +470,26 @@ struct Running {
     name: String,
 }
 
+/// How the names of the kernel's own threads begin, as far as they run after the boot.
+const KERNEL_THREADS: [&str; 10] = [
+    "kworker/",
+    "ksoftirqd/",
+    "kthreadd",
+    "rcu_",
+    "kcompactd",
+    "khungtaskd",
+    "kswapd",
+    "oom_reaper",
+    "kdevtmpfs",
+    "pool_workqueue_",
+];
+
 impl Running {
+    /// Whether it is the idle task or a thread of the kernel, and so no program.
+    fn is_kernels(&self) -> bool {
+        self.pid == 0 || KERNEL_THREADS.iter().any(|thread| self.name.starts_with(thread))
+    }
+
     fn parse(text: &str) -> Option<Running> {
         let line = text.lines().find_map(|line| line.split_once("Pid: ").map(|(_, rest)| rest))?;
         let (pid, rest) = line.split_once(", comm: ")?;
@@ -494,6 +531,15 @@ mod tests {
         let dump = "sysrq: Show Regs\n\nPid: 48, comm: my prog Not tainted 6.12.117\nRIP: 0000:0\n";
         assert_eq!(Running::parse(dump), Some(Running { pid: 48, name: "my prog".into() }));
         assert_eq!(Running::parse("sysrq: Show Regs\n"), None);
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_no_programs() {
+        let running = |pid, name: &str| Running { pid, name: name.into() };
+        for (pid, name) in [(0, "swapper"), (12, "kworker/0:1"), (9, "ksoftirqd/0")] {
+            assert!(running(pid, name).is_kernels(), "{name}");
+        }
+        assert!(!running(48, "python3").is_kernels());
     }
 
     #[test]

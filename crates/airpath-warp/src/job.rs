@@ -59,6 +59,15 @@ pub struct Job {
     pub host_name: String,
 }
 
+impl Job {
+    /// The client's command, on one line, to name it.
+    pub fn client(&self) -> Option<String> {
+        let end = self.arguments.iter().position(|word| word == "--")?;
+        let words: Vec<_> = self.arguments[end + 1..].iter().map(|word| word.to_string_lossy()).collect();
+        Some(words.join(" ").replace('\n', " "))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +89,8 @@ mod tests {
         };
         let text = serde_json::to_string(&job).unwrap();
         assert_eq!(serde_json::from_str::<Job>(&text).unwrap(), job);
+        assert_eq!(job.client(), None);
+        let arguments = ["exec", "--", "sleep", "--", "9"].map(OsString::from).to_vec();
+        assert_eq!(Job { arguments, ..job }.client().unwrap(), "sleep -- 9");
     }
 }

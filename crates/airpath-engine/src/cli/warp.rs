@@ -41,10 +41,18 @@ pub enum WarpAction {
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Virtual time")]
 pub struct WarpLimits {
-    /// With --clock warp: how long a run may take in real time.
-    #[arg(long, value_name = "TIME", default_value = "10 min")]
-    pub wall_limit: Span,
-    /// With --clock warp: for how long of real time the virtual time may stand still.
-    #[arg(long, value_name = "TIME", default_value = "30 s")]
-    pub stall_limit: Span,
+    /// With --clock warp: how long a run may take in real time [default: 10 min].
+    #[arg(long, value_name = "TIME")]
+    pub wall_limit: Option<Span>,
+    /// With --clock warp: for how long of real time the virtual time may stand still [default: 30 s].
+    #[arg(long, value_name = "TIME")]
+    pub stall_limit: Option<Span>,
+}
+
+impl WarpLimits {
+    /// The name of an option that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        let options = [("--wall-limit", self.wall_limit), ("--stall-limit", self.stall_limit)];
+        options.into_iter().find_map(|(name, value)| value.map(|_| name))
+    }
 }

@@ -38,6 +38,14 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
             "programs run by the clocks live and warp; `airpath sim` runs workloads of its own in virtual time",
         ));
     }
+    if args.clock != Clock::Warp
+        && let Some(option) = args.limits.given()
+    {
+        return Err(Failure::usage(format!(
+            "{option} is for --clock warp, whose real time is not the run's; to limit a live run, put \
+             `timeout SECONDS` before the command"
+        )));
+    }
     if args.replications > 1 {
         return replications::run(args, &scenario);
     }

@@ -75,7 +75,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         log_incomplete: log.files.incomplete.clone(),
     };
     let verdict = judge(&measured);
-    let summary = Summary::new(&link.counters, timings, duration, verdict.clone());
+    let summary = Summary { clock: request.clock, ..Summary::new(&link.counters, timings, duration, verdict.clone()) };
     if request.out.is_some() || request.manifest.is_some() {
         manifest.status = Status::Finished;
         for command in &mut manifest.commands {

@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use airpath_core::Span;
-use airpath_live::command::search_path;
+use airpath_live::command::{self, search_path};
 use airpath_live::{privilege, supervise};
 use airpath_log::Manifest;
 use airpath_log::manifest::Status;
@@ -18,6 +19,11 @@ use crate::cli::warp::WarpLimits;
 use crate::error::{Failure, Result};
 use crate::run::request::Report;
 use crate::terminal::say;
+
+/// How long a run may take by the wall clock.
+const DEFAULT_WALL_LIMIT: Duration = Duration::from_secs(600);
+/// For how long of it the virtual time may stand still.
+const DEFAULT_STALL_LIMIT: Duration = Duration::from_secs(30);
 
 /// Refuses what a guest cannot have, and a run for which there is no kernel.
 ///
@@ -63,8 +69,8 @@ fn boot(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
         kernel: cache::find().map_err(Failure::warp)?,
         job: job(request)?,
         seed: request.seed,
-        wall_limit: duration(limits.wall_limit),
-        stall_limit: duration(limits.stall_limit),
+        wall_limit: limits.wall_limit.map_or(DEFAULT_WALL_LIMIT, duration),
+        stall_limit: limits.stall_limit.map_or(DEFAULT_STALL_LIMIT, duration),
     };
     if !plan.kernel.is_seeded() && request.report != Report::Nothing {
         say!("airpath: this kernel takes no seed: a run with the same seed will not be the same");
@@ -75,13 +81,11 @@ fn boot(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
         match outcome {
             Ok(outcome) => finish(request, &outcome),
             Err(error) => {
-                mark_failed(request);
+                say!("airpath: {error}");
+                condemn(request, &error);
                 match error {
                     WarpError::Interrupted(signal) => 128 + signal,
-                    error => {
-                        say!("airpath: {error}");
-                        FAILED_STATUS
-                    }
+                    _ => FAILED_STATUS,
                 }
             }
         }
@@ -95,8 +99,6 @@ fn job(request: &RunRequest) -> Result<Job> {
     let mut arguments = arguments::without(&words, &[("--seed", true), ("--manifest-descriptor", true)]);
     // In the guest every choice of its own would be the same one.
     arguments.splice(1..1, ["--seed".into(), request.seed.to_string().into()]);
-    let directory =
-        std::env::current_dir().map_err(|error| Failure::new(format!("cannot tell the working directory: {error}")))?;
     let mask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     nix::sys::stat::umask(mask);
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -106,7 +108,7 @@ fn job(request: &RunRequest) -> Result<Job> {
     Ok(Job {
         arguments,
         environment: others.chain(path.clone()).collect(),
-        directory: directory.into(),
+        directory: working_directory(),
         uid: nix::unistd::geteuid().as_raw(),
         gid: nix::unistd::getegid().as_raw(),
         umask: mask.bits(),
@@ -116,15 +118,27 @@ fn job(request: &RunRequest) -> Result<Job> {
     })
 }
 
+/// Where the commands start: here, or as in a live run in `/` where this user could not get to here.
+fn working_directory() -> OsString {
+    let (directory, warning) = command::working_directory();
+    match directory {
+        Some(directory) if nix::unistd::chdir(&*directory).is_ok() => OsString::from_vec(directory.into_bytes()),
+        _ => {
+            say!("{}", warning.trim_end());
+            "/".into()
+        }
+    }
+}
+
 fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.nanos())
 }
 
 fn finish(request: &RunRequest, outcome: &Outcome) -> i32 {
-    if let (Some(file), Some(manifest)) = (&request.manifest, &outcome.manifest)
-        && let Err(error) = (&**file).write_all(manifest)
+    if request.manifest.is_some()
+        && let Some(manifest) = host::manifest()
     {
-        say!("airpath: cannot hand the manifest over: {error}");
+        hand_over(request, &manifest);
     }
     if request.report == Report::Summary {
         say!(
@@ -136,13 +150,33 @@ fn finish(request: &RunRequest, outcome: &Outcome) -> i32 {
     outcome.status
 }
 
-/// The manifest of a run whose guest was taken down still says that it goes on.
-fn mark_failed(request: &RunRequest) {
+fn hand_over(request: &RunRequest, manifest: &[u8]) {
+    if let Some(file) = &request.manifest
+        && let Err(error) = (&**file).write_all(manifest)
+    {
+        say!("airpath: cannot hand the manifest over: {error}");
+    }
+}
+
+/// Says of a run whose guest was taken down that it is invalid, in its manifest too: that of a guest
+/// which ended on being told to says that all went well, that of another that it goes on.
+fn condemn(request: &RunRequest, error: &WarpError) {
+    let handed_over = host::manifest().and_then(|text| serde_json::from_slice(&text).ok());
+    let recorded = request.out.as_ref().and_then(|folder| Manifest::read(folder).ok());
+    let Some(mut manifest) = recorded.or(handed_over) else { return };
+    manifest.status = Status::Failed;
+    if let Some(results) = &mut manifest.results {
+        results.verdict.break_off(&error.reason());
+        if request.report != Report::Nothing {
+            say!("airpath: the verdict is invalid, whatever the summary above says: the run was broken off");
+        }
+    }
     if let Some(folder) = &request.out
-        && let Ok(manifest) = Manifest::read(folder)
-        && manifest.status == Status::Running
-        && let Err(error) = (Manifest { status: Status::Failed, ..manifest }).write(folder)
+        && let Err(error) = manifest.write(folder)
     {
         say!("airpath: {error}");
+    }
+    if let Ok(text) = serde_json::to_vec(&manifest) {
+        hand_over(request, &text);
     }
 }
