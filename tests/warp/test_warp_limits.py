@@ -86,6 +86,7 @@ def test_one_signal_ends_a_program_that_spins(
     assert process.returncode == 128 + number, err
     assert time.monotonic() - begun < 50
     assert load_run(out).manifest["status"] == "failed"
+    assert "verdict is invalid" in err
 
 
 @pytest.mark.parametrize("victim", ["foreground", "kernel"])

@@ -161,15 +161,15 @@ fn hand_over(request: &RunRequest, manifest: &[u8]) {
 /// Says of a run whose guest was taken down that it is invalid, in its manifest too: that of a guest
 /// which ended on being told to says that all went well, that of another that it goes on.
 fn condemn(request: &RunRequest, error: &WarpError) {
+    if request.report != Report::Nothing {
+        say!("airpath: the verdict is invalid, whatever a summary above says: the run was broken off");
+    }
     let handed_over = host::manifest().and_then(|text| serde_json::from_slice(&text).ok());
     let recorded = request.out.as_ref().and_then(|folder| Manifest::read(folder).ok());
     let Some(mut manifest) = recorded.or(handed_over) else { return };
     manifest.status = Status::Failed;
     if let Some(results) = &mut manifest.results {
         results.verdict.break_off(&error.reason());
-        if request.report != Report::Nothing {
-            say!("airpath: the verdict is invalid, whatever the summary above says: the run was broken off");
-        }
     }
     if let Some(folder) = &request.out
         && let Err(error) = manifest.write(folder)
