@@ -148,8 +148,9 @@ def test_a_folder_is_used_once(warp: Warp) -> None:
 
 
 def test_commands_find_airpath(warp: Warp, user: User) -> None:
-    place = warp.airpath.command.resolve().parent
-    show = ("-q", "--", "sh", "-c", 'echo "$PATH"; airpath-engine --version')
+    command = warp.airpath.command.resolve()
+    place = command.parent
+    show = ("-q", "--", "sh", "-c", f'echo "$PATH"; {command.name} --version')
     out = warp.run(*show, user=user).check().out
     assert out == warp.airpath.run("exec", *show, user=user).check().out
     assert str(place) in out.splitlines()[0].split(":")
