@@ -55,6 +55,16 @@ pub enum Ecn {
     Ce = 3,
 }
 
+impl Ecn {
+    /// Every code point, by its number.
+    pub const ALL: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+
+    /// The ECN field of a traffic class: its two lowest bits.
+    pub const fn of(traffic_class: u8) -> Ecn {
+        Ecn::ALL[(traffic_class & 3) as usize]
+    }
+}
+
 /// Whose traffic a PDU is; counted apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]

@@ -7,6 +7,6 @@ mod headers;
 mod segment;
 
 pub use classify::{Noise, noise};
-pub use edit::{Ecn, complete_checksum, set_ecn, shorten};
+pub use edit::{complete_checksum, set_ecn, shorten};
 pub use headers::{Headers, TransportHeader};
 pub use segment::{ChecksumWork, SegmentHeader, Segmenter, UnsupportedSuperPacket};

@@ -108,12 +108,7 @@ impl Captured {
             source,
             destination,
             class: traffic_class >> 2,
-            ecn: match traffic_class & 3 {
-                0 => Ecn::NotEct,
-                1 => Ecn::Ect1,
-                2 => Ecn::Ect0,
-                _ => Ecn::Ce,
-            },
+            ecn: Ecn::of(traffic_class),
             bytes: bytes.to_vec(),
         })
     }

@@ -66,12 +66,7 @@ impl Arrival {
             len: len as u32,
             header_len: header as u16,
             class: self.headers.dscp(),
-            ecn: match self.headers.traffic_class & 3 {
-                0 => Ecn::NotEct,
-                1 => Ecn::Ect1,
-                2 => Ecn::Ect0,
-                _ => Ecn::Ce,
-            },
+            ecn: Ecn::of(self.headers.traffic_class),
             origin: Origin::User,
             flow: (flow ^ flow >> 32) as u32,
             damage: None,

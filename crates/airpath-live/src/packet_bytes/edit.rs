@@ -3,32 +3,7 @@
 
 use super::headers::Headers;
 use crate::ports::OffloadHeader;
-use airpath_core::checksum;
-
-/// The ECN field (RFC 3168).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ecn {
-    /// Not ECN-capable.
-    NotCapable = 0,
-    /// ECN-capable, ECT(1), used by L4S.
-    Capable1 = 1,
-    /// ECN-capable, ECT(0).
-    Capable0 = 2,
-    /// Congestion experienced.
-    CongestionExperienced = 3,
-}
-
-impl Ecn {
-    /// The ECN field of a traffic class.
-    pub fn of(traffic_class: u8) -> Self {
-        match traffic_class & 3 {
-            0 => Self::NotCapable,
-            1 => Self::Capable1,
-            2 => Self::Capable0,
-            _ => Self::CongestionExperienced,
-        }
-    }
-}
+use airpath_core::{Ecn, checksum};
 
 /// Sets the ECN field and corrects the IPv4 header checksum; the transport
 /// checksum does not cover it. Returns whether there was an IP header to edit.
@@ -113,7 +88,7 @@ mod tests {
     #[test]
     fn ecn_edits_keep_checksums_right() {
         for version in [4, 6] {
-            for ecn in [Ecn::CongestionExperienced, Ecn::Capable0, Ecn::NotCapable] {
+            for ecn in [Ecn::Ce, Ecn::Ect0, Ecn::NotEct] {
                 let mut packet = tcp_packet(version, 0, 33);
                 let dscp = Headers::read(&packet).unwrap().dscp();
                 assert!(set_ecn(&mut packet, ecn));
@@ -123,8 +98,8 @@ mod tests {
                 naive_check(&packet).unwrap();
             }
         }
-        assert!(!set_ecn(&mut [], Ecn::Capable0));
-        assert!(!set_ecn(&mut [0x45], Ecn::Capable0));
+        assert!(!set_ecn(&mut [], Ecn::Ect0));
+        assert!(!set_ecn(&mut [0x45], Ecn::Ect0));
     }
 
     #[test]

@@ -178,7 +178,7 @@ fn packet(row: &InputRow<'_>) -> Option<Input> {
         len: row.length?,
         header_len: row.header_len?,
         class: row.class?,
-        ecn: *[Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].get(usize::from(row.ecn?))?,
+        ecn: *Ecn::ALL.get(usize::from(row.ecn?))?,
         flow: row.flow?,
         ..Pdu::default()
     };
