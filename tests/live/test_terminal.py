@@ -7,6 +7,7 @@ import pty
 import select
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -82,7 +83,24 @@ def terminal(airpath: Airpath, user: User) -> Iterator[Terminal]:
 
 
 def sleeping(airpath: Airpath) -> bool:
-    return any(words[:1] == ["sleep"] for words in airpath.tree().values())
+    return bool(_sleeps(airpath))
+
+
+def stopped(airpath: Airpath) -> bool:
+    """Return whether a `sleep` is there that job control has stopped."""
+    return any(_state(pid) == "T" for pid in _sleeps(airpath))
+
+
+def _sleeps(airpath: Airpath) -> list[int]:
+    return [pid for pid, words in airpath.tree().items() if words[:1] == ["sleep"]]
+
+
+def _state(pid: int) -> str:
+    """Return the letter of a process's state (proc_pid_stat(5)), nothing of one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1]
+    except OSError:
+        return ""
 
 
 def test_a_shell_at_a_terminal(airpath: Airpath, terminal: Terminal) -> None:
@@ -99,7 +117,11 @@ def test_a_shell_at_a_terminal(airpath: Airpath, terminal: Terminal) -> None:
     await_true(lambda: sleeping(airpath), "sleep did not start")
     terminal.type(SUSPEND)
     terminal.read("Stopped")
-    terminal.ask("kill %1; wait; echo do''ne", "done")
+    # (Killed while stopped, it is still a stopped job until the shell hears of its end.)
+    terminal.type("fg\n")
+    await_true(lambda: sleeping(airpath) and not stopped(airpath), "sleep did not go on")
+    terminal.type(INTERRUPT)
+    terminal.ask("echo do''ne", "done")
     terminal.ask("exit 3", "status=3")
     # The outer shell has its terminal back.
     terminal.ask("echo ba''ck", "back")
@@ -123,6 +145,7 @@ def test_suspending_and_resuming(airpath: Airpath, terminal: Terminal) -> None:
     assert sleeping(airpath)
     terminal.type("fg\n")
     terminal.read("sleep 200")
+    await_true(lambda: sleeping(airpath) and not stopped(airpath), "sleep did not go on")
     time.sleep(0.3)
     terminal.type(INTERRUPT)
     terminal.ask("echo stat''us=$?", "status=130")
