@@ -5,6 +5,7 @@ mod commands;
 mod error;
 mod load;
 mod run;
+mod signals;
 mod terminal;
 
 use clap::Parser;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::Signal;
 
-use crate::error::{Failure, Result};
+use crate::error::Result;
+use crate::signals;
 use crate::terminal::finish;
 
 /// How long after the first signal another one is a second one.
@@ -21,29 +22,19 @@ impl Interrupt {
     /// Listens from now on. Call it before any thread is started.
     ///
     /// # Errors
-    /// When the signals cannot be blocked or no thread can be started.
+    /// Those of [`signals::on_each`].
     pub fn listen() -> Result<Interrupt> {
-        let cannot = |error: &dyn std::fmt::Display| Failure::new(format!("cannot wait for signals: {error}"));
-        let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
-        // Threads inherit the mask, so that only this one is told.
-        signals.thread_block().map_err(|errno| cannot(&errno))?;
         let interrupt = Interrupt::default();
         let asked = interrupt.0.clone();
-        let wait = move || {
-            let mut first: Option<Instant> = None;
-            while let Ok(signal) = signals.wait() {
-                match first {
-                    None => first = Some(Instant::now()),
-                    Some(first) if first.elapsed() > IMPATIENT_AFTER => {
-                        std::process::exit(finish(128 + signal as i32));
-                    }
-                    // Whoever sends one to a process and to its group means one.
-                    Some(_) => continue,
-                }
-                asked.store(signal as i32, Ordering::Relaxed);
+        let mut first: Option<Instant> = None;
+        signals::on_each(move |signal| {
+            let since_first = first.get_or_insert_with(Instant::now).elapsed();
+            if since_first > IMPATIENT_AFTER {
+                std::process::exit(finish(128 + signal as i32));
             }
-        };
-        std::thread::Builder::new().name("airpath-signals".into()).spawn(wait).map_err(|error| cannot(&error))?;
+            // Whoever sends one to a process and to its group means one: the first stays.
+            let _ = asked.compare_exchange(0, signal as i32, Ordering::Relaxed, Ordering::Relaxed);
+        })?;
         Ok(interrupt)
     }
 

@@ -124,7 +124,7 @@ pub fn run(
         results.push(result);
     }
     let outcome = drive(&mut world, machine, request.duration, interrupt);
-    let interrupted = outcome.clone().ok().flatten();
+    let interrupted = outcome.as_ref().ok().copied().flatten();
     let Some(FinishedMachine { observer, counters, ending, .. }) = world.finish().pop() else {
         return Err(Failure::new("the machine of a run in virtual time is gone; please report this"));
     };
@@ -184,13 +184,7 @@ fn drive(
 
 /// Whether nothing in `path` has a rate towards `direction`, at the beginning.
 fn is_unlimited(path: &PathConfig, direction: Direction) -> bool {
-    path.hops.iter().all(|hop| {
-        let link = match direction {
-            Direction::Uplink => &hop.uplink,
-            Direction::Downlink => &hop.downlink,
-        };
-        link.rate == LinkRate::Unlimited
-    })
+    path.hops.iter().all(|hop| hop.link(direction).rate == LinkRate::Unlimited)
 }
 
 /// The manifest of a run that is about to begin.
