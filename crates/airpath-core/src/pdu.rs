@@ -78,6 +78,35 @@ pub enum Origin {
     Control = 2,
 }
 
+/// Between whom a PDU travels, for those who tell flows apart. All zero where it is unknown.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct FiveTuple {
+    /// The source address: an IPv4 address as it is, an IPv6 address folded by [`FiveTuple::fold`].
+    pub source: u32,
+    /// The destination address, likewise.
+    pub destination: u32,
+    /// The source port; 0 where the protocol has none.
+    pub source_port: u16,
+    /// The destination port.
+    pub destination_port: u16,
+    /// The protocol above IP, by its IANA number.
+    pub protocol: u8,
+}
+
+impl FiveTuple {
+    /// An address in 32 bits. Two IPv6 addresses may share a value; with random addresses one pair
+    /// in four billion does.
+    pub fn fold(address: std::net::IpAddr) -> u32 {
+        match address {
+            std::net::IpAddr::V4(address) => address.to_bits(),
+            std::net::IpAddr::V6(address) => address.octets().iter().fold(0x811c_9dc5, |hash: u32, byte| {
+                // FNV-1a (RFC 9923).
+                (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+            }),
+        }
+    }
+}
+
 /// What a link has done to the bits of a PDU.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Damage {
@@ -157,6 +186,8 @@ pub struct Pdu {
     pub origin: Origin,
     /// Its flow: a hash of the five-tuple, or a number given by a generator.
     pub flow: u32,
+    /// Between whom it travels.
+    pub tuple: FiveTuple,
     /// What the link has done to its bits.
     pub damage: Option<Box<Damage>>,
     /// Its bytes.
@@ -177,6 +208,20 @@ impl Pdu {
         let mut damage = self.damage.take().unwrap_or_default();
         damage.flip(positions);
         self.damage = (!damage.is_none()).then_some(damage);
+    }
+}
+
+impl Pdu {
+    /// Cuts the PDU to `bytes`, if it is longer; flipped bits behind the cut are gone with it. Its
+    /// `len` stays: the network was charged for all of it.
+    pub fn truncate(&mut self, bytes: u32) {
+        let now = self.damage.as_ref().and_then(|damage| damage.truncated_to).unwrap_or(self.len);
+        if bytes >= now {
+            return;
+        }
+        let damage = self.damage.get_or_insert_default();
+        damage.truncated_to = Some(bytes);
+        damage.flips.retain(|position| *position < bytes.saturating_mul(8));
     }
 }
 
