@@ -13,7 +13,7 @@ fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
 }
 
 fn plain() -> LinkConfig {
-    LinkConfig { rate: read("12 Mbit/s"), propagation: Span::from_millis(20), ..LinkConfig::default() }
+    LinkConfig { rate: read("12 Mbit/s"), propagation: Span::from_millis(20).into(), ..LinkConfig::default() }
 }
 
 /// Four frames of 3000 bit for 1500 bytes, with errors in bursts.

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ErrorsConfig;
+use crate::file::{VisitFile, under};
 use crate::queueing::QueueConfig;
+use crate::random::Random;
 
 /// Something wrong with a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +37,9 @@ impl Problem {
 pub struct LinkConfig {
     /// The rate at which bits are transmitted. A change takes effect with the next frame.
     pub rate: LinkRate,
-    /// The delay that each frame suffers after its transmission. Order is kept when it shrinks.
-    /// A change takes effect for frames whose transmission ends after it.
-    pub propagation: Span,
+    /// The delay that each frame suffers after its transmission; drawn once for each packet. Order is
+    /// kept when it shrinks. A change takes effect for frames whose transmission ends after it.
+    pub propagation: Random<Span>,
     /// The input queue.
     pub queue: QueueConfig,
     /// Link-layer bits added to every packet, before fragmentation and not compressed.
@@ -60,7 +62,7 @@ impl Default for LinkConfig {
     fn default() -> LinkConfig {
         LinkConfig {
             rate: LinkRate::Unlimited,
-            propagation: Span::ZERO,
+            propagation: Span::ZERO.into(),
             queue: QueueConfig::default(),
             overhead: Bits::ZERO,
             compression: Ratio::ONE,
@@ -107,6 +109,11 @@ const LONGEST_PACKET_BYTES: u64 = 65_535;
 const FRAMES_LIMIT: u64 = 100_000;
 
 impl LinkConfig {
+    /// Visits the files that the parameters name, each with its key.
+    pub fn files(&mut self, visit: &mut VisitFile<'_>) {
+        self.propagation.files(&mut under("propagation", visit));
+    }
+
     /// What is wrong with the parameters, if anything.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -143,6 +150,7 @@ impl LinkConfig {
                 ));
             }
         }
+        problems.extend(self.propagation.problems().into_iter().map(|problem| problem.under("propagation")));
         problems.extend(self.queue.problems().into_iter().map(|problem| problem.under("queue")));
         problems.extend(self.errors.problems().into_iter().map(|problem| problem.under("errors")));
         problems

@@ -5,6 +5,7 @@
 use airpath_core::Span;
 
 use crate::config::{Fragmentation, LastFrame, LinkConfig};
+use crate::random::{Distribution, Random, Uniform};
 
 fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
     text.parse().expect("an example is valid")
@@ -26,14 +27,14 @@ impl LinkConfig {
             LinkConfig { rate: read("1 Mbit/s"), send_buffer: read("2 packets"), ..plain.clone() },
             LinkConfig {
                 rate: read("8 kbit/s"),
-                propagation: millis(10),
+                propagation: millis(10).into(),
                 send_buffer: read("4 packets"),
                 receive_buffer: read("4 packets"),
                 ..plain.clone()
             },
             LinkConfig {
                 rate: read("1 Mbit/s"),
-                propagation: millis(35),
+                propagation: millis(35).into(),
                 fragmentation: fragments("250 bit", "0 bit", LastFrame::Short),
                 send_buffer: read("3 frames"),
                 receive_buffer: read("5 frames"),
@@ -42,7 +43,7 @@ impl LinkConfig {
             },
             LinkConfig {
                 rate: read("9600 bit/s"),
-                propagation: millis(200),
+                propagation: millis(200).into(),
                 fragmentation: fragments("432 bit", "8 bit", LastFrame::Padded),
                 overhead: read("5 bytes"),
                 send_buffer: read("2 kB"),
@@ -53,7 +54,7 @@ impl LinkConfig {
             // Fractions of bits and of nanoseconds.
             LinkConfig {
                 rate: read("7_777_777 bit/s"),
-                propagation: Span::from_nanos(1),
+                propagation: Span::from_nanos(1).into(),
                 fragmentation: fragments("101 bit", "3 bit", LastFrame::Short),
                 compression: read("0.37"),
                 overhead: read("13 bit"),
@@ -61,10 +62,18 @@ impl LinkConfig {
                 receive_buffer: read("1 packet"),
                 ..plain.clone()
             },
+            // Delays that differ from packet to packet.
+            LinkConfig {
+                rate: read("2 Mbit/s"),
+                propagation: Random::Drawn(Distribution::Uniform(Uniform { from: millis(5), to: millis(40) })),
+                fragmentation: fragments("300 bit", "0 bit", LastFrame::Short),
+                send_buffer: read("2 packets"),
+                ..plain.clone()
+            },
             // An expanding link, faster than a nanosecond for a bit.
             LinkConfig {
                 rate: read("3 Gbit/s"),
-                propagation: millis(1),
+                propagation: millis(1).into(),
                 fragmentation: fragments("1000 bit", "1000 bit", LastFrame::Padded),
                 compression: read("1.3"),
                 send_buffer: read("1000 bytes"),

@@ -10,13 +10,14 @@
 use std::collections::VecDeque;
 
 use airpath_core::counters::Site;
-use airpath_core::{Cx, Direction, DrawKey, DrawScope, Origin, Pdu, Seed, Span, Stage, Time};
+use airpath_core::{Cx, Direction, DrawKey, DrawScope, Origin, Pdu, PduId, Seed, Span, Stage, Time};
 
 use crate::channel::{Channel, Outcome, Transmission};
 use crate::config::HopConfig;
 use crate::entity::{Arrival, Frame, LinkEntity, Sdus, Simple};
 use crate::medium::{Air, Continuous, Grant, Medium};
-use crate::queueing::{Queue, Queueing};
+use crate::queueing::{InputQueue, Queueing};
+use crate::random::Sampler;
 use crate::stage::StageCx;
 
 /// A hop of any link entity and medium; the defaults are those that a scenario builds.
@@ -42,9 +43,11 @@ struct Link<E> {
 
 /// What a hop has for one direction only.
 struct Lane {
-    queue: Queue,
+    queue: InputQueue,
     channel: Channel,
-    propagation: Span,
+    propagation: Sampler<Span>,
+    /// The packet for which the delay was last drawn, that delay, and how many were drawn.
+    delayed: (PduId, Span, u64),
     in_flight: VecDeque<(Time, Frame, Outcome)>,
     /// When the first of those arrives; `Time::NEVER` if there is none.
     arrives: Time,
@@ -66,7 +69,7 @@ impl<E: LinkEntity> Link<E> {
     // Most of the time there is nothing to move, and a call would cost more than the look.
     #[inline(always)]
     fn pump(&mut self, at: Time, direction: Direction, arrival: Arrival, cx: &mut Cx<'_>) -> bool {
-        self.lanes[direction as usize].queue.head().is_some() && self.pump_queued(at, direction, arrival, cx)
+        self.lanes[direction as usize].queue.length().packets > 0 && self.pump_queued(at, direction, arrival, cx)
     }
 
     #[inline(never)]
@@ -74,9 +77,9 @@ impl<E: LinkEntity> Link<E> {
         let mut moved = false;
         let lane = &mut self.lanes[direction as usize];
         let sender = &mut self.ends[sender(direction)];
-        while lane.queue.head().is_some_and(|next| sender.has_room(next)) {
+        loop {
             let mut stage = Self::stage(self.index, self.state, at, direction, Stage::Queue, cx);
-            let Some(pdu) = lane.queue.dequeue(&mut stage) else { break };
+            let Some(pdu) = lane.queue.dequeue(|next| sender.has_room(next), &mut stage) else { break };
             sender.accept(pdu, arrival, &mut self.sdus, &mut stage.of(Stage::Entity));
             arrival = Arrival::FollowsOthers;
             moved = true;
@@ -124,7 +127,7 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         link.ends[sender(direction)].sent(&frame, &mut link.sdus, &mut stage);
         let lane = &mut link.lanes[direction as usize];
         let outcome = lane.outcome(&frame);
-        let arrives = at + lane.propagation;
+        let arrives = at + lane.delay(&frame);
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));
         lane.arrives = lane.arrives.min(arrives);
@@ -133,6 +136,21 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
 }
 
 impl Lane {
+    /// The propagation delay of `frame`: one draw for all frames of a packet.
+    fn delay(&mut self, frame: &Frame) -> Span {
+        if let Some(delay) = self.propagation.constant() {
+            return delay;
+        }
+        let pdu = frame.pieces.first().map(|piece| piece.pdu);
+        let (last, delay, draws) = &mut self.delayed;
+        if pdu != Some(*last) {
+            *delay = self.propagation.draw(*draws);
+            *draws += 1;
+            *last = pdu.unwrap_or(PduId::MAX);
+        }
+        *delay
+    }
+
     fn outcome(&mut self, frame: &Frame) -> Outcome {
         let on_air = frame.bits.get();
         let Some(piece) = frame.pieces.first() else {
@@ -166,9 +184,10 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             let link = config.link(direction);
             let key = |role| DrawKey::new(seed, &DrawScope { hop: &config.name, direction, role, instance: 0 });
             Lane {
-                queue: Queue::new(&link.queue),
+                queue: InputQueue::new(&link.queue, key("queue")),
                 channel: Channel::new(&link.errors, key("channel"), key("channel flips")),
-                propagation: link.propagation,
+                propagation: Sampler::new(&link.propagation, key("propagation")),
+                delayed: (PduId::MAX, Span::ZERO, 0),
                 in_flight: VecDeque::new(),
                 arrives: Time::NEVER,
             }
@@ -237,7 +256,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             // What the medium sends next arrives no sooner than the propagation delay later; an entity
             // may release or repeat something whenever it has a deadline of its own.
             let released = self.link.ends[receiver(direction)].next_deadline();
-            next = next.min(transmission + lane.propagation).min(released).min(lane.arrives);
+            next = next.min(transmission + lane.propagation.least()).min(released).min(lane.arrives);
         }
         next
     }
@@ -245,7 +264,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// No packet passes the hop faster, in either direction, while its parameters stay as they are.
     pub fn least_transit(&self) -> Span {
         let [uplink, downlink] = &self.link.lanes;
-        uplink.propagation.min(downlink.propagation)
+        uplink.propagation.least().min(downlink.propagation.least())
     }
 
     /// Runs one round of the stages that are due at `at`; the packets that leave the hop are handed
@@ -312,7 +331,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             let lane = &mut link.lanes[direction as usize];
             lane.queue.configure(&config.link(direction).queue, at);
             lane.channel.configure(&config.link(direction).errors);
-            lane.propagation = config.link(direction).propagation;
+            lane.propagation.configure(&config.link(direction).propagation);
             // A larger send buffer may take more of the queue at once.
             self.resume(at, direction, cx);
         }

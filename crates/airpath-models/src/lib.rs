@@ -4,6 +4,8 @@
 //! - [`entity`]: the link entities at both ends of a hop (framing, buffers, recovery);
 //! - [`medium`]: when, whose turn, and how many bits;
 //! - [`channel`]: transmission errors and their effects;
+//! - [`random`]: the distributions from which durations and sizes are drawn;
+//! - [`mod@file`]: traces and tables that parameters name;
 //! - [`hop`] and [`path`]: how the roles are joined into a machine.
 //!
 //! A new model is one file and one line in its folder's `registry!`.
@@ -14,10 +16,12 @@ pub mod channel;
 pub mod config;
 pub mod entity;
 mod examples;
+pub mod file;
 pub mod hop;
 pub mod medium;
 pub mod path;
 pub mod queueing;
+pub mod random;
 pub mod stage;
 
 pub use config::{Fragmentation, HopConfig, LastFrame, LinkConfig, PathConfig, Problem, StateConfig};

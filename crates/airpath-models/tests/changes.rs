@@ -180,7 +180,7 @@ fn fractions_of_a_nanosecond_do_not_survive_a_gap() {
 /// at 210; the second, sent at 20 under 10 ms, would at 30.
 #[test]
 fn order_is_kept_when_the_propagation_shrinks() {
-    let link = |delay: &str| LinkConfig { propagation: span(delay), ..LinkConfig::default() };
+    let link = |delay: &str| LinkConfig { propagation: read(delay), ..LinkConfig::default() };
     let script = vec![
         offer(ms(10), PortId::CLIENT, 100),
         offer(ms(20), PortId::CLIENT, 100),

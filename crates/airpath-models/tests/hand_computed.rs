@@ -36,7 +36,7 @@ fn certain(per: Per, effect: EffectConfig) -> ErrorsConfig {
 fn seawind() -> LinkConfig {
     LinkConfig {
         rate: read("9600 bit/s"),
-        propagation: span("200 ms"),
+        propagation: read("200 ms"),
         queue: tail_drop("7 packets"),
         send_buffer: read("4 packets"),
         receive_buffer: read("4 packets"),
@@ -87,7 +87,7 @@ fn the_same_link_with_head_drop_passes_the_first_four_and_the_last_seven() {
 fn fragmentation_with_headers_and_a_short_last_frame() {
     let link = |last| LinkConfig {
         rate: read("100 kbit/s"),
-        propagation: span("1 ms"),
+        propagation: read("1 ms"),
         fragmentation: frames("432 bit", "16 bit", last),
         ..LinkConfig::default()
     };
@@ -127,7 +127,7 @@ fn compression_and_overhead() {
 fn allocation_delay_on_an_empty_link_only() {
     let link = LinkConfig {
         rate: read("8 kbit/s"),
-        propagation: span("1 ms"),
+        propagation: read("1 ms"),
         allocation_delay: span("50 ms"),
         ..LinkConfig::default()
     };

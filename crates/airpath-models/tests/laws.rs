@@ -27,30 +27,47 @@ fn examples_are_valid() {
     }
 }
 
-/// Every queue meets every kind of errors, several times, in links mixed from the examples.
+/// Every queue meets several kinds of errors and every kind of errors several queues, in links mixed
+/// from the examples.
 #[test]
 fn every_registered_model_keeps_the_laws() {
+    const EACH: usize = 12;
     let mut runner = TestRunner::new(cases(1));
-    let (mut delivered, mut dropped, mut ties) = (0, 0, 0);
-    for queue in QueueConfig::examples() {
-        for errors in ErrorsConfig::examples() {
-            for round in 0..1 {
-                let link = || link_with(Just(queue.clone()), Just(errors.clone()));
-                let strategy = (link(), link(), script_of(any_offer()));
-                let (uplink, downlink, script) = strategy.new_tree(&mut runner).unwrap().current();
-                let config = one_hop("radio", uplink, downlink);
-                let result =
-                    std::panic::catch_unwind(|| check_laws(|| Path::new(&config, Seed(round)), &script, round));
-                let trace = result.unwrap_or_else(|_| panic!("broken by {config:#?}\nwith {script:?}"));
-                delivered += trace.departures.len();
-                dropped += trace.of_kind(EventKind::Dropped).len();
-                ties += trace.departures.windows(2).filter(|pair| pair[0].at == pair[1].at).count();
-                assert_eq!(trace.held, 0, "something never leaves: {config:#?}\nwith {script:?}");
-            }
+    let mut tally = Tally::default();
+    let (queues, errors) = (QueueConfig::examples(), ErrorsConfig::examples());
+    for round in 0..EACH {
+        for (number, queue) in queues.iter().enumerate() {
+            tally.check(queue, &errors[(number + round * 7) % errors.len()], &mut runner, round as u64);
+        }
+        for (number, errors) in errors.iter().enumerate() {
+            tally.check(&queues[(number + round) % queues.len()], errors, &mut runner, round as u64);
         }
     }
     // The examples must not be so harsh or so mild that they test little.
+    let Tally { delivered, dropped, ties } = tally;
     assert!(delivered > 5_000 && dropped > 5_000 && ties > 250, "{delivered} {dropped} {ties}");
+}
+
+#[derive(Default)]
+struct Tally {
+    delivered: usize,
+    dropped: usize,
+    ties: usize,
+}
+
+impl Tally {
+    fn check(&mut self, queue: &QueueConfig, errors: &ErrorsConfig, runner: &mut TestRunner, seed: u64) {
+        let link = || link_with(Just(queue.clone()), Just(errors.clone()));
+        let strategy = (link(), link(), script_of(any_offer()));
+        let (uplink, downlink, script) = strategy.new_tree(runner).unwrap().current();
+        let config = one_hop("radio", uplink, downlink);
+        let result = std::panic::catch_unwind(|| check_laws(|| Path::new(&config, Seed(seed)), &script, seed));
+        let trace = result.unwrap_or_else(|_| panic!("broken by {config:#?}\nwith {script:?}"));
+        self.delivered += trace.departures.len();
+        self.dropped += trace.of_kind(EventKind::Dropped).len();
+        self.ties += trace.departures.windows(2).filter(|pair| pair[0].at == pair[1].at).count();
+        assert_eq!(trace.held, 0, "something never leaves: {config:#?}\nwith {script:?}");
+    }
 }
 
 proptest! {

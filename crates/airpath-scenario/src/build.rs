@@ -8,6 +8,7 @@ use serde_json::Value as Schema;
 
 use crate::check::{Checker, Finding, Kind, join};
 use crate::document::{Key, Node, Place, Table, Value};
+use crate::files::Beside;
 use crate::format::{LINK, RAW};
 use crate::keys;
 use crate::merge::over_defaults;
@@ -144,7 +145,17 @@ fn link_config(link: &Table, hop: &HopTree) -> (LinkConfig, Vec<Finding>) {
         Finding { place, key, message, word: None, suggestion: None, kind: Kind::Value }
     };
     match LinkConfig::deserialize(present(&tree, &LINK)) {
-        Ok(config) => {
+        Ok(mut config) => {
+            let mut unreadable = Vec::new();
+            config.files(&mut |key, file| {
+                let place = locate(&tree, key).unwrap_or(&hop.place);
+                if let Err(message) = file.load(&mut Beside(&place.source)) {
+                    unreadable.push(finding(key.to_string(), message));
+                }
+            });
+            if !unreadable.is_empty() {
+                return (LinkConfig::default(), unreadable);
+            }
             let problems = config.problems().into_iter().map(|problem| finding(problem.key, problem.message)).collect();
             (config, problems)
         }

@@ -93,6 +93,10 @@ impl<'a> Checker<'a> {
             }
             return;
         }
+        if let Some((quantity, table)) = keys::quantity_or_table(schema, self.root) {
+            let schema = if node.as_table().is_some() { table } else { quantity };
+            return self.check(node, schema, key);
+        }
         if let Some(words) = keys::enumeration(schema) {
             return self.check_word(node, &words, key);
         }

@@ -72,6 +72,13 @@ pub fn optional(schema: &Value) -> Option<&Value> {
     options.iter().find(|option| option["type"] != "null")
 }
 
+/// If the schema is that of a value that is written as a quantity or as a table of some type: the
+/// schemas of both.
+pub fn quantity_or_table<'a>(schema: &'a Value, root: &'a Value) -> Option<(&'a Value, &'a Value)> {
+    let [quantity, table] = schema["anyOf"].as_array()?.as_slice() else { return None };
+    (!variants(resolve(table, root).1, root).is_empty()).then_some((quantity, table))
+}
+
 /// The keys of a table, without those of its variants.
 pub fn properties<'a>(schema: &'a Value, root: &'a Value) -> Properties<'a> {
     let mut properties = Properties::default();
@@ -92,7 +99,7 @@ pub fn variants<'a>(schema: &'a Value, root: &'a Value) -> Vec<Variant<'a>> {
 /// without types); none if the chain leads to no table of that type.
 fn properties_of_type<'a>(schema: &'a Value, root: &'a Value, chain: &[&str], kind: &str) -> Option<Properties<'a>> {
     let (_, schema) = resolve(schema, root);
-    if let Some(inner) = optional(schema) {
+    if let Some(inner) = optional(schema).or_else(|| quantity_or_table(schema, root).map(|(_, table)| table)) {
         return properties_of_type(inner, root, chain, kind);
     }
     let mut common = properties(schema, root);

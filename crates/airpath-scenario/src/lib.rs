@@ -18,6 +18,7 @@
 mod build;
 mod check;
 mod document;
+mod files;
 mod format;
 mod keys;
 mod merge;

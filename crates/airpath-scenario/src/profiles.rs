@@ -129,7 +129,10 @@ impl Profile {
             rates.min().map_or_else(|| LinkRate::Unlimited.to_string(), |rate| rate.to_string())
         };
         let delay = |direction: Direction| {
-            hops.iter().map(|hop| hop.link(direction).propagation).fold(Span::ZERO, |sum, one| sum + one).to_string()
+            hops.iter()
+                .map(|hop| hop.link(direction).propagation.least())
+                .fold(Span::ZERO, |sum, one| sum + one)
+                .to_string()
         };
         Ok(ProfileSummary {
             name: self.name.to_string(),

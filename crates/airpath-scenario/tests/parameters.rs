@@ -137,7 +137,7 @@ fn plain_options_need_no_toml() {
     assert_eq!((rates(&hop.uplink), rates(&hop.downlink)), ("384 kbit/s".into(), "2 Mbit/s".into()));
     for direction in Direction::ALL {
         let link = hop.link(direction);
-        assert_eq!(link.propagation.to_string(), "20 ms");
+        assert_eq!(link.propagation.least().to_string(), "20 ms");
         let errors = toml::Table::try_from(&link.errors).unwrap();
         assert_eq!((errors["type"].as_str(), errors["probability"].as_float()), (Some("bernoulli"), Some(0.01)));
         assert_eq!((errors["per"].as_str(), errors["effect"].as_str()), (Some("packet"), Some("drop")));
@@ -158,7 +158,7 @@ fn plain_options_lie_over_a_profile() {
     scenario.apply_plain(&options).unwrap();
     let hop = &only(&scenario).hops[0];
     assert_eq!(hop.uplink.rate, LinkRate::Unlimited);
-    assert_eq!(hop.uplink.propagation.to_string(), "250 ms");
+    assert_eq!(hop.uplink.propagation.least().to_string(), "250 ms");
     assert!(hop.uplink.fragmentation.is_some());
     assert!(format!("{:?}", hop.downlink.queue).contains("Some(7)"));
 }

@@ -91,7 +91,7 @@ fn link() -> impl Strategy<Value = LinkConfig> {
             )| {
                 LinkConfig {
                     rate: rate.parse().unwrap(),
-                    propagation,
+                    propagation: propagation.into(),
                     queue,
                     overhead: airpath_core::Bits::new(overhead),
                     compression: compression.parse().unwrap(),

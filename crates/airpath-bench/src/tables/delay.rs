@@ -58,7 +58,8 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     }
     for delay_ms in [10, 100] {
         for (port, level) in ports_and_levels() {
-            let link = Link::hop(LinkConfig { propagation: Span::from_millis(delay_ms), ..LinkConfig::default() });
+            let link =
+                Link::hop(LinkConfig { propagation: Span::from_millis(delay_ms).into(), ..LinkConfig::default() });
             let what = format!("{delay_ms} ms, {}", crate::testbed::port_name(port));
             emulated(&link, Setting::new(port, level), what, delay_ms)?;
         }

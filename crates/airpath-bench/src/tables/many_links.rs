@@ -33,7 +33,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     let mut table = Table::new("many-links", title, &columns);
     let config = LinkConfig {
         rate: "10 Mbit/s".parse()?,
-        propagation: Span::from_nanos(PROPAGATION_NS),
+        propagation: Span::from_nanos(PROPAGATION_NS).into(),
         ..LinkConfig::default()
     };
     let links = vec![Link::hop(config); LINKS];

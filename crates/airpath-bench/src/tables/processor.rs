@@ -26,7 +26,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     let mut table = Table::new("processor", title, &columns);
     let pace = Pace { ip_bytes: IP_BYTES, packets_per_second: PACKETS_PER_SECOND, seconds: options.seconds(4.0) };
     let config =
-        LinkConfig { rate: "120 Mbit/s".parse()?, propagation: Span::from_millis(20), ..LinkConfig::default() };
+        LinkConfig { rate: "120 Mbit/s".parse()?, propagation: Span::from_millis(20).into(), ..LinkConfig::default() };
     let pass = ports().into_iter().map(|port| (Link::Pass, port, Level::Counters));
     let model = ports_and_levels().into_iter().map(|(port, level)| (Link::hop(config.clone()), port, level));
     let off = pass.chain(model).map(|(link, port, level)| (link, port, level, SpinPolicy::Off));

@@ -6,7 +6,7 @@ pub mod tail_drop;
 
 use std::collections::VecDeque;
 
-use airpath_core::{Pdu, QueueLimit, Time};
+use airpath_core::{DrawKey, Pdu, QueueLimit, Time};
 
 use crate::registry::registry;
 use crate::stage::{QueueLength, StageCx};
@@ -16,11 +16,10 @@ pub trait Queueing {
     /// Takes `pdu`, or drops it or others.
     fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>);
 
-    /// The packet that goes next, if any; it leaves the queue.
-    fn dequeue(&mut self, stage: &mut StageCx<'_, '_>) -> Option<Pdu>;
-
-    /// The packet that would go next.
-    fn head(&self) -> Option<&Pdu>;
+    /// The packet that goes next, if there is one and `fits` takes it; it leaves the queue. Packets
+    /// that management drops on the way are gone. Where `fits` refuses the packet that would go next,
+    /// none goes, and nothing but such drops has changed: it is asked for again.
+    fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu>;
 
     /// All packets, in the order in which they go, each with the time at which it came; the queue is
     /// empty afterwards.
@@ -66,27 +65,65 @@ impl Default for QueueConfig {
 }
 
 impl Queue {
-    /// An empty queue.
-    pub fn new(config: &QueueConfig) -> Queue {
+    /// An empty queue, whose draws are those of `key`.
+    pub fn new(config: &QueueConfig, _key: DrawKey) -> Queue {
         match config {
             QueueConfig::TailDrop(config) => Queue::TailDrop(tail_drop::TailDrop::new(config)),
             QueueConfig::HeadDrop(config) => Queue::HeadDrop(head_drop::HeadDrop::new(config)),
         }
     }
 
+    /// Changes the parameters at `at`; false, and nothing is changed, if the configuration is of
+    /// another kind.
+    fn configure(&mut self, config: &QueueConfig, at: Time) -> bool {
+        match (&mut *self, config) {
+            (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
+            (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// The input queue of one direction of a hop, whose kind may change.
+#[derive(Clone, Debug)]
+pub struct InputQueue {
+    queue: Queue,
+    key: DrawKey,
+    /// How often the kind has changed: a queue that comes back begins anew, and must not repeat the
+    /// draws of its first beginning.
+    generation: u64,
+}
+
+impl InputQueue {
+    /// An empty queue, whose draws are those of `key`.
+    pub fn new(config: &QueueConfig, key: DrawKey) -> InputQueue {
+        InputQueue { queue: Queue::new(config, key), key, generation: 0 }
+    }
+
     /// Changes the parameters at `at`; what is queued stays, in its order and as old as it is.
     /// Smaller limits in packets and bytes apply to the packets that arrive from now on, a limit in
     /// time to all.
     pub fn configure(&mut self, config: &QueueConfig, at: Time) {
-        match (&mut *self, config) {
-            (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
-            (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
-            _ => {
-                let packets = self.hand_over();
-                *self = Queue::new(config);
-                self.take_over(packets, at);
-            }
+        if !self.queue.configure(config, at) {
+            let packets = self.queue.hand_over();
+            self.generation += 1;
+            self.queue = Queue::new(config, self.key.child("generation", self.generation));
+            self.queue.take_over(packets, at);
         }
+    }
+}
+
+impl std::ops::Deref for InputQueue {
+    type Target = Queue;
+    fn deref(&self) -> &Queue {
+        &self.queue
+    }
+}
+
+impl std::ops::DerefMut for InputQueue {
+    fn deref_mut(&mut self) -> &mut Queue {
+        &mut self.queue
     }
 }
 
@@ -94,11 +131,8 @@ impl Queueing for Queue {
     fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>) {
         dispatch_queue!(self, queue => queue.enqueue(pdu, stage));
     }
-    fn dequeue(&mut self, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
-        dispatch_queue!(self, queue => queue.dequeue(stage))
-    }
-    fn head(&self) -> Option<&Pdu> {
-        dispatch_queue!(self, queue => queue.head())
+    fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
+        dispatch_queue!(self, queue => queue.dequeue(fits, stage))
     }
     fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
         dispatch_queue!(self, queue => queue.hand_over())

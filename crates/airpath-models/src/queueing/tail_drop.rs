@@ -59,12 +59,8 @@ impl Queueing for TailDrop {
         }
     }
 
-    fn dequeue(&mut self, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
-        self.0.pop(stage)
-    }
-
-    fn head(&self) -> Option<&Pdu> {
-        self.0.head()
+    fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
+        if self.0.head().is_some_and(fits) { self.0.pop(stage) } else { None }
     }
 
     fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {

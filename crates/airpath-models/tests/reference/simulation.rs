@@ -199,7 +199,7 @@ impl Reference {
             frame.hit = self.hit(frame.last, link);
             frame.keep_order = link.errors.effect.keep_order;
             let latest = self.flying.last().map_or(0, |before| before.time);
-            frame.time = latest.max(self.now + nanos(link.propagation));
+            frame.time = latest.max(self.now + nanos(link.propagation.least()));
             self.flying.push(frame);
         }
         self.fill(link);

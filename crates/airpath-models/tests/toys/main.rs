@@ -33,7 +33,7 @@ fn arq_path(hops: &[HopConfig], states: Vec<StateConfig>, window: usize, timeout
 }
 
 fn slow(errors: ErrorsConfig) -> LinkConfig {
-    LinkConfig { rate: read("8 kbit/s"), propagation: span("10 ms"), errors, ..LinkConfig::default() }
+    LinkConfig { rate: read("8 kbit/s"), propagation: read("10 ms"), errors, ..LinkConfig::default() }
 }
 
 /// Every second frame is hit, the second first.

@@ -9,7 +9,7 @@ use crate::testbed::Failure;
 
 /// 1500 bytes take a millisecond of it; a queue of 1000 packets is the default.
 pub fn plain() -> Result<LinkConfig, Failure> {
-    Ok(LinkConfig { rate: "12 Mbit/s".parse()?, propagation: Span::from_millis(20), ..LinkConfig::default() })
+    Ok(LinkConfig { rate: "12 Mbit/s".parse()?, propagation: Span::from_millis(20).into(), ..LinkConfig::default() })
 }
 
 /// The same with packets cut into four frames, and errors in bursts that lose frames.
