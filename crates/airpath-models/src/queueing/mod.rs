@@ -1,7 +1,9 @@
 //! Input queues: where packets wait for a hop, and which of them are dropped.
 
+pub mod codel;
 mod fifo;
 pub mod head_drop;
+pub mod management;
 pub mod tail_drop;
 
 use std::collections::VecDeque;
@@ -49,6 +51,8 @@ registry! {
     TailDrop = tail_drop::{TailDropConfig, TailDrop},
     /// A full queue drops its oldest packets to make room for the one that arrives.
     HeadDrop = head_drop::{HeadDropConfig, HeadDrop},
+    /// Drops or marks at the head while waits are too long for too long (CoDel).
+    Codel = codel::{CodelConfig, Codel},
 }
 
 /// The limit of a queue for which none was written.
@@ -70,6 +74,7 @@ impl Queue {
         match config {
             QueueConfig::TailDrop(config) => Queue::TailDrop(tail_drop::TailDrop::new(config)),
             QueueConfig::HeadDrop(config) => Queue::HeadDrop(head_drop::HeadDrop::new(config)),
+            QueueConfig::Codel(config) => Queue::Codel(codel::Codel::new(config)),
         }
     }
 
@@ -79,6 +84,7 @@ impl Queue {
         match (&mut *self, config) {
             (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
             (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
+            (Queue::Codel(queue), QueueConfig::Codel(config)) => queue.configure(config, at),
             _ => return false,
         }
         true
