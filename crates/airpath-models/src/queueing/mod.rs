@@ -4,6 +4,7 @@ pub mod codel;
 mod fifo;
 pub mod head_drop;
 pub mod management;
+pub mod pie;
 pub mod tail_drop;
 
 use std::collections::VecDeque;
@@ -53,6 +54,8 @@ registry! {
     HeadDrop = head_drop::{HeadDropConfig, HeadDrop},
     /// Drops or marks at the head while waits are too long for too long (CoDel).
     Codel = codel::{CodelConfig, Codel},
+    /// Drops or marks at the tail with a probability that follows the delay (PIE).
+    Pie = pie::{PieConfig, Pie},
 }
 
 /// The limit of a queue for which none was written.
@@ -70,11 +73,12 @@ impl Default for QueueConfig {
 
 impl Queue {
     /// An empty queue, whose draws are those of `key`.
-    pub fn new(config: &QueueConfig, _key: DrawKey) -> Queue {
+    pub fn new(config: &QueueConfig, key: DrawKey) -> Queue {
         match config {
             QueueConfig::TailDrop(config) => Queue::TailDrop(tail_drop::TailDrop::new(config)),
             QueueConfig::HeadDrop(config) => Queue::HeadDrop(head_drop::HeadDrop::new(config)),
             QueueConfig::Codel(config) => Queue::Codel(codel::Codel::new(config)),
+            QueueConfig::Pie(config) => Queue::Pie(pie::Pie::new(config, key)),
         }
     }
 
@@ -85,6 +89,7 @@ impl Queue {
             (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
             (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
             (Queue::Codel(queue), QueueConfig::Codel(config)) => queue.configure(config, at),
+            (Queue::Pie(queue), QueueConfig::Pie(config)) => queue.configure(config, at),
             _ => return false,
         }
         true

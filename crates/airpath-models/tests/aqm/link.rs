@@ -1,6 +1,6 @@
 //! A naïve link of one packet at a time, and how a model is compared with what stands before it.
 
-use airpath_core::{Cause, Ecn, EventKind, PortId, Seed};
+use airpath_core::{Cause, Direction, DrawKey, DrawScope, Ecn, EventKind, PortId, Seed};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::{LinkConfig, Path};
 
@@ -99,6 +99,12 @@ fn deeds_of(trace: &Trace) -> Deeds {
 
 /// The seed of every run of a model here.
 pub const SEED: Seed = Seed(7);
+
+/// The key of the queue's draws.
+pub fn key() -> DrawKey {
+    let scope = DrawScope { hop: "radio", direction: Direction::Uplink, role: "queue", instance: 0 };
+    DrawKey::new(SEED, &scope)
+}
 
 /// Runs `queue` before a link of 8 Mbit/s, holding it to the laws.
 pub fn run(queue: QueueConfig, script: &Script) -> Trace {

@@ -6,3 +6,4 @@ mod common;
 
 mod codel;
 mod link;
+mod pie;
