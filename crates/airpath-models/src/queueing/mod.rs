@@ -1,10 +1,14 @@
 //! Input queues: where packets wait for a hop, and which of them are dropped.
 
 pub mod codel;
+pub mod dualpi2;
 mod fifo;
 pub mod head_drop;
+pub mod infinite;
 pub mod management;
 pub mod pie;
+pub mod random_drop;
+pub mod red;
 pub mod tail_drop;
 
 use std::collections::VecDeque;
@@ -52,10 +56,18 @@ registry! {
     TailDrop = tail_drop::{TailDropConfig, TailDrop},
     /// A full queue drops its oldest packets to make room for the one that arrives.
     HeadDrop = head_drop::{HeadDropConfig, HeadDrop},
+    /// A full queue drops a random one of its packets and the one that arrives.
+    RandomDrop = random_drop::{RandomDropConfig, RandomDrop},
+    /// Never full.
+    Infinite = infinite::{InfiniteConfig, Infinite},
+    /// Drops or marks at the tail with a probability that follows the average length (RED).
+    Red = red::{RedConfig, Red},
     /// Drops or marks at the head while waits are too long for too long (CoDel).
     Codel = codel::{CodelConfig, Codel},
     /// Drops or marks at the tail with a probability that follows the delay (PIE).
     Pie = pie::{PieConfig, Pie},
+    /// Two queues, for scalable and for classic congestion controls, with coupled marks (L4S).
+    Dualpi2 = dualpi2::{Dualpi2Config, Dualpi2},
 }
 
 /// The limit of a queue for which none was written.
@@ -77,8 +89,12 @@ impl Queue {
         match config {
             QueueConfig::TailDrop(config) => Queue::TailDrop(tail_drop::TailDrop::new(config)),
             QueueConfig::HeadDrop(config) => Queue::HeadDrop(head_drop::HeadDrop::new(config)),
+            QueueConfig::RandomDrop(config) => Queue::RandomDrop(random_drop::RandomDrop::new(config, key)),
+            QueueConfig::Infinite(config) => Queue::Infinite(infinite::Infinite::new(config)),
+            QueueConfig::Red(config) => Queue::Red(red::Red::new(config, key)),
             QueueConfig::Codel(config) => Queue::Codel(codel::Codel::new(config)),
             QueueConfig::Pie(config) => Queue::Pie(pie::Pie::new(config, key)),
+            QueueConfig::Dualpi2(config) => Queue::Dualpi2(dualpi2::Dualpi2::new(config)),
         }
     }
 
@@ -88,8 +104,12 @@ impl Queue {
         match (&mut *self, config) {
             (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
             (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
+            (Queue::RandomDrop(queue), QueueConfig::RandomDrop(config)) => queue.configure(config, at),
+            (Queue::Infinite(queue), QueueConfig::Infinite(config)) => queue.configure(config, at),
+            (Queue::Red(queue), QueueConfig::Red(config)) => queue.configure(config, at),
             (Queue::Codel(queue), QueueConfig::Codel(config)) => queue.configure(config, at),
             (Queue::Pie(queue), QueueConfig::Pie(config)) => queue.configure(config, at),
+            (Queue::Dualpi2(queue), QueueConfig::Dualpi2(config)) => queue.configure(config, at),
             _ => return false,
         }
         true
