@@ -52,8 +52,8 @@ pub struct LinkConfig {
     pub send_buffer: BufferLimit,
     /// What the receiving end holds while it reassembles or keeps order.
     pub receive_buffer: BufferLimit,
-    /// The delay before transmission when a packet meets an empty link.
-    pub allocation_delay: Span,
+    /// The delay before transmission when a packet meets an empty link; drawn for each such packet.
+    pub allocation_delay: Random<Span>,
     /// Transmission errors.
     pub errors: ErrorsConfig,
 }
@@ -69,7 +69,7 @@ impl Default for LinkConfig {
             fragmentation: None,
             send_buffer: BufferLimit::Packets(1),
             receive_buffer: BufferLimit::Unlimited,
-            allocation_delay: Span::ZERO,
+            allocation_delay: Span::ZERO.into(),
             errors: ErrorsConfig::default(),
         }
     }
@@ -112,6 +112,8 @@ impl LinkConfig {
     /// Visits the files that the parameters name, each with its key.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
         self.propagation.files(&mut under("propagation", visit));
+        self.allocation_delay.files(&mut under("allocation_delay", visit));
+        self.errors.files(&mut under("errors", visit));
     }
 
     /// What is wrong with the parameters, if anything.
@@ -151,6 +153,8 @@ impl LinkConfig {
             }
         }
         problems.extend(self.propagation.problems().into_iter().map(|problem| problem.under("propagation")));
+        let allocation = self.allocation_delay.problems().into_iter();
+        problems.extend(allocation.map(|problem| problem.under("allocation_delay")));
         problems.extend(self.queue.problems().into_iter().map(|problem| problem.under("queue")));
         problems.extend(self.errors.problems().into_iter().map(|problem| problem.under("errors")));
         problems

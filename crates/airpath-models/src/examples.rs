@@ -38,7 +38,7 @@ impl LinkConfig {
                 fragmentation: fragments("250 bit", "0 bit", LastFrame::Short),
                 send_buffer: read("3 frames"),
                 receive_buffer: read("5 frames"),
-                allocation_delay: millis(5),
+                allocation_delay: millis(5).into(),
                 ..plain.clone()
             },
             LinkConfig {
@@ -48,7 +48,7 @@ impl LinkConfig {
                 overhead: read("5 bytes"),
                 send_buffer: read("2 kB"),
                 receive_buffer: read("1600 bytes"),
-                allocation_delay: millis(50),
+                allocation_delay: millis(50).into(),
                 ..plain.clone()
             },
             // Fractions of bits and of nanoseconds.
@@ -65,7 +65,11 @@ impl LinkConfig {
             // Delays that differ from packet to packet.
             LinkConfig {
                 rate: read("2 Mbit/s"),
-                propagation: Random::Drawn(Distribution::Uniform(Uniform { from: millis(5), to: millis(40) })),
+                propagation: Random::Drawn(Distribution::Uniform(Uniform {
+                    from: millis(5),
+                    to: millis(40),
+                    ..Uniform::default()
+                })),
                 fragmentation: fragments("300 bit", "0 bit", LastFrame::Short),
                 send_buffer: read("2 packets"),
                 ..plain.clone()

@@ -35,7 +35,7 @@ fn certain_errors() -> impl Strategy<Value = ErrorsConfig> {
     ];
     let delay = |milliseconds, keep_order| EffectConfig {
         effect: Effect::Delay,
-        delay: Some(Span::from_millis(milliseconds)),
+        delay: Some(Span::from_millis(milliseconds).into()),
         keep_order,
         ..EffectConfig::default()
     };
@@ -56,6 +56,7 @@ fn certain_errors() -> impl Strategy<Value = ErrorsConfig> {
 fn link_with_errors(errors: ErrorsConfig) -> impl Strategy<Value = LinkConfig> {
     link_with(select(QueueConfig::examples()), Just(errors)).prop_map(|mut link| {
         link.propagation = link.propagation.least().into();
+        link.allocation_delay = link.allocation_delay.least().into();
         link
     })
 }
