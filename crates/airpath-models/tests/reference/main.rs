@@ -56,6 +56,7 @@ fn certain_errors() -> impl Strategy<Value = ErrorsConfig> {
 fn link_with_errors(errors: ErrorsConfig) -> impl Strategy<Value = LinkConfig> {
     link_with(select(QueueConfig::examples()), Just(errors)).prop_map(|mut link| {
         link.propagation = link.propagation.least().into();
+        (link.reorder, link.duplicate) = (None, None);
         link.allocation_delay = link.allocation_delay.least().into();
         link
     })

@@ -108,8 +108,12 @@ fn passable_errors() -> impl Strategy<Value = ErrorsConfig> {
 
 fn passable_link() -> impl Strategy<Value = LinkConfig> {
     let rates = select(vec!["1 Mbit/s", "100 kbit/s", "unlimited"]);
-    (link_with(select(QueueConfig::examples()), passable_errors()), rates)
-        .prop_map(|(link, rate)| LinkConfig { rate: read(rate), ..link })
+    (link_with(select(QueueConfig::examples()), passable_errors()), rates).prop_map(|(link, rate)| LinkConfig {
+        rate: read(rate),
+        reorder: None,
+        duplicate: None,
+        ..link
+    })
 }
 
 fn passable_hop(name: &'static str) -> impl Strategy<Value = HopConfig> {
