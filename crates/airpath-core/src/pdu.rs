@@ -188,6 +188,8 @@ pub struct Pdu {
     pub flow: u32,
     /// Between whom it travels.
     pub tuple: FiveTuple,
+    /// Whether the link has copied it, so that others of its identity may leave, too. Set in all of them.
+    pub copied: bool,
     /// What the link has done to its bits.
     pub damage: Option<Box<Damage>>,
     /// Its bytes.

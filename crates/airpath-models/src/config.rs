@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ErrorsConfig;
+use crate::disorder::{DuplicateConfig, ReorderConfig};
 use crate::file::{VisitFile, under};
 use crate::queueing::QueueConfig;
 use crate::random::Random;
@@ -52,10 +53,16 @@ pub struct LinkConfig {
     pub send_buffer: BufferLimit,
     /// What the receiving end holds while it reassembles or keeps order.
     pub receive_buffer: BufferLimit,
-    /// The delay before transmission when a packet meets an empty link.
-    pub allocation_delay: Span,
+    /// The delay before transmission when a packet meets an empty link; drawn for each such packet.
+    pub allocation_delay: Random<Span>,
     /// Transmission errors.
     pub errors: ErrorsConfig,
+    /// Packets that are held back while others pass them; without it order is kept. A change takes effect
+    /// for packets that leave the link after it.
+    pub reorder: Option<ReorderConfig>,
+    /// Packets that leave the link more than once. A change takes effect for packets that leave the link
+    /// after it.
+    pub duplicate: Option<DuplicateConfig>,
 }
 
 impl Default for LinkConfig {
@@ -69,8 +76,10 @@ impl Default for LinkConfig {
             fragmentation: None,
             send_buffer: BufferLimit::Packets(1),
             receive_buffer: BufferLimit::Unlimited,
-            allocation_delay: Span::ZERO,
+            allocation_delay: Span::ZERO.into(),
             errors: ErrorsConfig::default(),
+            reorder: None,
+            duplicate: None,
         }
     }
 }
@@ -112,6 +121,14 @@ impl LinkConfig {
     /// Visits the files that the parameters name, each with its key.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
         self.propagation.files(&mut under("propagation", visit));
+        self.allocation_delay.files(&mut under("allocation_delay", visit));
+        self.errors.files(&mut under("errors", visit));
+        if let Some(reorder) = &mut self.reorder {
+            reorder.files(&mut under("reorder", visit));
+        }
+        if let Some(duplicate) = &mut self.duplicate {
+            duplicate.files(&mut under("duplicate", visit));
+        }
     }
 
     /// What is wrong with the parameters, if anything.
@@ -151,8 +168,14 @@ impl LinkConfig {
             }
         }
         problems.extend(self.propagation.problems().into_iter().map(|problem| problem.under("propagation")));
+        let allocation = self.allocation_delay.problems().into_iter();
+        problems.extend(allocation.map(|problem| problem.under("allocation_delay")));
         problems.extend(self.queue.problems().into_iter().map(|problem| problem.under("queue")));
         problems.extend(self.errors.problems().into_iter().map(|problem| problem.under("errors")));
+        let reorder = self.reorder.iter().flat_map(ReorderConfig::problems);
+        problems.extend(reorder.map(|problem| problem.under("reorder")));
+        let duplicate = self.duplicate.iter().flat_map(DuplicateConfig::problems);
+        problems.extend(duplicate.map(|problem| problem.under("duplicate")));
         problems
     }
 }

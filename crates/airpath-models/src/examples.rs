@@ -5,10 +5,15 @@
 use airpath_core::Span;
 
 use crate::config::{Fragmentation, LastFrame, LinkConfig};
+use crate::disorder::{DuplicateConfig, ReorderConfig};
 use crate::random::{Distribution, Random, Uniform};
 
 fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
     text.parse().expect("an example is valid")
+}
+
+fn drawn(from: &str, to: &str) -> Random<Span> {
+    Random::Drawn(Distribution::Uniform(Uniform { from: read(from), to: read(to), ..Uniform::default() }))
 }
 
 fn fragments(payload: &str, header: &str, last_frame: LastFrame) -> Option<Fragmentation> {
@@ -38,7 +43,7 @@ impl LinkConfig {
                 fragmentation: fragments("250 bit", "0 bit", LastFrame::Short),
                 send_buffer: read("3 frames"),
                 receive_buffer: read("5 frames"),
-                allocation_delay: millis(5),
+                allocation_delay: millis(5).into(),
                 ..plain.clone()
             },
             LinkConfig {
@@ -48,7 +53,7 @@ impl LinkConfig {
                 overhead: read("5 bytes"),
                 send_buffer: read("2 kB"),
                 receive_buffer: read("1600 bytes"),
-                allocation_delay: millis(50),
+                allocation_delay: millis(50).into(),
                 ..plain.clone()
             },
             // Fractions of bits and of nanoseconds.
@@ -65,9 +70,41 @@ impl LinkConfig {
             // Delays that differ from packet to packet.
             LinkConfig {
                 rate: read("2 Mbit/s"),
-                propagation: Random::Drawn(Distribution::Uniform(Uniform { from: millis(5), to: millis(40) })),
+                propagation: drawn("5 ms", "40 ms"),
                 fragmentation: fragments("300 bit", "0 bit", LastFrame::Short),
                 send_buffer: read("2 packets"),
+                ..plain.clone()
+            },
+            // Packets that go ahead of others, and packets that come twice.
+            LinkConfig {
+                rate: read("5 Mbit/s"),
+                propagation: millis(10).into(),
+                allocation_delay: drawn("0 ms", "20 ms"),
+                reorder: Some(ReorderConfig {
+                    probability: read("0.3"),
+                    delay: Some(drawn("0 ms", "30 ms")),
+                    distance: Some(3),
+                    gap: 2,
+                    correlation: read("0.3"),
+                }),
+                ..plain.clone()
+            },
+            LinkConfig {
+                rate: read("1 Mbit/s"),
+                propagation: millis(5).into(),
+                reorder: Some(ReorderConfig {
+                    probability: read("0.5"),
+                    delay: Some(millis(10).into()),
+                    distance: None,
+                    gap: 1,
+                    correlation: read("0"),
+                }),
+                duplicate: Some(DuplicateConfig {
+                    probability: read("0.3"),
+                    delay: drawn("0 ms", "10 ms"),
+                    copies: 2,
+                    correlation: read("0.5"),
+                }),
                 ..plain.clone()
             },
             // An expanding link, faster than a nanosecond for a bit.

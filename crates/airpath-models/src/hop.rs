@@ -4,7 +4,7 @@
 //! can also talk to each other over the link (acknowledgements, retransmissions).
 //!
 //! At one instant the stages run in this order, uplink before downlink within each, until nothing is
-//! due: releases by the receiving entities, arrivals after propagation, the medium, packets whose
+//! due: packets that were held back or copied, releases by the receiving entities, arrivals after propagation, the medium, packets whose
 //! time in the queue has run out.
 
 use std::collections::VecDeque;
@@ -14,6 +14,7 @@ use airpath_core::{Cx, Direction, DrawKey, DrawScope, Origin, Pdu, PduId, Seed, 
 
 use crate::channel::{Channel, Outcome, Transmission};
 use crate::config::HopConfig;
+use crate::disorder::Disorder;
 use crate::entity::{Arrival, Frame, LinkEntity, Sdus, Simple};
 use crate::medium::{Air, Continuous, Grant, Medium};
 use crate::queueing::{InputQueue, Queueing};
@@ -46,11 +47,13 @@ struct Lane {
     queue: InputQueue,
     channel: Channel,
     propagation: Sampler<Span>,
-    /// The packet for which the delay was last drawn, that delay, and how many were drawn.
-    delayed: (PduId, Span, u64),
+    /// The packet for which the delay was last drawn (its identity, and its place, in which copies
+    /// differ), that delay, and how many were drawn.
+    delayed: ((PduId, usize), Span, u64),
     in_flight: VecDeque<(Time, Frame, Outcome)>,
     /// When the first of those arrives; `Time::NEVER` if there is none.
     arrives: Time,
+    disorder: Disorder,
 }
 
 impl<E: LinkEntity> Link<E> {
@@ -89,11 +92,23 @@ impl<E: LinkEntity> Link<E> {
 
     /// Hands what the receiving entity has completed to the way out.
     #[inline]
-    fn collect(&mut self, direction: Direction) {
+    fn collect(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
         if self.up.is_empty() {
             return;
         }
+        if !self.lanes[direction as usize].disorder.is_idle() {
+            return self.collect_in_disorder(at, direction, cx);
+        }
         self.out.extend(self.up.drain(..).map(|pdu| (direction, pdu)));
+    }
+
+    #[inline(never)]
+    fn collect_in_disorder(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
+        let mut stage = Self::stage(self.index, self.state, at, direction, Stage::Receive, cx);
+        let disorder = &mut self.lanes[direction as usize].disorder;
+        for pdu in self.up.drain(..) {
+            disorder.take(pdu, &mut stage, |pdu| self.out.push((direction, pdu)));
+        }
     }
 }
 
@@ -141,12 +156,12 @@ impl Lane {
         if let Some(delay) = self.propagation.constant() {
             return delay;
         }
-        let pdu = frame.pieces.first().map(|piece| piece.pdu);
+        let pdu = frame.pieces.first().map(|piece| (piece.pdu, piece.sdu));
         let (last, delay, draws) = &mut self.delayed;
         if pdu != Some(*last) {
             *delay = self.propagation.draw(*draws);
             *draws += 1;
-            *last = pdu.unwrap_or(PduId::MAX);
+            *last = pdu.unwrap_or((PduId::MAX, 0));
         }
         *delay
     }
@@ -172,7 +187,13 @@ impl Hop {
     /// The hop that `config` describes, at the beginning; `index` is its place in the path.
     pub fn new(index: u16, config: &HopConfig, seed: Seed) -> Hop {
         let (uplink, downlink) = (&config.uplink, &config.downlink);
-        let ends = [Simple::new(uplink, downlink), Simple::new(downlink, uplink)];
+        let key = |direction| {
+            DrawKey::new(seed, &DrawScope { hop: &config.name, direction, role: "allocation", instance: 0 })
+        };
+        let ends = [
+            Simple::new(uplink, downlink, key(Direction::Uplink)),
+            Simple::new(downlink, uplink, key(Direction::Downlink)),
+        ];
         Hop::with_parts(index, config, seed, ends, Continuous::new([uplink, downlink]))
     }
 }
@@ -187,9 +208,10 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 queue: InputQueue::new(&link.queue, key("queue")),
                 channel: Channel::new(&link.errors, key("channel"), key("channel flips")),
                 propagation: Sampler::new(&link.propagation, key("propagation")),
-                delayed: (PduId::MAX, Span::ZERO, 0),
+                delayed: ((PduId::MAX, 0), Span::ZERO, 0),
                 in_flight: VecDeque::new(),
                 arrives: Time::NEVER,
+                disorder: Disorder::new(link, key("reorder"), key("duplicate")),
             }
         };
         let link = Link {
@@ -243,6 +265,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         let mut next = self.medium.next_deadline();
         for (lane, end) in self.link.lanes.iter().zip(&self.link.ends) {
             next = next.min(lane.arrives).min(lane.queue.next_deadline()).min(end.next_deadline());
+            next = next.min(lane.disorder.next_deadline());
         }
         self.due = next;
     }
@@ -257,6 +280,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             // may release or repeat something whenever it has a deadline of its own.
             let released = self.link.ends[receiver(direction)].next_deadline();
             next = next.min(transmission + lane.propagation.least()).min(released).min(lane.arrives);
+            next = next.min(lane.disorder.next_deadline());
         }
         next
     }
@@ -271,11 +295,17 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// to `leave`.
     pub fn step(&mut self, at: Time, cx: &mut Cx<'_>, mut leave: impl FnMut(Direction, Pdu, &mut Cx<'_>)) {
         for direction in Direction::ALL {
+            let disorder = &mut self.link.lanes[direction as usize].disorder;
+            if disorder.next_deadline() <= at {
+                disorder.release(at, |pdu| self.link.out.push((direction, pdu)));
+            }
+        }
+        for direction in Direction::ALL {
             if self.link.ends[receiver(direction)].next_deadline() <= at {
                 let link = &mut self.link;
                 let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Receive, cx);
                 link.ends[receiver(direction)].advance(&mut link.sdus, &mut stage, &mut link.up);
-                link.collect(direction);
+                link.collect(at, direction, cx);
                 self.resume(at, direction.opposite(), cx);
             }
         }
@@ -287,7 +317,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 lane.arrives = lane.in_flight.front().map_or(Time::NEVER, |(arrives, ..)| *arrives);
                 let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Receive, cx);
                 link.ends[receiver(direction)].receive(frame, outcome, &mut link.sdus, &mut stage, &mut link.up);
-                link.collect(direction);
+                link.collect(at, direction, cx);
                 self.resume(at, direction.opposite(), cx);
             }
         }
@@ -332,6 +362,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             lane.queue.configure(&config.link(direction).queue, at);
             lane.channel.configure(&config.link(direction).errors);
             lane.propagation.configure(&config.link(direction).propagation);
+            lane.disorder.configure(config.link(direction));
             // A larger send buffer may take more of the queue at once.
             self.resume(at, direction, cx);
         }
@@ -341,13 +372,14 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// How many packets of endpoints are inside.
     pub fn held(&self) -> u64 {
         let queued: u64 = self.link.lanes.iter().map(|lane| u64::from(lane.queue.length().packets)).sum();
+        let held_back: u64 = self.link.lanes.iter().map(|lane| lane.disorder.held()).sum();
         let under_way = self
             .link
             .sdus
             .iter()
             .filter(|(_, sdu)| !sdu.lost && !sdu.handed_up && sdu.pdu.origin == Origin::User)
             .count();
-        queued + under_way as u64
+        queued + held_back + under_way as u64
     }
 }
 

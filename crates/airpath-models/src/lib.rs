@@ -4,6 +4,7 @@
 //! - [`entity`]: the link entities at both ends of a hop (framing, buffers, recovery);
 //! - [`medium`]: when, whose turn, and how many bits;
 //! - [`channel`]: transmission errors and their effects;
+//! - [`disorder`]: reordering and duplication;
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
 //! - [`hop`] and [`path`]: how the roles are joined into a machine.
@@ -14,6 +15,7 @@ mod registry;
 
 pub mod channel;
 pub mod config;
+pub mod disorder;
 pub mod entity;
 mod examples;
 pub mod file;

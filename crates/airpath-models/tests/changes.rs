@@ -270,7 +270,7 @@ fn frames_that_wait_survive_a_change_of_errors_and_of_the_receive_buffer() {
     let process = ErrorProcessConfig::Bernoulli(BernoulliConfig { probability: read("1") });
     let effect = |keep_order| EffectConfig {
         effect: Effect::Delay,
-        delay: Some(span("100 ms")),
+        delay: Some(span("100 ms").into()),
         keep_order,
         ..EffectConfig::default()
     };

@@ -128,7 +128,7 @@ fn allocation_delay_on_an_empty_link_only() {
     let link = LinkConfig {
         rate: read("8 kbit/s"),
         propagation: read("1 ms"),
-        allocation_delay: span("50 ms"),
+        allocation_delay: span("50 ms").into(),
         ..LinkConfig::default()
     };
     let script = vec![
@@ -151,7 +151,7 @@ fn allocation_delay_on_an_empty_link_only() {
 fn age_limit_during_an_allocation() {
     let link = LinkConfig {
         rate: read("8 kbit/s"),
-        allocation_delay: span("50 ms"),
+        allocation_delay: span("50 ms").into(),
         queue: tail_drop("40 ms"),
         ..LinkConfig::default()
     };
@@ -216,7 +216,7 @@ fn receive_buffer_in_frames() {
 fn delayed_packets_wait_their_time_once_each() {
     let delay = |keep_order| EffectConfig {
         effect: Effect::Delay,
-        delay: Some(span("35 ms")),
+        delay: Some(span("35 ms").into()),
         keep_order,
         ..EffectConfig::default()
     };

@@ -3,14 +3,17 @@
 
 mod common;
 
-use airpath_core::{Command, Direction, Event, EventKind, LogLevel, Machine, PortId, Seed, Time};
+use airpath_core::{Command, Direction, Event, EventKind, LogLevel, Machine, PortId, Seed, Span, Time};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig};
+use airpath_models::disorder::{DuplicateConfig, ReorderConfig};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
+use airpath_models::random::Random;
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
 use common::*;
 use proptest::prelude::*;
+use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
@@ -48,6 +51,48 @@ fn every_registered_model_keeps_the_laws() {
     assert!(delivered > 5_000 && dropped > 5_000 && ties > 250, "{delivered} {dropped} {ties}");
 }
 
+/// Every distribution in every place in which one may stand.
+#[test]
+fn every_distribution_keeps_the_laws() {
+    let mut runner = TestRunner::new(cases(1));
+    let mut seen = [0; 3];
+    for (seed, random) in Random::examples(Span::from_millis(12)).into_iter().enumerate() {
+        assert_eq!(random.problems(), []);
+        let link = || {
+            let random = random.clone();
+            link_with(select(QueueConfig::examples()), select(ErrorsConfig::examples())).prop_map(move |mut link| {
+                link.propagation = random.clone();
+                link.allocation_delay = random.clone();
+                if let Some(delay) = &mut link.errors.effect.delay {
+                    *delay = random.clone();
+                }
+                let probability = read("0.4");
+                link.reorder = Some(ReorderConfig {
+                    probability,
+                    delay: Some(random.clone()),
+                    distance: None,
+                    gap: 1,
+                    correlation: read("0.2"),
+                });
+                link.duplicate =
+                    Some(DuplicateConfig { probability, delay: random.clone(), copies: 1, correlation: read("0.2") });
+                link
+            })
+        };
+        for _ in 0..6 {
+            let (uplink, downlink, script) =
+                (link(), link(), script_of(any_offer())).new_tree(&mut runner).unwrap().current();
+            let config = one_hop("radio", uplink, downlink);
+            let seed = seed as u64;
+            let trace = check_laws(|| Path::new(&config, Seed(seed)), &script, seed);
+            assert_eq!(trace.held, 0, "something never leaves: {config:#?}");
+            let kinds = [EventKind::AllocationStarted, EventKind::HeldBack, EventKind::Duplicated];
+            kinds.iter().zip(&mut seen).for_each(|(kind, seen)| *seen += trace.of_kind(*kind).len());
+        }
+    }
+    assert!(seen.iter().all(|seen| *seen > 300), "{seen:?}");
+}
+
 #[derive(Default)]
 struct Tally {
     delivered: usize,
@@ -80,7 +125,7 @@ proptest! {
     }
 
     /// Packets of one port leave in the order in which they came, but for errors that delay
-    /// without keeping order and queues that let some overtake others.
+    /// without keeping order, queues that let some overtake others, reordering and duplication.
     #[test]
     fn order_is_kept((config, script) in any_path(), seed in any::<u64>()) {
         let (mut config, mut script) = (config, script);
@@ -90,6 +135,7 @@ proptest! {
                 if matches!(link.queue, QueueConfig::Dualpi2(_)) {
                     link.queue = QueueConfig::default();
                 }
+                (link.reorder, link.duplicate) = (None, None);
             }
         };
         keep(&mut config.hops);

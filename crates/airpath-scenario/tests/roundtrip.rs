@@ -3,6 +3,7 @@
 use airpath_core::{BufferLimit, QueueLimit, Span};
 use airpath_models::channel::ErrorsConfig;
 use airpath_models::queueing::QueueConfig;
+use airpath_models::random::Random;
 use airpath_models::{Fragmentation, LastFrame, LinkConfig};
 use airpath_scenario::{PlainOptions, Scenario, profiles};
 use proptest::prelude::*;
@@ -48,6 +49,17 @@ fn span() -> impl Strategy<Value = Span> {
     ]
 }
 
+/// A quantity or a distribution; no files, which are not there.
+fn random() -> impl Strategy<Value = Random<Span>> {
+    let without_files = |random: &Random<Span>| {
+        let mut files = 0;
+        random.clone().files(&mut |_, _| files += 1);
+        files == 0
+    };
+    let drawn: Vec<_> = Random::examples(Span::from_millis(20)).into_iter().filter(without_files).collect();
+    prop_oneof![span().prop_map(Random::Constant), prop::sample::select(drawn)]
+}
+
 fn buffer() -> impl Strategy<Value = BufferLimit> {
     prop_oneof![
         Just(BufferLimit::Unlimited),
@@ -84,7 +96,7 @@ fn link() -> impl Strategy<Value = LinkConfig> {
     let errors = prop::sample::select(ErrorsConfig::examples());
     let compression = (1u64..1_000_000_000_000_000)
         .prop_map(|parts| format!("{}.{:012}", parts / 1_000_000_000_000, parts % 1_000_000_000_000));
-    ((rate, span(), queue(), 0u64..10_000), (compression, fragmentation(), buffer(), buffer(), span(), errors))
+    ((rate, random(), queue(), 0u64..10_000), (compression, fragmentation(), buffer(), buffer(), random(), errors))
         .prop_map(
             |(
                 (rate, propagation, queue, overhead),
@@ -92,7 +104,7 @@ fn link() -> impl Strategy<Value = LinkConfig> {
             )| {
                 LinkConfig {
                     rate: rate.parse().unwrap(),
-                    propagation: propagation.into(),
+                    propagation,
                     queue,
                     overhead: airpath_core::Bits::new(overhead),
                     compression: compression.parse().unwrap(),

@@ -70,6 +70,7 @@ impl Arrival {
             origin: Origin::User,
             flow: (flow ^ flow >> 32) as u32,
             tuple: FiveTuple::default(),
+            copied: false,
             damage: None,
             payload,
         }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Per, Transmission};
 use crate::config::Problem;
+use crate::random::{Distribution, Random, Uniform};
 
 /// What an error does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,14 +36,14 @@ pub enum Headers {
 }
 
 /// The effect of errors and its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EffectConfig {
     /// What an error does.
     #[serde(default)]
     pub effect: Effect,
-    /// With `effect = "delay"`: how long what was hit waits.
+    /// With `effect = "delay"`: how long what was hit waits; drawn for each hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Span>,
+    pub delay: Option<Random<Span>>,
     /// With `effect = "delay"`: whether what follows waits behind it.
     #[serde(default = "yes")]
     pub keep_order: bool,
@@ -75,13 +76,17 @@ impl EffectConfig {
     pub(super) fn problems(&self, per: Per) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
-        match (self.effect, self.delay) {
+        match (self.effect, &self.delay) {
             (Effect::Delay, None) => {
                 problem("delay", "is missing: effect = \"delay\" needs it, for example delay = \"300 ms\"")
             }
             (Effect::Drop | Effect::Corrupt, Some(_)) => problem("delay", "has no meaning without effect = \"delay\""),
+            (Effect::Delay, Some(delay)) => {
+                problems.extend(delay.problems().into_iter().map(|problem| problem.under("delay")));
+            }
             _ => {}
         }
+        let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
         if self.effect != Effect::Delay && !self.keep_order {
             problem("keep_order", "has no meaning without effect = \"delay\"");
         }
@@ -100,23 +105,33 @@ impl EffectConfig {
     pub(super) fn examples(per: Per) -> Vec<EffectConfig> {
         let default = EffectConfig::default();
         let flips = if per == Per::Bit { 1 } else { 3 };
-        let delay = Some(Span::from_millis(35));
+        let delay = |delay: Random<Span>, keep_order| EffectConfig {
+            effect: Effect::Delay,
+            delay: Some(delay),
+            keep_order,
+            ..default.clone()
+        };
+        let constant = Span::from_millis(35);
+        let uniform = Uniform { from: Span::ZERO, to: Span::from_millis(70), ..Uniform::default() };
+        let drawn = Random::Drawn(Distribution::Uniform(uniform));
         vec![
-            default,
-            EffectConfig { effect: Effect::Corrupt, flips, ..default },
-            EffectConfig { effect: Effect::Corrupt, headers: Headers::Spared, ..default },
-            EffectConfig { effect: Effect::Delay, delay, ..default },
-            EffectConfig { effect: Effect::Delay, delay, keep_order: false, ..default },
+            default.clone(),
+            EffectConfig { effect: Effect::Corrupt, flips, ..default.clone() },
+            EffectConfig { effect: Effect::Corrupt, headers: Headers::Spared, ..default.clone() },
+            delay(constant.into(), true),
+            delay(constant.into(), false),
+            delay(drawn.clone(), true),
+            delay(drawn, false),
         ]
     }
 
-    /// The outcome of a hit, with the positions of flipped bits where bits are flipped.
-    pub(super) fn outcome(&self, flips: &[u32]) -> Outcome {
+    /// The outcome of a hit: `flips` are the positions of flipped bits, `delay` draws how long it waits.
+    pub(super) fn outcome(&self, flips: &[u32], delay: impl FnOnce() -> Span) -> Outcome {
         match self.effect {
             Effect::Drop => Outcome::Lost,
             Effect::Corrupt if flips.is_empty() => Outcome::Ok,
             Effect::Corrupt => Outcome::Flipped(flips.to_vec()),
-            Effect::Delay => Outcome::Delayed { by: self.delay.unwrap_or(Span::ZERO), keep_order: self.keep_order },
+            Effect::Delay => Outcome::Delayed { by: delay(), keep_order: self.keep_order },
         }
     }
 

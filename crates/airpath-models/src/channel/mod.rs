@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub use effect::{Effect, EffectConfig, Headers};
 
 use crate::config::Problem;
+use crate::file::{VisitFile, under};
+use crate::random::{Random, Sampler};
 use crate::registry::registry;
 
 /// What an error is drawn for.
@@ -108,6 +110,13 @@ impl Default for ErrorsConfig {
 }
 
 impl ErrorsConfig {
+    /// Visits the files that the parameters name.
+    pub fn files(&mut self, visit: &mut VisitFile<'_>) {
+        if let Some(delay) = &mut self.effect.delay {
+            delay.files(&mut under("delay", visit));
+        }
+    }
+
     /// What is wrong with the parameters, if anything.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = self.process.problems();
@@ -165,6 +174,10 @@ impl ErrorProcess for ErrorProcessModel {
     }
 }
 
+fn delay_of(effect: &EffectConfig) -> Random<Span> {
+    effect.delay.clone().unwrap_or_default()
+}
+
 /// The channel of one direction: the error process and its effect.
 #[derive(Clone, Debug)]
 pub struct Channel {
@@ -178,6 +191,8 @@ pub struct Channel {
     generation: u64,
     /// Key of the positions of flipped bits.
     flip_key: DrawKey,
+    /// How long what is hit waits.
+    delay: Sampler<Span>,
     /// The index of the next packet or frame.
     step: u64,
     scratch: Vec<u32>,
@@ -188,11 +203,12 @@ impl Channel {
     pub fn new(config: &ErrorsConfig, process_key: DrawKey, flip_key: DrawKey) -> Channel {
         Channel {
             per: config.per,
-            effect: config.effect,
+            effect: config.effect.clone(),
             process: ErrorProcessModel::new(&config.process, process_key),
             process_key,
             generation: 0,
             flip_key,
+            delay: Sampler::new(&delay_of(&config.effect), flip_key.child("delay", 0)),
             step: 0,
             scratch: Vec::new(),
         }
@@ -201,7 +217,8 @@ impl Channel {
     /// Changes the parameters; steps are counted on. Takes effect for transmissions that end after it.
     pub fn configure(&mut self, config: &ErrorsConfig) {
         self.per = config.per;
-        self.effect = config.effect;
+        self.effect = config.effect.clone();
+        self.delay.configure(&delay_of(&config.effect));
         if !self.process.configure(&config.process) {
             self.generation += 1;
             let key = self.process_key.child("generation", self.generation);
@@ -234,13 +251,16 @@ impl Channel {
         if self.effect.effect == Effect::Corrupt {
             self.effect.choose_flips(self.flip_key, step, unit, &mut self.scratch);
         }
-        self.effect.outcome(&self.scratch)
+        self.effect.outcome(&self.scratch, || self.delay.draw(step))
     }
 
     fn outcome_of_bits(&mut self, step: u64, unit: &Transmission) -> Outcome {
         if self.effect.effect != Effect::Corrupt {
             self.process.hit_bits(step, unit.bits, true, &mut self.scratch);
-            return if self.scratch.is_empty() { Outcome::Ok } else { self.effect.outcome(&[]) };
+            if self.scratch.is_empty() {
+                return Outcome::Ok;
+            }
+            return self.effect.outcome(&[], || self.delay.draw(step));
         }
         // Only the packet's own bits can be seen to be flipped: link headers and padding are the
         // link's, and a compressed bit stands for its place in the packet.
@@ -251,6 +271,6 @@ impl Channel {
         if self.effect.headers == Headers::Spared {
             self.scratch.retain(|position| *position >= unit.header_bits);
         }
-        self.effect.outcome(&self.scratch)
+        self.effect.outcome(&self.scratch, || self.delay.draw(step))
     }
 }

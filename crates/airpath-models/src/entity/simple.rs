@@ -10,13 +10,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use airpath_core::{Bits, BufferLimit, Cause, EventKind, Pdu, Ratio, Span, Time};
+use airpath_core::{Bits, BufferLimit, Cause, DrawKey, EventKind, Pdu, Ratio, Span, Time};
 use smallvec::smallvec;
 
 use super::{Arrival, Frame, LinkEntity, Piece, Sdu, Sdus};
 use crate::channel::Outcome;
 use crate::config::{Fragmentation, LastFrame, LinkConfig};
 use crate::medium::Grant;
+use crate::random::Sampler;
 use crate::stage::{QueueLength, StageCx};
 
 /// How packets become frames.
@@ -105,7 +106,9 @@ pub struct Simple {
     // Sending.
     framing: Framing,
     send_buffer: BufferLimit,
-    allocation_delay: Span,
+    allocation_delay: Sampler<Span>,
+    /// How many allocations there were.
+    allocations: u64,
     buffer: VecDeque<Sending>,
     /// How many packets at the front of the buffer have all their frames on the air or behind them.
     started: usize,
@@ -125,12 +128,14 @@ pub struct Simple {
 }
 
 impl Simple {
-    /// An idle entity that sends as `sends` says and receives as `receives` says.
-    pub fn new(sends: &LinkConfig, receives: &LinkConfig) -> Simple {
+    /// An idle entity that sends as `sends` says and receives as `receives` says; its allocation delays
+    /// are draws of `key`.
+    pub fn new(sends: &LinkConfig, receives: &LinkConfig, key: DrawKey) -> Simple {
         Simple {
             framing: Framing::of(sends),
             send_buffer: sends.send_buffer,
-            allocation_delay: sends.allocation_delay,
+            allocation_delay: Sampler::new(&sends.allocation_delay, key),
+            allocations: 0,
             buffer: VecDeque::new(),
             started: 0,
             buffered_frames: 0,
@@ -145,6 +150,13 @@ impl Simple {
             out_of_order: BTreeMap::new(),
             next_waiting: Time::NEVER,
         }
+    }
+
+    /// How long the present packet, which meets an empty link, has to wait.
+    fn allocate(&mut self) -> Span {
+        let delay = self.allocation_delay.draw(self.allocations);
+        self.allocations += 1;
+        delay
     }
 
     /// Whether the receive buffer takes one more frame of `sdu` with `bits` of payload.
@@ -283,8 +295,9 @@ impl LinkEntity for Simple {
         let frames = self.framing.frames(link_bits);
         if self.buffer.is_empty() {
             self.ready_at = stage.at;
-            if arrival == Arrival::MeetsEmptyLink && self.allocation_delay > Span::ZERO {
-                self.ready_at += self.allocation_delay;
+            let delay = if arrival == Arrival::MeetsEmptyLink { self.allocate() } else { Span::ZERO };
+            if delay > Span::ZERO {
+                self.ready_at += delay;
                 stage.record(EventKind::AllocationStarted, Cause::None, &pdu, link_bits, QueueLength::default());
             }
         }
@@ -434,7 +447,7 @@ impl LinkEntity for Simple {
     fn configure(&mut self, sends: &LinkConfig, receives: &LinkConfig) {
         self.framing = Framing::of(sends);
         self.send_buffer = sends.send_buffer;
-        self.allocation_delay = sends.allocation_delay;
+        self.allocation_delay.configure(&sends.allocation_delay);
         self.receive_buffer = receives.receive_buffer;
     }
 }

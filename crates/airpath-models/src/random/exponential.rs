@@ -1,38 +1,63 @@
 //! The exponential distribution, by inversion.
 
-use airpath_core::DrawKey;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Quantity;
+use super::inversion::{Bounds, Inversion, Shaped, Tail, drawn_by_inversion};
+use super::{Quantity, check_above_zero, share};
 use crate::config::Problem;
 
 /// Parameters of the exponential distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exponential<Q: Quantity> {
-    /// The mean, before values are cut off.
+    /// The mean, before anything is cut off.
     pub mean: Q,
-    /// Lower draws become this.
-    #[serde(default)]
-    pub least: Q,
-    /// Higher draws become this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub most: Option<Q>,
+    /// Where draws end, and how they hang together.
+    #[serde(flatten)]
+    pub bounds: Bounds<Q>,
 }
 
-impl<Q: Quantity> Exponential<Q> {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        match self.most {
-            Some(most) if most.base() < self.least.base() => {
-                vec![Problem::new("most", format!("is {most}, which is less than `least`, {}", self.least))]
-            }
-            _ => Vec::new(),
-        }
+/// The tail of an exponential distribution.
+#[derive(Clone, Debug)]
+pub(super) struct ExponentialTail {
+    mean: f64,
+}
+
+pub(super) type Drawer = Inversion<ExponentialTail>;
+
+impl Tail for ExponentialTail {
+    fn beyond(&self, value: f64) -> f64 {
+        libm::exp(-value / self.mean)
     }
 
-    pub(super) fn draw(&self, key: DrawKey, step: u64) -> u64 {
-        let drawn = libm::round(self.mean.base() as f64 * key.exponential(step, 0));
-        // A cast from a floating-point number keeps to the range of the integer.
-        (drawn as u64).clamp(self.least.base(), self.most.map_or(u64::MAX, Quantity::base))
+    fn exceeded_with(&self, probability: f64) -> f64 {
+        -self.mean * libm::log(probability)
+    }
+}
+
+drawn_by_inversion!(Exponential);
+
+impl<Q: Quantity> Shaped<Q> for Exponential<Q> {
+    type Tail = ExponentialTail;
+
+    fn tail(&self) -> ExponentialTail {
+        ExponentialTail { mean: self.mean.base() as f64 }
+    }
+
+    fn bounds(&self) -> &Bounds<Q> {
+        &self.bounds
+    }
+
+    fn own_problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        check_above_zero("mean", self.mean, &mut problems);
+        problems
+    }
+
+    fn examples(typical: Q) -> Vec<Exponential<Q>> {
+        vec![
+            Exponential { mean: typical, bounds: Bounds::default() },
+            Exponential { mean: typical, bounds: Bounds::new(share(typical, 0.5), Some(share(typical, 4.0))) },
+        ]
     }
 }

@@ -2,11 +2,13 @@
 
 use airpath_core::DrawKey;
 
-use super::{Distribution, Quantity, Random};
+use super::{Quantity, Random, Source};
 
 /// Draws from a [`Random`], by steps of the model's own.
 #[derive(Clone, Debug)]
 pub struct Sampler<Q: Quantity> {
+    source: Source,
+    least: Q,
     random: Random<Q>,
     key: DrawKey,
 }
@@ -14,34 +16,35 @@ pub struct Sampler<Q: Quantity> {
 impl<Q: Quantity> Sampler<Q> {
     /// A sampler whose draws are those of `key`.
     pub fn new(random: &Random<Q>, key: DrawKey) -> Sampler<Q> {
-        Sampler { random: random.clone(), key }
+        Sampler { source: random.source(key), least: random.least(), random: random.clone(), key }
     }
 
-    /// Draws from another distribution from now on.
+    /// Draws from `random` from now on. A memory begins anew if anything about the distribution has
+    /// changed, and otherwise goes on.
     pub fn configure(&mut self, random: &Random<Q>) {
-        self.random = random.clone();
+        if self.random != *random {
+            *self = Sampler::new(random, self.key);
+        }
     }
 
     /// The value, if it is always the same.
     #[inline]
     pub fn constant(&self) -> Option<Q> {
-        self.random.constant()
+        match self.source {
+            Source::Constant(value) => Some(Q::from_base(value)),
+            Source::Drawn(_) => None,
+        }
     }
 
     /// No draw is below this.
+    #[inline]
     pub fn least(&self) -> Q {
-        self.random.least()
+        self.least
     }
 
-    /// The draw of step number `step`; steps are asked for in ascending order, each once.
+    /// The draw of step number `step`; steps are asked for in ascending order, each at most once.
     #[inline]
     pub fn draw(&mut self, step: u64) -> Q {
-        match &self.random {
-            Random::Constant(value) => *value,
-            Random::Drawn(distribution) => Q::from_base(match distribution {
-                Distribution::Uniform(uniform) => uniform.draw(self.key, step),
-                Distribution::Exponential(exponential) => exponential.draw(self.key, step),
-            }),
-        }
+        Q::from_base(self.source.draw(step))
     }
 }

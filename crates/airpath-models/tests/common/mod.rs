@@ -257,7 +257,7 @@ impl<M: Hops> Runner<M> {
         let path = |direction, kind| count(Event::WHOLE_PATH, direction, kind);
         let held = self.machine.held_by_hop();
         let last = held.len() - 1;
-        let (mut offered, mut delivered, mut dropped) = (0, 0, 0);
+        let (mut offered, mut delivered, mut dropped, mut duplicated) = (0, 0, 0, 0);
         for (hop, held) in held.iter().enumerate() {
             let mut balance = 0i128;
             for (direction, first, end) in [(Direction::Uplink, 0, last), (Direction::Downlink, last, 0)] {
@@ -274,16 +274,23 @@ impl<M: Hops> Runner<M> {
                     count(hop as u16, direction, EventKind::Passed)
                 };
                 let lost = count(hop as u16, direction, EventKind::Dropped);
-                balance += i128::from(entered) - i128::from(left) - i128::from(lost);
+                let copies = count(hop as u16, direction, EventKind::Duplicated);
+                balance += i128::from(entered) + i128::from(copies) - i128::from(left) - i128::from(lost);
                 dropped += lost;
+                duplicated += copies;
             }
-            assert_eq!(balance, i128::from(*held), "hop {hop} at {:?}: entered - left - dropped ≠ held", self.now);
+            assert_eq!(
+                balance,
+                i128::from(*held),
+                "hop {hop} at {:?}: entered + duplicated - left - dropped ≠ held",
+                self.now
+            );
         }
         for direction in Direction::ALL {
             offered += path(direction, EventKind::Offered);
             delivered += path(direction, EventKind::Delivered);
         }
-        assert_eq!(offered, delivered + dropped + self.machine.held(), "the path at {:?}", self.now);
+        assert_eq!(offered + duplicated, delivered + dropped + self.machine.held(), "the path at {:?}", self.now);
         assert_eq!(delivered, self.outputs.emissions.len() as u64, "delivered events and emissions");
     }
 
@@ -379,8 +386,8 @@ pub fn link_with(
     errors: impl Strategy<Value = ErrorsConfig>,
 ) -> impl Strategy<Value = LinkConfig> {
     let any = || select(LinkConfig::examples());
-    (queue, errors, any(), any(), any(), any(), any()).prop_map(
-        |(queue, errors, time, framing, sender, receiver, delay)| LinkConfig {
+    (queue, errors, any(), any(), any(), any(), any(), any()).prop_map(
+        |(queue, errors, time, framing, sender, receiver, delay, disorder)| LinkConfig {
             rate: time.rate,
             propagation: delay.propagation,
             queue,
@@ -391,6 +398,8 @@ pub fn link_with(
             receive_buffer: receiver.receive_buffer,
             allocation_delay: time.allocation_delay,
             errors,
+            reorder: disorder.reorder,
+            duplicate: disorder.duplicate,
         },
     )
 }

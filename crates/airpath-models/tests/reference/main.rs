@@ -35,7 +35,7 @@ fn certain_errors() -> impl Strategy<Value = ErrorsConfig> {
     ];
     let delay = |milliseconds, keep_order| EffectConfig {
         effect: Effect::Delay,
-        delay: Some(Span::from_millis(milliseconds)),
+        delay: Some(Span::from_millis(milliseconds).into()),
         keep_order,
         ..EffectConfig::default()
     };
@@ -58,6 +58,8 @@ fn link_with_errors(errors: ErrorsConfig) -> impl Strategy<Value = LinkConfig> {
     queues.retain(|queue| matches!(queue, QueueConfig::TailDrop(_) | QueueConfig::HeadDrop(_)));
     link_with(select(queues), Just(errors)).prop_map(|mut link| {
         link.propagation = link.propagation.least().into();
+        (link.reorder, link.duplicate) = (None, None);
+        link.allocation_delay = link.allocation_delay.least().into();
         link
     })
 }

@@ -103,7 +103,7 @@ impl Reference {
         self.queue.push((self.now, packet));
         self.fill(link);
         if empty {
-            self.ready += nanos(link.allocation_delay);
+            self.ready += nanos(link.allocation_delay.least());
         }
     }
 
@@ -323,8 +323,8 @@ impl Reference {
         }
         while self.flying.first().is_some_and(|frame| frame.time <= self.now) {
             let frame = self.flying.remove(0);
-            let EffectConfig { effect, delay, .. } = link.errors.effect;
-            self.receive(frame, effect, delay.map_or(0, nanos), link);
+            let EffectConfig { effect, delay, .. } = &link.errors.effect;
+            self.receive(frame, *effect, delay.as_ref().map_or(0, |delay| nanos(delay.least())), link);
         }
         let starts = self.on_air.is_none() && self.buffer.iter().any(|sending| sending.started < sending.frames.len());
         if self.on_air.is_some_and(|(end, _)| end <= self.now) || (starts && self.ready <= self.now) {

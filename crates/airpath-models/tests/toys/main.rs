@@ -7,7 +7,7 @@ mod common;
 mod arq;
 mod bins;
 
-use airpath_core::{Bits, Cause, Direction, EventKind, Origin, PortId, Probability, Seed, Span};
+use airpath_core::{Bits, Cause, Direction, DrawKey, DrawScope, EventKind, Origin, PortId, Probability, Seed, Span};
 use airpath_models::channel::gilbert_elliott::GilbertElliottConfig;
 use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig, Per};
 use airpath_models::entity::Simple;
@@ -108,8 +108,12 @@ fn passable_errors() -> impl Strategy<Value = ErrorsConfig> {
 
 fn passable_link() -> impl Strategy<Value = LinkConfig> {
     let rates = select(vec!["1 Mbit/s", "100 kbit/s", "unlimited"]);
-    (link_with(select(QueueConfig::examples()), passable_errors()), rates)
-        .prop_map(|(link, rate)| LinkConfig { rate: read(rate), ..link })
+    (link_with(select(QueueConfig::examples()), passable_errors()), rates).prop_map(|(link, rate)| LinkConfig {
+        rate: read(rate),
+        reorder: None,
+        duplicate: None,
+        ..link
+    })
 }
 
 fn passable_hop(name: &'static str) -> impl Strategy<Value = HopConfig> {
@@ -190,7 +194,7 @@ proptest! {
         let config = one_hop("radio", framed(uplink), framed(downlink));
         let machine = || -> Path<Simple, TwoBins> {
             let HopConfig { uplink, downlink, .. } = &config.hops[0];
-            let ends = [Simple::new(uplink, downlink), Simple::new(downlink, uplink)];
+            let ends = [Simple::new(uplink, downlink, key(seed)), Simple::new(downlink, uplink, key(!seed))];
             Path::with_hops(vec![Hop::with_parts(0, &config.hops[0], Seed(seed), ends, TwoBins::new(bins))], vec![])
         };
         prop_assert_eq!(check_laws(machine, &script, seed).held, 0);
@@ -212,13 +216,18 @@ proptest! {
     }
 }
 
+fn key(seed: u64) -> DrawKey {
+    let scope = DrawScope { hop: "radio", direction: Direction::Uplink, role: "allocation", instance: 0 };
+    DrawKey::new(Seed(seed), &scope)
+}
+
 /// Two frames side by side: the slow bin's takes 20 ms, the fast bin's 5 ms, and its next slot 5 ms.
 #[test]
 fn two_bins_by_hand() {
     let bin = |slot: &str| Bin { slot: span(slot), bits: Bits::new(1_000) };
     let link = LinkConfig { send_buffer: read("unlimited"), ..LinkConfig::default() };
     let config = one_hop("radio", link.clone(), link.clone());
-    let ends = [Simple::new(&link, &link), Simple::new(&link, &link)];
+    let ends = [Simple::new(&link, &link, key(1)), Simple::new(&link, &link, key(2))];
     let medium = TwoBins::new([bin("20 ms"), bin("5 ms")]);
     let path = Path::with_hops(vec![Hop::with_parts(0, &config.hops[0], Seed(1), ends, medium)], vec![]);
     // They come at 12 ms: the fast bin's slots begin at 15, 20, 25 …, the slow bin's at 20, 40.

@@ -1,0 +1,120 @@
+//! Duplication: some packets are sent on more than once.
+
+use airpath_core::{DrawKey, Probability, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::decision::{self, Decision};
+use crate::config::Problem;
+use crate::file::{VisitFile, under};
+use crate::random::{Random, Sampler};
+
+/// How packets are duplicated: `{ probability = 0.01 }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DuplicateConfig {
+    /// The probability that a packet is duplicated.
+    pub probability: Probability,
+    /// How much later than the packet its copy leaves; drawn for each copy.
+    #[serde(default)]
+    pub delay: Random<Span>,
+    /// How many copies are made of it.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 100))]
+    pub copies: u32,
+    /// The correlation of neighbouring decisions, from 0 to below 1: what is duplicated comes in runs.
+    #[serde(default)]
+    pub correlation: Probability,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// The most copies of a packet: more would be an attack.
+const COPIES: u32 = 100;
+
+impl DuplicateConfig {
+    /// Visits the files that the parameters name.
+    pub fn files(&mut self, visit: &mut VisitFile<'_>) {
+        self.delay.files(&mut under("delay", visit));
+    }
+
+    /// What is wrong with the parameters, if anything.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = decision::problems(self.correlation);
+        problems.extend(self.delay.problems().into_iter().map(|problem| problem.under("delay")));
+        if !(1..=COPIES).contains(&self.copies) {
+            problems.push(Problem::new("copies", format!("is {}; it must be from 1 to {COPIES}", self.copies)));
+        }
+        problems
+    }
+
+    /// Parameters worth testing.
+    pub fn examples() -> Vec<DuplicateConfig> {
+        let probability = |text: &str| text.parse::<Probability>().expect("an example is valid");
+        let plain = |share: &str, delay: Random<Span>| DuplicateConfig {
+            probability: probability(share),
+            delay,
+            copies: 1,
+            correlation: Probability::ZERO,
+        };
+        let delays = Random::examples(Span::from_millis(10));
+        let mut all: Vec<DuplicateConfig> = delays.into_iter().map(|delay| plain("0.3", delay)).collect();
+        all.extend([
+            plain("1", Random::default()),
+            DuplicateConfig { copies: 3, correlation: probability("0.5"), ..plain("0.2", Random::default()) },
+        ]);
+        all
+    }
+}
+
+/// Decides which packets are duplicated.
+#[derive(Clone, Debug)]
+pub(super) struct Duplicate {
+    config: Option<DuplicateConfig>,
+    decision: Decision,
+    delay: Sampler<Span>,
+    /// How many packets there were while this was on, and how many copies were made.
+    packets: u64,
+    copies: u64,
+}
+
+fn delay_of(config: Option<&DuplicateConfig>) -> Random<Span> {
+    config.map(|config| config.delay.clone()).unwrap_or_default()
+}
+
+impl Duplicate {
+    pub fn new(config: Option<&DuplicateConfig>, key: DrawKey) -> Duplicate {
+        Duplicate {
+            config: config.cloned(),
+            decision: Decision::new(key),
+            delay: Sampler::new(&delay_of(config), key.child("delay", 0)),
+            packets: 0,
+            copies: 0,
+        }
+    }
+
+    pub fn configure(&mut self, config: Option<&DuplicateConfig>) {
+        self.config = config.cloned();
+        self.delay.configure(&delay_of(config));
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.config.is_some()
+    }
+
+    /// How many copies are made of the next packet.
+    pub fn copies(&mut self) -> u32 {
+        let Some(config) = &self.config else { return 0 };
+        let step = self.packets;
+        self.packets += 1;
+        if self.decision.take(step, config.probability, config.correlation) { config.copies } else { 0 }
+    }
+
+    /// How much later than its packet the next copy leaves.
+    pub fn delay(&mut self) -> Span {
+        let step = self.copies;
+        self.copies += 1;
+        self.delay.draw(step)
+    }
+}
