@@ -112,6 +112,7 @@ impl LinkConfig {
     /// Visits the files that the parameters name, each with its key.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
         self.propagation.files(&mut under("propagation", visit));
+        self.errors.files(&mut under("errors", visit));
     }
 
     /// What is wrong with the parameters, if anything.

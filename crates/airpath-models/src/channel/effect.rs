@@ -1,4 +1,4 @@
-//! What happens to a transmission that an error hits: drop, corrupt or delay.
+//! What happens to a transmission that an error hits: drop, corrupt, truncate or delay.
 //!
 //! Source: Kojo et al. 2001, section 4.3 (error modes).
 
@@ -21,6 +21,8 @@ pub enum Effect {
     Corrupt,
     /// The packet goes on after a delay, as after a retransmission by the link.
     Delay,
+    /// Only the beginning of the packet goes on.
+    Truncate,
 }
 
 /// Whether the packet's own headers may be corrupted.
@@ -79,7 +81,9 @@ impl EffectConfig {
             (Effect::Delay, None) => {
                 problem("delay", "is missing: effect = \"delay\" needs it, for example delay = \"300 ms\"")
             }
-            (Effect::Drop | Effect::Corrupt, Some(_)) => problem("delay", "has no meaning without effect = \"delay\""),
+            (Effect::Drop | Effect::Corrupt | Effect::Truncate, Some(_)) => {
+                problem("delay", "has no meaning without effect = \"delay\"")
+            }
             _ => {}
         }
         if self.effect != Effect::Delay && !self.keep_order {
@@ -107,13 +111,15 @@ impl EffectConfig {
             EffectConfig { effect: Effect::Corrupt, headers: Headers::Spared, ..default },
             EffectConfig { effect: Effect::Delay, delay, ..default },
             EffectConfig { effect: Effect::Delay, delay, keep_order: false, ..default },
+            EffectConfig { effect: Effect::Truncate, ..default },
         ]
     }
 
     /// The outcome of a hit, with the positions of flipped bits where bits are flipped.
     pub(super) fn outcome(&self, flips: &[u32]) -> Outcome {
         match self.effect {
-            Effect::Drop => Outcome::Lost,
+            // Where something is cut is not decided here.
+            Effect::Drop | Effect::Truncate => Outcome::Lost,
             Effect::Corrupt if flips.is_empty() => Outcome::Ok,
             Effect::Corrupt => Outcome::Flipped(flips.to_vec()),
             Effect::Delay => Outcome::Delayed { by: self.delay.unwrap_or(Span::ZERO), keep_order: self.keep_order },
