@@ -246,6 +246,16 @@ impl Probability {
         self.0 as f64 / PARTS as f64
     }
 
+    /// The probability of the contrary.
+    pub fn complement(self) -> Probability {
+        Probability(PARTS - self.0)
+    }
+
+    /// The probability of either of two things that exclude each other; `None` above 1.
+    pub fn checked_add(self, other: Probability) -> Option<Probability> {
+        self.0.checked_add(other.0).filter(|parts| *parts <= PARTS).map(Probability)
+    }
+
     /// The number of values of a uniform 64-bit draw that mean "yes": a draw below it is a hit.
     /// 2^64 for certainty.
     pub fn threshold(self) -> u128 {
@@ -454,6 +464,9 @@ mod tests {
         assert_eq!("1%".parse::<Probability>().unwrap(), "0.01".parse().unwrap());
         assert_eq!("1e-3".parse::<Probability>().unwrap(), "0.001".parse().unwrap());
         assert_eq!(Probability::ONE.threshold(), 1u128 << 64);
+        let third: Probability = "0.3".parse().unwrap();
+        assert_eq!(third.checked_add(third.complement()), Some(Probability::ONE));
+        assert_eq!(third.complement().checked_add(third.complement()), None);
         assert_eq!("0.5".parse::<Probability>().unwrap().threshold(), 1u128 << 63);
         for parts in [0, 1, 7, PARTS / 3, PARTS / 2, PARTS - 1, PARTS] {
             let (probability, threshold) = (Probability(parts), Probability(parts).threshold());

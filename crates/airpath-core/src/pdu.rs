@@ -215,15 +215,16 @@ impl Pdu {
 
 impl Pdu {
     /// Cuts the PDU to `bytes`, if it is longer; flipped bits behind the cut are gone with it. Its
-    /// `len` stays: the network was charged for all of it.
-    pub fn truncate(&mut self, bytes: u32) {
+    /// `len` stays: the network was charged for all of it. Whether it was longer.
+    pub fn truncate(&mut self, bytes: u32) -> bool {
         let now = self.damage.as_ref().and_then(|damage| damage.truncated_to).unwrap_or(self.len);
         if bytes >= now {
-            return;
+            return false;
         }
         let damage = self.damage.get_or_insert_default();
         damage.truncated_to = Some(bytes);
         damage.flips.retain(|position| *position < bytes.saturating_mul(8));
+        true
     }
 }
 
@@ -240,5 +241,17 @@ mod tests {
         assert_eq!(bytes, [0x80, 0x40]);
         pdu.flip(&[0, 9]);
         assert!(pdu.damage.is_none());
+    }
+
+    #[test]
+    fn a_cut_takes_the_flipped_bits_behind_it_and_never_lengthens() {
+        let mut pdu = Pdu { len: 4, ..Pdu::default() };
+        assert!(!pdu.truncate(4));
+        assert!(pdu.damage.is_none());
+        pdu.flip(&[3, 15, 16, 31]);
+        assert!(pdu.truncate(2));
+        assert!(!pdu.truncate(3));
+        assert_eq!(pdu.damage.as_deref(), Some(&Damage { flips: vec![3, 15], truncated_to: Some(2) }));
+        assert_eq!(pdu.len, 4);
     }
 }

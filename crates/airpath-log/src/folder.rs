@@ -13,6 +13,9 @@ pub const EVENTS: &str = "events.arrow";
 /// The input log's file name.
 pub const INPUT: &str = "input.arrow";
 
+/// The folder of copies of the files that the scenario names.
+pub const FILES: &str = "files";
+
 /// The file name of the capture at the port called `name`.
 pub fn capture_name(name: &str) -> String {
     format!("{name}.pcapng")
@@ -36,7 +39,7 @@ pub fn create(path: &Path) -> Result<(), LogError> {
 }
 
 /// Takes back the folder of a run that never began, so that its name can be used again: removes the
-/// files of a log, and with `whole` the folder, if nothing else is in it. A folder with a manifest
+/// files of a log and of the scenario, and with `whole` the folder, if nothing else is in it. A folder with a manifest
 /// holds a run that began, and stays as it is.
 ///
 /// # Errors
@@ -51,6 +54,8 @@ pub fn take_back(path: &Path, whole: bool) -> Result<(), LogError> {
         let text = name.to_string_lossy();
         if text == EVENTS || text == INPUT || text.ends_with(".pcapng") {
             fs::remove_file(path.join(&name)).map_err(failed)?;
+        } else if text == FILES {
+            fs::remove_dir_all(path.join(&name)).map_err(failed)?;
         }
     }
     if !whole {

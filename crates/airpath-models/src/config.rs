@@ -211,3 +211,14 @@ pub struct PathConfig {
     /// Further states, in order of their times.
     pub states: Vec<StateConfig>,
 }
+
+impl PathConfig {
+    /// Visits the files that the parameters of all hops name, in every state.
+    pub fn files(&mut self, visit: &mut VisitFile<'_>) {
+        let later = self.states.iter_mut().flat_map(|state| &mut state.hops);
+        for hop in self.hops.iter_mut().chain(later) {
+            hop.uplink.files(visit);
+            hop.downlink.files(visit);
+        }
+    }
+}

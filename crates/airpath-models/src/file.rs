@@ -6,6 +6,7 @@
 
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -37,11 +38,17 @@ pub trait FileSource {
     /// # Errors
     /// Why it cannot be had, naming the file.
     fn load(&mut self, name: &str, format: TypeId, parse: ParseFile<'_>) -> Result<AnyData, String>;
+
+    /// Where the file called `name` lies, for whoever wants to keep a copy; none if it is no file.
+    fn origin(&self, _name: &str) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// A file by its name, and what it holds once it is loaded. Written as text.
 pub struct FileRef<T> {
     name: String,
+    origin: Option<PathBuf>,
     data: Option<Arc<T>>,
 }
 
@@ -49,6 +56,9 @@ pub struct FileRef<T> {
 pub trait AnyFile {
     /// The name as it was written.
     fn name(&self) -> &str;
+
+    /// Where it was loaded from, if it was.
+    fn origin(&self) -> Option<&Path>;
 
     /// Calls it something else.
     fn rename(&mut self, name: String);
@@ -63,12 +73,12 @@ pub trait AnyFile {
 impl<T: FileFormat> FileRef<T> {
     /// A reference to a file that has yet to be loaded.
     pub fn new(name: impl Into<String>) -> FileRef<T> {
-        FileRef { name: name.into(), data: None }
+        FileRef { name: name.into(), origin: None, data: None }
     }
 
     /// A reference with data that come from elsewhere, for tests and examples.
     pub fn with_data(name: impl Into<String>, data: T) -> FileRef<T> {
-        FileRef { name: name.into(), data: Some(Arc::new(data)) }
+        FileRef { name: name.into(), origin: None, data: Some(Arc::new(data)) }
     }
 
     /// What it holds.
@@ -90,6 +100,10 @@ impl<T: FileFormat> AnyFile for FileRef<T> {
         &self.name
     }
 
+    fn origin(&self) -> Option<&Path> {
+        self.origin.as_deref()
+    }
+
     fn rename(&mut self, name: String) {
         self.name = name;
     }
@@ -102,13 +116,14 @@ impl<T: FileFormat> AnyFile for FileRef<T> {
         let data = source.load(&self.name, TypeId::of::<T>(), &parse)?;
         let wrong = |_| format!("`{}` was loaded in another format", self.name);
         self.data = Some(data.downcast::<T>().map_err(wrong)?);
+        self.origin = source.origin(&self.name);
         Ok(())
     }
 }
 
 impl<T> Clone for FileRef<T> {
     fn clone(&self) -> FileRef<T> {
-        FileRef { name: self.name.clone(), data: self.data.clone() }
+        FileRef { name: self.name.clone(), origin: self.origin.clone(), data: self.data.clone() }
     }
 }
 
@@ -138,7 +153,7 @@ impl<T> Serialize for FileRef<T> {
 
 impl<'de, T> Deserialize<'de> for FileRef<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FileRef<T>, D::Error> {
-        Ok(FileRef { name: String::deserialize(deserializer)?, data: None })
+        Ok(FileRef { name: String::deserialize(deserializer)?, origin: None, data: None })
     }
 }
 

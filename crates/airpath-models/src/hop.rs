@@ -141,7 +141,7 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Medium, self.cx);
         link.ends[sender(direction)].sent(&frame, &mut link.sdus, &mut stage);
         let lane = &mut link.lanes[direction as usize];
-        let outcome = lane.outcome(&frame);
+        let outcome = lane.outcome(at, &frame);
         let arrives = at + lane.delay(&frame);
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));
@@ -166,11 +166,11 @@ impl Lane {
         *delay
     }
 
-    fn outcome(&mut self, frame: &Frame) -> Outcome {
+    fn outcome(&mut self, at: Time, frame: &Frame) -> Outcome {
         let on_air = frame.bits.get();
         let Some(piece) = frame.pieces.first() else {
             let control = Transmission { bits: on_air, first_bit: 0, packet_bits: 0, header_bits: 0 };
-            return self.channel.outcome(&control, None);
+            return self.channel.outcome(at, &control, None);
         };
         let part = Transmission {
             bits: on_air,
@@ -179,7 +179,7 @@ impl Lane {
             header_bits: piece.header_bits,
         };
         let whole = Transmission { first_bit: 0, packet_bits: piece.packet_bits, ..part };
-        self.channel.outcome(&part, piece.last.then_some(&whole))
+        self.channel.outcome(at, &part, piece.last.then_some(&whole))
     }
 }
 
@@ -360,7 +360,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             let link = &mut self.link;
             let lane = &mut link.lanes[direction as usize];
             lane.queue.configure(&config.link(direction).queue, at);
-            lane.channel.configure(&config.link(direction).errors);
+            lane.channel.configure(&config.link(direction).errors, at);
             lane.propagation.configure(&config.link(direction).propagation);
             lane.disorder.configure(config.link(direction));
             // A larger send buffer may take more of the queue at once.

@@ -3,7 +3,7 @@
 
 mod common;
 
-use airpath_core::{Direction, DrawKey, DrawScope, Probability, Seed};
+use airpath_core::{Direction, DrawKey, DrawScope, Probability, Seed, Time};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::gilbert_elliott::GilbertElliottConfig;
 use airpath_models::channel::{
@@ -20,7 +20,7 @@ fn channel(errors: &ErrorsConfig) -> Channel {
 }
 
 fn errors(process: ErrorProcessConfig, per: Per, effect: Effect) -> ErrorsConfig {
-    ErrorsConfig { process, per, effect: EffectConfig { effect, ..EffectConfig::default() } }
+    ErrorsConfig { process, per, effect: EffectConfig { effect, ..EffectConfig::default() }, ..ErrorsConfig::default() }
 }
 
 fn bernoulli(probability: &str) -> ErrorProcessConfig {
@@ -44,7 +44,7 @@ fn flips(channel: &mut Channel, bits: u32, count: usize) -> Vec<Vec<u32>> {
         Outcome::Ok => Vec::new(),
         other => panic!("{other:?}"),
     };
-    (0..count).map(|_| flips(channel.outcome(&unit, Some(&unit)))).collect()
+    (0..count).map(|_| flips(channel.outcome(Time::ZERO, &unit, Some(&unit)))).collect()
 }
 
 /// The errors of every bit, one draw each, of the chain that the parameters describe.
@@ -64,6 +64,7 @@ fn naive_chain(process: &ErrorProcessConfig, bits: usize, seed: u64) -> Vec<bool
             bad ^= dice.unit() < change;
             hit
         }
+        other => unreachable!("{other:?} is tested beside its model"),
     };
     (0..bits).map(|_| draw()).collect()
 }
@@ -129,7 +130,8 @@ fn frames_are_lost_as_often_as_one_of_their_bits_is_hit() {
         for bits in [16u32, 200] {
             let mut channel = channel(&errors(process.clone(), Per::Bit, Effect::Drop));
             let unit = whole(bits);
-            let lost = (0..FRAMES).filter(|_| channel.outcome(&unit, Some(&unit)) == Outcome::Lost).count() as f64;
+            let lost =
+                (0..FRAMES).filter(|_| channel.outcome(Time::ZERO, &unit, Some(&unit)) == Outcome::Lost).count() as f64;
             let naive = naive_chain(&process, FRAMES * bits as usize, 77);
             let expected = naive.chunks(bits as usize).filter(|frame| frame.contains(&true)).count() as f64;
             // Two estimates of a share, frames correlated over a few: twice the binomial variance each.
@@ -155,9 +157,9 @@ fn units_are_hit_as_by_a_draw_for_each() {
             // A frame that does not end its packet is no step of a chain per packet.
             let mut hit = || {
                 if per == Per::Packet {
-                    assert_eq!(channel.outcome(&unit, None), Outcome::Ok);
+                    assert_eq!(channel.outcome(Time::ZERO, &unit, None), Outcome::Ok);
                 }
-                channel.outcome(&unit, Some(&unit)) == Outcome::Lost
+                channel.outcome(Time::ZERO, &unit, Some(&unit)) == Outcome::Lost
             };
             let found = figures(&(0..UNITS).map(|_| hit()).collect::<Vec<_>>());
             let runs: Vec<Vec<f64>> = (0..12).map(|seed| figures(&naive_chain(&process, UNITS, seed))).collect();
@@ -184,8 +186,8 @@ fn a_chain_that_comes_back_does_not_repeat_itself() {
     let mut first = Vec::new();
     for _ in 0..400 {
         first.push(f64::from(flips(&mut channel, 5_000, 1)[0][0]));
-        channel.configure(&none);
-        channel.configure(&chain);
+        channel.configure(&none, Time::ZERO);
+        channel.configure(&chain, Time::ZERO);
     }
     // The first stay is geometric: mean 100, and so is the deviation; its mean over 400 has 5.
     let mean = first.iter().sum::<f64>() / 400.0;
@@ -205,9 +207,9 @@ fn a_change_of_the_unit_forgets_the_rest_of_a_stay() {
     let mut lengths = Vec::new();
     for _ in 0..4_000 {
         flips(&mut channel, 8, 1);
-        channel.configure(&per(Per::Packet));
+        channel.configure(&per(Per::Packet), Time::ZERO);
         while !flips(&mut channel, 8, 1)[0].is_empty() {}
-        channel.configure(&per(Per::Bit));
+        channel.configure(&per(Per::Bit), Time::ZERO);
         let hits = &flips(&mut channel, 64, 1)[0];
         lengths.push(hits.first().map_or(64.0, |first| f64::from(*first)));
     }
@@ -224,7 +226,7 @@ fn chains_may_take_more_draws_than_a_step_has() {
     let chain = errors(gilbert_elliott(["1", "1", "0.000001", "0.000001"]), Per::Bit, Effect::Drop);
     let mut channel = channel(&chain);
     let unit = Transmission { bits: 4_000_000, first_bit: 0, packet_bits: 524_280, header_bits: 0 };
-    let lost = (0..40).filter(|_| channel.outcome(&unit, Some(&unit)) == Outcome::Lost).count();
+    let lost = (0..40).filter(|_| channel.outcome(Time::ZERO, &unit, Some(&unit)) == Outcome::Lost).count();
     // 1 - exp(-4) of forty: 39.3; all but five at least.
     assert!(lost >= 35, "{lost}");
 }

@@ -29,7 +29,7 @@ fn frames(payload: &str, header: &str, last_frame: LastFrame) -> Option<Fragment
 
 fn certain(per: Per, effect: EffectConfig) -> ErrorsConfig {
     let process = ErrorProcessConfig::Bernoulli(BernoulliConfig { probability: read("1") });
-    ErrorsConfig { process, per, effect }
+    ErrorsConfig { process, per, effect, ..ErrorsConfig::default() }
 }
 
 /// The link of Kojo et al. 2001, Table 1, without errors.

@@ -51,4 +51,9 @@ impl FileSource for Beside<'_> {
         KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (changed, length, data.clone()));
         Ok(data)
     }
+
+    fn origin(&self, name: &str) -> Option<PathBuf> {
+        // Whoever copies it may have gone to another folder.
+        std::path::absolute(self.path(name)).ok()
+    }
 }

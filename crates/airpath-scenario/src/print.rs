@@ -1,6 +1,7 @@
 //! Scenarios as canonical TOML that can be copied and edited.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 use airpath_models::{HopConfig, LinkConfig, PathConfig};
 use toml::{Table, Value};
@@ -57,7 +58,23 @@ impl Scenario {
     /// # Errors
     /// When the parameters are wrong, as [`Scenario::paths`].
     pub fn to_toml(&self) -> Result<String, Report> {
-        let paths = self.paths()?;
+        self.to_toml_with_files(&|_| None)
+    }
+
+    /// The same with other names for the files that parameters name: `name` gives that of the file that
+    /// was loaded from a path, or none to leave it as it was written.
+    ///
+    /// # Errors
+    /// As [`Scenario::to_toml`].
+    pub fn to_toml_with_files(&self, name: &dyn Fn(&Path) -> Option<String>) -> Result<String, Report> {
+        let mut paths = self.paths()?;
+        for path in &mut paths {
+            path.config.files(&mut |_, file| {
+                if let Some(other) = file.origin().and_then(name) {
+                    file.rename(other);
+                }
+            });
+        }
         let mut out = String::new();
         for (key, value) in [("name", &self.name), ("description", &self.description), ("source", &self.source)] {
             if let Some(value) = value {
@@ -75,6 +92,21 @@ impl Scenario {
             path(&mut out, if single { "" } else { "paths." }, config);
         }
         Ok(out.trim_start().to_string())
+    }
+
+    /// Where the files lie that parameters name, each once, in the order in which they are named.
+    ///
+    /// # Errors
+    /// When the parameters are wrong, as [`Scenario::paths`].
+    pub fn files(&self) -> Result<Vec<PathBuf>, Report> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        for path in &mut self.paths()? {
+            path.config.files(&mut |_, file| {
+                let new = file.origin().filter(|origin| !files.iter().any(|known| known == origin));
+                files.extend(new.map(Path::to_owned));
+            });
+        }
+        Ok(files)
     }
 }
 

@@ -7,6 +7,7 @@ use airpath_log::verdict::{Measurements, Reads, judge};
 use airpath_log::{Grade, Manifest, Summary};
 
 use super::NOT_TRUSTED_STATUS;
+use super::files::KeptFiles;
 use super::live::{LiveOutcome, write_manifest};
 use super::manifest::Beginning;
 use super::request::{Report, RunRequest};
@@ -15,9 +16,10 @@ use crate::error::Result;
 use crate::terminal::say;
 
 /// The manifest of a run that is about to begin.
-pub fn first_manifest(request: &RunRequest) -> Manifest {
+pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
     let mut manifest = Beginning {
         scenario: &request.scenario,
+        files,
         path: &request.path,
         clock: request.clock,
         seed: request.seed,

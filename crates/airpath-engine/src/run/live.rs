@@ -16,6 +16,7 @@ use airpath_log::{Clock, Manifest, Recorder, Writer, WriterOptions};
 use airpath_models::Path;
 
 use super::conclude::first_manifest;
+use super::files::KeptFiles;
 use super::request::{Report, RunRequest};
 use super::workload::{Ended, Workload};
 use crate::error::{Failure, Result};
@@ -140,6 +141,7 @@ fn carry_out(
     writer: &Writer,
     begun: &mut Option<Manifest>,
 ) -> Result<Carried> {
+    let files = KeptFiles::keep(&request.scenario, request.out.as_deref())?;
     let session = Session::create(&session_options(request)?).map_err(Failure::live)?;
     let Session { client, server, client_port, server_port, report: session_report, .. } = session;
     let machine = Box::new(Path::new(&request.path, Seed(request.seed)));
@@ -148,7 +150,7 @@ fn carry_out(
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
     let engine = if request.clock == Clock::Warp { engine.where_work_takes_no_time() } else { engine };
     let (engine, timing) = Loop::start(engine, handle, request.clock)?;
-    let mut manifest = first_manifest(request);
+    let mut manifest = first_manifest(request, &files);
     note_session(&mut manifest, process, &session_report, timing);
     if session_report.ipv4_only
         && let Some(reason) = &session_report.ipv4_only_reason

@@ -4,6 +4,8 @@ use airpath_log::{Clock, Level, Manifest, Snaplen};
 use airpath_models::PathConfig;
 use airpath_scenario::Scenario;
 
+use super::files::KeptFiles;
+
 /// The names of a path's hops, by their index in events.
 pub fn hop_names(path: &PathConfig) -> Vec<String> {
     path.hops.iter().map(|hop| hop.name.clone()).collect()
@@ -20,6 +22,8 @@ pub fn state_names(path: &PathConfig) -> Vec<String> {
 pub struct Beginning<'a> {
     /// The scenario, for the record.
     pub scenario: &'a Scenario,
+    /// Where the files are that it names.
+    pub files: &'a KeptFiles,
     /// The path that it describes.
     pub path: &'a PathConfig,
     /// The clock by which it runs.
@@ -38,8 +42,7 @@ impl Beginning<'_> {
         let mut manifest = Manifest::new(self.level, self.snaplen);
         manifest.clock = self.clock;
         manifest.seed = self.seed;
-        // What was read is printed again, so that neither can fail; an empty text would say that it did.
-        manifest.scenario_toml = self.scenario.to_toml().unwrap_or_default();
+        manifest.scenario_toml = self.files.scenario_toml(self.scenario);
         manifest.scenario = toml::from_str(&manifest.scenario_toml).unwrap_or_default();
         manifest.hops = hop_names(self.path);
         manifest.states = state_names(self.path);

@@ -2,6 +2,7 @@
 
 mod arguments;
 pub mod conclude;
+pub mod files;
 pub mod interrupt;
 pub mod live;
 pub mod manifest;

@@ -19,6 +19,7 @@ pub use compare::Difference;
 use compare::{Names, Replayed, difference};
 use recorded::{Events, Inputs, RecordedInput};
 
+use super::files::KeptFiles;
 use super::manifest::Beginning;
 use super::recording::{Recording, START_UNIX_NS, finished};
 use crate::commands::link::{only_path, usage};
@@ -56,16 +57,20 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<Outcome> {
     let origin = folder.join(airpath_log::folder::MANIFEST).display().to_string();
     let scenario = Scenario::from_toml(&manifest.scenario_toml, &origin).map_err(usage)?;
     let path = only_path(&scenario)?;
-    let beginning = Beginning {
-        scenario: &scenario,
-        path: &path,
-        clock: Clock::Virtual,
-        seed: manifest.seed,
-        level: Level::Events,
-        snaplen: Snaplen::default(),
-    };
     let duration = recorded::duration(&manifest);
-    let copy = out.map(|out| Copy::start(out, beginning.manifest())).transpose()?;
+    let beginning = |files: &KeptFiles| {
+        let beginning = Beginning {
+            scenario: &scenario,
+            files,
+            path: &path,
+            clock: Clock::Virtual,
+            seed: manifest.seed,
+            level: Level::Events,
+            snaplen: Snaplen::default(),
+        };
+        beginning.manifest()
+    };
+    let copy = out.map(|out| Copy::start(out, &scenario, beginning)).transpose()?;
     let mut driver = VirtualDriver::new(Path::new(&path, Seed(manifest.seed)), LogLevel::Events);
     let mut trace = Trace {
         events: Events::open(folder)?,
@@ -123,8 +128,13 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    fn start(folder: &Folder, mut manifest: Manifest) -> Result<Copy<'_>> {
+    fn start<'a>(
+        folder: &'a Folder,
+        scenario: &Scenario,
+        beginning: impl FnOnce(&KeptFiles) -> Manifest,
+    ) -> Result<Copy<'a>> {
         airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
+        let mut manifest = beginning(&KeptFiles::keep(scenario, Some(folder))?);
         manifest.start_unix_ns = START_UNIX_NS;
         let recording = Recording::start(Some(folder), &manifest)?;
         write(&manifest, folder)?;

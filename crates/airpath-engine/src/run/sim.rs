@@ -17,6 +17,7 @@ use airpath_virtual::{Ended, FinishedMachine, MachineId, Until, World, WorldErro
 use airpath_workload::{Kind, Workload};
 use nix::sys::signal::Signal;
 
+use super::files::KeptFiles;
 use super::interrupt::Interrupt;
 use super::manifest::Beginning;
 use super::recording::{Recorded, Recording, START_UNIX_NS, finished};
@@ -110,7 +111,7 @@ pub fn run(
             .map_err(|error| Failure::usage(format!("workload `{workload}`: {error}")))?;
         pairs.push((flow, pair));
     }
-    let manifest = begin(request, seed);
+    let manifest = begin(request, seed, &KeptFiles::keep(&request.scenario, folder)?);
     let recording = Recording::start(folder, &manifest)?;
     write(&manifest, folder)?;
     let mut world = World::new();
@@ -188,9 +189,10 @@ fn is_unlimited(path: &PathConfig, direction: Direction) -> bool {
 }
 
 /// The manifest of a run that is about to begin.
-fn begin(request: &SimRequest, seed: u64) -> Manifest {
+fn begin(request: &SimRequest, seed: u64, files: &KeptFiles) -> Manifest {
     let mut manifest = Beginning {
         scenario: &request.scenario,
+        files,
         path: &request.path,
         clock: Clock::Virtual,
         seed,

@@ -1,4 +1,4 @@
-//! What happens to a transmission that an error hits: drop, corrupt or delay.
+//! What happens to a transmission that an error hits: drop, corrupt, truncate or delay.
 //!
 //! Source: Kojo et al. 2001, section 4.3 (error modes).
 
@@ -22,6 +22,8 @@ pub enum Effect {
     Corrupt,
     /// The packet goes on after a delay, as after a retransmission by the link.
     Delay,
+    /// Only the beginning of the packet goes on.
+    Truncate,
 }
 
 /// Whether the packet's own headers may be corrupted.
@@ -80,7 +82,9 @@ impl EffectConfig {
             (Effect::Delay, None) => {
                 problem("delay", "is missing: effect = \"delay\" needs it, for example delay = \"300 ms\"")
             }
-            (Effect::Drop | Effect::Corrupt, Some(_)) => problem("delay", "has no meaning without effect = \"delay\""),
+            (Effect::Drop | Effect::Corrupt | Effect::Truncate, Some(_)) => {
+                problem("delay", "has no meaning without effect = \"delay\"")
+            }
             (Effect::Delay, Some(delay)) => {
                 problems.extend(delay.problems().into_iter().map(|problem| problem.under("delay")));
             }
@@ -118,6 +122,7 @@ impl EffectConfig {
             default.clone(),
             EffectConfig { effect: Effect::Corrupt, flips, ..default.clone() },
             EffectConfig { effect: Effect::Corrupt, headers: Headers::Spared, ..default.clone() },
+            EffectConfig { effect: Effect::Truncate, ..default.clone() },
             delay(constant.into(), true),
             delay(constant.into(), false),
             delay(drawn.clone(), true),
@@ -128,7 +133,8 @@ impl EffectConfig {
     /// The outcome of a hit: `flips` are the positions of flipped bits, `delay` draws how long it waits.
     pub(super) fn outcome(&self, flips: &[u32], delay: impl FnOnce() -> Span) -> Outcome {
         match self.effect {
-            Effect::Drop => Outcome::Lost,
+            // Where something is cut is not decided here.
+            Effect::Drop | Effect::Truncate => Outcome::Lost,
             Effect::Corrupt if flips.is_empty() => Outcome::Ok,
             Effect::Corrupt => Outcome::Flipped(flips.to_vec()),
             Effect::Delay => Outcome::Delayed { by: delay(), keep_order: self.keep_order },

@@ -3,18 +3,30 @@
 pub mod bernoulli;
 pub mod effect;
 pub mod error_free;
+pub mod four_state;
 pub mod gilbert_elliott;
+mod millisecond;
+pub mod pattern;
+mod position_list;
+pub mod positions;
+pub mod trace;
+pub mod trace_file;
+mod truncate;
 
-use airpath_core::{DrawKey, Span};
+use airpath_core::{Bits, DrawKey, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use effect::{Effect, EffectConfig, Headers};
+pub use position_list::PositionList;
 
 use crate::config::Problem;
 use crate::file::{VisitFile, under};
 use crate::random::{Random, Sampler};
 use crate::registry::registry;
+use millisecond::Clock;
+use trace_file::Record;
+use truncate::Cut;
 
 /// What an error is drawn for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +39,8 @@ pub enum Per {
     Frame,
     /// One draw for every bit.
     Bit,
+    /// One draw for every millisecond; it is for all frames whose transmission ends in it.
+    Millisecond,
 }
 
 /// Something transmitted, as the channel sees it.
@@ -51,6 +65,13 @@ pub enum Outcome {
     Lost,
     /// It arrives with bits of the packet flipped; positions count from the packet's first bit.
     Flipped(Vec<u32>),
+    /// Only the packet's beginning arrives, perhaps with bits flipped.
+    Truncated {
+        /// The bytes of the packet before the cut, at least one.
+        bytes: u32,
+        /// As [`Outcome::Flipped`]; all before the cut.
+        flips: Vec<u32>,
+    },
     /// It arrives, but later.
     Delayed {
         /// By how much.
@@ -64,6 +85,11 @@ pub enum Outcome {
 pub trait ErrorProcess {
     /// Whether transmission number `step` as a whole is hit.
     fn hits(&mut self, step: u64) -> bool;
+
+    /// What becomes of transmission number `step`, where the process knows more than whether it is hit.
+    fn record(&mut self, step: u64) -> Record<'_> {
+        if self.hits(step) { Record::Hit } else { Record::Ok }
+    }
 
     /// Which of the next `bits` bits are hit, appended to `positions` in ascending order; stops at
     /// the first if `only_first`. Every bit takes one step of the process either way.
@@ -82,6 +108,14 @@ registry! {
     Bernoulli = bernoulli::{BernoulliConfig, Bernoulli},
     /// Errors in bursts: two states with an error probability each.
     GilbertElliott = gilbert_elliott::{GilbertElliottConfig, GilbertElliott},
+    /// Losses in bursts and alone: the four states of netem.
+    FourState = four_state::{FourStateConfig, FourState},
+    /// A burst of so many out of every so many.
+    Pattern = pattern::{PatternConfig, Pattern},
+    /// Errors at given positions.
+    Positions = positions::{PositionsConfig, Positions},
+    /// Errors replayed from a trace.
+    Trace = trace::{TraceConfig, Trace},
 }
 
 /// Transmission errors of a direction:
@@ -97,6 +131,10 @@ pub struct ErrorsConfig {
     /// What happens to it.
     #[serde(flatten)]
     pub effect: EffectConfig,
+    /// With `effect = "truncate"` per packet, frame or millisecond: how much is left, in whole bytes; what
+    /// is no longer is not cut. Without it every shorter length is equally likely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Random<Bits>>,
 }
 
 impl Default for ErrorsConfig {
@@ -105,6 +143,7 @@ impl Default for ErrorsConfig {
             process: ErrorProcessConfig::None(error_free::ErrorFreeConfig {}),
             per: Per::default(),
             effect: EffectConfig::default(),
+            kept: None,
         }
     }
 }
@@ -112,15 +151,35 @@ impl Default for ErrorsConfig {
 impl ErrorsConfig {
     /// Visits the files that the parameters name.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
+        match &mut self.process {
+            ErrorProcessConfig::Positions(config) => config.files(visit),
+            ErrorProcessConfig::Trace(config) => config.files(visit),
+            _ => {}
+        }
         if let Some(delay) = &mut self.effect.delay {
             delay.files(&mut under("delay", visit));
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.files(&mut under("kept", visit));
         }
     }
 
     /// What is wrong with the parameters, if anything.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = self.process.problems();
+        if let ErrorProcessConfig::Trace(config) = &self.process {
+            problems.extend(config.problems_per(self.per));
+        }
         problems.extend(self.effect.problems(self.per));
+        if let Some(kept) = &self.kept {
+            if self.effect.effect != Effect::Truncate {
+                problems.push(Problem::new("kept", "has no meaning without effect = \"truncate\""));
+            } else if self.per == Per::Bit {
+                let message = "has no meaning per bit: what is hit is cut before the first bit that is";
+                problems.push(Problem::new("kept", message));
+            }
+            problems.extend(kept.problems().into_iter().map(|problem| problem.under("kept")));
+        }
         problems
     }
 
@@ -128,11 +187,26 @@ impl ErrorsConfig {
     pub fn examples() -> Vec<ErrorsConfig> {
         let mut all = Vec::new();
         for process in ErrorProcessConfig::examples() {
-            for per in [Per::Packet, Per::Frame, Per::Bit] {
+            for per in [Per::Packet, Per::Frame, Per::Bit, Per::Millisecond] {
                 for effect in EffectConfig::examples(per) {
-                    all.push(ErrorsConfig { process: process.clone(), per, effect });
+                    all.push(ErrorsConfig { process: process.clone(), per, effect, kept: None });
                 }
             }
+        }
+        let process = ErrorProcessConfig::examples().pop().unwrap_or(ErrorsConfig::default().process);
+        let effect = EffectConfig { effect: Effect::Truncate, ..EffectConfig::default() };
+        for kept in Random::examples(Bits::from_bytes(40)) {
+            let per = if all.len() % 2 == 0 { Per::Packet } else { Per::Frame };
+            all.push(ErrorsConfig { process: process.clone(), per, effect: effect.clone(), kept: Some(kept) });
+        }
+        let process = ErrorProcessConfig::Trace(trace::example_with_outcomes());
+        for per in [Per::Packet, Per::Frame] {
+            all.extend(EffectConfig::examples(per).into_iter().map(|effect| ErrorsConfig {
+                process: process.clone(),
+                per,
+                effect,
+                kept: None,
+            }));
         }
         all
     }
@@ -148,6 +222,12 @@ impl ErrorProcessModel {
             ErrorProcessConfig::GilbertElliott(config) => {
                 ErrorProcessModel::GilbertElliott(gilbert_elliott::GilbertElliott::new(config, key))
             }
+            ErrorProcessConfig::FourState(config) => {
+                ErrorProcessModel::FourState(four_state::FourState::new(config, key))
+            }
+            ErrorProcessConfig::Pattern(config) => ErrorProcessModel::Pattern(pattern::Pattern::new(config)),
+            ErrorProcessConfig::Positions(config) => ErrorProcessModel::Positions(positions::Positions::new(config)),
+            ErrorProcessConfig::Trace(config) => ErrorProcessModel::Trace(trace::Trace::new(config)),
         }
     }
 
@@ -158,6 +238,10 @@ impl ErrorProcessModel {
             (ErrorProcessModel::GilbertElliott(process), ErrorProcessConfig::GilbertElliott(config)) => {
                 process.configure(config);
             }
+            (ErrorProcessModel::FourState(process), ErrorProcessConfig::FourState(config)) => process.configure(config),
+            (ErrorProcessModel::Pattern(process), ErrorProcessConfig::Pattern(config)) => process.configure(config),
+            (ErrorProcessModel::Positions(process), ErrorProcessConfig::Positions(config)) => process.configure(config),
+            (ErrorProcessModel::Trace(process), ErrorProcessConfig::Trace(config)) => process.configure(config),
             (ErrorProcessModel::None(_), ErrorProcessConfig::None(_)) => {}
             _ => return false,
         }
@@ -168,6 +252,9 @@ impl ErrorProcessModel {
 impl ErrorProcess for ErrorProcessModel {
     fn hits(&mut self, step: u64) -> bool {
         dispatch_process!(self, process => process.hits(step))
+    }
+    fn record(&mut self, step: u64) -> Record<'_> {
+        dispatch_process!(self, process => process.record(step))
     }
     fn hit_bits(&mut self, step: u64, bits: u64, only_first: bool, positions: &mut Vec<u32>) {
         dispatch_process!(self, process => process.hit_bits(step, bits, only_first, positions));
@@ -183,6 +270,7 @@ fn delay_of(effect: &EffectConfig) -> Random<Span> {
 pub struct Channel {
     per: Per,
     effect: EffectConfig,
+    cut: Cut,
     process: ErrorProcessModel,
     /// Key of the process, kept for a change of its kind.
     process_key: DrawKey,
@@ -193,8 +281,11 @@ pub struct Channel {
     flip_key: DrawKey,
     /// How long what is hit waits.
     delay: Sampler<Span>,
-    /// The index of the next packet or frame.
+    /// The index of the next packet, frame or millisecond.
     step: u64,
+    /// Per millisecond: where the process is, and how many frames have been hit.
+    clock: Clock,
+    hit_by_time: u64,
     scratch: Vec<u32>,
 }
 
@@ -204,40 +295,57 @@ impl Channel {
         Channel {
             per: config.per,
             effect: config.effect.clone(),
+            cut: Cut::new(config.kept.as_ref(), flip_key.child("kept", 0)),
             process: ErrorProcessModel::new(&config.process, process_key),
             process_key,
             generation: 0,
             flip_key,
             delay: Sampler::new(&delay_of(&config.effect), flip_key.child("delay", 0)),
             step: 0,
+            clock: Clock::starting(Time::ZERO),
+            hit_by_time: 0,
             scratch: Vec::new(),
         }
     }
 
-    /// Changes the parameters; steps are counted on. Takes effect for transmissions that end after it.
-    pub fn configure(&mut self, config: &ErrorsConfig) {
+    /// Changes the parameters at `at`; steps are counted on. Takes effect for transmissions that end
+    /// after it.
+    pub fn configure(&mut self, config: &ErrorsConfig, at: Time) {
+        if self.per == Per::Millisecond {
+            self.clock.catch_up(at, &mut self.step, &mut self.process, &mut self.scratch);
+        } else if config.per == Per::Millisecond {
+            self.clock = Clock::starting(at);
+        }
         self.per = config.per;
         self.effect = config.effect.clone();
         self.delay.configure(&delay_of(&config.effect));
+        self.cut.configure(config.kept.as_ref());
         if !self.process.configure(&config.process) {
             self.generation += 1;
             let key = self.process_key.child("generation", self.generation);
             self.process = ErrorProcessModel::new(&config.process, key);
+            self.clock = Clock::starting(at);
         }
     }
 
-    /// What becomes of a frame; `packet` is the whole packet if this is its last frame.
+    /// What becomes of a frame whose transmission ends at `at`; `packet` is the whole packet if this is
+    /// its last frame.
     #[inline]
-    pub fn outcome(&mut self, frame: &Transmission, packet: Option<&Transmission>) -> Outcome {
+    pub fn outcome(&mut self, at: Time, frame: &Transmission, packet: Option<&Transmission>) -> Outcome {
         if matches!(self.process, ErrorProcessModel::None(_)) {
             return Outcome::Ok;
         }
+        self.drawn_outcome(at, frame, packet)
+    }
+
+    fn drawn_outcome(&mut self, at: Time, frame: &Transmission, packet: Option<&Transmission>) -> Outcome {
         let unit = match self.per {
             Per::Packet => match packet {
                 Some(packet) => packet,
                 None => return Outcome::Ok,
             },
             Per::Frame | Per::Bit => frame,
+            Per::Millisecond => return self.outcome_of_time(at, frame),
         };
         let step = self.step;
         self.step += 1;
@@ -245,26 +353,58 @@ impl Channel {
         if self.per == Per::Bit {
             return self.outcome_of_bits(step, unit);
         }
-        if !self.process.hits(step) {
-            return Outcome::Ok;
+        match self.process.record(step) {
+            Record::Ok => Outcome::Ok,
+            Record::Hit => self.outcome_of_hit(self.flip_key, step, unit),
+            Record::Lost => Outcome::Lost,
+            Record::Damaged { kept_bytes, flips } => {
+                let there = flips.iter().filter(|position| **position < unit.packet_bits);
+                let mut flips: Vec<u32> = there.map(|position| position + unit.first_bit).collect();
+                if self.effect.headers == Headers::Spared {
+                    flips.retain(|position| *position >= unit.header_bits);
+                }
+                truncate::kept(kept_bytes.map_or(u64::MAX, |bytes| u64::from(bytes) * 8), flips, unit)
+            }
         }
-        if self.effect.effect == Effect::Corrupt {
-            self.effect.choose_flips(self.flip_key, step, unit, &mut self.scratch);
+    }
+
+    /// What the effect makes of a unit that is hit as a whole.
+    fn outcome_of_hit(&mut self, flip_key: DrawKey, step: u64, unit: &Transmission) -> Outcome {
+        match self.effect.effect {
+            Effect::Corrupt => self.effect.choose_flips(flip_key, step, unit, &mut self.scratch),
+            Effect::Truncate => return self.cut.outcome(step, unit),
+            Effect::Drop | Effect::Delay => {}
         }
         self.effect.outcome(&self.scratch, || self.delay.draw(step))
     }
 
+    fn outcome_of_time(&mut self, at: Time, frame: &Transmission) -> Outcome {
+        self.scratch.clear();
+        if !self.clock.is_hit(at, &mut self.step, &mut self.process, &mut self.scratch) {
+            return Outcome::Ok;
+        }
+        // Several frames may be hit in one millisecond.
+        let step = self.hit_by_time;
+        self.hit_by_time += 1;
+        self.outcome_of_hit(self.flip_key.child("millisecond", 0), step, frame)
+    }
+
     fn outcome_of_bits(&mut self, step: u64, unit: &Transmission) -> Outcome {
-        if self.effect.effect != Effect::Corrupt {
+        if let Effect::Drop | Effect::Delay = self.effect.effect {
             self.process.hit_bits(step, unit.bits, true, &mut self.scratch);
             if self.scratch.is_empty() {
                 return Outcome::Ok;
             }
             return self.effect.outcome(&[], || self.delay.draw(step));
         }
-        // Only the packet's own bits can be seen to be flipped: link headers and padding are the
-        // link's, and a compressed bit stands for its place in the packet.
-        self.process.hit_bits(step, u64::from(unit.packet_bits), false, &mut self.scratch);
+        // Only the packet's own bits can be seen to be flipped or missing: link headers and padding are
+        // the link's, and a compressed bit stands for its place in the packet.
+        let cuts = self.effect.effect == Effect::Truncate;
+        self.process.hit_bits(step, u64::from(unit.packet_bits), cuts, &mut self.scratch);
+        if cuts {
+            let first = self.scratch.first();
+            return first.map_or(Outcome::Ok, |first| truncate::kept(u64::from(*first), Vec::new(), unit));
+        }
         for position in &mut self.scratch {
             *position += unit.first_bit;
         }

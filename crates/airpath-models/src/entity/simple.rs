@@ -100,6 +100,18 @@ struct Waiting {
     outcome: Outcome,
 }
 
+/// Flips bits of a packet, those that are still there.
+fn flip(sdu: &mut Sdu, positions: &[u32], stage: &mut StageCx<'_, '_>) {
+    let cut = sdu.pdu.damage.as_ref().and_then(|damage| damage.truncated_to);
+    let left = cut.map_or(u32::MAX, |bytes| bytes * 8);
+    let there = &positions[..positions.partition_point(|position| *position < left)];
+    if !there.is_empty() {
+        let count = there.len() as u64;
+        stage.record(EventKind::Damaged, Cause::None, &sdu.pdu, count, QueueLength::default());
+        sdu.pdu.flip(there);
+    }
+}
+
 /// A simple link entity.
 #[derive(Debug)]
 pub struct Simple {
@@ -202,15 +214,13 @@ impl Simple {
             let mut cause = Cause::ChannelError;
             match &outcome {
                 Outcome::Lost => sdu.lost = true,
-                Outcome::Flipped(positions) if !sdu.lost => {
-                    stage.record(
-                        EventKind::Damaged,
-                        Cause::None,
-                        &sdu.pdu,
-                        positions.len() as u64,
-                        QueueLength::default(),
-                    );
-                    sdu.pdu.flip(positions);
+                Outcome::Flipped(positions) if !sdu.lost => flip(sdu, positions, stage),
+                Outcome::Truncated { bytes, flips } if !sdu.lost => {
+                    flip(sdu, flips, stage);
+                    if sdu.pdu.truncate(*bytes) {
+                        let left = u64::from(*bytes) * 8;
+                        stage.record(EventKind::Truncated, Cause::None, &sdu.pdu, left, QueueLength::default());
+                    }
                 }
                 _ => {}
             }
@@ -391,7 +401,7 @@ impl LinkEntity for Simple {
             let kind = match outcome {
                 Outcome::Lost => Some(EventKind::FrameLost),
                 Outcome::Delayed { .. } => Some(EventKind::FrameDelayed),
-                Outcome::Ok | Outcome::Flipped(_) => None,
+                Outcome::Ok | Outcome::Flipped(_) | Outcome::Truncated { .. } => None,
             };
             if let Some(kind) = kind {
                 stage.of(airpath_core::Stage::Channel).record(
@@ -408,7 +418,9 @@ impl LinkEntity for Simple {
             Outcome::Lost => (stage.at, false),
             Outcome::Delayed { by, keep_order: true } => ((stage.at + by).max(behind.unwrap_or(stage.at)), true),
             Outcome::Delayed { by, keep_order: false } => (stage.at + by, false),
-            Outcome::Ok | Outcome::Flipped(_) => (behind.unwrap_or(stage.at).max(stage.at), true),
+            Outcome::Ok | Outcome::Flipped(_) | Outcome::Truncated { .. } => {
+                (behind.unwrap_or(stage.at).max(stage.at), true)
+            }
         };
         if due == stage.at && (behind.is_none() || !keep_order) {
             return self.take(false, frame, outcome, sdus, stage, up);

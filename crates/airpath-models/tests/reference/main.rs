@@ -49,7 +49,7 @@ fn certain_errors() -> impl Strategy<Value = ErrorsConfig> {
         delay(500, true),
     ];
     (select(processes), select(vec![Per::Packet, Per::Frame]), select(effects))
-        .prop_map(|(process, per, effect)| ErrorsConfig { process, per, effect })
+        .prop_map(|(process, per, effect)| ErrorsConfig { process, per, effect, ..ErrorsConfig::default() })
 }
 
 /// A change of the kind of errors, or of their unit, would restart the alternation.

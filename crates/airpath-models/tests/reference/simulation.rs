@@ -187,6 +187,7 @@ impl Reference {
             ErrorProcessConfig::GilbertElliott(_) => self.units.is_multiple_of(2),
             ErrorProcessConfig::Bernoulli(config) => config.probability == Probability::ONE,
             ErrorProcessConfig::None(_) => false,
+            ref other => unreachable!("{other:?} is not without chance"),
         }
     }
 

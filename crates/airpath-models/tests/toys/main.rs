@@ -101,7 +101,13 @@ fn repetitions_outlive_their_packets() {
 fn passable_errors() -> impl Strategy<Value = ErrorsConfig> {
     let passable = |errors: &ErrorsConfig| {
         let often = format!("{:?}", errors.process).contains("1000000000000");
-        !often && errors.per != Per::Bit
+        // What is not drawn for each frame may hit every repetition.
+        let drawn = match errors.process {
+            ErrorProcessConfig::None(_) | ErrorProcessConfig::Bernoulli(_) => true,
+            ErrorProcessConfig::GilbertElliott(_) | ErrorProcessConfig::FourState(_) => true,
+            _ => false,
+        };
+        drawn && !often && matches!(errors.per, Per::Packet | Per::Frame)
     };
     select(ErrorsConfig::examples().into_iter().filter(passable).collect::<Vec<_>>())
 }
