@@ -4,9 +4,11 @@
 //! beginning: it changes the beginning and every state that does not set the parameter itself.
 
 use airpath_core::StateInForce;
-use airpath_models::{HopConfig, Setting};
+use airpath_models::{HopConfig, LinkConfig, Setting};
+use serde_json::json;
 
 use crate::build::{HopTree, configs};
+use crate::parameter::Side;
 use crate::report::{Diagnostic, Report};
 use crate::scenario::{Assignment, Scenario};
 
@@ -29,6 +31,20 @@ impl Running {
     /// The scenario with everything that was set.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
+    }
+
+    /// Parameters with their values (as JSON has them) as [`Running::set`] takes them, in the order in
+    /// which a state sets them: what concerns both directions before what concerns one, whole tables
+    /// before keys in them.
+    pub fn assignments<'a>(values: impl IntoIterator<Item = (&'a String, &'a serde_json::Value)>) -> Vec<String> {
+        let is_one = |name: &str| name.split('.').any(|part| Side::of(part).is_some_and(|side| side != Side::Link));
+        let mut values: Vec<_> = values.into_iter().collect();
+        values.sort_by_key(|(name, _)| (is_one(name), name.as_str()));
+        let text = |value: &serde_json::Value| match value {
+            serde_json::Value::String(text) => text.clone(),
+            value => toml::Value::try_from(value).map(|value| crate::print::inline(&value)).unwrap_or_default(),
+        };
+        values.into_iter().map(|(name, value)| format!("{name}={}", text(value))).collect()
     }
 
     /// What the machine has to be told so that `assignments` (as [`Scenario::set`] reads them) take
@@ -70,6 +86,54 @@ impl Running {
         self.prepared = Some((scenario, read));
         let states = config.states.into_iter().map(|state| state.hops).collect();
         Ok(Setting { beginning: config.hops, states, in_force, since })
+    }
+
+    /// The value of `parameter` while `state` is in force, as JSON; both directions of a link, where they
+    /// differ, as an object of `uplink` and `downlink`.
+    ///
+    /// # Errors
+    /// When there is no such parameter.
+    pub fn get(&self, parameter: &str, state: StateInForce) -> Result<serde_json::Value, Report> {
+        let path = &self.scenario.paths[0];
+        let mut hops = match usize::from(state.number).checked_sub(1).and_then(|index| path.states.get(index)) {
+            Some(own) => path.hops_in(own, "", &mut Vec::new()),
+            None => path.hops.clone(),
+        };
+        if let Some((since, assignments)) = &self.since
+            && *since == state
+        {
+            assignments.iter().try_for_each(|assignment| assignment.apply_to(&mut hops))?;
+        }
+        let unknown = |message: &str| Report::from(Diagnostic::of_option("get", parameter, message));
+        let parts: Vec<&str> = parameter.split('.').map(str::trim).collect();
+        let [hop, side, keys @ ..] = parts.as_slice() else {
+            return Err(unknown("a parameter is named HOP.link.KEY, as in `radio.link.rate`"));
+        };
+        let configs = checked(&hops)?;
+        let Some(config) = configs.iter().find(|config| config.name == *hop) else {
+            let names = configs.iter().map(|config| config.name.as_str());
+            return Err(Diagnostic::of_option("get", parameter, "there is no such hop").nearest_of(hop, names).into());
+        };
+        let value = |link: &LinkConfig| {
+            let mut value = serde_json::to_value(link).unwrap_or_default();
+            for key in keys {
+                let valid: Vec<String> = value.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect();
+                value = value.get_mut(*key).map(serde_json::Value::take).ok_or_else(|| {
+                    let problem = Diagnostic::of_option("get", parameter, format!("there is no `{key}` now"));
+                    Report::from(problem.nearest_of(key, valid.iter().map(String::as_str)))
+                })?;
+            }
+            Ok(value)
+        };
+        match Side::of(side) {
+            Some(Side::Uplink) => value(&config.uplink),
+            Some(Side::Downlink) => value(&config.downlink),
+            Some(Side::Link) => {
+                let (uplink, downlink) = (value(&config.uplink)?, value(&config.downlink)?);
+                Ok(if uplink == downlink { uplink } else { json!({ "uplink": uplink, "downlink": downlink }) })
+            }
+            None => Err(unknown("after the hop comes `link` (both directions), `uplink` or `downlink`")),
+        }
     }
 
     /// What was last prepared has taken effect in `state`.

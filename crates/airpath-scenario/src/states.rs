@@ -36,62 +36,59 @@ impl StayTree {
         StayTree { key: key.into(), duration: get("duration"), next: get("next") }
     }
 
-    /// The stay; `names` are those of the states, by number. What is wrong goes to `problems`.
+    /// The stay; `names` are those of the states, by number. What is wrong goes to `problems`, but for
+    /// values of the wrong form, which the check of the document tells.
     pub fn stay(&self, names: &[&str], problems: &mut Vec<Diagnostic>) -> Stay {
         let before = problems.len();
-        let duration = self.duration.as_ref().and_then(|node| self.read_duration(node, problems));
-        let next = self.next.as_ref().map_or_else(Vec::new, |node| self.read_next(node, names, problems));
-        let stay = Stay { duration, next };
-        if problems.len() == before {
-            for problem in stay.problems() {
-                let node = if problem.key.starts_with("next") { &self.next } else { &self.duration };
-                if let Some(node) = node {
-                    problems.push(Diagnostic::at(&node.place, join(&self.key, &problem.key), problem.message));
-                }
+        let duration = self.duration.as_ref().map(|node| self.read_duration(node, problems));
+        let next = self.next.as_ref().map(|node| self.read_next(node, names, problems));
+        if duration == Some(None) || next == Some(None) || problems.len() > before {
+            return Stay::default();
+        }
+        let stay = Stay { duration: duration.flatten(), next: next.flatten().unwrap_or_default() };
+        for problem in stay.problems() {
+            let node = if problem.key.starts_with("next") { &self.next } else { &self.duration };
+            if let Some(node) = node {
+                problems.push(Diagnostic::at(&node.place, join(&self.key, &problem.key), problem.message));
             }
         }
         stay
     }
 
-    /// Of the right form it is already; a file that it names may be wrong.
     fn read_duration(&self, node: &Node, problems: &mut Vec<Diagnostic>) -> Option<Random<Span>> {
-        let key = join(&self.key, "duration");
-        match Random::<Span>::deserialize(node.to_toml()) {
-            Ok(mut duration) => {
-                duration.files(&mut |inner, file| {
-                    if let Err(message) = file.load(&mut Beside(&node.place.source)) {
-                        problems.push(Diagnostic::at(&node.place, join(&key, inner), message));
-                    }
-                });
-                Some(duration)
+        let mut duration = Random::<Span>::deserialize(node.to_toml()).ok()?;
+        duration.files(&mut |inner, file| {
+            if let Err(message) = file.load(&mut Beside(&node.place.source)) {
+                problems.push(Diagnostic::at(&node.place, join(&join(&self.key, "duration"), inner), message));
             }
-            Err(error) => {
-                problems.push(Diagnostic::at(&node.place, key, error.message()));
-                None
-            }
-        }
+        });
+        Some(duration)
     }
 
-    fn read_next(&self, node: &Node, names: &[&str], problems: &mut Vec<Diagnostic>) -> Vec<(u16, Probability)> {
-        let key = join(&self.key, "next");
+    fn read_next(
+        &self,
+        node: &Node,
+        names: &[&str],
+        problems: &mut Vec<Diagnostic>,
+    ) -> Option<Vec<(u16, Probability)>> {
         let mut number = |name: &str, place: &Place| {
             let found = names.iter().position(|known| *known == name);
             if found.is_none() {
-                let problem = Diagnostic::at(place, key.clone(), format!("there is no state `{name}`"));
+                let problem = Diagnostic::at(place, join(&self.key, "next"), format!("there is no state `{name}`"));
                 problems.push(problem.nearest_of(name, names.iter().copied()));
             }
-            found.map(|number| number as u16)
+            found.unwrap_or_default() as u16
         };
         match &node.value {
-            Value::Text(name) => number(name, &node.place).map(|state| (state, Probability::ONE)).into_iter().collect(),
+            Value::Text(name) => Some(vec![(number(name, &node.place), Probability::ONE)]),
             Value::Table(table) => {
                 let follow = |(name, node): &(Key, Node)| {
-                    let state = number(&name.name, &name.place)?;
-                    Some((state, Probability::deserialize(node.to_toml()).unwrap_or(Probability::ZERO)))
+                    let state = number(&name.name, &name.place);
+                    Some((state, Probability::deserialize(node.to_toml()).ok()?))
                 };
-                table.0.iter().filter_map(follow).collect()
+                table.0.iter().map(follow).collect()
             }
-            _ => Vec::new(),
+            _ => None,
         }
     }
 }

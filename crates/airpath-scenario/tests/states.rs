@@ -86,7 +86,7 @@ fn wrong_states_are_told_with_their_places() {
             "[[states]]\nname = \"a\"\nduration = { type = \"uniform\", from = \"2 s\", to = \"1 s\" }",
             &["duration.from", "more than `to`"],
         ),
-        ("[[states]]\nname = \"a\"\nduration = 3", &["duration", "3 s"]),
+        ("[[states]]\nname = \"a\"\nduration = 3", &["duration", "no unit"]),
         ("[[states]]\nname = \"a\"\nnext = \"a\"", &["no `duration`"]),
         ("[[states]]\nname = \"initial\"\nat = \"3 s\"", &["in which every run begins", "at:"]),
         ("[[states]]\nname = \"initial\"", &["say its `duration`"]),

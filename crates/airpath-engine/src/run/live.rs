@@ -18,6 +18,7 @@ use airpath_models::Path;
 use super::conclude::first_manifest;
 use super::request::{Report, RunRequest};
 use super::workload::{Ended, Workload};
+use crate::control::server::Control;
 use crate::error::{Failure, Result};
 use crate::terminal::say;
 
@@ -147,9 +148,14 @@ fn carry_out(
     let (engine, handle) = EngineLoop::new(vec![link], request.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
     let engine = if request.clock == Clock::Warp { engine.where_work_takes_no_time() } else { engine };
-    let (engine, timing) = Loop::start(engine, handle, request.clock)?;
+    let (engine, timing) = Loop::start(engine, handle.clone(), request.clock)?;
     let mut manifest = first_manifest(request);
+    // Nothing of the host comes into a guest while its time runs.
+    let control = (request.clock == Clock::Live).then(|| Control::start(request, handle)).transpose();
     note_session(&mut manifest, process, &session_report, timing);
+    if let Err(error) = &control {
+        manifest.settings.insert("control".into(), format!("none: {error}").into());
+    }
     if session_report.ipv4_only
         && let Some(reason) = &session_report.ipv4_only_reason
         && request.report != Report::Nothing
@@ -161,6 +167,7 @@ fn carry_out(
         write_manifest(request, &manifest);
         *begun = Some(manifest.clone());
     });
+    drop(control);
     // A loop that stopped of itself knows best what went wrong.
     let (mut link, report) = engine.stop()?;
     let (client, server) = ended?;
