@@ -23,7 +23,9 @@ pub use draw::{DrawKey, DrawScope, Seed};
 pub use end::End;
 pub use event::{Cause, Event, EventKind, Stage};
 pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
-pub use machine::{Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal};
+pub use machine::{
+    Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal, StateInForce,
+};
 pub use pdu::{Damage, Direction, Ecn, FiveTuple, Origin, Payload, Pdu, PduId};
 pub use pool::BufferPool;
 pub use rate::{Carry, LinkRate, Rate};

@@ -65,7 +65,7 @@ pub struct Emission {
 pub enum Command {
     /// Puts the state with this name in force.
     EnterState(Arc<str>),
-    /// Replaces the parameters of the whole machine; the value is the machine's configuration type.
+    /// Replaces parameters of the machine; the value is of a configuration type of the machine.
     Configure(Arc<dyn Any + Send + Sync>),
 }
 
@@ -83,6 +83,15 @@ pub enum CommandError {
     /// The configuration is of another machine.
     #[error("the new parameters do not fit this machine: {0}")]
     Mismatch(String),
+}
+
+/// The state in which a machine is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StateInForce {
+    /// Its number: 0 for that of the beginning, n + 1 for place n among the others.
+    pub number: u16,
+    /// How many states have been entered since the run began.
+    pub entries: u64,
 }
 
 /// How much a machine records.
@@ -182,6 +191,11 @@ pub trait Machine: Send {
         Span::ZERO
     }
 
+    /// The state in which the machine is, as of the last call.
+    fn state_in_force(&self) -> StateInForce {
+        StateInForce::default()
+    }
+
     /// How many PDUs of endpoints are inside.
     fn held(&self) -> u64;
 }
@@ -204,6 +218,9 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     }
     fn least_transit(&self) -> Span {
         (**self).least_transit()
+    }
+    fn state_in_force(&self) -> StateInForce {
+        (**self).state_in_force()
     }
     fn held(&self) -> u64 {
         (**self).held()

@@ -1,5 +1,6 @@
 //! The command line: what can be typed, with its help.
 
+pub mod control;
 mod load;
 mod replay;
 mod sim;
@@ -58,6 +59,12 @@ pub enum Command {
     Recv(RecvArgs),
     /// Play a recorded run again in virtual time, and say whether its trace is the same.
     Replay(ReplayArgs),
+    /// List the runs that go on and can be controlled.
+    Runs(control::RunsArgs),
+    /// Put a state of a run that goes on in force.
+    State(control::StateArgs),
+    /// Set parameters of a run that goes on.
+    Set(control::SetArgs),
     /// Prepare for runs in virtual time (`airpath exec --clock warp`).
     #[command(after_help = warp::EXAMPLES)]
     Warp(warp::WarpArgs),
@@ -114,6 +121,9 @@ pub struct LinkArgs {
     /// What the queue before the link holds, of both directions or UPLINK,DOWNLINK.
     #[arg(long, value_name = "LIMIT[,LIMIT]")]
     pub queue: Option<String>,
+    /// A blackout of the link: when it begins, how long it lasts, and drop or store.
+    #[arg(long, value_name = "TIME,TIME[,HOW]")]
+    pub blackout: Vec<String>,
     /// Any parameter of the scenario, such as radio.link.rate='64 kbit/s'.
     #[arg(long, value_name = "PARAMETER=VALUE")]
     pub set: Vec<String>,

@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod control;
 mod error;
 mod load;
 mod run;
@@ -26,6 +27,9 @@ fn main() {
         Command::Recv(args) => commands::recv::run(&args),
         Command::Sim(args) => commands::sim::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Runs(args) => Ok(commands::control::runs(&args)),
+        Command::State(args) => commands::control::state(&args),
+        Command::Set(args) => commands::control::set(&args),
         Command::Warp(args) => commands::warp::run(&args),
         Command::WarpInit => match airpath_warp::guest::main() {
             Ok(never) => match never {},

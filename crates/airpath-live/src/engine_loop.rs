@@ -39,6 +39,8 @@ const CLOCK_OFFSET_EVERY: Span = Span::from_secs(1);
 /// Within this of a deadline the loop looks at nothing but the clock.
 const LAST_LOOK_NS: u64 = 2_000;
 
+/// How often both ports are read before an order is carried out, where one has more than one turn takes.
+const READS_BEFORE_AN_ORDER: usize = 64;
 /// How often the loop looks up where packets bear no stamps: without any other deadline, a loop that was
 /// stopped or starved for longer than this notices it, and what came meanwhile was read late.
 const HEARTBEAT_NS: u64 = 100_000_000;
@@ -51,10 +53,42 @@ pub enum Word {
     /// The run begins: t = 0 is this instant of CLOCK_MONOTONIC in ns.
     /// It answers once it is so, for what is sent earlier is thrown away.
     Start(u64, Sender<()>),
-    /// Carry out a command on a link.
-    Control(usize, airpath_core::Command, Sender<Result<(), airpath_core::CommandError>>),
+    /// Carry out an order on a link.
+    Order(Order),
     /// Stop.
     Stop,
+}
+
+/// A command to a machine, or the question how it stands.
+#[derive(Debug)]
+pub struct Order {
+    /// Which link.
+    pub link: usize,
+    /// When it was received, by CLOCK_MONOTONIC in ns: the time at which it takes effect, unless the
+    /// machine has been driven further meanwhile.
+    pub received_ns: u64,
+    /// The command, and how the input log is to have it; none to ask only.
+    pub command: Option<(airpath_core::Command, String)>,
+    /// Where the answer goes.
+    pub answer: Sender<Answer>,
+}
+
+/// What became of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The run has not begun.
+    NotBegun,
+    /// The machine refused the command.
+    Refused(airpath_core::CommandError),
+    /// It was carried out.
+    Done {
+        /// When it was received, in run time.
+        received: Time,
+        /// When it took effect.
+        at: Time,
+        /// In which state the machine is now.
+        state: airpath_core::StateInForce,
+    },
 }
 
 /// The other threads' end of the loop.
@@ -329,6 +363,34 @@ impl EngineLoop {
         Ok(())
     }
 
+    /// Carries out an order at the time at which it was received: what came before it is read and
+    /// offered first.
+    fn carry_out(&mut self, order: &Order, now_ns: u64) -> io::Result<Answer> {
+        let (now, received) = (self.time_of(now_ns), self.time_of(order.received_ns.min(now_ns)));
+        let (epoch, offset, still) = (self.epoch_ns, self.offset, self.work_takes_no_time);
+        let stamp =
+            move |realtime_ns: u64| offset.to_monotonic_ns(realtime_ns).checked_sub(epoch).map(Time::from_nanos);
+        let clock = move || if still { now } else { Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch)) };
+        let link = &mut self.links[order.link];
+        if let Some((command, record)) = &order.command {
+            for _ in 0..READS_BEFORE_AN_ORDER {
+                for side in 0..2 {
+                    link.read(side, now, &mut self.pool, stamp)?;
+                }
+                link.drive(received, clock)?;
+                if link.driven_to() >= received {
+                    break;
+                }
+            }
+            if let Err(error) = link.control(received, command, record) {
+                return Ok(Answer::Refused(error));
+            }
+            link.drive(link.driven_to(), clock)?;
+        }
+        let at = if order.command.is_some() { link.driven_to() } else { now };
+        Ok(Answer::Done { received, at, state: link.state_in_force() })
+    }
+
     /// Hears what other threads said; true if the loop has to end.
     ///
     /// # Errors
@@ -346,10 +408,9 @@ impl EngineLoop {
                     self.links.iter_mut().for_each(LiveLink::start);
                     let _ = answer.send(());
                 }
-                Ok(Word::Control(link, command, answer)) => {
-                    let at = self.time_of(now_ns);
-                    let result = self.links[link].control(at, &command);
-                    let _ = answer.send(result);
+                Ok(Word::Order(order)) => {
+                    let answer = if self.started { self.carry_out(&order, now_ns)? } else { Answer::NotBegun };
+                    let _ = order.answer.send(answer);
                 }
                 Ok(Word::Stop) | Err(TryRecvError::Disconnected) => return Ok(true),
                 Err(TryRecvError::Empty) => return Ok(false),

@@ -4,11 +4,13 @@ use airpath_core::{Bits, BufferLimit, LinkRate, Ratio, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::blackout::BlackoutConfig;
 use crate::channel::ErrorsConfig;
 use crate::disorder::{DuplicateConfig, ReorderConfig};
 use crate::file::{VisitFile, under};
 use crate::queueing::QueueConfig;
 use crate::random::Random;
+use crate::states::Stay;
 
 /// Something wrong with a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +65,9 @@ pub struct LinkConfig {
     /// Packets that leave the link more than once. A change takes effect for packets that leave the link
     /// after it.
     pub duplicate: Option<DuplicateConfig>,
+    /// Whether nothing is transmitted for the time being, and what becomes of packets then. A change
+    /// takes effect at once.
+    pub blackout: BlackoutConfig,
 }
 
 impl Default for LinkConfig {
@@ -80,6 +85,7 @@ impl Default for LinkConfig {
             errors: ErrorsConfig::default(),
             reorder: None,
             duplicate: None,
+            blackout: BlackoutConfig::default(),
         }
     }
 }
@@ -197,10 +203,12 @@ pub struct HopConfig {
 pub struct StateConfig {
     /// Its name.
     pub name: String,
-    /// When it comes into force; none if only a command brings it.
+    /// When it comes into force; none if only a command or another state brings it.
     pub at: Option<Time>,
     /// The parameters of every hop while it is in force.
     pub hops: Vec<HopConfig>,
+    /// How long it stays in force, and what follows.
+    pub stay: Stay,
 }
 
 /// A path: hops from the client to the server, and the states that change their parameters.
@@ -208,13 +216,32 @@ pub struct StateConfig {
 pub struct PathConfig {
     /// The hops, the client's end first, with the parameters of the beginning.
     pub hops: Vec<HopConfig>,
-    /// Further states, in order of their times.
+    /// Further states.
     pub states: Vec<StateConfig>,
+    /// How long the state of the beginning stays in force, and what follows.
+    pub initial: Stay,
+}
+
+/// Parameters that are set from outside while a path is in use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The parameters of the beginning, whenever its state is next entered.
+    pub beginning: Vec<HopConfig>,
+    /// Those of the other states, whenever they are next entered.
+    pub states: Vec<Vec<HopConfig>>,
+    /// What is in force from now on, by the number of the state in force; or why it cannot be.
+    pub in_force: Vec<Result<Vec<HopConfig>, String>>,
+    /// The same if the state in force is still the one that was entered as the path's so-manieth.
+    pub since: Option<(u64, Vec<HopConfig>)>,
 }
 
 impl PathConfig {
-    /// Visits the files that the parameters of all hops name, in every state.
+    /// Visits the files that the parameters of all hops name, in every state, and those of the states.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
+        let stays = self.states.iter_mut().map(|state| &mut state.stay).chain([&mut self.initial]);
+        for duration in stays.filter_map(|stay| stay.duration.as_mut()) {
+            duration.files(&mut under("duration", visit));
+        }
         let later = self.states.iter_mut().flat_map(|state| &mut state.hops);
         for hop in self.hops.iter_mut().chain(later) {
             hop.uplink.files(visit);

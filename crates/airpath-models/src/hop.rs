@@ -6,12 +6,16 @@
 //! At one instant the stages run in this order, uplink before downlink within each, until nothing is
 //! due: packets that were held back or copied, releases by the receiving entities, arrivals after propagation, the medium, packets whose
 //! time in the queue has run out.
+//!
+//! A blackout is the hop's own matter: media and entities know nothing of it. A medium that asks for a
+//! frame while it lasts gets none, and opportunities pass unused.
 
 use std::collections::VecDeque;
 
 use airpath_core::counters::Site;
-use airpath_core::{Cx, Direction, DrawKey, DrawScope, Origin, Pdu, PduId, Seed, Span, Stage, Time};
+use airpath_core::{Cause, Cx, Direction, DrawKey, DrawScope, EventKind, Origin, Pdu, PduId, Seed, Span, Stage, Time};
 
+use crate::blackout::{Blackout, BlackoutConfig, InFlight};
 use crate::channel::{Channel, Outcome, Transmission};
 use crate::config::HopConfig;
 use crate::disorder::Disorder;
@@ -19,7 +23,7 @@ use crate::entity::{Arrival, Frame, LinkEntity, Sdus, Simple};
 use crate::medium::{Air, Continuous, Grant, Medium};
 use crate::queueing::{InputQueue, Queueing};
 use crate::random::Sampler;
-use crate::stage::StageCx;
+use crate::stage::{QueueLength, StageCx};
 
 /// A hop of any link entity and medium; the defaults are those that a scenario builds.
 pub struct Hop<E: LinkEntity = Simple, M: Medium = Continuous> {
@@ -54,6 +58,9 @@ struct Lane {
     /// When the first of those arrives; `Time::NEVER` if there is none.
     arrives: Time,
     disorder: Disorder,
+    blackout: Blackout,
+    /// Frames that a blackout has caught under transmission, to be sent again.
+    again: VecDeque<Frame>,
 }
 
 impl<E: LinkEntity> Link<E> {
@@ -88,6 +95,49 @@ impl<E: LinkEntity> Link<E> {
             moved = true;
         }
         moved
+    }
+
+    /// Begins, changes or ends a blackout.
+    #[cold]
+    fn black_out(&mut self, at: Time, direction: Direction, config: BlackoutConfig, cx: &mut Cx<'_>) {
+        let lane = &mut self.lanes[direction as usize];
+        let change = lane.blackout.configure(config, at);
+        if change.releases {
+            for (arrives, ..) in lane.in_flight.iter_mut().take_while(|(arrives, ..)| *arrives < at) {
+                *arrives = at;
+            }
+        }
+        if change.drops_in_flight {
+            for (arrives, _, outcome) in &mut lane.in_flight {
+                (*arrives, *outcome) = (at, Outcome::BlackedOut);
+            }
+            for frame in std::mem::take(&mut lane.again) {
+                self.lose(at, direction, frame, cx);
+            }
+        }
+        if change.drops_queued {
+            let mut stage = Self::stage(self.index, self.state, at, direction, Stage::Queue, cx);
+            self.ends[sender(direction)].abandon(&mut self.sdus, &mut stage.of(Stage::Entity));
+            let lane = &mut self.lanes[direction as usize];
+            let mut length = lane.queue.length();
+            for (_, pdu) in lane.queue.hand_over() {
+                length.packets -= 1;
+                length.bytes -= u64::from(pdu.len);
+                stage.dropped(Cause::Blackout, &pdu, length);
+            }
+        }
+        self.lanes[direction as usize].note_arrival();
+    }
+
+    /// The transmission of a frame has ended that a blackout took away: the receiving end hears of it
+    /// at once, before anything that is in flight.
+    #[cold]
+    fn lose(&mut self, at: Time, direction: Direction, frame: Frame, cx: &mut Cx<'_>) {
+        let mut stage = Self::stage(self.index, self.state, at, direction, Stage::Medium, cx);
+        self.ends[sender(direction)].sent(&frame, &mut self.sdus, &mut stage);
+        let lane = &mut self.lanes[direction as usize];
+        lane.in_flight.push_front((at, frame, Outcome::BlackedOut));
+        lane.note_arrival();
     }
 
     /// Hands what the receiving entity has completed to the way out.
@@ -129,6 +179,13 @@ struct OnAir<'a, 'b, 'c, E> {
 impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
     fn next_frame(&mut self, grant: &Grant) -> Option<Frame> {
         let direction = grant.direction;
+        let lane = &self.link.lanes[direction as usize];
+        if lane.blackout.is_on() {
+            return None;
+        }
+        if !lane.again.is_empty() {
+            return self.frame_again(grant);
+        }
         self.link.pump(grant.start, direction, Arrival::FollowsOthers, self.cx);
         let link = &mut *self.link;
         let mut stage = Link::<E>::stage(link.index, link.state, grant.start, direction, Stage::Medium, self.cx);
@@ -138,6 +195,12 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
     fn sent(&mut self, at: Time, grant: &Grant, frame: Frame) {
         let direction = grant.direction;
         let link = &mut *self.link;
+        let lane = &mut link.lanes[direction as usize];
+        match lane.blackout.fate(grant.start) {
+            InFlight::Pass => {}
+            InFlight::Store => return lane.again.push_back(frame),
+            InFlight::Drop => return link.lose(at, direction, frame, self.cx),
+        }
         let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Medium, self.cx);
         link.ends[sender(direction)].sent(&frame, &mut link.sdus, &mut stage);
         let lane = &mut link.lanes[direction as usize];
@@ -145,12 +208,42 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         let arrives = at + lane.delay(&frame);
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));
-        lane.arrives = lane.arrives.min(arrives);
         lane.in_flight.push_back((arrives, frame, outcome));
+        lane.note_arrival();
+    }
+}
+
+impl<E: LinkEntity> OnAir<'_, '_, '_, E> {
+    /// The first frame that has to be sent again, if the grant is long enough for it.
+    #[cold]
+    fn frame_again(&mut self, grant: &Grant) -> Option<Frame> {
+        let link = &mut *self.link;
+        let lane = &mut link.lanes[grant.direction as usize];
+        let frame = lane.again.pop_front_if(|frame| grant.bits.is_none_or(|most| frame.bits <= most))?;
+        let mut stage = Link::<E>::stage(link.index, link.state, grant.start, grant.direction, Stage::Medium, self.cx);
+        // Where the link repeats of itself, the packet may be gone, and its place taken by another.
+        let piece = frame.pieces.first().and_then(|piece| Some((piece, link.sdus.get(piece.sdu)?)));
+        match piece.filter(|(piece, sdu)| piece.pdu == sdu.pdu.id) {
+            Some((_, sdu)) => {
+                let length = QueueLength::default();
+                stage.record(EventKind::FrameStarted, Cause::None, &sdu.pdu, frame.bits.get(), length);
+            }
+            None => stage.record_control(EventKind::FrameStarted, frame.bits.get()),
+        }
+        Some(frame)
     }
 }
 
 impl Lane {
+    /// Notes when the first frame in flight arrives, if a blackout does not keep it.
+    #[inline]
+    fn note_arrival(&mut self) {
+        self.arrives = match self.in_flight.front() {
+            Some((arrives, ..)) if !self.blackout.holds_in_flight() => *arrives,
+            _ => Time::NEVER,
+        };
+    }
+
     /// The propagation delay of `frame`: one draw for all frames of a packet.
     fn delay(&mut self, frame: &Frame) -> Span {
         if let Some(delay) = self.propagation.constant() {
@@ -212,6 +305,8 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 in_flight: VecDeque::new(),
                 arrives: Time::NEVER,
                 disorder: Disorder::new(link, key("reorder"), key("duplicate")),
+                blackout: Blackout::new(link.blackout),
+                again: VecDeque::new(),
             }
         };
         let link = Link {
@@ -232,7 +327,11 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     pub fn offer(&mut self, at: Time, direction: Direction, pdu: Pdu, cx: &mut Cx<'_>) {
         let link = &mut self.link;
         let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Queue, cx);
-        link.lanes[direction as usize].queue.enqueue(pdu, &mut stage);
+        let lane = &mut link.lanes[direction as usize];
+        if lane.blackout.drops_arriving() {
+            return stage.dropped(Cause::Blackout, &pdu, lane.queue.length());
+        }
+        lane.queue.enqueue(pdu, &mut stage);
         link.pump(at, direction, Arrival::MeetsEmptyLink, cx);
         self.ask(at, direction);
         self.note_due();
@@ -240,6 +339,13 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
 
     /// Tells the medium when the sending entity of `direction` has something to send.
     fn ask(&mut self, at: Time, direction: Direction) {
+        let lane = &self.link.lanes[direction as usize];
+        if lane.blackout.is_on() {
+            return;
+        }
+        if !lane.again.is_empty() {
+            return self.medium.request(at, 0, direction);
+        }
         let ready = self.link.ends[sender(direction)].ready_at();
         if ready != Time::NEVER {
             self.medium.request(at.max(ready), 0, direction);
@@ -314,7 +420,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 let link = &mut self.link;
                 let lane = &mut link.lanes[direction as usize];
                 let Some((_, frame, outcome)) = lane.in_flight.pop_front() else { break };
-                lane.arrives = lane.in_flight.front().map_or(Time::NEVER, |(arrives, ..)| *arrives);
+                lane.note_arrival();
                 let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Receive, cx);
                 link.ends[receiver(direction)].receive(frame, outcome, &mut link.sdus, &mut stage, &mut link.up);
                 link.collect(at, direction, cx);
@@ -322,11 +428,13 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             }
         }
         if self.medium.next_deadline() <= at {
+            let caught = [0, 1].map(|lane| self.link.lanes[lane].again.len());
             self.medium.step(at, &mut OnAir { link: &mut self.link, cx });
             for direction in Direction::ALL {
                 let moved = self.link.pump(at, direction, Arrival::FollowsOthers, cx);
                 // What was ready has just had its chance; the medium asks again of itself.
-                if moved || self.link.ends[sender(direction)].ready_at() > at {
+                let again = self.link.lanes[direction as usize].again.len() > caught[direction as usize];
+                if moved || again || self.link.ends[sender(direction)].ready_at() > at {
                     self.ask(at, direction);
                 }
             }
@@ -363,6 +471,10 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             lane.channel.configure(&config.link(direction).errors, at);
             lane.propagation.configure(&config.link(direction).propagation);
             lane.disorder.configure(config.link(direction));
+            let blackout = config.link(direction).blackout;
+            if lane.blackout.is_on() || blackout.parts().is_some() {
+                link.black_out(at, direction, blackout, cx);
+            }
             // A larger send buffer may take more of the queue at once.
             self.resume(at, direction, cx);
         }

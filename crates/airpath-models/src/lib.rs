@@ -7,12 +7,14 @@
 //! - [`disorder`]: reordering and duplication;
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
+//! - [`blackout`] and [`states`]: when a link is down, and when its parameters change;
 //! - [`hop`] and [`path`]: how the roles are joined into a machine.
 //!
 //! A new model is one file and one line in its folder's `registry!`.
 
 mod registry;
 
+pub mod blackout;
 pub mod channel;
 pub mod config;
 pub mod disorder;
@@ -25,6 +27,7 @@ pub mod path;
 pub mod queueing;
 pub mod random;
 pub mod stage;
+pub mod states;
 
-pub use config::{Fragmentation, HopConfig, LastFrame, LinkConfig, PathConfig, Problem, StateConfig};
+pub use config::{Fragmentation, HopConfig, LastFrame, LinkConfig, PathConfig, Problem, Setting, StateConfig};
 pub use path::Path;

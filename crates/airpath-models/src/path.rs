@@ -1,5 +1,5 @@
 //! A path: one or more hops in a row, and states that switch the parameters of all of them at one
-//! instant.
+//! instant. Which state comes when is decided in [`crate::states`].
 //!
 //! Source: Kojo et al. 2001, sections 4.2 (pipelining) and 5.1 (state changes).
 //!
@@ -10,25 +10,24 @@
 use std::collections::VecDeque;
 
 use airpath_core::{
-    Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, Machine, Pdu, PortId, Seed, Span, Time,
+    Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, Machine, Pdu, PortId, Seed, Span,
+    StateInForce, Time,
 };
 
-use crate::config::{HopConfig, PathConfig, StateConfig};
+use crate::config::{HopConfig, PathConfig, Setting};
 use crate::entity::{LinkEntity, Simple};
 use crate::hop::Hop;
 use crate::medium::{Continuous, Medium};
+use crate::states::Schedule;
 
 /// A path of hops with any link entities and media; the defaults are those that a scenario builds.
 pub struct Path<E: LinkEntity = Simple, M: Medium = Continuous> {
     hops: Vec<Hop<E, M>>,
-    states: Vec<StateConfig>,
-    /// Indices into `states` that come by themselves, the next one first.
-    agenda: VecDeque<usize>,
-    /// When the first of those comes; `Time::NEVER` if none does.
-    next_state: Time,
+    /// What a change is made of: the names of the states and the parameters of their hops, by number.
+    states: Vec<(String, Vec<HopConfig>)>,
+    schedule: Schedule,
     /// Packets on the boundary between two hops: when, into which hop, in which direction.
     transfers: VecDeque<(Time, usize, Direction, Pdu)>,
-    state: u16,
 }
 
 /// What comes next, in the order of precedence at one instant.
@@ -43,33 +42,27 @@ impl Path {
     /// The path that `config` describes, at the beginning of a run with `seed`.
     pub fn new(config: &PathConfig, seed: Seed) -> Path {
         let hops = config.hops.iter().enumerate().map(|(index, hop)| Hop::new(index as u16, hop, seed)).collect();
-        Path::with_hops(hops, config.states.clone())
+        Path::with_hops(hops, config, seed)
     }
 }
 
 impl<E: LinkEntity, M: Medium> Path<E, M> {
-    /// A path of ready hops.
+    /// A path of ready hops, with the states of `config`.
     ///
     /// # Panics
     /// Without any hop, or when a state does not describe all of them.
-    pub fn with_hops(hops: Vec<Hop<E, M>>, states: Vec<StateConfig>) -> Path<E, M> {
+    pub fn with_hops(hops: Vec<Hop<E, M>>, config: &PathConfig, seed: Seed) -> Path<E, M> {
         assert!(!hops.is_empty(), "a path has at least one hop");
-        assert!(states.iter().all(|state| state.hops.len() == hops.len()), "a state describes all hops");
-        let mut agenda: Vec<usize> = (0..states.len()).filter(|index| states[*index].at.is_some()).collect();
-        agenda.sort_by_key(|index| states[*index].at);
-        let agenda = agenda.into();
-        let mut path = Path { hops, states, agenda, next_state: Time::NEVER, transfers: VecDeque::new(), state: 0 };
-        path.note_state();
-        path
+        let beginning = (Event::INITIAL_STATE.to_string(), config.hops.clone());
+        let others = config.states.iter().map(|state| (state.name.clone(), state.hops.clone()));
+        let states: Vec<_> = std::iter::once(beginning).chain(others).collect();
+        assert!(states.iter().all(|(_, all)| all.len() == hops.len()), "a state describes all hops");
+        Path { hops, states, schedule: Schedule::new(config, seed), transfers: VecDeque::new() }
     }
 
     /// The hops, the client's end first.
     pub fn hops(&self) -> &[Hop<E, M>] {
         &self.hops
-    }
-
-    fn note_state(&mut self) {
-        self.next_state = self.agenda.front().and_then(|index| self.states[*index].at).unwrap_or(Time::NEVER);
     }
 
     #[inline]
@@ -78,8 +71,8 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
         // At equal times the earlier line wins.
         let mut next = (service, Next::Service);
-        if self.next_state < next.0 {
-            next = (self.next_state, Next::State);
+        if self.schedule.due() < next.0 {
+            next = (self.schedule.due(), Next::State);
         }
         if transfer < next.0 {
             next = (transfer, Next::Transfer);
@@ -89,7 +82,7 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
 
     fn serve(&mut self, at: Time, cx: &mut Cx<'_>) {
         let last = self.hops.len() - 1;
-        let state = self.state;
+        let state = self.schedule.state();
         for (index, hop) in self.hops.iter_mut().enumerate() {
             if hop.next_deadline() > at {
                 continue;
@@ -109,24 +102,59 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         }
     }
 
-    fn enter(&mut self, at: Time, index: usize, cx: &mut Cx<'_>) {
-        self.state = index as u16 + 1;
-        let hops = self.states[index].hops.clone();
-        self.configure(at, &hops, cx);
+    /// Puts state number `state` in force.
+    fn enter(&mut self, at: Time, state: u16, cx: &mut Cx<'_>) {
+        self.schedule.enter(at, state);
+        let Path { hops, states, .. } = self;
+        configure(at, hops, &states[usize::from(state)].1, state, EventKind::StateChanged, cx);
     }
 
-    fn configure(&mut self, at: Time, configs: &[HopConfig], cx: &mut Cx<'_>) {
-        cx.record(Event::of_path(
-            at,
-            Direction::Uplink,
-            EventKind::StateChanged,
-            Cause::None,
-            &Pdu::default(),
-            self.state,
-        ));
-        for (hop, config) in self.hops.iter_mut().zip(configs) {
-            hop.configure(at, config, self.state, cx);
+    /// Puts `configs` in force without another state.
+    fn configure(&mut self, at: Time, configs: &[HopConfig], kind: EventKind, cx: &mut Cx<'_>) {
+        configure(at, &mut self.hops, configs, self.schedule.state(), kind, cx);
+    }
+
+    /// What is in force once `setting` is.
+    fn in_force<'a>(&self, setting: &'a Setting) -> Result<&'a [HopConfig], CommandError> {
+        let now = match &setting.since {
+            Some((entries, hops)) if *entries == self.schedule.entries() => Ok(hops),
+            _ => setting
+                .in_force
+                .get(usize::from(self.schedule.state()))
+                .map_or(Err(""), |now| Ok(now))
+                .and_then(|now| now.as_ref().map_err(String::as_str)),
+        };
+        now.map(Vec::as_slice).map_err(|why| CommandError::Mismatch(why.into()))
+    }
+
+    fn set(&mut self, at: Time, setting: &Setting, cx: &mut Cx<'_>) -> Result<(), CommandError> {
+        let fits = |configs: &[HopConfig]| configs.len() == self.hops.len();
+        let all = std::iter::once(&setting.beginning).chain(&setting.states);
+        if setting.states.len() + 1 != self.states.len() || !all.clone().all(|configs| fits(configs)) {
+            return Err(CommandError::Mismatch("the setting describes another path".into()));
         }
+        // The state in force is known once everything before has been run.
+        self.advance(at, cx);
+        let now = self.in_force(setting)?;
+        self.configure(at, now, EventKind::ParameterSet, cx);
+        for ((_, state), configs) in self.states.iter_mut().zip(all) {
+            state.clone_from(configs);
+        }
+        Ok(())
+    }
+}
+
+fn configure<E: LinkEntity, M: Medium>(
+    at: Time,
+    hops: &mut [Hop<E, M>],
+    configs: &[HopConfig],
+    state: u16,
+    kind: EventKind,
+    cx: &mut Cx<'_>,
+) {
+    cx.record(Event::of_path(at, Direction::Uplink, kind, Cause::None, &Pdu::default(), state));
+    for (hop, config) in hops.iter_mut().zip(configs) {
+        hop.configure(at, config, state, cx);
     }
 }
 
@@ -150,21 +178,24 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
             _ => (Direction::Downlink, self.hops.len() - 1),
         };
         pdu.arrived = at;
-        cx.record(Event::of_path(at, direction, EventKind::Offered, Cause::None, &pdu, self.state));
+        cx.record(Event::of_path(at, direction, EventKind::Offered, Cause::None, &pdu, self.schedule.state()));
         self.hops[hop].offer(at, direction, pdu, cx);
     }
 
     fn control(&mut self, at: Time, command: &Command, cx: &mut Cx<'_>) -> Result<(), CommandError> {
         match command {
             Command::EnterState(name) => {
-                let Some(index) = self.states.iter().position(|state| *state.name == **name) else {
-                    let known: Vec<&str> = self.states.iter().map(|state| state.name.as_str()).collect();
+                let Some(index) = self.states.iter().position(|(known, _)| **known == **name) else {
+                    let known: Vec<&str> = self.states.iter().map(|(name, _)| name.as_str()).collect();
                     return Err(CommandError::UnknownState { name: name.to_string(), known: known.join(", ") });
                 };
                 self.advance(at, cx);
-                self.enter(at, index, cx);
+                self.enter(at, index as u16, cx);
             }
             Command::Configure(value) => {
+                if let Some(setting) = value.downcast_ref::<Setting>() {
+                    return self.set(at, setting, cx);
+                }
                 let Some(hops) = value.downcast_ref::<Vec<HopConfig>>() else {
                     return Err(CommandError::Mismatch("a path takes the parameters of its hops".into()));
                 };
@@ -173,7 +204,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
                     return Err(CommandError::Mismatch(message));
                 }
                 self.advance(at, cx);
-                self.configure(at, hops, cx);
+                self.configure(at, hops, EventKind::StateChanged, cx);
             }
         }
         Ok(())
@@ -188,10 +219,8 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
             match next {
                 Next::Service => self.serve(at, cx),
                 Next::State => {
-                    if let Some(index) = self.agenda.pop_front() {
-                        self.note_state();
-                        self.enter(at, index, cx);
-                    }
+                    let state = self.schedule.take();
+                    self.enter(at, state, cx);
                 }
                 Next::Transfer => {
                     if let Some((at, hop, direction, pdu)) = self.transfers.pop_front() {
@@ -210,11 +239,15 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         let departure = self.hops.iter().map(Hop::next_departure).min().unwrap_or(Time::NEVER);
         // A state may shorten delays, and a transfer may reach a hop without any.
         let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
-        departure.min(self.next_state).min(transfer).finite()
+        departure.min(self.schedule.due()).min(transfer).finite()
     }
 
     fn least_transit(&self) -> Span {
         self.hops.iter().fold(Span::ZERO, |sum, hop| sum + hop.least_transit())
+    }
+
+    fn state_in_force(&self) -> StateInForce {
+        StateInForce { number: self.schedule.state(), entries: self.schedule.entries() }
     }
 
     fn held(&self) -> u64 {

@@ -8,7 +8,7 @@ use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, ErrorsCo
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::head_drop::HeadDropConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
-use airpath_models::{Fragmentation, LastFrame, LinkConfig, Path};
+use airpath_models::{Fragmentation, LastFrame, LinkConfig, Path, PathConfig};
 use common::*;
 
 fn uplink(link: LinkConfig, script: &Script) -> Trace {
@@ -295,7 +295,8 @@ fn absurd_lengths_are_problems() {
 #[test]
 #[should_panic(expected = "at least one hop")]
 fn a_path_without_hops_is_a_bug() {
-    Path::with_hops(Vec::<airpath_models::hop::Hop>::new(), Vec::new());
+    let config = PathConfig { hops: Vec::new(), states: Vec::new(), initial: Default::default() };
+    Path::with_hops(Vec::<airpath_models::hop::Hop>::new(), &config, Seed(1));
 }
 
 /// Per bit, with chains that change their state at every bit: the most draws that a packet takes.

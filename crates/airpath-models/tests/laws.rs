@@ -141,8 +141,14 @@ proptest! {
         keep(&mut config.hops);
         config.states.iter_mut().for_each(|state| keep(&mut state.hops));
         for (_, action) in &mut script {
-            if let Action::Configure(hops) = action {
-                keep(hops);
+            match action {
+                Action::Configure(hops) => keep(hops),
+                Action::Set(setting) => {
+                    let now = setting.in_force.iter_mut().flatten();
+                    let all = now.chain(&mut setting.states).chain([&mut setting.beginning]);
+                    all.chain(setting.since.as_mut().map(|(_, hops)| hops)).for_each(keep);
+                }
+                _ => {}
             }
         }
         let trace = run(Path::new(&config, Seed(seed)), &script);
@@ -179,7 +185,7 @@ proptest! {
         script in script_of(any_offer()),
         seed in any::<u64>(),
     ) {
-        let path = |hops: Vec<HopConfig>| PathConfig { hops, states: Vec::new() };
+        let path = |hops: Vec<HopConfig>| PathConfig { hops, states: Vec::new(), initial: Default::default() };
         let alone = path(vec![hop.clone()]);
         let between = path(vec![transparent("first"), hop.clone(), transparent("last")]);
         let behind = path(vec![transparent("last"), hop]);
@@ -197,7 +203,7 @@ proptest! {
         script in script_of(any_offer()),
         seed in any::<u64>(),
     ) {
-        let config = PathConfig { hops: vec![hop], states: Vec::new() };
+        let config = PathConfig { hops: vec![hop], states: Vec::new(), initial: Default::default() };
         let both = run(Path::new(&config, Seed(seed)), &script);
         for (direction, port) in [(Direction::Uplink, PortId::CLIENT), (Direction::Downlink, PortId::SERVER)] {
             let one: Script = script

@@ -1,19 +1,20 @@
 //! From checked documents to the configuration of paths: hops as trees of parameters, and from those
 //! the types that the models read.
 
-use airpath_core::{Span, Time};
+use airpath_core::{Event, Time};
 use airpath_models::{HopConfig, LinkConfig, PathConfig, StateConfig};
 use serde::Deserialize;
 use serde_json::Value as Schema;
 
 use crate::check::{Checker, Finding, Kind, join};
-use crate::document::{Key, Node, Place, Table, Value};
+use crate::document::{Node, Place, Table, Value};
 use crate::files::Beside;
 use crate::format::{LINK, RAW};
 use crate::keys;
 use crate::merge::over_defaults;
 use crate::parameter::{self, Side};
 use crate::report::Diagnostic;
+use crate::states::{StateTree, StayTree};
 
 /// What takes an optional value away: TOML has no null.
 pub const ABSENT: &str = "none";
@@ -24,6 +25,8 @@ pub struct PathTree {
     pub name: String,
     pub hops: Vec<HopTree>,
     pub states: Vec<StateTree>,
+    /// How long the state of the beginning stays.
+    pub initial: StayTree,
 }
 
 /// A hop as it was written.
@@ -37,15 +40,6 @@ pub struct HopTree {
     pub downlink: Table,
 }
 
-/// A state as it was written.
-#[derive(Clone, Debug)]
-pub struct StateTree {
-    pub name: String,
-    pub at: Option<Span>,
-    /// Parameter paths and values.
-    pub sets: Vec<(Key, Node)>,
-}
-
 impl PathTree {
     /// The path's configuration. `prefix` goes before the names of parameters in messages.
     ///
@@ -54,15 +48,14 @@ impl PathTree {
     pub fn config(&self, prefix: &str) -> Result<PathConfig, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let hops = configs(&self.hops, prefix, &mut problems);
+        let names: Vec<&str> =
+            std::iter::once(Event::INITIAL_STATE).chain(self.states.iter().map(|state| state.name.as_str())).collect();
+        let initial = self.initial.stay(&names, &mut problems);
         let mut states = Vec::new();
         for state in &self.states {
+            let stay = state.stay.stay(&names, &mut problems);
             let mut own = Vec::new();
-            let mut trees = self.hops.clone();
-            for (key, node) in &state.sets {
-                if let Err(report) = parameter::apply(&mut trees, &key.name, &key.place, node, prefix) {
-                    own.extend(report.problems().iter().cloned());
-                }
-            }
+            let trees = self.hops_in(state, prefix, &mut own);
             let hops = configs(&trees, prefix, &mut own);
             for mut problem in own {
                 if !problems.iter().any(|known| same(known, &problem)) {
@@ -70,9 +63,20 @@ impl PathTree {
                     problems.push(problem);
                 }
             }
-            states.push(StateConfig { name: state.name.clone(), at: state.at.map(|at| Time::ZERO + at), hops });
+            states.push(StateConfig { name: state.name.clone(), at: state.at.map(|at| Time::ZERO + at), hops, stay });
         }
-        if problems.is_empty() { Ok(PathConfig { hops, states }) } else { Err(problems) }
+        if problems.is_empty() { Ok(PathConfig { hops, states, initial }) } else { Err(problems) }
+    }
+
+    /// The hops with what `state` sets laid over them.
+    pub fn hops_in(&self, state: &StateTree, prefix: &str, problems: &mut Vec<Diagnostic>) -> Vec<HopTree> {
+        let mut trees = self.hops.clone();
+        for (key, node) in &state.sets {
+            if let Err(report) = parameter::apply(&mut trees, &key.name, &key.place, node, prefix) {
+                problems.extend(report.problems().iter().cloned());
+            }
+        }
+        trees
     }
 }
 
@@ -80,7 +84,8 @@ fn same(one: &Diagnostic, other: &Diagnostic) -> bool {
     (&one.origin, one.offset, &one.message) == (&other.origin, other.offset, &other.message)
 }
 
-fn configs(hops: &[HopTree], prefix: &str, problems: &mut Vec<Diagnostic>) -> Vec<HopConfig> {
+/// The configurations of `hops`; what is wrong with them goes to `problems`.
+pub fn configs(hops: &[HopTree], prefix: &str, problems: &mut Vec<Diagnostic>) -> Vec<HopConfig> {
     hops.iter()
         .map(|hop| {
             let (uplink, of_uplink) = link_config(&hop.uplink, hop);

@@ -58,6 +58,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("bw", "rate"),
     ("corrupt", "errors"),
     ("delay", "propagation"),
+    ("for", "duration"),
     ("latency", "propagation"),
     ("limit", "queue"),
     ("loss", "errors"),
@@ -102,6 +103,14 @@ impl<'a> Checker<'a> {
         }
         if let Some(items) = schema.get("items") {
             return self.check_list(node, items, key);
+        }
+        if let Some(values) = schema.get("additionalProperties").filter(|values| values.is_object()) {
+            return match node.as_table() {
+                Some(table) => {
+                    table.0.iter().for_each(|(name, node)| self.check(node, values, &join(key, &name.name)));
+                }
+                None => self.expected(node, "a table", outer, key),
+            };
         }
         let is_table = schema.get("properties").is_some() || schema.get("oneOf").is_some();
         if is_table || schema.get("$ref").is_some() {

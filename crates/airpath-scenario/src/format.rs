@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use airpath_core::Span;
+use airpath_core::{Probability, Span};
 use airpath_models::LinkConfig;
+use airpath_models::random::Random;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
@@ -74,13 +75,30 @@ pub struct HopFile {
 pub struct StateFile {
     /// Its name: a letter, then letters, digits, `_` or `-`.
     pub name: String,
-    /// When it comes into force, from the start of the client's command; without it only a command
-    /// brings it.
+    /// When it comes into force, from the start of the client's command; without it only a command or
+    /// another state brings it.
     pub at: Option<Span>,
+    /// How long it stays in force once it is entered; then what `next` says, or else the beginning's
+    /// parameters again. A state called `initial` says how long the beginning lasts.
+    pub duration: Option<Random<Span>>,
+    /// What follows after its duration: the name of a state, or a table of names with probabilities
+    /// whose sum is 1.
+    pub next: Option<NextFile>,
     /// The parameters that differ from the beginning, by name: `"radio.link.errors.probability" = 0.10`.
     /// `link` means both directions.
     #[schemars(default, extend("examples" = [{"radio.link.errors.probability": 0.10}]))]
     pub set: BTreeMap<String, Value>,
+}
+
+/// The state that follows another: one for certain, or several with their probabilities.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "documents are read node by node, with their places, against the schema of this type")]
+#[schemars(untagged, rename = "Next")]
+pub enum NextFile {
+    /// The name of the state.
+    Name(String),
+    /// Names and probabilities: `{ open = 0.7, tunnel = 0.3 }`.
+    Drawn(BTreeMap<String, Probability>),
 }
 
 /// The schema as schemars makes it of the types: what documents are checked against.

@@ -72,11 +72,12 @@ pub fn optional(schema: &Value) -> Option<&Value> {
     options.iter().find(|option| option["type"] != "null")
 }
 
-/// If the schema is that of a value that is written as a quantity or as a table of some type: the
+/// If the schema is that of a value that is written as a quantity (or a word) or as a table: the
 /// schemas of both.
 pub fn quantity_or_table<'a>(schema: &'a Value, root: &'a Value) -> Option<(&'a Value, &'a Value)> {
     let [quantity, table] = schema["anyOf"].as_array()?.as_slice() else { return None };
-    (!variants(resolve(table, root).1, root).is_empty()).then_some((quantity, table))
+    let (_, inner) = resolve(table, root);
+    (inner["type"] == "object" || !variants(inner, root).is_empty()).then_some((quantity, table))
 }
 
 /// The keys of a table, without those of its variants.

@@ -15,6 +15,7 @@
 //! - An optional key is taken away again by `"none"`.
 //! - A state is the parameters of the beginning plus its own `set`, whatever state came before.
 
+mod blackout;
 mod build;
 mod check;
 mod document;
@@ -27,10 +28,13 @@ mod plain;
 mod print;
 mod profiles;
 mod report;
+mod running;
 mod scenario;
+mod states;
 
 pub use format::schema;
 pub use plain::PlainOptions;
 pub use profiles::{Profile, ProfileSummary, profile_text, profiles};
 pub use report::{Diagnostic, Report};
+pub use running::Running;
 pub use scenario::{NamedPath, Scenario};

@@ -1,4 +1,4 @@
-//! The four options that need no TOML: rate, delay, loss and queue.
+//! The options that need no TOML: rate, delay, loss, queue and blackouts.
 
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ pub struct PlainOptions {
     /// The input queue: what it may hold (`100 packets`, `64 kB`, `500 ms`), its type (`head_drop`),
     /// or both (`head_drop 100 packets`).
     pub queue: Option<String>,
+    /// Blackouts, each with its beginning, its duration, and what becomes of packets: `20 s, 3 s, drop`.
+    pub blackouts: Vec<String>,
 }
 
 impl Scenario {
@@ -56,11 +58,16 @@ impl Scenario {
                 problems.extend(report.problems().iter().cloned());
             }
         }
+        for blackout in &options.blackouts {
+            if let Err(report) = self.add_blackout(blackout) {
+                problems.extend(report.problems().iter().cloned());
+            }
+        }
         if problems.is_empty() { Ok(()) } else { Err(Report::new(problems)) }
     }
 
     /// The hops that plain options mean, by their names in parameters.
-    fn plain_hops(&self, place: &Place) -> Result<Vec<String>, Report> {
+    pub(crate) fn plain_hops(&self, place: &Place) -> Result<Vec<String>, Report> {
         let mut hops = Vec::new();
         for path in &self.paths {
             let hop = match path.hops.as_slice() {

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use airpath_core::Probability;
+use airpath_models::states::Stay;
 use airpath_models::{HopConfig, LinkConfig, PathConfig};
 use toml::{Table, Value};
 
@@ -16,7 +18,7 @@ use crate::scenario::{NamedPath, ONLY_PATH, Scenario};
 const ALWAYS: [&str; 3] = ["rate", "propagation", "queue"];
 
 /// The keys of a link in the order in which a packet meets them.
-const ORDER: [&str; 10] = [
+const ORDER: [&str; 11] = [
     "rate",
     "propagation",
     "queue",
@@ -27,6 +29,7 @@ const ORDER: [&str; 10] = [
     "receive_buffer",
     "allocation_delay",
     "errors",
+    "blackout",
 ];
 
 /// The keys of tables within a link in the order in which people say them; others follow by name.
@@ -136,11 +139,19 @@ fn path(out: &mut String, prefix: &str, config: &PathConfig) {
     for hop in &config.hops {
         print_hop(out, prefix, hop);
     }
+    let initial = airpath_core::Event::INITIAL_STATE;
+    let names: Vec<&str> =
+        std::iter::once(initial).chain(config.states.iter().map(|state| state.name.as_str())).collect();
+    if config.initial != Stay::default() {
+        let _ = writeln!(out, "\n[[{prefix}states]]\nname = {}", text(initial));
+        stay(out, &config.initial, &names);
+    }
     for state in &config.states {
         let _ = writeln!(out, "\n[[{prefix}states]]\nname = {}", text(&state.name));
         if let Some(at) = state.at {
             let _ = writeln!(out, "at = \"{}\"", at.since(airpath_core::Time::ZERO));
         }
+        stay(out, &state.stay, &names);
         let mut lines = String::new();
         for (base, changed) in config.hops.iter().zip(&state.hops) {
             let [up, down] = [(&base.uplink, &changed.uplink), (&base.downlink, &changed.downlink)].map(changes);
@@ -157,6 +168,24 @@ fn path(out: &mut String, prefix: &str, config: &PathConfig) {
         }
         if !lines.is_empty() {
             let _ = write!(out, "\n[{prefix}states.set]\n{lines}");
+        }
+    }
+}
+
+fn stay(out: &mut String, stay: &Stay, names: &[&str]) {
+    if let Some(duration) = stay.duration.as_ref().and_then(|duration| Value::try_from(duration).ok()) {
+        let _ = writeln!(out, "duration = {}", inline(&duration));
+    }
+    let name = |state: &u16| names.get(usize::from(*state)).copied().unwrap_or_default();
+    match stay.next.as_slice() {
+        [] => {}
+        [(state, probability)] if *probability == Probability::ONE => {
+            let _ = writeln!(out, "next = {}", text(name(state)));
+        }
+        several => {
+            let entry =
+                |(state, probability): &(u16, Probability)| format!("{} = {:?}", name(state), probability.get());
+            let _ = writeln!(out, "next = {{ {} }}", several.iter().map(entry).collect::<Vec<_>>().join(", "));
         }
     }
 }

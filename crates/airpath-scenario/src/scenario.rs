@@ -5,13 +5,14 @@ use std::sync::Arc;
 use airpath_core::{Event, Span};
 use airpath_models::PathConfig;
 
-use crate::build::{HopTree, PathTree, StateTree};
+use crate::build::{HopTree, PathTree};
 use crate::check::{Checker, join};
 use crate::document::{Key, Node, Place, Source, Table, Value, parse_document, parse_value};
 use crate::format::RAW;
 use crate::merge::merge;
 use crate::parameter::{self, Side, in_order};
 use crate::report::{Diagnostic, Report};
+use crate::states::{StateTree, StayTree, beginning_problem};
 
 /// A scenario: paths with their hops and states, and what the user says about it.
 #[derive(Clone, Debug)]
@@ -78,7 +79,8 @@ impl Scenario {
             uplink: Table::default(),
             downlink: Table::default(),
         };
-        let path = PathTree { name: ONLY_PATH.into(), hops: vec![hop], states: Vec::new() };
+        let path =
+            PathTree { name: ONLY_PATH.into(), hops: vec![hop], states: Vec::new(), initial: StayTree::default() };
         Scenario { name: None, description: None, source: None, mtu: None, paths: vec![path] }
     }
 
@@ -108,19 +110,7 @@ impl Scenario {
     /// When the assignment names no hop or direction. Whether the key exists and the value fits, and
     /// whether all fits together, is told by [`Scenario::paths`], once everything has been set.
     pub fn set(&mut self, assignment: &str) -> Result<(), Report> {
-        let option = format!("--set {assignment}");
-        let source = Arc::new(Source { name: option, text: assignment.into(), is_file: false });
-        let place = Place::whole(&source);
-        let Some((path, value)) = assignment.split_once('=') else {
-            let message = "an assignment needs `=`, as in `radio.link.rate=64 kbit/s`";
-            return Err(Diagnostic::at(&place, "", message).into());
-        };
-        let node = match parse_value(&source, path.len() + 1) {
-            Ok(node) => node,
-            Err(report) if value.trim_start().starts_with(['"', '\'', '[', '{']) => return Err(report),
-            Err(_) => Node { value: Value::Text(value.trim().into()), place: place.clone() },
-        };
-        self.set_node(path.trim(), &place, &node)
+        Assignment::read(assignment, &format!("--set {assignment}"))?.apply(self)
     }
 
     pub(crate) fn set_node(&mut self, path: &str, place: &Place, node: &Node) -> Result<(), Report> {
@@ -143,6 +133,42 @@ impl Scenario {
         names.sort_unstable();
         names.dedup();
         Err(parameter::unknown_hop(path, place, names, "").into())
+    }
+}
+
+/// A parameter and its value, as in `radio.link.rate=64 kbit/s`.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    path: String,
+    place: Place,
+    node: Node,
+}
+
+impl Assignment {
+    /// Reads `text`; `origin` is what messages call it.
+    pub(crate) fn read(text: &str, origin: &str) -> Result<Assignment, Report> {
+        let source = Arc::new(Source { name: origin.into(), text: text.into(), is_file: false });
+        let place = Place::whole(&source);
+        let Some((path, value)) = text.split_once('=') else {
+            let message = "an assignment needs `=`, as in `radio.link.rate=64 kbit/s`";
+            return Err(Diagnostic::at(&place, "", message).into());
+        };
+        let node = match parse_value(&source, path.len() + 1) {
+            Ok(node) => node,
+            Err(report) if value.trim_start().starts_with(['"', '\'', '[', '{']) => return Err(report),
+            Err(_) => Node { value: Value::Text(value.trim().into()), place: place.clone() },
+        };
+        Ok(Assignment { path: path.trim().into(), place, node })
+    }
+
+    /// Sets the parameter at the beginning of `scenario`.
+    pub(crate) fn apply(&self, scenario: &mut Scenario) -> Result<(), Report> {
+        scenario.set_node(&self.path, &self.place, &self.node)
+    }
+
+    /// Sets the parameter of one of `hops`.
+    pub(crate) fn apply_to(&self, hops: &mut [HopTree]) -> Result<(), Report> {
+        parameter::apply(hops, &self.path, &self.place, &self.node, "")
     }
 }
 
@@ -286,27 +312,33 @@ impl Reader {
                 link,
             });
         }
-        let states = self.states(table, key);
-        PathTree { name, hops, states }
+        let (states, initial) = self.states(table, key);
+        PathTree { name, hops, states, initial }
     }
 
-    fn states(&mut self, table: &Table, key: &str) -> Vec<StateTree> {
+    /// The states, and what is said of the beginning's.
+    fn states(&mut self, table: &Table, key: &str) -> (Vec<StateTree>, StayTree) {
         let mut states: Vec<StateTree> = Vec::new();
+        let mut initial = None;
         let written = tables(table, "states");
         if written.len() > STATES {
             let place = table.entry("states").map_or(Place::whole(&self.source), |(key, _)| key.place.clone());
             self.problem(&place, join(key, "states"), format!("a path has at most {STATES} states"));
-            return states;
+            return (states, StayTree::default());
         }
         for (index, (node, table)) in written.into_iter().enumerate() {
             let key = join(key, &format!("states[{index}]"));
             let name = text(table, "name").unwrap_or_default();
             let place = table.entry("name").map_or(&node.place, |(_, node)| &node.place).clone();
-            self.name(&name, &place, &key, "state", states.iter().map(|state| state.name.as_str()));
             if name == Event::INITIAL_STATE {
-                let message = format!("`{name}` is the state in which every run begins; call this one something else");
-                self.problem(&place, join(&key, "name"), message);
+                if initial.is_some() {
+                    self.problem(&place, join(&key, "name"), format!("there are two states called `{name}`"));
+                }
+                self.problems.extend(beginning_problem(table, &place, &key));
+                initial = Some(StayTree::of(table, &key));
+                continue;
             }
+            self.name(&name, &place, &key, "state", states.iter().map(|state| state.name.as_str()));
             let at = table.get("at").and_then(Node::as_text).and_then(|text| text.parse::<Span>().ok());
             if let Some(other) = states.iter().find(|state| at.is_some() && state.at == at) {
                 let message = format!("state `{}` comes at this very time, too", other.name);
@@ -315,9 +347,9 @@ impl Reader {
             }
             let set = table.get("set").and_then(Node::as_table).cloned().unwrap_or_default();
             let sets = in_order(&set).into_iter().map(|(key, node)| (as_path(key), node.clone())).collect();
-            states.push(StateTree { name, at, sets });
+            states.push(StateTree { name, at, sets, stay: StayTree::of(table, &key) });
         }
-        states
+        (states, initial.unwrap_or_default())
     }
 }
 

@@ -130,6 +130,7 @@ fn plain_options_need_no_toml() {
         delay: some("20 ms"),
         loss: some("1%"),
         queue: some("head_drop 100 packets, 64 kB"),
+        ..PlainOptions::default()
     };
     scenario.apply_plain(&options).unwrap();
     let hop = &only(&scenario).hops[0];
@@ -153,7 +154,7 @@ fn plain_options_lie_over_a_profile() {
         rate: Some("unlimited".into()),
         loss: Some("0".into()),
         queue: Some("7 packets".into()),
-        delay: None,
+        ..PlainOptions::default()
     };
     scenario.apply_plain(&options).unwrap();
     let hop = &only(&scenario).hops[0];

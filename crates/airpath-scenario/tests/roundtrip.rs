@@ -1,6 +1,7 @@
 //! What is printed reads back as the same, and reading never panics.
 
 use airpath_core::{BufferLimit, QueueLimit, Span};
+use airpath_models::blackout::BlackoutConfig;
 use airpath_models::channel::ErrorsConfig;
 use airpath_models::queueing::QueueConfig;
 use airpath_models::random::Random;
@@ -94,13 +95,19 @@ fn fragmentation() -> impl Strategy<Value = Option<Fragmentation>> {
 fn link() -> impl Strategy<Value = LinkConfig> {
     let rate = prop_oneof![Just("unlimited".to_string()), (1u64..u64::MAX).prop_map(|rate| format!("{rate} bit/s"))];
     let errors = prop::sample::select(ErrorsConfig::examples());
+    let blackout = prop::sample::select(BlackoutConfig::examples());
     let compression = (1u64..1_000_000_000_000_000)
         .prop_map(|parts| format!("{}.{:012}", parts / 1_000_000_000_000, parts % 1_000_000_000_000));
-    ((rate, random(), queue(), 0u64..10_000), (compression, fragmentation(), buffer(), buffer(), random(), errors))
+    (
+        (rate, random(), queue(), 0u64..10_000),
+        (compression, fragmentation(), buffer(), buffer(), random(), errors, blackout),
+        prop::sample::select(LinkConfig::examples()),
+    )
         .prop_map(
             |(
                 (rate, propagation, queue, overhead),
-                (compression, fragmentation, send_buffer, receive_buffer, allocation_delay, errors),
+                (compression, fragmentation, send_buffer, receive_buffer, allocation_delay, errors, blackout),
+                disorder,
             )| {
                 LinkConfig {
                     rate: rate.parse().unwrap(),
@@ -113,6 +120,9 @@ fn link() -> impl Strategy<Value = LinkConfig> {
                     receive_buffer,
                     allocation_delay,
                     errors,
+                    blackout,
+                    reorder: disorder.reorder,
+                    duplicate: disorder.duplicate,
                 }
             },
         )
@@ -151,6 +161,10 @@ proptest! {
                 text += &format!("at = \"{at}\"\n");
             }
             let side = ["link", "uplink", "downlink"][index % 3];
+            if let Some(duration) = at.filter(|duration| *duration > Span::ZERO) {
+                text += &format!("duration = \"{duration}\"\n");
+                text += ["", "next = \"initial\"\n", "next = { s0 = 0.25, initial = \"75%\" }\n"][index % 3];
+            }
             text += &format!("set = {{ \"{name}.{side}\" = {} }}\n", write(link));
         }
         let scenario = Scenario::from_toml(&text, "generated").map_err(|report| TestCaseError::fail(format!("{report}\n{text}")))?;
@@ -195,7 +209,7 @@ proptest! {
         if scenario.set(&format!("{path}={value}")).is_ok() {
             let _ = scenario.paths().map_err(|report| report.to_string());
         }
-        let options = PlainOptions { rate: Some(value.clone()), delay: Some(path), loss: Some(value.clone()), queue: Some(value) };
+        let options = PlainOptions { rate: Some(value.clone()), delay: Some(path), loss: Some(value.clone()), queue: Some(value.clone()), blackouts: vec![value] };
         let _ = scenario.apply_plain(&options);
         let _ = scenario.paths();
     }

@@ -11,7 +11,8 @@ fn driver() -> VirtualDriver {
         ..LinkConfig::default()
     };
     let hop = HopConfig { name: "radio".into(), uplink: link.clone(), downlink: link };
-    let path: Box<dyn Machine> = Box::new(Path::new(&PathConfig { hops: vec![hop], states: Vec::new() }, Seed(1)));
+    let path: Box<dyn Machine> =
+        Box::new(Path::new(&PathConfig { hops: vec![hop], states: Vec::new(), initial: Default::default() }, Seed(1)));
     VirtualDriver::new(path, LogLevel::Events)
 }
 

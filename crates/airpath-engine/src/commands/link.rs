@@ -24,6 +24,7 @@ pub fn scenario(args: &LinkArgs) -> Result<Scenario> {
         delay: args.delay.clone(),
         loss: args.loss.clone(),
         queue: args.queue.clone(),
+        blackouts: args.blackout.clone(),
     };
     scenario.apply_plain(&plain).map_err(usage)?;
     for assignment in &args.set {

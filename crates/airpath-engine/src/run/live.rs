@@ -19,6 +19,7 @@ use super::conclude::first_manifest;
 use super::files::KeptFiles;
 use super::request::{Report, RunRequest};
 use super::workload::{Ended, Workload};
+use crate::control::server::Control;
 use crate::error::{Failure, Result};
 use crate::terminal::say;
 
@@ -149,9 +150,14 @@ fn carry_out(
     let (engine, handle) = EngineLoop::new(vec![link], request.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
     let engine = if request.clock == Clock::Warp { engine.where_work_takes_no_time() } else { engine };
-    let (engine, timing) = Loop::start(engine, handle, request.clock)?;
+    let (engine, timing) = Loop::start(engine, handle.clone(), request.clock)?;
     let mut manifest = first_manifest(request, &files);
+    // Nothing of the host comes into a guest while its time runs.
+    let control = (request.clock == Clock::Live).then(|| Control::start(request, handle)).transpose();
     note_session(&mut manifest, process, &session_report, timing);
+    if let Err(error) = &control {
+        manifest.settings.insert("control".into(), format!("none: {error}").into());
+    }
     if session_report.ipv4_only
         && let Some(reason) = &session_report.ipv4_only_reason
         && request.report != Report::Nothing
@@ -163,6 +169,7 @@ fn carry_out(
         write_manifest(request, &manifest);
         *begun = Some(manifest.clone());
     });
+    drop(control);
     // A loop that stopped of itself knows best what went wrong.
     let (mut link, report) = engine.stop()?;
     let (client, server) = ended?;

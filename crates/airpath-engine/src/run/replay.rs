@@ -7,17 +7,18 @@ mod recorded;
 
 use std::collections::VecDeque;
 use std::path::Path as Folder;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use airpath_core::{EventKind, Item, LogLevel, Outputs, Pdu, Seed, Span, Time};
+use airpath_core::{Command, EventKind, Item, LogLevel, Machine, Outputs, Pdu, Seed, Span, Time};
 use airpath_log::{Clock, Level, Manifest, Snaplen};
 use airpath_models::Path;
-use airpath_scenario::Scenario;
+use airpath_scenario::{Running, Scenario};
 use airpath_virtual::{DriveError, Input, VirtualDriver};
 
 pub use compare::Difference;
 use compare::{Names, Replayed, difference};
-use recorded::{Events, Inputs, RecordedInput};
+use recorded::{Events, Inputs, RecordedInput, What};
 
 use super::files::KeptFiles;
 use super::manifest::Beginning;
@@ -82,13 +83,21 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<Outcome> {
         copy,
         next_word: begun + SILENT,
     };
+    let mut running = Running::new(&scenario);
     for input in Inputs::open(folder, &manifest)? {
-        let RecordedInput { at, input, json } = input?;
+        let RecordedInput { at, what, json } = input?;
         // In steps, so that no more than one step's events are in memory.
         trace.advance(&mut driver, at)?;
         if trace.is_over() {
             break;
         }
+        let (input, is_set) = match what {
+            What::Input(input) => (input, false),
+            What::Set(assignments) => {
+                let setting = running.set(&assignments).map_err(usage)?;
+                (Input::Command(Command::Configure(Arc::new(setting))), true)
+            }
+        };
         if let Some(Copy { recording, .. }) = &mut trace.copy {
             match &input {
                 Input::Offer(port, Item::Pdu(pdu)) => recording.offered(at, *port, pdu),
@@ -97,6 +106,9 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<Outcome> {
             }
         }
         driver.input(at, input).map_err(|error| refused(folder, &error))?;
+        if is_set {
+            running.took_effect(driver.machine().state_in_force());
+        }
         trace.harvest(driver.outputs_mut())?;
     }
     trace.advance(&mut driver, Time::ZERO + duration)?;

@@ -3,8 +3,8 @@
 use std::io;
 
 use airpath_core::{
-    BufferPool, Cause, Cx, Direction, Event, EventKind, Item, LogLevel, Machine, Outputs, Pdu, PduId, PortId, Span,
-    Time,
+    BufferPool, Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, LogLevel, Machine, Outputs, Pdu,
+    PduId, PortId, Span, StateInForce, Time,
 };
 use airpath_log::{Offered, Packet, Recorder};
 
@@ -193,6 +193,9 @@ impl LiveLink {
         self.note_plans();
         if has_more {
             self.next_deadline = to;
+        } else if let Some(first) = self.arrivals.first() {
+            // Read ahead of an order that took effect before they came.
+            self.next_deadline = self.next_deadline.min(first.at);
         }
         Ok(())
     }
@@ -260,15 +263,27 @@ impl LiveLink {
         self.outputs.flow_control.drain(..)
     }
 
-    /// Carries out a command on the machine.
+    /// How far the machine has been driven.
+    pub fn driven_to(&self) -> Time {
+        self.driven_to
+    }
+
+    /// The state in which the machine is.
+    pub fn state_in_force(&self) -> StateInForce {
+        self.machine.state_in_force()
+    }
+
+    /// Carries out a command on the machine at `at`, or as soon after it as the machine has been driven
+    /// already. `record` is the command in the input log.
     ///
     /// # Errors
-    /// When it does not fit the machine.
-    pub fn control(&mut self, at: Time, command: &airpath_core::Command) -> Result<(), airpath_core::CommandError> {
+    /// When it does not fit the machine; then nothing is recorded.
+    pub fn control(&mut self, at: Time, command: &Command, record: &str) -> Result<(), CommandError> {
         let at = at.max(self.driven_to);
-        let outcome = self.machine.control(at, command, &mut Cx::new(&mut self.outputs));
-        self.note_plans();
-        outcome
+        self.machine.control(at, command, &mut Cx::new(&mut self.outputs))?;
+        self.driven_to = at;
+        self.recorder.command(at, record);
+        Ok(())
     }
 
     /// Runs the machine to the end of the run, `ended`, so that its trace ends there, whatever the loop had

@@ -63,6 +63,8 @@ pub enum Outcome {
     Ok,
     /// The receiver notices the error and discards it.
     Lost,
+    /// A blackout took it away.
+    BlackedOut,
     /// It arrives with bits of the packet flipped; positions count from the packet's first bit.
     Flipped(Vec<u32>),
     /// Only the packet's beginning arrives, perhaps with bits flipped.

@@ -120,6 +120,10 @@ pub trait LinkEntity: Send {
     /// Does what is due by itself. `stage` is that of the direction in which it receives.
     fn advance(&mut self, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>, up: &mut Vec<Pdu>);
 
+    /// Drops the packets in the send buffer of which no frame has been sent yet: a blackout has begun.
+    /// An entity that cannot do without them keeps them.
+    fn abandon(&mut self, _sdus: &mut Sdus, _stage: &mut StageCx<'_, '_>) {}
+
     /// Changes the parameters of the direction in which it sends and of that in which it receives.
     fn configure(&mut self, sends: &LinkConfig, receives: &LinkConfig);
 }

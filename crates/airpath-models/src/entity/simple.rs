@@ -214,6 +214,10 @@ impl Simple {
             let mut cause = Cause::ChannelError;
             match &outcome {
                 Outcome::Lost => sdu.lost = true,
+                Outcome::BlackedOut => {
+                    sdu.lost = true;
+                    cause = Cause::Blackout;
+                }
                 Outcome::Flipped(positions) if !sdu.lost => flip(sdu, positions, stage),
                 Outcome::Truncated { bytes, flips } if !sdu.lost => {
                     flip(sdu, flips, stage);
@@ -399,7 +403,7 @@ impl LinkEntity for Simple {
     ) {
         if let Some(piece) = frame.pieces.first() {
             let kind = match outcome {
-                Outcome::Lost => Some(EventKind::FrameLost),
+                Outcome::Lost | Outcome::BlackedOut => Some(EventKind::FrameLost),
                 Outcome::Delayed { .. } => Some(EventKind::FrameDelayed),
                 Outcome::Ok | Outcome::Flipped(_) | Outcome::Truncated { .. } => None,
             };
@@ -415,7 +419,7 @@ impl LinkEntity for Simple {
         }
         let behind = self.in_order.back().map(|(due, _)| *due);
         let (due, keep_order) = match outcome {
-            Outcome::Lost => (stage.at, false),
+            Outcome::Lost | Outcome::BlackedOut => (stage.at, false),
             Outcome::Delayed { by, keep_order: true } => ((stage.at + by).max(behind.unwrap_or(stage.at)), true),
             Outcome::Delayed { by, keep_order: false } => (stage.at + by, false),
             Outcome::Ok | Outcome::Flipped(_) | Outcome::Truncated { .. } => {
@@ -453,6 +457,16 @@ impl LinkEntity for Simple {
             let Some(Waiting { frame, outcome }) = waiting else { return };
             self.note_waiting();
             self.take(true, frame, outcome, sdus, stage, up);
+        }
+    }
+
+    fn abandon(&mut self, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
+        // Frames start in order, so those of which none has are the last.
+        let first = self.buffer.partition_point(|sending| sending.started > 0);
+        for sending in self.buffer.drain(first..) {
+            self.buffered_frames -= u64::from(sending.frames);
+            self.buffered_bytes -= sending.packet_bits / 8;
+            stage.dropped(Cause::Blackout, &sdus.remove(sending.sdu).pdu, QueueLength::default());
         }
     }
 

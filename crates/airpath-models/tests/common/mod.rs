@@ -7,13 +7,16 @@ use std::sync::Arc;
 
 use airpath_core::{
     Command, Counters, Cx, Direction, Ecn, Event, EventKind, Item, LogLevel, Machine, Origin, Outputs, Pdu, PortId,
-    Span, Time,
+    Probability, Span, Time,
 };
+use airpath_models::blackout::BlackoutConfig;
 use airpath_models::channel::ErrorsConfig;
 use airpath_models::entity::LinkEntity;
 use airpath_models::medium::Medium;
 use airpath_models::queueing::QueueConfig;
-use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, StateConfig};
+use airpath_models::random::Random;
+use airpath_models::states::Stay;
+use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, Setting, StateConfig};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
@@ -69,6 +72,7 @@ pub enum Action {
     Offer { port: PortId, len: u32, header_len: u16 },
     Enter(String),
     Configure(Vec<HopConfig>),
+    Set(Setting),
 }
 
 /// Inputs in order of time.
@@ -199,6 +203,9 @@ impl<M: Hops> Runner<M> {
             Action::Configure(hops) => {
                 self.machine.control(at, &Command::Configure(Arc::new(hops.clone())), cx).unwrap();
             }
+            Action::Set(setting) => {
+                self.machine.control(at, &Command::Configure(Arc::new(setting.clone())), cx).unwrap();
+            }
         }
         self.check(at);
     }
@@ -233,7 +240,7 @@ impl<M: Hops> Runner<M> {
 
     /// Nothing has left before the instants that the machine has named for sleeping until.
     fn check_promises(&mut self) {
-        let is_change = |event: &&Event| event.kind == EventKind::StateChanged;
+        let is_change = |event: &&Event| matches!(event.kind, EventKind::StateChanged | EventKind::ParameterSet);
         let changed = self.outputs.events[self.seen_events..].iter().find(is_change).map(|event| event.at);
         for emission in &self.outputs.emissions[self.seen_emissions..] {
             assert!(emission.at >= self.promised, "left at {:?}, promised {:?}", emission.at, self.promised);
@@ -400,6 +407,7 @@ pub fn link_with(
             errors,
             reorder: disorder.reorder,
             duplicate: disorder.duplicate,
+            blackout: BlackoutConfig::default(),
         },
     )
 }
@@ -436,20 +444,67 @@ pub fn any_offer() -> impl Strategy<Value = Action> {
     })
 }
 
+/// How long a state stays: mostly whole multiples of five milliseconds, so that things coincide.
+fn any_duration() -> impl Strategy<Value = Random<Span>> {
+    let steps = (1u64..20).prop_map(|step| Random::Constant(Span::from_millis(step * 5)));
+    prop_oneof![2 => steps, 1 => select(Random::examples(Span::from_millis(30)))]
+}
+
+/// What follows state number `number`: one of those behind it, so that the states come to an end.
+fn any_next(number: u16, count: u16) -> impl Strategy<Value = Vec<(u16, Probability)>> {
+    let later: Vec<u16> = (number + 1..=count).chain([0]).collect();
+    let half = read::<Probability>("0.5");
+    prop_oneof![
+        Just(Vec::new()),
+        (select(later.clone()), select(later)).prop_map(move |(one, other)| vec![(one, half), (other, half)])
+    ]
+}
+
+/// A state that comes at some time or on a command, and lasts, or does not. Only what ends by itself
+/// is a blackout in some of its hops and directions.
+fn any_state(number: u16, count: u16, hops: usize) -> impl Strategy<Value = StateConfig> {
+    let dark = proptest::collection::vec(proptest::option::of(select(BlackoutConfig::examples())), 2 * hops);
+    let stay = proptest::option::of((any_duration(), any_next(number, count), dark));
+    (proptest::option::of(any_time()), any_hops(hops), stay).prop_map(move |(at, mut hops, stay)| {
+        let mut lasts = Stay::default();
+        if let Some((duration, next, dark)) = stay {
+            lasts = Stay { duration: Some(duration), next };
+            let links = hops.iter_mut().flat_map(|hop| [&mut hop.uplink, &mut hop.downlink]);
+            for (link, dark) in links.zip(dark) {
+                link.blackout = dark.unwrap_or_default();
+            }
+        }
+        StateConfig { name: format!("state{number}"), at, hops, stay: lasts }
+    })
+}
+
 /// A path of one to three hops with up to three states, and a script for it.
 pub fn any_path() -> impl Strategy<Value = (PathConfig, Script)> {
-    (1usize..=3, 0usize..=3).prop_flat_map(|(hops, states)| {
-        let state = (proptest::option::of(any_time()), any_hops(hops));
-        let states = proptest::collection::vec(state, states).prop_map(|states| {
-            let name = |index| format!("state{index}");
-            let number = |(index, (at, hops))| StateConfig { name: name(index), at, hops };
-            states.into_iter().enumerate().map(number).collect::<Vec<_>>()
+    (1usize..=3, 0u16..=3).prop_flat_map(|(hops, count)| {
+        let states: Vec<_> = (1..=count).map(|number| any_state(number, count, hops)).collect();
+        let first = proptest::option::of((any_duration(), any_next(0, count)));
+        let config = (any_hops(hops), states, first).prop_map(move |(hops, states, first)| {
+            // Without a state that lasts, the beginning would follow itself for ever.
+            let lasting = states.last().is_some_and(|last| last.stay.duration.is_none());
+            let initial = match first {
+                Some((duration, _)) if lasting => {
+                    Stay { duration: Some(duration), next: vec![(count, Probability::ONE)] }
+                }
+                _ => Stay::default(),
+            };
+            PathConfig { hops, states, initial }
         });
-        let config = (any_hops(hops), states).prop_map(|(hops, states)| PathConfig { hops, states });
         (config, any_hops(hops)).prop_flat_map(|(config, other)| {
             let names: Vec<String> = config.states.iter().map(|state| state.name.clone()).collect();
-            let mut command = vec![Action::Configure(config.hops.clone()), Action::Configure(other)];
+            let mut command = vec![Action::Configure(config.hops.clone()), Action::Configure(other.clone())];
             command.extend(names.into_iter().map(Action::Enter));
+            command.push(Action::Enter("initial".into()));
+            command.push(Action::Set(Setting {
+                beginning: other.clone(),
+                states: config.states.iter().map(|state| state.hops.clone()).collect(),
+                in_force: vec![Ok(config.hops.clone()); config.states.len() + 1],
+                since: Some((1, other)),
+            }));
             let action = prop_oneof![12 => any_offer(), 1 => select(command)];
             (Just(config), script_of(action))
         })
@@ -465,7 +520,11 @@ pub fn script_of(action: impl Strategy<Value = Action>) -> impl Strategy<Value =
 }
 
 pub fn one_hop(name: &str, uplink: LinkConfig, downlink: LinkConfig) -> PathConfig {
-    PathConfig { hops: vec![HopConfig { name: name.into(), uplink, downlink }], states: Vec::new() }
+    PathConfig {
+        hops: vec![HopConfig { name: name.into(), uplink, downlink }],
+        states: Vec::new(),
+        initial: Default::default(),
+    }
 }
 
 pub fn span(text: &str) -> Span {

@@ -106,8 +106,10 @@ fn compare(hops: &Hops, times: &[airpath_core::Time], script: &Script, turn: boo
         name: format!("state{number}"),
         at: Some(*at),
         hops: path_of(&|(_, changes)| changes[number].clone()),
+        stay: Default::default(),
     });
-    let config = PathConfig { hops: path_of(&|(link, _)| link.clone()), states: states.collect() };
+    let config =
+        PathConfig { hops: path_of(&|(link, _)| link.clone()), states: states.collect(), initial: Default::default() };
     let (from, to) = if turn { (PortId::SERVER, PortId::CLIENT) } else { (PortId::CLIENT, PortId::SERVER) };
     let mut script = script.clone();
     for (_, action) in &mut script {

@@ -127,7 +127,7 @@ impl LinkEntity for GoBackN {
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
     ) {
-        if matches!(outcome, Outcome::Lost | Outcome::Flipped(_) | Outcome::Truncated { .. }) {
+        if matches!(outcome, Outcome::Lost | Outcome::BlackedOut | Outcome::Flipped(_) | Outcome::Truncated { .. }) {
             return self.record(EventKind::FrameLost, &frame, stage);
         }
         let Some([kind, number]) = frame.words.as_deref() else { panic!("every frame has words") };

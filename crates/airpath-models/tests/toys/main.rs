@@ -14,7 +14,7 @@ use airpath_models::entity::Simple;
 use airpath_models::hop::Hop;
 use airpath_models::medium::Continuous;
 use airpath_models::queueing::QueueConfig;
-use airpath_models::{HopConfig, LinkConfig, Path, StateConfig};
+use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, StateConfig};
 use arq::GoBackN;
 use bins::{Bin, TwoBins};
 use common::*;
@@ -29,7 +29,8 @@ fn arq_path(hops: &[HopConfig], states: Vec<StateConfig>, window: usize, timeout
         let medium = Continuous::new([&config.uplink, &config.downlink]);
         Hop::with_parts(index as u16, config, Seed(seed), ends, medium)
     };
-    Path::with_hops(hops.iter().enumerate().map(hop).collect(), states)
+    let config = PathConfig { hops: hops.to_vec(), states, initial: Default::default() };
+    Path::with_hops(hops.iter().enumerate().map(hop).collect(), &config, Seed(seed))
 }
 
 fn slow(errors: ErrorsConfig) -> LinkConfig {
@@ -178,7 +179,7 @@ proptest! {
         timeout in select(vec!["1 ms", "50 ms", "600 ms"]),
         seed in any::<u64>(),
     ) {
-        let states = vec![StateConfig { name: "other".into(), at: Some(change), hops: other }];
+        let states = vec![StateConfig { name: "other".into(), at: Some(change), hops: other, stay: Default::default() }];
         let trace = check_laws(|| arq_path(&hops, states.clone(), window, span(timeout), seed), &script, seed);
         check_recovery(&trace)?;
     }
@@ -201,7 +202,7 @@ proptest! {
         let machine = || -> Path<Simple, TwoBins> {
             let HopConfig { uplink, downlink, .. } = &config.hops[0];
             let ends = [Simple::new(uplink, downlink, key(seed)), Simple::new(downlink, uplink, key(!seed))];
-            Path::with_hops(vec![Hop::with_parts(0, &config.hops[0], Seed(seed), ends, TwoBins::new(bins))], vec![])
+            Path::with_hops(vec![Hop::with_parts(0, &config.hops[0], Seed(seed), ends, TwoBins::new(bins))], &config, Seed(seed))
         };
         prop_assert_eq!(check_laws(machine, &script, seed).held, 0);
     }
@@ -214,9 +215,10 @@ proptest! {
         window in 1usize..6,
         seed in any::<u64>(),
     ) {
+        let config = PathConfig { hops: vec![hop.clone()], states: Vec::new(), initial: Default::default() };
         let machine = || {
             let ends = [(); 2].map(|()| GoBackN::new(window, span("90 ms")));
-            Path::with_hops(vec![Hop::with_parts(0, &hop, Seed(seed), ends, TwoBins::new(bins))], vec![])
+            Path::with_hops(vec![Hop::with_parts(0, &hop, Seed(seed), ends, TwoBins::new(bins))], &config, Seed(seed))
         };
         check_recovery(&check_laws(machine, &script, seed))?;
     }
@@ -235,7 +237,7 @@ fn two_bins_by_hand() {
     let config = one_hop("radio", link.clone(), link.clone());
     let ends = [Simple::new(&link, &link, key(1)), Simple::new(&link, &link, key(2))];
     let medium = TwoBins::new([bin("20 ms"), bin("5 ms")]);
-    let path = Path::with_hops(vec![Hop::with_parts(0, &config.hops[0], Seed(1), ends, medium)], vec![]);
+    let path = Path::with_hops(vec![Hop::with_parts(0, &config.hops[0], Seed(1), ends, medium)], &config, Seed(1));
     // They come at 12 ms: the fast bin's slots begin at 15, 20, 25 …, the slow bin's at 20, 40.
     let script: Script = (0..6).map(|_| offer(ms(12), PortId::CLIENT, 125)).collect();
     let trace = run(path, &script);

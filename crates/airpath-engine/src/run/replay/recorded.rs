@@ -83,12 +83,20 @@ fn whole(log: ArrowLog, path: &Folder) -> Result<ArrowLog> {
     }
 }
 
+/// What drove the machine.
+pub enum What {
+    /// A packet or a command.
+    Input(Input),
+    /// Parameters that were set, as `PARAMETER=VALUE`: what they mean depends on what was set before.
+    Set(Vec<String>),
+}
+
 /// Something that drove the machine.
 pub struct RecordedInput {
     /// When.
     pub at: Time,
     /// What.
-    pub input: Input,
+    pub what: What,
     /// A command as the log has it; empty for packets.
     pub json: String,
 }
@@ -140,12 +148,12 @@ impl Inputs {
         match row.kind {
             InputKind::Offer => {
                 let packet = packet(row).ok_or_else(|| broken("an offer lacks a value"))?;
-                Ok(Some(RecordedInput { at, input: packet, json: String::new() }))
+                Ok(Some(RecordedInput { at, what: What::Input(packet), json: String::new() }))
             }
             InputKind::Command => {
                 let json = row.command.unwrap_or_default();
                 let command = command(json).ok_or_else(|| broken(&format!("there is the unknown command `{json}`")))?;
-                Ok(Some(RecordedInput { at, input: Input::Command(command), json: json.into() }))
+                Ok(Some(RecordedInput { at, what: command, json: json.into() }))
             }
             InputKind::Lost => Err(broken("records were lost because the disk could not keep up")),
             // Neither reached the machine.
@@ -186,9 +194,13 @@ fn packet(row: &InputRow<'_>) -> Option<Input> {
 }
 
 /// A command as the input log has it.
-fn command(json: &str) -> Option<Command> {
+fn command(json: &str) -> Option<What> {
     let value: serde_json::Value = serde_json::from_str(json).ok()?;
-    Some(Command::EnterState(Arc::from(value.get("enter_state")?.as_str()?)))
+    if let Some(set) = value.get("set") {
+        let text = |one: &serde_json::Value| one.as_str().map(str::to_string);
+        return Some(What::Set(set.as_array()?.iter().map(text).collect::<Option<_>>()?));
+    }
+    Some(What::Input(Input::Command(Command::EnterState(Arc::from(value.get("enter_state")?.as_str()?)))))
 }
 
 /// The events of a run, in order.

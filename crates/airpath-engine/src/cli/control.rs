@@ -1,0 +1,50 @@
+//! The options of `airpath runs`, `airpath state` and `airpath set`.
+
+use clap::Args;
+
+const STATE_EXAMPLES: &str = "\
+Examples:
+  airpath state tunnel                    # of the only run
+  airpath state results/train tunnel
+  airpath state 2 initial                 # back to the beginning; 2 as in `airpath runs`";
+
+const SET_EXAMPLES: &str = "\
+Examples:
+  airpath set radio.link.rate='64 kbit/s'
+  airpath set results/train radio.link.blackout=drop
+  airpath set 2 radio.uplink.rate='1 Mbit/s' radio.link.propagation='80 ms'   # at one instant";
+
+/// `airpath runs`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  airpath runs\n\nColumns: number, time, state, folder, command.")]
+pub struct RunsArgs {
+    /// As JSON, one object a line.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `airpath state`.
+#[derive(Args, Debug)]
+#[command(after_help = STATE_EXAMPLES, override_usage = "airpath state [OPTIONS] [RUN] NAME")]
+pub struct StateArgs {
+    /// The run (its folder, the last part of that, or its number), which may be left out if there is only
+    /// one; and the state.
+    #[arg(required = true, num_args = 1..=2, value_name = "RUN NAME")]
+    pub words: Vec<String>,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `airpath set`.
+#[derive(Args, Debug)]
+#[command(after_help = SET_EXAMPLES, override_usage = "airpath set [OPTIONS] [RUN] PARAMETER=VALUE...")]
+pub struct SetArgs {
+    /// The run (its folder, the last part of that, or its number), which may be left out if there is only
+    /// one; and parameters with their values, all set at one instant.
+    #[arg(required = true, value_name = "RUN PARAMETER=VALUE")]
+    pub words: Vec<String>,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    pub json: bool,
+}

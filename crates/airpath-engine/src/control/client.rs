@@ -1,0 +1,117 @@
+//! Finding a run that goes on, and talking to it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::folder::{self, Folder};
+use super::protocol::Request;
+use crate::error::{Failure, Result};
+
+/// How long a run may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A run that goes on.
+pub struct Run {
+    stream: BufReader<UnixStream>,
+    /// What it says of itself.
+    pub about: Value,
+}
+
+impl Run {
+    fn connect(folder: &Folder, number: u32) -> Option<Run> {
+        let stream = folder.connect(number).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        let mut run = Run { stream: BufReader::new(stream), about: Value::Null };
+        run.about = run.ask(&Request::Describe {}).ok()?;
+        Some(run)
+    }
+
+    /// Asks and returns the answer.
+    ///
+    /// # Errors
+    /// What the run says, or that it is gone.
+    pub fn ask(&mut self, request: &Request) -> Result<Value> {
+        let gone = |error: std::io::Error| Failure::program(format!("the run does not answer: {error}"));
+        self.stream.get_mut().write_all(format!("{}\n", request.line()).as_bytes()).map_err(gone)?;
+        let mut line = String::new();
+        self.stream.read_line(&mut line).map_err(gone)?;
+        let answer: Value = serde_json::from_str(&line).map_err(|_| Failure::program("the run has ended"))?;
+        match answer["error"]["message"].as_str() {
+            None => Ok(answer),
+            Some(message) if answer["error"]["kind"] == "ended" => Err(Failure::program(message)),
+            Some(message) => Err(Failure::usage(message)),
+        }
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.about["run"].as_u64().unwrap_or_default()
+    }
+
+    /// Its folder, if it writes into one.
+    pub fn folder(&self) -> Option<&str> {
+        self.about["folder"].as_str()
+    }
+
+    /// Whether `word` means it: its number, its folder, or the last part of that.
+    fn is_meant_by(&self, word: &str) -> bool {
+        let Some(folder) = self.folder().map(Path::new) else { return word == self.number().to_string() };
+        let path = Path::new(word).canonicalize();
+        word == self.number().to_string()
+            || path.is_ok_and(|path| path == folder)
+            || folder.file_name().is_some_and(|name| name == word)
+    }
+}
+
+/// All runs of this user that go on; sockets that killed runs have left are removed.
+pub fn runs() -> Vec<Run> {
+    let Ok(folder) = Folder::open(&folder::path(), false) else { return Vec::new() };
+    let runs = folder.numbers().into_iter().filter_map(|number| Run::connect(&folder, number)).collect::<Vec<_>>();
+    if runs.is_empty() {
+        folder.tidy();
+    }
+    runs
+}
+
+/// The run that `word` means, or the only one.
+///
+/// # Errors
+/// When there is none, or it is not clear which.
+pub fn find(word: Option<&str>) -> Result<Run> {
+    let mut runs = runs();
+    let names = |runs: &[Run]| {
+        let name = |run: &Run| match run.folder() {
+            Some(folder) => format!("{} ({folder})", run.number()),
+            None => run.number().to_string(),
+        };
+        runs.iter().map(name).collect::<Vec<_>>().join(", ")
+    };
+    if runs.is_empty() {
+        return Err(Failure::usage(
+            "no run goes on that can be controlled; `airpath exec` and `airpath shell` start some, and only their \
+             owner sees them",
+        ));
+    }
+    let Some(word) = word else {
+        return match (runs.pop(), runs.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (last, _) => {
+                runs.extend(last);
+                Err(Failure::usage(format!("there are several runs, so say which: {}", names(&runs))))
+            }
+        };
+    };
+    let known = names(&runs);
+    let mut meant: Vec<Run> = runs.into_iter().filter(|run| run.is_meant_by(word)).collect();
+    match (meant.pop(), meant.len()) {
+        (Some(run), 0) => Ok(run),
+        (Some(_), _) => {
+            Err(Failure::usage(format!("several runs are called `{word}`; name one by its number: {known}")))
+        }
+        (None, _) => Err(Failure::usage(format!("no run `{word}` goes on; there are {known}"))),
+    }
+}

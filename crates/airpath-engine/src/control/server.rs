@@ -1,0 +1,258 @@
+//! The control of a live run: one thread between the socket and the loop, which waits for both and
+//! which nothing waits for.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use airpath_core::{Command, StateInForce, Time};
+use airpath_live::clock;
+use airpath_live::engine_loop::{Answer, Handle, Order, Word};
+use airpath_scenario::{Running, Scenario};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::geteuid;
+use serde_json::{Value, json};
+
+use super::folder::{Folder, Socket};
+use super::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
+use crate::run::RunRequest;
+
+/// How many clients at a time.
+const CLIENTS: usize = 64;
+/// How long the loop may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A request, or the beginning of one.
+type Line = Vec<u8>;
+
+/// The control of a run; dropping it ends it.
+pub struct Control {
+    /// Closing it ends the thread.
+    stop: Option<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Control {
+    /// Opens the socket of the run that `request` describes, whose loop `handle` reaches.
+    ///
+    /// # Errors
+    /// When there is no folder for it, or the system refuses.
+    pub fn start(request: &RunRequest, handle: Handle) -> io::Result<Control> {
+        let socket = Folder::open(&super::folder::path(), true)?.listen()?;
+        socket.listener.set_nonblocking(true)?;
+        let (stopped, stop) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        let desk = Desk {
+            handle,
+            running: Running::new(&as_recorded(&request.scenario)),
+            states: request.state_names(),
+            about: about(request, socket.number),
+        };
+        let thread =
+            std::thread::Builder::new().name("airpath-control".into()).spawn(move || serve(&socket, &stopped, desk))?;
+        Ok(Control { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The scenario as the manifest has it, from which a replay starts: it does not say of a state that it
+/// sets a parameter to the value of the beginning.
+fn as_recorded(scenario: &Scenario) -> Scenario {
+    let printed = scenario.to_toml().ok().and_then(|text| Scenario::from_toml(&text, "scenario").ok());
+    printed.unwrap_or_else(|| scenario.clone())
+}
+
+/// What is said of a run that does not change.
+fn about(request: &RunRequest, number: u32) -> Value {
+    let command: Vec<_> = request.client.iter().map(|word| word.to_string_lossy()).collect();
+    json!({
+        "run": number,
+        "folder": request.out.as_ref().map(|folder| folder.display().to_string()),
+        "scenario": request.scenario.name,
+        "command": command,
+        "seed": request.seed,
+        "hops": request.hop_names(),
+        "states": request.state_names(),
+        "airpath_version": env!("CARGO_PKG_VERSION"),
+    })
+}
+
+struct Client {
+    stream: UnixStream,
+    buffer: Line,
+}
+
+/// Serves clients until `stopped` is closed at its other end.
+fn serve(socket: &Socket, stopped: &OwnedFd, mut desk: Desk) {
+    let mut clients: Vec<Client> = Vec::new();
+    loop {
+        let mut ends = vec![PollFd::new(stopped.as_fd(), PollFlags::POLLIN)];
+        ends.push(PollFd::new(socket.listener.as_fd(), PollFlags::POLLIN));
+        ends.extend(clients.iter().map(|client| PollFd::new(client.stream.as_fd(), PollFlags::POLLIN)));
+        match poll(&mut ends, PollTimeout::NONE) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return,
+        }
+        let ready: Vec<bool> = ends.iter().map(|end| end.any().unwrap_or_default()).collect();
+        if ready[0] {
+            return;
+        }
+        let mut index = 1;
+        clients.retain_mut(|client| {
+            index += 1;
+            !ready[index] || desk.attend(client).is_ok()
+        });
+        if ready[1] {
+            accept(&socket.listener, &mut clients);
+        }
+    }
+}
+
+/// Takes those who want to talk, if they are who started the run.
+fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
+    while let Ok((mut stream, _)) = listener.accept() {
+        let owner = getsockopt(&stream, PeerCredentials).is_ok_and(|peer| peer.uid() == geteuid().as_raw());
+        if stream.set_nonblocking(true).is_err() {
+            continue;
+        }
+        let refusal = match (owner, clients.len() < CLIENTS) {
+            (false, _) => Refusal::new("owner", "only the user who started the run may control it"),
+            (_, false) => Refusal::new("busy", "too many programs control this run; close some"),
+            _ => {
+                clients.push(Client { stream, buffer: Vec::new() });
+                continue;
+            }
+        };
+        let _ = writeln!(stream, "{}", refusal.answer());
+    }
+}
+
+/// Who carries requests out.
+struct Desk {
+    handle: Handle,
+    running: Running,
+    states: Vec<String>,
+    about: Value,
+}
+
+impl Desk {
+    /// Reads what `client` has sent and answers every whole line; an error means that they are gone, or
+    /// do not read what they asked for.
+    fn attend(&mut self, client: &mut Client) -> io::Result<()> {
+        let mut chunk = [0; 4096];
+        loop {
+            match client.stream.read(&mut chunk) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => client.buffer.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            while let Some(end) = client.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Line = client.buffer.drain(..=end).collect();
+                let answer = self.answer(&String::from_utf8_lossy(&line));
+                client.stream.write_all(format!("{answer}\n").as_bytes())?;
+            }
+            if client.buffer.len() > LONGEST_LINE_BYTES {
+                let message = format!("a request is a line of {LONGEST_LINE_BYTES} bytes at most");
+                client.stream.write_all(format!("{}\n", Refusal::new("request", message).answer()).as_bytes())?;
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+    }
+
+    fn answer(&mut self, line: &str) -> Value {
+        Request::read(line).and_then(|request| self.carry_out(request)).unwrap_or_else(|refusal| refusal.answer())
+    }
+
+    fn carry_out(&mut self, request: Request) -> Result<Value, Refusal> {
+        match request {
+            Request::Describe {} => {
+                let done = self.order(None)?;
+                let mut answer = self.done(&done);
+                if let (Value::Object(answer), Value::Object(about)) = (&mut answer, &self.about) {
+                    answer.extend(about.clone());
+                }
+                Ok(answer)
+            }
+            Request::Get { parameter } => {
+                let done = self.order(None)?;
+                let value = self.running.get(&parameter, done.state);
+                let value = value.map_err(|report| Refusal::new("parameter", report.to_string()))?;
+                let mut answer = self.done(&done);
+                answer["parameter"] = parameter.into();
+                answer["value"] = value;
+                Ok(answer)
+            }
+            Request::State { name } => {
+                let record = json!({ "enter_state": name }).to_string();
+                let done = self.order(Some((Command::EnterState(name.into()), record)))?;
+                Ok(self.done(&done))
+            }
+            Request::Set { parameter, value, mut parameters } => {
+                match (parameter, value) {
+                    (Some(parameter), Some(value)) => drop(parameters.insert(parameter, value)),
+                    (None, None) => {}
+                    _ => return Err(Refusal::new("request", "`parameter` and `value` go together")),
+                }
+                if parameters.is_empty() {
+                    let message = "name a `parameter` and its `value`, or several as `parameters`";
+                    return Err(Refusal::new("request", message));
+                }
+                let assignments = Running::assignments(&parameters);
+                let setting = self.running.set(&assignments);
+                let setting = setting.map_err(|report| Refusal::new("parameter", report.to_string()))?;
+                let record = json!({ "set": assignments }).to_string();
+                let done = self.order(Some((Command::Configure(Arc::new(setting)), record)))?;
+                self.running.took_effect(done.state);
+                Ok(self.done(&done))
+            }
+        }
+    }
+
+    /// Hands an order to the loop and waits for what became of it.
+    fn order(&self, command: Option<(Command, String)>) -> Result<Done, Refusal> {
+        let (answer, answered) = channel();
+        let received_ns = clock::monotonic_ns();
+        self.handle.send(Word::Order(Order { link: 0, received_ns, command, answer }));
+        match answered.recv_timeout(PATIENCE) {
+            Ok(Answer::Done { received, at, state }) => Ok(Done { received, at, state }),
+            Ok(Answer::NotBegun) => Err(Refusal::new("not_begun", "the run has not begun; try again in a moment")),
+            Ok(Answer::Refused(error)) => {
+                let kind = match error {
+                    airpath_core::CommandError::UnknownState { .. } => "state",
+                    airpath_core::CommandError::Mismatch(_) => "parameter",
+                };
+                Err(Refusal::new(kind, error.to_string()))
+            }
+            Err(_) => Err(Refusal::new("ended", "the run has ended")),
+        }
+    }
+
+    fn done(&self, done: &Done) -> Value {
+        json!({
+            "version": VERSION,
+            "ok": true,
+            "time_ns": done.at.nanos(),
+            "received_ns": done.received.nanos(),
+            "state": self.states.get(usize::from(done.state.number)),
+        })
+    }
+}
+
+struct Done {
+    received: Time,
+    at: Time,
+    state: StateInForce,
+}

@@ -1,0 +1,59 @@
+//! The option `--blackout`: a time in the dark in one word.
+
+use std::sync::Arc;
+
+use airpath_core::Span;
+
+use crate::check::join;
+use crate::document::{Key, Node, Place, Source, Value};
+use crate::report::{Diagnostic, Report};
+use crate::scenario::Scenario;
+use crate::states::{StateTree, StayTree};
+
+/// What the states that the option makes are called; from the second on with a number.
+const NAME: &str = "blackout";
+const EXAMPLE: &str = "--blackout '20 s, 3 s, drop'";
+
+impl Scenario {
+    /// Adds a blackout of the hop that plain options mean, in both directions: `20 s, 3 s, drop` begins
+    /// at 20 s, lasts 3 s, and drops (or, by `store`, keeps) what is on the link.
+    pub(crate) fn add_blackout(&mut self, text: &str) -> Result<(), Report> {
+        let source = Arc::new(Source { name: format!("--blackout \"{text}\""), text: text.into(), is_file: false });
+        let place = Place::whole(&source);
+        let error = |message: String| Report::from(Diagnostic::at(&place, "", message));
+        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        let (at, duration, how) = match parts.as_slice() {
+            [at, duration] => (*at, *duration, "drop"),
+            [at, duration, how @ ("drop" | "store")] => (*at, *duration, *how),
+            _ => {
+                return Err(error(format!(
+                    "a blackout is its beginning, its duration, and `drop` or `store`, as in {EXAMPLE}"
+                )));
+            }
+        };
+        let span = |part: &str| part.parse::<Span>().map_err(|problem| error(problem.to_string()));
+        let (at, _) = (span(at)?, span(duration)?);
+        let hops = self.plain_hops(&place)?;
+        for (path, hop) in self.paths.iter_mut().zip(hops) {
+            if let Some(other) = path.states.iter().find(|state| !state.name.starts_with(NAME)) {
+                return Err(error(format!(
+                    "the scenario has states of its own (`{}`), and a blackout ends with the parameters of the \
+                     beginning; write it as one of [[states]], with what is to follow as its `next`",
+                    other.name
+                )));
+            }
+            let node = |text: &str| Node { value: Value::Text(text.into()), place: place.clone() };
+            // Within one of several paths, parameters have no path in front.
+            let hop = hop.rsplit('.').next().unwrap_or_default();
+            let key = Key { name: join(hop, "link.blackout"), place: place.clone() };
+            let number = path.states.len() + 1;
+            let name = if number == 1 { NAME.to_string() } else { format!("{NAME}{number}") };
+            if path.states.iter().any(|state| state.at == Some(at)) {
+                return Err(error("another blackout begins at this very time".into()));
+            }
+            let stay = StayTree { key: String::new(), duration: Some(node(duration)), next: None };
+            path.states.push(StateTree { name, at: Some(at), sets: vec![(key, node(how))], stay });
+        }
+        Ok(())
+    }
+}
