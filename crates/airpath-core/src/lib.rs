@@ -16,6 +16,7 @@ pub mod pdu;
 pub mod pool;
 pub mod quantity;
 pub mod rate;
+pub mod rate_step;
 pub mod time;
 
 pub use counters::{Counters, Tally};
@@ -27,4 +28,5 @@ pub use machine::{Command, CommandError, Cx, Emission, Item, LogLevel, Machine, 
 pub use pdu::{Damage, Direction, Ecn, FiveTuple, Origin, Payload, Pdu, PduId};
 pub use pool::BufferPool;
 pub use rate::{Carry, LinkRate, Rate};
+pub use rate_step::RateStep;
 pub use time::{Span, Time};
