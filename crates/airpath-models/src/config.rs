@@ -1,11 +1,12 @@
 //! The parameters of a path as typed values, after units have been read and shorthands expanded.
 
-use airpath_core::{Bits, BufferLimit, LinkRate, Ratio, Span, Time};
+use airpath_core::{Bits, BufferLimit, Ratio, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ErrorsConfig;
 use crate::file::{VisitFile, under};
+use crate::medium::RateConfig;
 use crate::queueing::QueueConfig;
 use crate::random::Random;
 
@@ -35,8 +36,9 @@ impl Problem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinkConfig {
-    /// The rate at which bits are transmitted. A change takes effect with the next frame.
-    pub rate: LinkRate,
+    /// The rate at which bits are transmitted. A change takes effect with the next frame; of a frame
+    /// that began at a rate that varies, what is left is sent at the new rate.
+    pub rate: RateConfig,
     /// The delay that each frame suffers after its transmission; drawn once for each packet. Order is
     /// kept when it shrinks. A change takes effect for frames whose transmission ends after it.
     pub propagation: Random<Span>,
@@ -61,7 +63,7 @@ pub struct LinkConfig {
 impl Default for LinkConfig {
     fn default() -> LinkConfig {
         LinkConfig {
-            rate: LinkRate::Unlimited,
+            rate: RateConfig::default(),
             propagation: Span::ZERO.into(),
             queue: QueueConfig::default(),
             overhead: Bits::ZERO,
@@ -111,6 +113,7 @@ const FRAMES_LIMIT: u64 = 100_000;
 impl LinkConfig {
     /// Visits the files that the parameters name, each with its key.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
+        self.rate.files(&mut under("rate", visit));
         self.propagation.files(&mut under("propagation", visit));
     }
 
@@ -150,6 +153,7 @@ impl LinkConfig {
                 ));
             }
         }
+        problems.extend(self.rate.problems().into_iter().map(|problem| problem.under("rate")));
         problems.extend(self.propagation.problems().into_iter().map(|problem| problem.under("propagation")));
         problems.extend(self.queue.problems().into_iter().map(|problem| problem.under("queue")));
         problems.extend(self.errors.problems().into_iter().map(|problem| problem.under("errors")));

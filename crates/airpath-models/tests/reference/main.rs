@@ -56,6 +56,8 @@ fn certain_errors() -> impl Strategy<Value = ErrorsConfig> {
 fn link_with_errors(errors: ErrorsConfig) -> impl Strategy<Value = LinkConfig> {
     link_with(select(QueueConfig::examples()), Just(errors)).prop_map(|mut link| {
         link.propagation = link.propagation.least().into();
+        // Rates that vary have a reference of their own.
+        link.rate = link.rate.constant().unwrap_or(read("400 kbit/s")).into();
         link
     })
 }
