@@ -16,6 +16,7 @@ pub mod pdu;
 pub mod pool;
 pub mod quantity;
 pub mod rate;
+pub mod rate_step;
 pub mod time;
 
 pub use counters::{Counters, Tally};
@@ -29,4 +30,5 @@ pub use machine::{
 pub use pdu::{Damage, Direction, Ecn, FiveTuple, Origin, Payload, Pdu, PduId};
 pub use pool::BufferPool;
 pub use rate::{Carry, LinkRate, Rate};
+pub use rate_step::RateStep;
 pub use time::{Span, Time};

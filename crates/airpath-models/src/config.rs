@@ -1,6 +1,6 @@
 //! The parameters of a path as typed values, after units have been read and shorthands expanded.
 
-use airpath_core::{Bits, BufferLimit, LinkRate, Ratio, Span, Time};
+use airpath_core::{Bits, BufferLimit, Ratio, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +8,7 @@ use crate::blackout::BlackoutConfig;
 use crate::channel::ErrorsConfig;
 use crate::disorder::{DuplicateConfig, ReorderConfig};
 use crate::file::{VisitFile, under};
+use crate::medium::RateConfig;
 use crate::queueing::QueueConfig;
 use crate::random::Random;
 use crate::states::Stay;
@@ -38,8 +39,9 @@ impl Problem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinkConfig {
-    /// The rate at which bits are transmitted. A change takes effect with the next frame.
-    pub rate: LinkRate,
+    /// The rate at which bits are transmitted. A change takes effect with the next frame; of a frame
+    /// that began at a rate that varies, what is left is sent at the new rate.
+    pub rate: RateConfig,
     /// The delay that each frame suffers after its transmission; drawn once for each packet. Order is
     /// kept when it shrinks. A change takes effect for frames whose transmission ends after it.
     pub propagation: Random<Span>,
@@ -73,7 +75,7 @@ pub struct LinkConfig {
 impl Default for LinkConfig {
     fn default() -> LinkConfig {
         LinkConfig {
-            rate: LinkRate::Unlimited,
+            rate: RateConfig::default(),
             propagation: Span::ZERO.into(),
             queue: QueueConfig::default(),
             overhead: Bits::ZERO,
@@ -126,6 +128,7 @@ const FRAMES_LIMIT: u64 = 100_000;
 impl LinkConfig {
     /// Visits the files that the parameters name, each with its key.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
+        self.rate.files(&mut under("rate", visit));
         self.propagation.files(&mut under("propagation", visit));
         self.allocation_delay.files(&mut under("allocation_delay", visit));
         self.errors.files(&mut under("errors", visit));
@@ -173,6 +176,7 @@ impl LinkConfig {
                 ));
             }
         }
+        problems.extend(self.rate.problems().into_iter().map(|problem| problem.under("rate")));
         problems.extend(self.propagation.problems().into_iter().map(|problem| problem.under("propagation")));
         let allocation = self.allocation_delay.problems().into_iter();
         problems.extend(allocation.map(|problem| problem.under("allocation_delay")));

@@ -6,6 +6,7 @@ use airpath_core::Span;
 
 use crate::config::{Fragmentation, LastFrame, LinkConfig};
 use crate::disorder::{DuplicateConfig, ReorderConfig};
+use crate::medium::VaryingConfig;
 use crate::random::{Distribution, Random, Uniform};
 
 fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
@@ -26,7 +27,15 @@ impl LinkConfig {
     pub fn examples() -> Vec<LinkConfig> {
         let plain = LinkConfig::default();
         let millis = Span::from_millis;
-        vec![
+        // Rates that vary, alone and together with frames.
+        let varying = VaryingConfig::examples().into_iter().enumerate().map(|(number, rate)| LinkConfig {
+            rate: rate.into(),
+            propagation: millis(5).into(),
+            send_buffer: read(["1 packet", "3 packets"][number % 2]),
+            fragmentation: fragments("2000 bit", "40 bit", LastFrame::Short).filter(|_| number % 3 == 2),
+            ..plain.clone()
+        });
+        let constant = vec![
             plain.clone(),
             // Times in whole milliseconds, so that things coincide.
             LinkConfig { rate: read("1 Mbit/s"), send_buffer: read("2 packets"), ..plain.clone() },
@@ -115,8 +124,9 @@ impl LinkConfig {
                 compression: read("1.3"),
                 send_buffer: read("1000 bytes"),
                 receive_buffer: read("100 bytes"),
-                ..plain
+                ..plain.clone()
             },
-        ]
+        ];
+        constant.into_iter().chain(varying).collect()
     }
 }

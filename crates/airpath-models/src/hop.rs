@@ -461,7 +461,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     pub fn configure(&mut self, at: Time, config: &HopConfig, state: u16, cx: &mut Cx<'_>) {
         self.link.state = state;
         let links = [&config.uplink, &config.downlink];
-        self.medium.configure(links);
+        self.medium.configure(at, links);
         self.link.ends[0].configure(links[0], links[1]);
         self.link.ends[1].configure(links[1], links[0]);
         for direction in Direction::ALL {

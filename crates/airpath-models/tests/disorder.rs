@@ -130,7 +130,12 @@ fn a_change_leaves_what_is_held_back() {
     let path = |before, after| -> PathConfig {
         let mut config = one_hop("radio", with(before), LinkConfig::default());
         let hops = one_hop("radio", with(after), LinkConfig::default()).hops;
-        config.states.push(StateConfig { name: "after".into(), at: Some(read_time("1500 us")), hops });
+        config.states.push(StateConfig {
+            name: "after".into(),
+            at: Some(read_time("1500 us")),
+            hops,
+            stay: Default::default(),
+        });
         config
     };
     let run = |config: PathConfig| left(&check_laws(|| Path::new(&config, Seed(1)), &steady(5), 1));

@@ -65,7 +65,7 @@ fn goodput_of_usual_rates_is_the_rate() {
         [("9600 bit/s", 5_000u64), ("1 Mbit/s", 20_000), ("12 Mbit/s", 40_000), ("100 Mbit/s", 100_000)]
     {
         let link = LinkConfig { rate: read(rate), propagation: read("20 ms"), ..LinkConfig::default() };
-        let airpath_core::LinkRate::Fixed(bits_per_second) = link.rate else { panic!("{rate}") };
+        let Some(airpath_core::LinkRate::Fixed(bits_per_second)) = link.rate.constant() else { panic!("{rate}") };
         for (index, time) in saturate(link.clone(), packets).into_iter().enumerate() {
             let bits = (index as u128 + 1) * 12_000;
             let exact = bits * 1_000_000_000 / u128::from(bits_per_second.bits_per_second());

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use airpath_core::{Bits, BufferLimit, LinkRate, Probability, QueueLimit, Rate, Ratio, Span};
+use airpath_core::{Bits, BufferLimit, LinkRate, Probability, QueueLimit, Rate, RateStep, Ratio, Span};
 use serde_json::Value as Schema;
 
 use crate::document::{Node, Place, Table, Value};
@@ -46,6 +46,7 @@ pub const QUANTITIES: &[(&str, CheckText)] = &[
     ("Probability", text_of::<Probability>),
     ("QueueLimit", text_of::<QueueLimit>),
     ("Rate", text_of::<Rate>),
+    ("RateStep", text_of::<RateStep>),
     ("Ratio", text_of::<Ratio>),
     ("Span", text_of::<Span>),
 ];

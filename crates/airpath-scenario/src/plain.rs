@@ -15,7 +15,7 @@ use crate::scenario::{ONLY_HOP, Scenario};
 /// Parameters given as plain options. Each is one value for both directions or `UP,DOWN`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlainOptions {
-    /// The rate of the link: `12 Mbit/s`, or `384 kbit/s,2 Mbit/s`.
+    /// The rate of the link: `12 Mbit/s`, or `384 kbit/s,2 Mbit/s`; or a trace, `mahimahi:up.trace`.
     pub rate: Option<String>,
     /// The propagation delay of one direction: `20 ms` makes a round trip of 40 ms.
     pub delay: Option<String>,
@@ -92,7 +92,22 @@ impl Scenario {
     }
 
     fn put_rate(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {
-        self.put_text(&join(side, "rate"), place, text)
+        let rate = join(side, "rate");
+        let Some((kind, file)) = text.split_once(':').map(|(kind, file)| (kind.trim(), file.trim())) else {
+            return self.put_text(&rate, place, text);
+        };
+        // Those that need a file and nothing else.
+        let kinds: Vec<&str> = ["mahimahi", "trace"].into();
+        if !kinds.contains(&kind) {
+            let message = format!("`{kind}` is no kind of trace; write for example mahimahi:up.trace");
+            return Err(Diagnostic::at(place, "", message).nearest_of(kind, kinds).into());
+        }
+        let mut table = Table::default();
+        for (key, text) in [("type", kind), ("file", file)] {
+            let node = Node { value: Value::Text(text.into()), place: place.clone() };
+            table.put(Key { name: key.into(), place: place.clone() }, node);
+        }
+        self.set_node(&rate, place, &Node { value: Value::Table(table), place: place.clone() })
     }
 
     fn put_delay(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {

@@ -33,8 +33,18 @@ const ORDER: [&str; 11] = [
 ];
 
 /// The keys of tables within a link in the order in which people say them; others follow by name.
-const WITHIN: [&str; 17] = [
+const WITHIN: [&str; 27] = [
     "type",
+    "file",
+    "steps",
+    "interpolation",
+    "slot",
+    "bits",
+    "period",
+    "offset",
+    "repeat",
+    "accounting",
+    "timer",
     "per",
     "probability",
     "good_to_bad",

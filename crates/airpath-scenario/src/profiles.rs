@@ -148,7 +148,7 @@ impl Profile {
 
 /// The rate without the headers of frames, rounded down to a bit/s.
 fn packet_rate(link: &LinkConfig) -> Option<Rate> {
-    let LinkRate::Fixed(rate) = link.rate else { return None };
+    let Some(LinkRate::Fixed(rate)) = link.rate.constant() else { return None };
     let (payload, frame) = link.fragmentation.map_or((1, 1), |fragmentation| {
         (fragmentation.frame_payload.get(), (fragmentation.frame_payload + fragmentation.frame_header).get())
     });

@@ -158,7 +158,7 @@ fn plain_options_lie_over_a_profile() {
     };
     scenario.apply_plain(&options).unwrap();
     let hop = &only(&scenario).hops[0];
-    assert_eq!(hop.uplink.rate, LinkRate::Unlimited);
+    assert_eq!(hop.uplink.rate.constant(), Some(LinkRate::Unlimited));
     assert_eq!(hop.uplink.propagation.least().to_string(), "250 ms");
     assert!(hop.uplink.fragmentation.is_some());
     assert!(format!("{:?}", hop.downlink.queue).contains("Some(7)"));

@@ -65,7 +65,7 @@ fn link(frame_bits: u64) -> Result<LinkConfig, Failure> {
     let fragmentation =
         Fragmentation { frame_payload: Bits::new(frame_bits), frame_header: Bits::ZERO, last_frame: LastFrame::Padded };
     Ok(LinkConfig {
-        rate: Rate::new(frame_bits * FRAMES_PER_SECOND).map_or(LinkRate::Unlimited, LinkRate::Fixed),
+        rate: Rate::new(frame_bits * FRAMES_PER_SECOND).map_or(LinkRate::Unlimited, LinkRate::Fixed).into(),
         fragmentation: Some(fragmentation),
         queue: QueueConfig::TailDrop(TailDropConfig { limit: QueueLimit::default() }),
         send_buffer: BufferLimit::Packets(1),

@@ -185,7 +185,7 @@ fn drive(
 
 /// Whether nothing in `path` has a rate towards `direction`, at the beginning.
 fn is_unlimited(path: &PathConfig, direction: Direction) -> bool {
-    path.hops.iter().all(|hop| hop.link(direction).rate == LinkRate::Unlimited)
+    path.hops.iter().all(|hop| hop.link(direction).rate.constant() == Some(LinkRate::Unlimited))
 }
 
 /// The manifest of a run that is about to begin.

@@ -3,10 +3,15 @@
 //! Source: Kojo et al. 2001, section 4.3 (transmission delay): a frame of b bits takes b / rate.
 //! The fraction of a nanosecond left over by one frame is carried into the next one if that follows
 //! without a gap, so that the rate is exact over any busy period. A frame under transmission keeps
-//! the rate at which it began.
+//! the rate at which it began. Rates that vary over time have transmitters of their own ([`rate`]).
+//!
+//! [`rate`]: super::rate
 
-use airpath_core::{Carry, Direction, LinkRate, Span, Time};
+use std::collections::VecDeque;
 
+use airpath_core::{Bits, Carry, Direction, LinkRate, Span, Time};
+
+use super::rate::{InFlight, RateConfig, Transmit, Varying, VaryingConfig};
 use super::{Air, Grant, Medium};
 use crate::config::LinkConfig;
 use crate::entity::Frame;
@@ -19,63 +24,137 @@ pub struct Continuous {
 
 #[derive(Debug)]
 struct Transmitter {
+    /// The constant rate, where no other is in force.
     rate: LinkRate,
+    /// What transmits instead at a rate that varies, and its parameters. A box, so that the usual link
+    /// stays small.
+    varying: Option<Box<(VaryingConfig, Varying)>>,
     on_air: Option<(Grant, Frame)>,
     /// When the frame on the air ends, or from when an idle transmitter has something to ask for.
     due: Time,
     /// When the last frame ended, and what it left of a nanosecond.
     ended: Time,
     carry: Carry,
+    /// Frames that have begun at another rate, with what is left of them.
+    begun: VecDeque<InFlight>,
 }
 
 impl Continuous {
     /// An idle medium.
     pub fn new(links: [&LinkConfig; 2]) -> Continuous {
-        let idle = |link: &LinkConfig| Transmitter {
-            rate: link.rate,
-            on_air: None,
-            due: Time::NEVER,
-            ended: Time::ZERO,
-            carry: Carry::NONE,
+        let idle = |link: &LinkConfig| {
+            let mut transmitter = Transmitter {
+                rate: LinkRate::Unlimited,
+                varying: None,
+                on_air: None,
+                due: Time::NEVER,
+                ended: Time::ZERO,
+                carry: Carry::NONE,
+                begun: VecDeque::new(),
+            };
+            transmitter.configure(&link.rate, Time::ZERO);
+            transmitter
         };
         Continuous { directions: links.map(idle) }
     }
 }
 
 impl Transmitter {
-    fn duration(&mut self, start: Time, frame: &Frame) -> Span {
+    fn duration(&mut self, start: Time, bits: Bits) -> Span {
         // A gap ends a busy period, and what it left of a nanosecond.
         if start != self.ended {
             self.carry = Carry::NONE;
         }
         match self.rate {
             LinkRate::Unlimited => Span::ZERO,
-            LinkRate::Fixed(rate) => rate.tx(frame.bits, &mut self.carry),
+            LinkRate::Fixed(rate) => rate.tx(bits, &mut self.carry),
         }
     }
 
+    #[inline]
     fn step<A: Air>(&mut self, at: Time, direction: Direction, air: &mut A) {
-        if let Some((grant, frame)) = self.on_air.take() {
+        let ended = self.on_air.take();
+        let constant_until_now = ended.is_some();
+        if let Some((grant, frame)) = ended {
             self.ended = at;
             air.sent(at, &grant, frame);
+        }
+        if self.varying.is_some() || !self.begun.is_empty() {
+            return self.step_otherwise(at, constant_until_now, direction, air);
         }
         let grant = Grant { resource: 0, user: 0, direction, bits: None, start: at };
         match air.next_frame(&grant) {
             Some(frame) => {
-                self.due = at + self.duration(at, &frame);
+                self.due = at + self.duration(at, frame.bits);
                 self.on_air = Some((grant, frame));
             }
             None => self.due = Time::NEVER,
+        }
+    }
+
+    /// Where the rate varies, or did when the next frame began.
+    #[inline(never)]
+    fn step_otherwise<A: Air>(&mut self, at: Time, constant_until_now: bool, direction: Direction, air: &mut A) {
+        if let Some(varying) = &mut self.varying {
+            let varying = &mut varying.1;
+            if constant_until_now {
+                // The frame that has ended was the last one at the rate before.
+                varying.take_over(at, std::mem::take(&mut self.begun));
+                varying.request(at);
+            } else {
+                varying.step(at, direction, air);
+            }
+            self.due = varying.next_deadline();
+        } else if let Some(InFlight { grant, frame, bits_left }) = self.begun.pop_front() {
+            self.due = at + self.duration(at, Bits::new(bits_left));
+            self.on_air = Some((grant, frame));
+        }
+    }
+
+    /// Something may be ready at `at`.
+    #[inline]
+    fn request(&mut self, at: Time) {
+        if self.on_air.is_some() {
+            return;
+        }
+        match &mut self.varying {
+            None => self.due = self.due.min(at),
+            Some(varying) => {
+                varying.1.request(at);
+                self.due = varying.1.next_deadline();
+            }
+        }
+    }
+
+    fn configure(&mut self, rate: &RateConfig, at: Time) {
+        let now = self.varying.as_deref().map(|(config, _)| config);
+        let then = match rate {
+            RateConfig::Constant(_) => None,
+            RateConfig::Varying(varying) => Some(varying),
+        };
+        if now != then {
+            if let Some(mut old) = self.varying.take() {
+                self.begun.append(&mut old.1.hand_over(at));
+            }
+            self.varying = then.map(|config| Box::new((config.clone(), Varying::new(config))));
+            // A frame that began at a constant rate keeps it. Otherwise the hop asks again.
+            if self.on_air.is_none() {
+                self.due = if self.begun.is_empty() { Time::NEVER } else { at };
+                if let Some(varying) = &mut self.varying {
+                    varying.1.take_over(at, std::mem::take(&mut self.begun));
+                    self.due = varying.1.next_deadline();
+                }
+            }
+        }
+        if let RateConfig::Constant(rate) = rate {
+            self.rate = *rate;
         }
     }
 }
 
 impl Medium for Continuous {
     fn request(&mut self, at: Time, _user: u16, direction: Direction) {
-        let transmitter = &mut self.directions[direction as usize];
-        if transmitter.on_air.is_none() {
-            transmitter.due = transmitter.due.min(at);
-        }
+        self.directions[direction as usize].request(at);
     }
 
     fn next_deadline(&self) -> Time {
@@ -91,9 +170,9 @@ impl Medium for Continuous {
         }
     }
 
-    fn configure(&mut self, links: [&LinkConfig; 2]) {
+    fn configure(&mut self, at: Time, links: [&LinkConfig; 2]) {
         for (transmitter, link) in self.directions.iter_mut().zip(links) {
-            transmitter.rate = link.rate;
+            transmitter.configure(&link.rate, at);
         }
     }
 }

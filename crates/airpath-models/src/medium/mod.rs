@@ -1,6 +1,7 @@
 //! Media: when, whose turn it is, and how many bits.
 
 pub mod continuous;
+pub mod rate;
 
 use airpath_core::{Bits, Direction, Time};
 
@@ -8,6 +9,7 @@ use crate::config::LinkConfig;
 use crate::entity::Frame;
 
 pub use continuous::Continuous;
+pub use rate::{RateConfig, VaryingConfig};
 
 /// Permission to transmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,7 @@ pub trait Medium: Send {
     /// Does what is due at `at`, which is not before [`Medium::next_deadline`].
     fn step<A: Air>(&mut self, at: Time, air: &mut A);
 
-    /// Changes the parameters of the uplink and the downlink.
-    fn configure(&mut self, links: [&LinkConfig; 2]);
+    /// Changes the parameters of the uplink and the downlink at `at`. Requests that have not been met
+    /// are made again.
+    fn configure(&mut self, at: Time, links: [&LinkConfig; 2]);
 }

@@ -60,6 +60,8 @@ fn link_with_errors(errors: ErrorsConfig) -> impl Strategy<Value = LinkConfig> {
         link.propagation = link.propagation.least().into();
         (link.reorder, link.duplicate) = (None, None);
         link.allocation_delay = link.allocation_delay.least().into();
+        // Rates that vary have a reference of their own.
+        link.rate = link.rate.constant().unwrap_or(read("400 kbit/s")).into();
         link
     })
 }

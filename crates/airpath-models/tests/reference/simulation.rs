@@ -160,7 +160,7 @@ impl Reference {
     /// The end of a transmission of `bits` that starts now.
     fn end_of(&mut self, bits: u64, link: &LinkConfig) -> u64 {
         let gap = self.last_end != self.now;
-        let LinkRate::Fixed(rate) = link.rate else {
+        let Some(LinkRate::Fixed(rate)) = link.rate.constant() else {
             if gap {
                 self.busy_rate = 0;
             }

@@ -72,5 +72,5 @@ impl Medium for TwoBins {
         }
     }
 
-    fn configure(&mut self, _: [&LinkConfig; 2]) {}
+    fn configure(&mut self, _: airpath_core::Time, _: [&LinkConfig; 2]) {}
 }

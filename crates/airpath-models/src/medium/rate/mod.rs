@@ -1,0 +1,194 @@
+//! The rate of a link: always the same, or varying over time.
+//!
+//! A constant rate is the medium's own business. What varies is a transmitter of its own for each
+//! direction: a curve of rates ([`piecewise`]), opportunities of a trace ([`mahimahi`]), slots
+//! ([`slotted`]). All of them are functions of the time since the run began, whichever state is in
+//! force and whenever it began, and however often they are asked.
+//!
+//! What a change of the rate does to a frame that is under transmission: one that began at a constant
+//! rate keeps that; of one that began on anything else, the bits that have not been sent yet are sent
+//! at the new rate from the change on (an outage would hold it for ever otherwise). A change to the
+//! very same parameters is none.
+
+pub mod curve;
+pub mod mahimahi;
+mod netem_trace;
+pub mod piecewise;
+pub mod slotted;
+pub mod steps;
+pub mod trace;
+mod trace_file;
+
+use std::collections::VecDeque;
+
+use airpath_core::quantity::QuantityError;
+use airpath_core::{Direction, LinkRate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::Problem;
+use crate::entity::Frame;
+use crate::file::{AnyFile, VisitFile};
+use crate::medium::{Air, Grant};
+use crate::registry::registry;
+use mahimahi::Opportunities;
+use slotted::Slots;
+
+/// The rate of one direction of a link: a quantity, or a table that says how it varies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RateConfig {
+    /// Always the same, or unlimited.
+    Constant(LinkRate),
+    /// Varying over time.
+    Varying(VaryingConfig),
+}
+
+registry! {
+    /// A rate that varies over time: `{ type = "mahimahi", file = "up.trace" }`.
+    config VaryingConfig,
+    /// What transmits at a varying rate.
+    model Varying,
+    dispatch dispatch_varying,
+    /// Rates at given times.
+    Steps = steps::{StepsConfig, Piecewise},
+    /// Rates at given times, from a file.
+    Trace = trace::{TraceConfig, Piecewise},
+    /// Opportunities to send, from a file of mm-link.
+    Mahimahi = mahimahi::{MahimahiConfig, Opportunities},
+    /// Fixed slots that carry fixed numbers of bits.
+    Slotted = slotted::{SlottedConfig, Slots},
+}
+
+/// A frame whose transmission has begun.
+#[derive(Clone, Debug)]
+pub struct InFlight {
+    /// What it is sent in.
+    pub grant: Grant,
+    /// The frame.
+    pub frame: Frame,
+    /// How many of its bits have yet to be sent.
+    pub bits_left: u64,
+}
+
+/// What transmits the frames of one direction.
+pub trait Transmit {
+    /// Something may be ready at `at` or later.
+    fn request(&mut self, at: Time);
+
+    /// When it next does something; `Time::NEVER` if nothing is under way.
+    fn next_deadline(&self) -> Time;
+
+    /// Does what is due at `at`.
+    fn step<A: Air>(&mut self, at: Time, direction: Direction, air: &mut A);
+
+    /// Gives up the frames under transmission at `at`, in order, with what is left of them.
+    fn hand_over(&mut self, at: Time) -> VecDeque<InFlight>;
+
+    /// Goes on at `at` with frames that another has given up; it has none of its own yet.
+    fn take_over(&mut self, at: Time, frames: VecDeque<InFlight>);
+}
+
+/// The next frame to send: one whose transmission has begun already, or a new one.
+fn next_frame<A: Air>(begun: &mut VecDeque<InFlight>, at: Time, direction: Direction, air: &mut A) -> Option<InFlight> {
+    begun.pop_front().or_else(|| {
+        let grant = Grant { resource: 0, user: 0, direction, bits: None, start: at };
+        let frame = air.next_frame(&grant)?;
+        let bits_left = frame.bits.get();
+        Some(InFlight { grant, frame, bits_left })
+    })
+}
+
+impl RateConfig {
+    /// The rate, if it is always the same.
+    pub fn constant(&self) -> Option<LinkRate> {
+        match self {
+            RateConfig::Constant(rate) => Some(*rate),
+            RateConfig::Varying(_) => None,
+        }
+    }
+
+    /// What is wrong with the parameters, if anything.
+    pub fn problems(&self) -> Vec<Problem> {
+        match self {
+            RateConfig::Constant(_) => Vec::new(),
+            RateConfig::Varying(varying) => varying.problems(),
+        }
+    }
+
+    /// Visits the files that the parameters name.
+    pub fn files(&mut self, visit: &mut VisitFile<'_>) {
+        match self {
+            RateConfig::Varying(VaryingConfig::Trace(config)) => visit("file", &mut config.file),
+            RateConfig::Varying(VaryingConfig::Mahimahi(config)) => visit("file", &mut config.file),
+            RateConfig::Constant(_) | RateConfig::Varying(VaryingConfig::Steps(_) | VaryingConfig::Slotted(_)) => {}
+        }
+    }
+}
+
+impl Varying {
+    /// An idle transmitter.
+    pub fn new(config: &VaryingConfig) -> Varying {
+        match config {
+            VaryingConfig::Steps(config) => Varying::Steps(config.transmitter()),
+            VaryingConfig::Trace(config) => Varying::Trace(config.transmitter()),
+            VaryingConfig::Mahimahi(config) => Varying::Mahimahi(Opportunities::new(config)),
+            VaryingConfig::Slotted(config) => Varying::Slotted(Slots::new(config)),
+        }
+    }
+}
+
+impl Transmit for Varying {
+    fn request(&mut self, at: Time) {
+        dispatch_varying!(self, transmitter => transmitter.request(at));
+    }
+    fn next_deadline(&self) -> Time {
+        dispatch_varying!(self, transmitter => transmitter.next_deadline())
+    }
+    fn step<A: Air>(&mut self, at: Time, direction: Direction, air: &mut A) {
+        dispatch_varying!(self, transmitter => transmitter.step(at, direction, air));
+    }
+    fn hand_over(&mut self, at: Time) -> VecDeque<InFlight> {
+        dispatch_varying!(self, transmitter => transmitter.hand_over(at))
+    }
+    fn take_over(&mut self, at: Time, frames: VecDeque<InFlight>) {
+        dispatch_varying!(self, transmitter => transmitter.take_over(at, frames));
+    }
+}
+
+impl From<LinkRate> for RateConfig {
+    fn from(rate: LinkRate) -> RateConfig {
+        RateConfig::Constant(rate)
+    }
+}
+
+impl From<VaryingConfig> for RateConfig {
+    fn from(varying: VaryingConfig) -> RateConfig {
+        RateConfig::Varying(varying)
+    }
+}
+
+impl Default for RateConfig {
+    fn default() -> RateConfig {
+        RateConfig::Constant(LinkRate::Unlimited)
+    }
+}
+
+impl std::str::FromStr for RateConfig {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<RateConfig, QuantityError> {
+        text.parse().map(RateConfig::Constant)
+    }
+}
+
+impl std::fmt::Display for RateConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RateConfig::Constant(rate) => rate.fmt(f),
+            RateConfig::Varying(VaryingConfig::Steps(_)) => f.write_str("in steps"),
+            RateConfig::Varying(VaryingConfig::Trace(config)) => write!(f, "as in {}", config.file.name()),
+            RateConfig::Varying(VaryingConfig::Mahimahi(config)) => write!(f, "as in {}", config.file.name()),
+            RateConfig::Varying(VaryingConfig::Slotted(_)) => f.write_str("in slots"),
+        }
+    }
+}
