@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::channel::ErrorsConfig;
 use crate::file::{VisitFile, under};
+use crate::load::BackgroundConfig;
 use crate::queueing::QueueConfig;
 use crate::random::Random;
 
@@ -180,11 +181,14 @@ pub struct StateConfig {
     pub hops: Vec<HopConfig>,
 }
 
-/// A path: hops from the client to the server, and the states that change their parameters.
-#[derive(Clone, Debug, PartialEq)]
+/// A path: hops from the client to the server, the states that change their parameters, and what other
+/// users send.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathConfig {
     /// The hops, the client's end first, with the parameters of the beginning.
     pub hops: Vec<HopConfig>,
     /// Further states, in order of their times.
     pub states: Vec<StateConfig>,
+    /// Background loads; where packets of several come at one instant, the first one's come first.
+    pub background: Vec<BackgroundConfig>,
 }

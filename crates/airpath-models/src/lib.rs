@@ -4,6 +4,7 @@
 //! - [`entity`]: the link entities at both ends of a hop (framing, buffers, recovery);
 //! - [`medium`]: when, whose turn, and how many bits;
 //! - [`channel`]: transmission errors and their effects;
+//! - [`load`]: background load;
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
 //! - [`hop`] and [`path`]: how the roles are joined into a machine.
@@ -18,6 +19,7 @@ pub mod entity;
 mod examples;
 pub mod file;
 pub mod hop;
+pub mod load;
 pub mod medium;
 pub mod path;
 pub mod queueing;

@@ -5,18 +5,24 @@
 //!
 //! At one instant all service of all hops comes first (hops in order, the client's end first), then
 //! state changes, then the arrival of packets that one hop hands to the next, one after the other,
-//! each followed by what it causes; arrivals at the ports come last of all.
+//! each followed by what it causes; then, likewise, the packets of background loads in the order in which
+//! these are written; arrivals at the ports come last of all.
 
 use std::collections::VecDeque;
 
 use airpath_core::{
-    Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, Machine, Pdu, PortId, Seed, Span, Time,
+    Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, Machine, Origin, Pdu, PortId, Seed, Span, Time,
 };
 
 use crate::config::{HopConfig, PathConfig, StateConfig};
 use crate::entity::{LinkEntity, Simple};
 use crate::hop::Hop;
+use crate::load::{BackgroundConfig, Loads};
 use crate::medium::{Continuous, Medium};
+
+/// How far a driver may fall behind a background load that emits nothing: what it leaves undone it has to
+/// do at once when a packet comes.
+const KEEP_UP: Span = Span::from_millis(1);
 
 /// A path of hops with any link entities and media; the defaults are those that a scenario builds.
 pub struct Path<E: LinkEntity = Simple, M: Medium = Continuous> {
@@ -28,6 +34,11 @@ pub struct Path<E: LinkEntity = Simple, M: Medium = Continuous> {
     next_state: Time,
     /// Packets on the boundary between two hops: when, into which hop, in which direction.
     transfers: VecDeque<(Time, usize, Direction, Pdu)>,
+    loads: Loads,
+    /// Whether anything of endpoints may be inside, as far as has been looked, and when to look again;
+    /// only of interest beside background loads.
+    users_inside: bool,
+    look_again: Time,
     state: u16,
 }
 
@@ -37,13 +48,14 @@ enum Next {
     Service,
     State,
     Transfer,
+    Load,
 }
 
 impl Path {
     /// The path that `config` describes, at the beginning of a run with `seed`.
     pub fn new(config: &PathConfig, seed: Seed) -> Path {
         let hops = config.hops.iter().enumerate().map(|(index, hop)| Hop::new(index as u16, hop, seed)).collect();
-        Path::with_hops(hops, config.states.clone())
+        Path::with_hops(hops, config.states.clone()).with_background(&config.background, &config.hops, seed)
     }
 }
 
@@ -58,9 +70,30 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         let mut agenda: Vec<usize> = (0..states.len()).filter(|index| states[*index].at.is_some()).collect();
         agenda.sort_by_key(|index| states[*index].at);
         let agenda = agenda.into();
-        let mut path = Path { hops, states, agenda, next_state: Time::NEVER, transfers: VecDeque::new(), state: 0 };
+        let (transfers, loads) = (VecDeque::new(), Loads::none());
+        let mut path = Path {
+            hops,
+            states,
+            agenda,
+            next_state: Time::NEVER,
+            transfers,
+            loads,
+            users_inside: false,
+            look_again: Time::ZERO,
+            state: 0,
+        };
         path.note_state();
         path
+    }
+
+    /// The path with background loads, at the beginning of a run; `hops` describe those of the path.
+    ///
+    /// # Panics
+    /// When a load names a hop that is not there.
+    #[must_use]
+    pub fn with_background(self, loads: &[BackgroundConfig], hops: &[HopConfig], seed: Seed) -> Path<E, M> {
+        let names: Vec<&str> = hops.iter().map(|hop| hop.name.as_str()).collect();
+        Path { loads: Loads::new(loads, &names, seed), ..self }
     }
 
     /// The hops, the client's end first.
@@ -84,6 +117,9 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         if transfer < next.0 {
             next = (transfer, Next::Transfer);
         }
+        if self.loads.next() < next.0 {
+            next = (self.loads.next(), Next::Load);
+        }
         next
     }
 
@@ -94,19 +130,42 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
             if hop.next_deadline() > at {
                 continue;
             }
-            let transfers = &mut self.transfers;
+            let (transfers, loads) = (&mut self.transfers, &self.loads);
             hop.step(at, cx, |direction, pdu, cx| {
+                let of_hop = |kind, pdu: &Pdu| Event {
+                    hop: index as u16,
+                    ..Event::of_path(at, direction, kind, Cause::None, pdu, state)
+                };
+                if pdu.origin == Origin::Background && loads.ends_at(pdu.id, index) {
+                    return cx.record(of_hop(EventKind::Consumed, &pdu));
+                }
                 let next = match direction {
                     Direction::Uplink if index < last => index + 1,
                     Direction::Downlink if index > 0 => index - 1,
                     _ => return leave(at, direction, pdu, state, cx),
                 };
-                let mut event = Event::of_path(at, direction, EventKind::Passed, Cause::None, &pdu, state);
-                event.hop = index as u16;
-                cx.record(event);
+                cx.record(of_hop(EventKind::Passed, &pdu));
                 transfers.push_back((at, next, direction, pdu));
             });
         }
+    }
+
+    /// The next packet of a background load enters its hop.
+    fn generate(&mut self, at: Time, cx: &mut Cx<'_>) {
+        let Some((hop, direction, pdu)) = self.loads.take() else { return };
+        let mut event = Event::of_path(at, direction, EventKind::Generated, Cause::None, &pdu, self.state);
+        event.hop = hop as u16;
+        cx.record(event);
+        self.hops[hop].offer(at, direction, pdu, cx);
+    }
+
+    /// Looks now and then whether anything of endpoints is inside: while nothing is, nothing is emitted.
+    fn look_for_users(&mut self, at: Time) {
+        if self.loads.is_empty() || !self.users_inside || at < self.look_again {
+            return;
+        }
+        self.look_again = at + KEEP_UP;
+        self.users_inside = !self.transfers.is_empty() || self.hops.iter().any(|hop| hop.holds(Origin::User));
     }
 
     fn enter(&mut self, at: Time, index: usize, cx: &mut Cx<'_>) {
@@ -150,6 +209,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
             _ => (Direction::Downlink, self.hops.len() - 1),
         };
         pdu.arrived = at;
+        self.users_inside = true;
         cx.record(Event::of_path(at, direction, EventKind::Offered, Cause::None, &pdu, self.state));
         self.hops[hop].offer(at, direction, pdu, cx);
     }
@@ -183,7 +243,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         loop {
             let (at, next) = self.next();
             if at > to || at == Time::NEVER {
-                return;
+                return self.look_for_users(to);
             }
             match next {
                 Next::Service => self.serve(at, cx),
@@ -198,6 +258,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
                         self.hops[hop].offer(at, direction, pdu, cx);
                     }
                 }
+                Next::Load => self.generate(at, cx),
             }
         }
     }
@@ -210,7 +271,17 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         let departure = self.hops.iter().map(Hop::next_departure).min().unwrap_or(Time::NEVER);
         // A state may shorten delays, and a transfer may reach a hop without any.
         let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
-        departure.min(self.next_state).min(transfer).finite()
+        if self.loads.is_empty() {
+            return departure.min(self.next_state).min(transfer).finite();
+        }
+        if !self.users_inside {
+            return (self.loads.next() + KEEP_UP).finite();
+        }
+        // A virtual packet is emitted nowhere. All that it can do is to let something go that waits for
+        // others, at the end of its hop and so after the propagation delay.
+        let least = self.hops.iter().map(Hop::least_transit).min().unwrap_or(Span::ZERO);
+        let load = self.loads.next() + least.min(KEEP_UP);
+        departure.min(self.next_state).min(transfer).min(load).finite()
     }
 
     fn least_transit(&self) -> Span {
@@ -218,6 +289,14 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     }
 
     fn held(&self) -> u64 {
-        self.hops.iter().map(Hop::held).sum::<u64>() + self.transfers.len() as u64
+        if self.loads.is_empty() {
+            return self.hops.iter().map(Hop::held).sum::<u64>() + self.transfers.len() as u64;
+        }
+        let passing = self.transfers.iter().filter(|(.., pdu)| pdu.origin == Origin::User).count();
+        self.hops.iter().map(|hop| hop.held_of(Origin::User)).sum::<u64>() + passing as u64
+    }
+
+    fn is_restless(&self) -> bool {
+        !self.loads.is_empty()
     }
 }

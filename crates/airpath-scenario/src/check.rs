@@ -63,6 +63,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("loss", "errors"),
     ("packet_loss", "errors"),
     ("plr", "errors"),
+    ("size", "packet_size"),
     ("start", "at"),
     ("time", "at"),
 ];

@@ -103,7 +103,8 @@ fn compare(hops: &Hops, times: &[airpath_core::Time], script: &Script, turn: boo
         at: Some(*at),
         hops: path_of(&|(_, changes)| changes[number].clone()),
     });
-    let config = PathConfig { hops: path_of(&|(link, _)| link.clone()), states: states.collect() };
+    let config =
+        PathConfig { hops: path_of(&|(link, _)| link.clone()), states: states.collect(), ..PathConfig::default() };
     let (from, to) = if turn { (PortId::SERVER, PortId::CLIENT) } else { (PortId::CLIENT, PortId::SERVER) };
     let mut script = script.clone();
     for (_, action) in &mut script {
