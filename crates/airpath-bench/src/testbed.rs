@@ -106,10 +106,7 @@ impl Link {
             Link::Pass => Box::new(Pass::default()),
             Link::Hop(config) => {
                 let hop = HopConfig { name: "radio".into(), uplink: (**config).clone(), downlink: (**config).clone() };
-                Box::new(Path::new(
-                    &PathConfig { hops: vec![hop], states: Vec::new(), initial: Default::default() },
-                    Seed(1),
-                ))
+                Box::new(Path::new(&PathConfig { hops: vec![hop], ..PathConfig::default() }, Seed(1)))
             }
         }
     }

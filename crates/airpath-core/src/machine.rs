@@ -198,6 +198,12 @@ pub trait Machine: Send {
 
     /// How many PDUs of endpoints are inside.
     fn held(&self) -> u64;
+
+    /// Whether it may have something to do for ever, without anything of endpoints inside: a driver that
+    /// waits for the end of the work must not wait for silence.
+    fn is_restless(&self) -> bool {
+        false
+    }
 }
 
 impl<M: Machine + ?Sized> Machine for Box<M> {
@@ -224,5 +230,8 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     }
     fn held(&self) -> u64 {
         (**self).held()
+    }
+    fn is_restless(&self) -> bool {
+        (**self).is_restless()
     }
 }

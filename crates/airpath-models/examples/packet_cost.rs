@@ -47,7 +47,7 @@ fn processor_time() -> u64 {
 fn cost(link: &LinkConfig, level: LogLevel, packets: u64) -> f64 {
     let once = || {
         let hop = HopConfig { name: "radio".into(), uplink: link.clone(), downlink: link.clone() };
-        let path = Path::new(&PathConfig { hops: vec![hop], states: Vec::new(), initial: Default::default() }, Seed(1));
+        let path = Path::new(&PathConfig { hops: vec![hop], ..PathConfig::default() }, Seed(1));
         let mut driver = VirtualDriver::new(path, level);
         // 1500 bytes take a millisecond: packets come in pairs every two, so that some wait.
         let packet = |id: u64| {

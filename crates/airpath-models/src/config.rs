@@ -8,6 +8,7 @@ use crate::blackout::BlackoutConfig;
 use crate::channel::ErrorsConfig;
 use crate::disorder::{DuplicateConfig, ReorderConfig};
 use crate::file::{VisitFile, under};
+use crate::load::BackgroundConfig;
 use crate::medium::RateConfig;
 use crate::queueing::QueueConfig;
 use crate::random::Random;
@@ -215,8 +216,9 @@ pub struct StateConfig {
     pub stay: Stay,
 }
 
-/// A path: hops from the client to the server, and the states that change their parameters.
-#[derive(Clone, Debug, PartialEq)]
+/// A path: hops from the client to the server, the states that change their parameters, and what other
+/// users send.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathConfig {
     /// The hops, the client's end first, with the parameters of the beginning.
     pub hops: Vec<HopConfig>,
@@ -224,6 +226,8 @@ pub struct PathConfig {
     pub states: Vec<StateConfig>,
     /// How long the state of the beginning stays in force, and what follows.
     pub initial: Stay,
+    /// Background loads; where packets of several come at one instant, the first one's come first.
+    pub background: Vec<BackgroundConfig>,
 }
 
 /// Parameters that are set from outside while a path is in use.
@@ -240,11 +244,15 @@ pub struct Setting {
 }
 
 impl PathConfig {
-    /// Visits the files that the parameters of all hops name, in every state, and those of the states.
+    /// Visits the files that the parameters of all hops name, in every state, and those of the states
+    /// and of background loads.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
         let stays = self.states.iter_mut().map(|state| &mut state.stay).chain([&mut self.initial]);
         for duration in stays.filter_map(|stay| stay.duration.as_mut()) {
             duration.files(&mut under("duration", visit));
+        }
+        for load in &mut self.background {
+            load.files(visit);
         }
         let later = self.states.iter_mut().flat_map(|state| &mut state.hops);
         for hop in self.hops.iter_mut().chain(later) {

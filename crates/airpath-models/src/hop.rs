@@ -19,7 +19,7 @@ use crate::blackout::{Blackout, BlackoutConfig, InFlight};
 use crate::channel::{Channel, Outcome, Transmission};
 use crate::config::HopConfig;
 use crate::disorder::Disorder;
-use crate::entity::{Arrival, Frame, LinkEntity, Sdus, Simple};
+use crate::entity::{Arrival, Frame, LinkEntity, Sdu, Sdus, Simple};
 use crate::medium::{Air, Continuous, Grant, Medium};
 use crate::queueing::{InputQueue, Queueing};
 use crate::random::Sampler;
@@ -481,17 +481,37 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         self.note_due();
     }
 
-    /// How many packets of endpoints are inside.
+    /// How many packets are inside, whoever's they are.
     pub fn held(&self) -> u64 {
         let queued: u64 = self.link.lanes.iter().map(|lane| u64::from(lane.queue.length().packets)).sum();
-        let held_back: u64 = self.link.lanes.iter().map(|lane| lane.disorder.held()).sum();
-        let under_way = self
-            .link
-            .sdus
-            .iter()
-            .filter(|(_, sdu)| !sdu.lost && !sdu.handed_up && sdu.pdu.origin == Origin::User)
-            .count();
-        queued + held_back + under_way as u64
+        let held_back: u64 = self.link.lanes.iter().map(|lane| lane.disorder.packets().count() as u64).sum();
+        queued + held_back + self.under_way(|_| true)
+    }
+
+    /// How many packets of `origin` are inside. Queues tell packets apart only as they give them away:
+    /// this copies them, and is not for every packet.
+    pub fn held_of(&self, origin: Origin) -> u64 {
+        let of_origin = |pdu: &Pdu| pdu.origin == origin;
+        let in_lane = |lane: &Lane| {
+            let held_back = lane.disorder.packets().filter(|pdu| of_origin(pdu)).count();
+            if lane.queue.length().packets == 0 {
+                return held_back as u64;
+            }
+            let queued = lane.queue.clone().hand_over().iter().filter(|(_, pdu)| of_origin(pdu)).count();
+            (held_back + queued) as u64
+        };
+        self.link.lanes.iter().map(in_lane).sum::<u64>() + self.under_way(of_origin)
+    }
+
+    /// Whether any packet of `origin` is inside.
+    pub fn holds(&self, origin: Origin) -> bool {
+        self.link.sdus.iter().any(|(_, sdu)| sdu.pdu.origin == origin) || self.held_of(origin) > 0
+    }
+
+    /// How many packets between send buffer and way out pass `filter`.
+    fn under_way(&self, filter: impl Fn(&Pdu) -> bool) -> u64 {
+        let inside = |sdu: &&Sdu| !sdu.lost && !sdu.handed_up && filter(&sdu.pdu);
+        self.link.sdus.iter().map(|(_, sdu)| sdu).filter(inside).count() as u64
     }
 }
 

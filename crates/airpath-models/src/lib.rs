@@ -5,6 +5,7 @@
 //! - [`medium`]: when, whose turn, and how many bits;
 //! - [`channel`]: transmission errors and their effects;
 //! - [`disorder`]: reordering and duplication;
+//! - [`load`]: background load;
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
 //! - [`blackout`] and [`states`]: when a link is down, and when its parameters change;
@@ -22,6 +23,7 @@ pub mod entity;
 mod examples;
 pub mod file;
 pub mod hop;
+pub mod load;
 pub mod medium;
 pub mod path;
 pub mod queueing;

@@ -5,20 +5,26 @@
 //!
 //! At one instant all service of all hops comes first (hops in order, the client's end first), then
 //! state changes, then the arrival of packets that one hop hands to the next, one after the other,
-//! each followed by what it causes; arrivals at the ports come last of all.
+//! each followed by what it causes; then, likewise, the packets of background loads in the order in which
+//! these are written; arrivals at the ports come last of all.
 
 use std::collections::VecDeque;
 
 use airpath_core::{
-    Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, Machine, Pdu, PortId, Seed, Span,
+    Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, Machine, Origin, Pdu, PortId, Seed, Span,
     StateInForce, Time,
 };
 
 use crate::config::{HopConfig, PathConfig, Setting};
 use crate::entity::{LinkEntity, Simple};
 use crate::hop::Hop;
+use crate::load::Loads;
 use crate::medium::{Continuous, Medium};
 use crate::states::Schedule;
+
+/// How far a driver may fall behind a background load that emits nothing: what it leaves undone it has to
+/// do at once when a packet comes.
+const KEEP_UP: Span = Span::from_millis(1);
 
 /// A path of hops with any link entities and media; the defaults are those that a scenario builds.
 pub struct Path<E: LinkEntity = Simple, M: Medium = Continuous> {
@@ -28,6 +34,11 @@ pub struct Path<E: LinkEntity = Simple, M: Medium = Continuous> {
     schedule: Schedule,
     /// Packets on the boundary between two hops: when, into which hop, in which direction.
     transfers: VecDeque<(Time, usize, Direction, Pdu)>,
+    loads: Loads,
+    /// Whether anything of endpoints may be inside, as far as has been looked, and when to look again;
+    /// only of interest beside background loads.
+    users_inside: bool,
+    look_again: Time,
 }
 
 /// What comes next, in the order of precedence at one instant.
@@ -36,6 +47,7 @@ enum Next {
     Service,
     State,
     Transfer,
+    Load,
 }
 
 impl Path {
@@ -57,7 +69,16 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         let others = config.states.iter().map(|state| (state.name.clone(), state.hops.clone()));
         let states: Vec<_> = std::iter::once(beginning).chain(others).collect();
         assert!(states.iter().all(|(_, all)| all.len() == hops.len()), "a state describes all hops");
-        Path { hops, states, schedule: Schedule::new(config, seed), transfers: VecDeque::new() }
+        let names: Vec<&str> = config.hops.iter().map(|hop| hop.name.as_str()).collect();
+        Path {
+            hops,
+            states,
+            schedule: Schedule::new(config, seed),
+            transfers: VecDeque::new(),
+            loads: Loads::new(&config.background, &names, seed),
+            users_inside: false,
+            look_again: Time::ZERO,
+        }
     }
 
     /// The hops, the client's end first.
@@ -77,6 +98,9 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         if transfer < next.0 {
             next = (transfer, Next::Transfer);
         }
+        if self.loads.next() < next.0 {
+            next = (self.loads.next(), Next::Load);
+        }
         next
     }
 
@@ -87,19 +111,43 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
             if hop.next_deadline() > at {
                 continue;
             }
-            let transfers = &mut self.transfers;
+            let (transfers, loads) = (&mut self.transfers, &self.loads);
             hop.step(at, cx, |direction, pdu, cx| {
+                let of_hop = |kind, pdu: &Pdu| Event {
+                    hop: index as u16,
+                    ..Event::of_path(at, direction, kind, Cause::None, pdu, state)
+                };
+                if pdu.origin == Origin::Background && loads.ends_at(pdu.id, index) {
+                    return cx.record(of_hop(EventKind::Consumed, &pdu));
+                }
                 let next = match direction {
                     Direction::Uplink if index < last => index + 1,
                     Direction::Downlink if index > 0 => index - 1,
                     _ => return leave(at, direction, pdu, state, cx),
                 };
-                let mut event = Event::of_path(at, direction, EventKind::Passed, Cause::None, &pdu, state);
-                event.hop = index as u16;
-                cx.record(event);
+                cx.record(of_hop(EventKind::Passed, &pdu));
                 transfers.push_back((at, next, direction, pdu));
             });
         }
+    }
+
+    /// The next packet of a background load enters its hop.
+    fn generate(&mut self, at: Time, cx: &mut Cx<'_>) {
+        let Some((hop, direction, pdu)) = self.loads.take() else { return };
+        let state = self.schedule.state();
+        let mut event = Event::of_path(at, direction, EventKind::Generated, Cause::None, &pdu, state);
+        event.hop = hop as u16;
+        cx.record(event);
+        self.hops[hop].offer(at, direction, pdu, cx);
+    }
+
+    /// Looks now and then whether anything of endpoints is inside: while nothing is, nothing is emitted.
+    fn look_for_users(&mut self, at: Time) {
+        if self.loads.is_empty() || !self.users_inside || at < self.look_again {
+            return;
+        }
+        self.look_again = at + KEEP_UP;
+        self.users_inside = !self.transfers.is_empty() || self.hops.iter().any(|hop| hop.holds(Origin::User));
     }
 
     /// Puts state number `state` in force.
@@ -178,6 +226,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
             _ => (Direction::Downlink, self.hops.len() - 1),
         };
         pdu.arrived = at;
+        self.users_inside = true;
         cx.record(Event::of_path(at, direction, EventKind::Offered, Cause::None, &pdu, self.schedule.state()));
         self.hops[hop].offer(at, direction, pdu, cx);
     }
@@ -214,7 +263,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         loop {
             let (at, next) = self.next();
             if at > to || at == Time::NEVER {
-                return;
+                return self.look_for_users(to);
             }
             match next {
                 Next::Service => self.serve(at, cx),
@@ -227,6 +276,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
                         self.hops[hop].offer(at, direction, pdu, cx);
                     }
                 }
+                Next::Load => self.generate(at, cx),
             }
         }
     }
@@ -239,7 +289,17 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         let departure = self.hops.iter().map(Hop::next_departure).min().unwrap_or(Time::NEVER);
         // A state may shorten delays, and a transfer may reach a hop without any.
         let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
-        departure.min(self.schedule.due()).min(transfer).finite()
+        if self.loads.is_empty() {
+            return departure.min(self.schedule.due()).min(transfer).finite();
+        }
+        if !self.users_inside {
+            return (self.loads.next() + KEEP_UP).finite();
+        }
+        // A virtual packet is emitted nowhere. All that it can do is to let something go that waits for
+        // others, at the end of its hop and so after the propagation delay.
+        let least = self.hops.iter().map(Hop::least_transit).min().unwrap_or(Span::ZERO);
+        let load = self.loads.next() + least.min(KEEP_UP);
+        departure.min(self.schedule.due()).min(transfer).min(load).finite()
     }
 
     fn least_transit(&self) -> Span {
@@ -251,6 +311,14 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     }
 
     fn held(&self) -> u64 {
-        self.hops.iter().map(Hop::held).sum::<u64>() + self.transfers.len() as u64
+        if self.loads.is_empty() {
+            return self.hops.iter().map(Hop::held).sum::<u64>() + self.transfers.len() as u64;
+        }
+        let passing = self.transfers.iter().filter(|(.., pdu)| pdu.origin == Origin::User).count();
+        self.hops.iter().map(|hop| hop.held_of(Origin::User)).sum::<u64>() + passing as u64
+    }
+
+    fn is_restless(&self) -> bool {
+        !self.loads.is_empty()
     }
 }

@@ -14,11 +14,8 @@ use common::*;
 /// A path of one hop whose uplink is `first`, and from `at` on `then`.
 fn changing(first: LinkConfig, at: Time, then: LinkConfig) -> PathConfig {
     let hops = |link| one_hop("radio", link, LinkConfig::default()).hops;
-    PathConfig {
-        hops: hops(first),
-        states: vec![StateConfig { name: "then".into(), at: Some(at), hops: hops(then), stay: Default::default() }],
-        initial: Default::default(),
-    }
+    let state = StateConfig { name: "then".into(), at: Some(at), hops: hops(then), stay: Default::default() };
+    PathConfig { hops: hops(first), states: vec![state], ..PathConfig::default() }
 }
 
 fn play(config: &PathConfig, script: &Script) -> Trace {
@@ -67,7 +64,7 @@ fn everything_at_one_instant() {
     let hop = |name: &str| HopConfig { name: name.into(), uplink: rate("8 kbit/s"), downlink: rate("8 kbit/s") };
     let hops = vec![hop("near"), hop("far")];
     let state = StateConfig { name: "same".into(), at: Some(ms(100)), hops: hops.clone(), stay: Default::default() };
-    let config = PathConfig { hops, states: vec![state], initial: Default::default() };
+    let config = PathConfig { hops, states: vec![state], ..PathConfig::default() };
     let both = |at| [offer(at, PortId::SERVER, 100), offer(at, PortId::CLIENT, 100)];
     let trace = play(&config, &[both(ms(0)), both(ms(100))].concat());
     let at_100: Vec<_> = trace
@@ -139,7 +136,7 @@ fn states_switch_all_hops_at_one_instant() {
     };
     let state =
         StateConfig { name: "then".into(), at: Some(ms(100)), hops: hops("16 kbit/s"), stay: Default::default() };
-    let config = PathConfig { hops: hops("8 kbit/s"), states: vec![state], initial: Default::default() };
+    let config = PathConfig { hops: hops("8 kbit/s"), states: vec![state], ..PathConfig::default() };
     assert_eq!(play(&config, &burst(1)).times(PortId::SERVER), [150_000_000]);
 }
 
@@ -160,7 +157,7 @@ fn fractions_of_a_nanosecond_survive_a_change_of_rate() {
 #[test]
 fn fractions_of_a_nanosecond_do_not_survive_a_gap() {
     let hops = |text: &str| one_hop("radio", rate(text), LinkConfig::default()).hops;
-    let config = PathConfig { hops: hops("7 kbit/s"), states: vec![], initial: Default::default() };
+    let config = PathConfig { hops: hops("7 kbit/s"), ..PathConfig::default() };
     let script = vec![
         offer(ms(0), PortId::CLIENT, 1),
         (ms(2), Action::Configure(hops("unlimited"))),

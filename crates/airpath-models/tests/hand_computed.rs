@@ -295,7 +295,7 @@ fn absurd_lengths_are_problems() {
 #[test]
 #[should_panic(expected = "at least one hop")]
 fn a_path_without_hops_is_a_bug() {
-    let config = PathConfig { hops: Vec::new(), states: Vec::new(), initial: Default::default() };
+    let config = PathConfig { hops: Vec::new(), ..PathConfig::default() };
     Path::with_hops(Vec::<airpath_models::hop::Hop>::new(), &config, Seed(1));
 }
 

@@ -185,7 +185,7 @@ proptest! {
         script in script_of(any_offer()),
         seed in any::<u64>(),
     ) {
-        let path = |hops: Vec<HopConfig>| PathConfig { hops, states: Vec::new(), initial: Default::default() };
+        let path = |hops: Vec<HopConfig>| PathConfig { hops, ..PathConfig::default() };
         let alone = path(vec![hop.clone()]);
         let between = path(vec![transparent("first"), hop.clone(), transparent("last")]);
         let behind = path(vec![transparent("last"), hop]);
@@ -203,7 +203,7 @@ proptest! {
         script in script_of(any_offer()),
         seed in any::<u64>(),
     ) {
-        let config = PathConfig { hops: vec![hop], states: Vec::new(), initial: Default::default() };
+        let config = PathConfig { hops: vec![hop], ..PathConfig::default() };
         let both = run(Path::new(&config, Seed(seed)), &script);
         for (direction, port) in [(Direction::Uplink, PortId::CLIENT), (Direction::Downlink, PortId::SERVER)] {
             let one: Script = script

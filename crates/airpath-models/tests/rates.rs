@@ -436,7 +436,7 @@ fn changing(before: impl Into<RateConfig>, at: u64, after: impl Into<RateConfig>
         hops: hops(after.into()),
         stay: Default::default(),
     };
-    PathConfig { hops: hops(before.into()), states: vec![state], initial: Default::default() }
+    PathConfig { hops: hops(before.into()), states: vec![state], ..PathConfig::default() }
 }
 
 fn play_change(before: impl Into<RateConfig>, at: u64, after: impl Into<RateConfig>, script: &Script) -> Vec<u64> {

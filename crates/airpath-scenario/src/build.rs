@@ -6,6 +6,7 @@ use airpath_models::{HopConfig, LinkConfig, PathConfig, StateConfig};
 use serde::Deserialize;
 use serde_json::Value as Schema;
 
+use crate::background::{self, BackgroundTree};
 use crate::check::{Checker, Finding, Kind, join};
 use crate::document::{Node, Place, Table, Value};
 use crate::files::Beside;
@@ -27,6 +28,7 @@ pub struct PathTree {
     pub states: Vec<StateTree>,
     /// How long the state of the beginning stays.
     pub initial: StayTree,
+    pub background: Vec<BackgroundTree>,
 }
 
 /// A hop as it was written.
@@ -65,14 +67,27 @@ impl PathTree {
             }
             states.push(StateConfig { name: state.name.clone(), at: state.at.map(|at| Time::ZERO + at), hops, stay });
         }
-        if problems.is_empty() { Ok(PathConfig { hops, states, initial }) } else { Err(problems) }
+        let names: Vec<&str> = self.hops.iter().map(|hop| hop.name.as_str()).collect();
+        let mut background = Vec::new();
+        for load in &self.background {
+            match load.config(&names, prefix) {
+                Ok(config) => background.push(config),
+                Err(more) => problems.extend(more),
+            }
+        }
+        if problems.is_empty() { Ok(PathConfig { hops, states, initial, background }) } else { Err(problems) }
     }
 
     /// The hops with what `state` sets laid over them.
     pub fn hops_in(&self, state: &StateTree, prefix: &str, problems: &mut Vec<Diagnostic>) -> Vec<HopTree> {
         let mut trees = self.hops.clone();
         for (key, node) in &state.sets {
-            if let Err(report) = parameter::apply(&mut trees, &key.name, &key.place, node, prefix) {
+            let names_load = key.name.split('.').next() == Some(background::KEY);
+            if names_load && !self.hops.iter().any(|hop| hop.name == background::KEY) {
+                let message = "states change parameters of hops; a background load stays as it is, \
+                               from `start` to `stop`";
+                problems.push(Diagnostic::at(&key.place, join(prefix, &key.name), message));
+            } else if let Err(report) = parameter::apply(&mut trees, &key.name, &key.place, node, prefix) {
                 problems.extend(report.problems().iter().cloned());
             }
         }
@@ -170,7 +185,7 @@ fn link_config(link: &Table, hop: &HopTree) -> (LinkConfig, Vec<Finding>) {
 }
 
 /// The table as plain TOML, without optional values that are taken away.
-fn present(table: &Table, schema: &Schema) -> toml::Table {
+pub fn present(table: &Table, schema: &Schema) -> toml::Table {
     let (_, schema) = keys::resolve(schema, &RAW);
     let common = keys::properties(schema, &RAW);
     let variants = keys::variants(schema, &RAW);
@@ -193,7 +208,7 @@ fn present(table: &Table, schema: &Schema) -> toml::Table {
 }
 
 /// The place of `key` within `table`, or of the nearest table around it.
-fn locate<'a>(table: &'a Table, key: &str) -> Option<&'a Place> {
+pub fn locate<'a>(table: &'a Table, key: &str) -> Option<&'a Place> {
     let (first, rest) = key.split_once('.').unwrap_or((key, ""));
     let (found, node) = table.entry(first)?;
     let inner = node.as_table().filter(|_| !rest.is_empty()).and_then(|inner| locate(inner, rest));

@@ -65,6 +65,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("loss", "errors"),
     ("packet_loss", "errors"),
     ("plr", "errors"),
+    ("size", "packet_size"),
     ("start", "at"),
     ("time", "at"),
 ];

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use airpath_core::{Probability, Span};
 use airpath_models::LinkConfig;
+use airpath_models::load::BackgroundConfig;
 use airpath_models::random::Random;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
@@ -31,7 +32,11 @@ pub struct ScenarioFile {
     /// The states of the only path.
     #[schemars(default)]
     pub states: Vec<StateFile>,
-    /// Several paths, each with its own hops and states; then there are none beside them.
+    /// Background loads of the only path.
+    #[schemars(default)]
+    pub background: Vec<BackgroundConfig>,
+    /// Several paths, each with its own hops, states and background loads; then there are none beside
+    /// them.
     #[schemars(default)]
     pub paths: Vec<PathFile>,
 }
@@ -49,6 +54,9 @@ pub struct PathFile {
     /// States that change parameters of the hops.
     #[schemars(default)]
     pub states: Vec<StateFile>,
+    /// Background loads of its hops.
+    #[schemars(default)]
+    pub background: Vec<BackgroundConfig>,
 }
 
 /// One hop. Parameters of `link` hold in both directions; those of `uplink` and `downlink` override
@@ -116,11 +124,12 @@ pub fn schema() -> String {
     polish(&mut schema);
     let parts = parts(&RAW);
     if let Some(defs) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
-        for (_, definition) in defs.iter_mut().filter(|(name, _)| !parts.contains(name)) {
-            close(definition, &RAW);
+        for (name, definition) in defs.iter_mut().filter(|(name, _)| !parts.contains(name)) {
+            // There is no other load that one could override.
+            close(definition, &RAW, name != "Background");
         }
     }
-    close(&mut schema, &RAW);
+    close(&mut schema, &RAW, false);
     schema["examples"] = json!([{
         "name": "gsm",
         "hops": [{"name": "radio", "link": {
@@ -160,8 +169,9 @@ fn polish(value: &mut Value) {
     }
 }
 
-/// Makes unknown keys of a table errors, and lets a table of several types leave its type out.
-fn close(schema: &mut Value, raw: &Value) {
+/// Makes unknown keys of a table errors, and lets a table of several types leave its type out where it
+/// `overrides` another.
+fn close(schema: &mut Value, raw: &Value, overrides: bool) {
     let variants = crate::keys::variants(schema, raw);
     let common = crate::keys::properties(schema, raw);
     let names = |keys: &crate::keys::Properties<'_>| keys.keys.iter().map(|(name, _)| name.to_string()).collect();
@@ -169,7 +179,7 @@ fn close(schema: &mut Value, raw: &Value) {
     keys.extend::<Vec<String>>(names(&common));
     let tagged = !variants.is_empty();
     let Some(object) = schema.as_object_mut() else { return };
-    if tagged {
+    if tagged && overrides {
         let any: serde_json::Map<String, Value> =
             keys.into_iter().filter(|key| key != "type").map(|key| (key, json!({}))).collect();
         if let Some(Value::Array(variants)) = object.get_mut("oneOf") {

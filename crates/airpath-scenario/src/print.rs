@@ -8,6 +8,7 @@ use airpath_models::states::Stay;
 use airpath_models::{HopConfig, LinkConfig, PathConfig};
 use toml::{Table, Value};
 
+use crate::background;
 use crate::build::ABSENT;
 use crate::format::{LINK, RAW};
 use crate::keys;
@@ -179,6 +180,9 @@ fn path(out: &mut String, prefix: &str, config: &PathConfig) {
         if !lines.is_empty() {
             let _ = write!(out, "\n[{prefix}states.set]\n{lines}");
         }
+    }
+    for load in &config.background {
+        background::print(out, prefix, load);
     }
 }
 

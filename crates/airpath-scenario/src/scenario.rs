@@ -5,6 +5,7 @@ use std::sync::Arc;
 use airpath_core::{Event, Span};
 use airpath_models::PathConfig;
 
+use crate::background::{self, BackgroundTree};
 use crate::build::{HopTree, PathTree};
 use crate::check::{Checker, join};
 use crate::document::{Key, Node, Place, Source, Table, Value, parse_document, parse_value};
@@ -46,6 +47,7 @@ pub(crate) const ONLY_HOP: &str = "radio";
 const HOPS: usize = 64;
 const STATES: usize = 10_000;
 const PATHS: usize = 10_000;
+const LOADS: usize = 1_000;
 
 impl Scenario {
     /// Reads a scenario; `origin` is the name of the file for messages.
@@ -79,8 +81,13 @@ impl Scenario {
             uplink: Table::default(),
             downlink: Table::default(),
         };
-        let path =
-            PathTree { name: ONLY_PATH.into(), hops: vec![hop], states: Vec::new(), initial: StayTree::default() };
+        let path = PathTree {
+            name: ONLY_PATH.into(),
+            hops: vec![hop],
+            states: Vec::new(),
+            initial: StayTree::default(),
+            background: Vec::new(),
+        };
         Scenario { name: None, description: None, source: None, mtu: None, paths: vec![path] }
     }
 
@@ -104,7 +111,7 @@ impl Scenario {
     /// Sets one parameter of the beginning: `radio.link.rate=64 kbit/s`. The value is TOML, or text
     /// whose quotes the shell has eaten. States build on the changed parameters; what a state sets
     /// itself stays. With several paths the name may begin with that of one of them; otherwise it
-    /// concerns every path that has the hop.
+    /// concerns every path that has the hop. `background.NAME.KEY` is a parameter of a background load.
     ///
     /// # Errors
     /// When the assignment names no hop or direction. Whether the key exists and the value fits, and
@@ -117,7 +124,14 @@ impl Scenario {
         let (first, rest) = path.split_once('.').unwrap_or((path, ""));
         let several = self.paths.len() > 1;
         if several && let Some(named) = self.paths.iter_mut().find(|named| named.name == first.trim()) {
-            return parameter::apply(&mut named.hops, rest, place, node, first);
+            return match background_of(named, rest) {
+                Some(rest) => background::set(named.background.iter_mut(), rest, place, node, first),
+                None => parameter::apply(&mut named.hops, rest, place, node, first),
+            };
+        }
+        if self.paths.iter().all(|one| background_of(one, path).is_some()) {
+            let loads = self.paths.iter_mut().flat_map(|path| &mut path.background);
+            return background::set(loads, rest, place, node, "");
         }
         let mut found = false;
         for one in &mut self.paths {
@@ -172,6 +186,13 @@ impl Assignment {
     }
 }
 
+/// What follows in the name of a parameter, if it is that of a background load.
+fn background_of<'a>(path: &PathTree, parameter: &'a str) -> Option<&'a str> {
+    let (first, rest) = parameter.split_once('.').unwrap_or((parameter, ""));
+    let is_hop = path.hops.iter().any(|hop| hop.name == background::KEY);
+    (first.trim() == background::KEY && !is_hop).then_some(rest)
+}
+
 /// Reads a document, and goes on after what is wrong.
 struct Reader {
     problems: Vec<Diagnostic>,
@@ -180,8 +201,9 @@ struct Reader {
 
 /// Whether a key of the document holds parameters, which are checked after they are combined.
 fn holds_parameters(key: &str) -> bool {
-    key.rsplit_once('.')
-        .is_some_and(|(parent, name)| parent.ends_with(']') && (Side::of(name).is_some() || name == "set"))
+    let (parent, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let is_load = name.strip_suffix(']').and_then(|name| name.split_once('[')).map(|(list, _)| list);
+    is_load == Some(background::KEY) || parent.ends_with(']') && (Side::of(name).is_some() || name == "set")
 }
 
 fn tables<'a>(table: &'a Table, key: &str) -> Vec<(&'a Node, &'a Table)> {
@@ -227,7 +249,7 @@ impl Reader {
             }
             return vec![self.path(table, ONLY_PATH.into(), "")];
         };
-        for key in ["hops", "states"] {
+        for key in ["hops", "states", background::KEY] {
             if let Some((own, _)) = table.entry(key) {
                 let message = format!("beside [[paths]] there are no [[{key}]]; write them as [[paths.{key}]]");
                 self.problem(&own.place, key, message);
@@ -313,7 +335,27 @@ impl Reader {
             });
         }
         let (states, initial) = self.states(table, key);
-        PathTree { name, hops, states, initial }
+        let background = self.background(table, key);
+        PathTree { name, hops, states, initial, background }
+    }
+
+    fn background(&mut self, table: &Table, key: &str) -> Vec<BackgroundTree> {
+        let mut loads: Vec<BackgroundTree> = Vec::new();
+        let written = tables(table, background::KEY);
+        if written.len() > LOADS {
+            let place = table.entry(background::KEY).map_or(Place::whole(&self.source), |(key, _)| key.place.clone());
+            self.problem(&place, join(key, background::KEY), format!("a path has at most {LOADS} background loads"));
+            return loads;
+        }
+        for (node, table) in written {
+            let name = text(table, "name").unwrap_or_default();
+            if let Some((_, written)) = table.entry("name").filter(|(_, node)| node.as_text().is_some()) {
+                let others = loads.iter().map(|load| load.name.as_str());
+                self.name(&name, &written.place, &join(key, background::KEY), "background load", others);
+            }
+            loads.push(BackgroundTree { name, place: node.place.clone(), table: table.clone() });
+        }
+        loads
     }
 
     /// The states, and what is said of the beginning's.

@@ -11,8 +11,7 @@ fn driver() -> VirtualDriver {
         ..LinkConfig::default()
     };
     let hop = HopConfig { name: "radio".into(), uplink: link.clone(), downlink: link };
-    let path: Box<dyn Machine> =
-        Box::new(Path::new(&PathConfig { hops: vec![hop], states: Vec::new(), initial: Default::default() }, Seed(1)));
+    let path: Box<dyn Machine> = Box::new(Path::new(&PathConfig { hops: vec![hop], ..PathConfig::default() }, Seed(1)));
     VirtualDriver::new(path, LogLevel::Events)
 }
 

@@ -5,8 +5,12 @@ mod common;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
-use airpath_core::{Command, CommandError, Cx, Item, Machine, Pdu, PortId, Span, Time};
-use airpath_models::LinkConfig;
+use airpath_core::{
+    Command, CommandError, Cx, Direction, EventKind, Item, Machine, Origin, Pdu, PortId, Seed, Span, Time,
+};
+use airpath_models::load::cbr::CbrConfig;
+use airpath_models::load::{BackgroundConfig, LoadConfig};
+use airpath_models::{LinkConfig, Path, PathConfig};
 use airpath_virtual::{Ended, Ending, Endpoint, FinishedMachine, MachineId, Progress, Sent, Until, World, WorldError};
 use common::*;
 
@@ -221,6 +225,35 @@ fn a_run_ends_when_the_work_is_done_or_never_will_be() {
     idle.run(Until::At(ms(7)), ONE).unwrap();
     idle.run(Until::At(ms(5)), ONE).unwrap();
     assert_eq!(idle.finish()[0].ending, ending(7, Ended::Time));
+}
+
+/// A background load that never stops keeps no run going, and nobody waits for it.
+#[test]
+fn a_load_without_end_does_not_keep_a_run_from_ending() {
+    let cbr = CbrConfig { rate: read("800 bit/s"), packet_size: read("10 bytes") };
+    let world_of = |questions| {
+        let load = BackgroundConfig::new("others", "radio", Direction::Uplink, LoadConfig::Cbr(cbr.clone()));
+        let hops = vec![hop("radio", &slow())];
+        let path = PathConfig { hops, background: vec![load], ..PathConfig::default() };
+        let mut world = common::world();
+        let machine = world.machine(Box::new(Path::new(&path, Seed(1))), Watch::default());
+        world.attach(1, machine, CLIENT, ms(5), Box::new(Asker { len: 100, questions }));
+        (world, machine)
+    };
+    let ending = |at, why| Some(Ending { at: ms(at), why });
+    // A virtual packet of 10 ms came at 0, and the next one waits for the packet that came at 5.
+    let (world, _) = world_of(1);
+    let machines = run(world, DONE);
+    assert_eq!(departures(&machines), [[(120, 1, 1)]]);
+    assert_eq!((machines[0].ending, machines[0].held), (ending(120, Ended::Stalled), 0));
+    let (mut world, machine) = world_of(1);
+    world.attach(1, machine, SERVER, Time::ZERO, Box::new(Echo { len: 10 }));
+    assert_eq!(run(world, DONE)[0].ending, ending(140, Ended::Done));
+    let (world, _) = world_of(1);
+    let machines = run(world, Until::At(ms(1_000)));
+    assert_eq!(machines[0].ending, ending(1_000, Ended::Time));
+    let others = machines[0].counters.site(0, Direction::Uplink, Origin::Background);
+    assert_eq!(others.kind(EventKind::Generated).count, 11);
 }
 
 /// Passes packets at once, but stops its client's port after two until it is told to go on.

@@ -62,7 +62,7 @@ fn models(table: &mut Table, name: &str, link: &LinkConfig, aim: f64, packets: u
 
 fn played_ns(link: &LinkConfig, level: LogLevel, packets: u64) -> f64 {
     let hop = HopConfig { name: "radio".into(), uplink: link.clone(), downlink: link.clone() };
-    let path = Path::new(&PathConfig { hops: vec![hop], states: Vec::new(), initial: Default::default() }, Seed(1));
+    let path = Path::new(&PathConfig { hops: vec![hop], ..PathConfig::default() }, Seed(1));
     let mut driver = VirtualDriver::new(path, level);
     let inputs = (0..packets).map(|id| {
         let pdu = Pdu { id: id + 1, len: 1500, header_len: 40, ..Pdu::default() };

@@ -14,7 +14,7 @@ pub mod reorder;
 
 use std::collections::BTreeMap;
 
-use airpath_core::{Cause, DrawKey, EventKind, Origin, Pdu, Span, Time};
+use airpath_core::{Cause, DrawKey, EventKind, Pdu, Span, Time};
 use smallvec::SmallVec;
 
 use crate::config::LinkConfig;
@@ -91,9 +91,9 @@ impl Disorder {
         self.due
     }
 
-    /// How many packets of endpoints are held, copies included.
-    pub fn held(&self) -> u64 {
-        self.held.values().filter(|held| held.pdu.origin == Origin::User).count() as u64
+    /// The packets that are held, copies included.
+    pub fn packets(&self) -> impl Iterator<Item = &Pdu> {
+        self.held.values().map(|held| &held.pdu)
     }
 
     fn hold(&mut self, until: Time, pdu: Pdu, overtakers: Option<u32>) {

@@ -12,6 +12,7 @@ use airpath_core::{
 use airpath_models::blackout::BlackoutConfig;
 use airpath_models::channel::ErrorsConfig;
 use airpath_models::entity::LinkEntity;
+use airpath_models::load::{BackgroundConfig, LoadConfig};
 use airpath_models::medium::Medium;
 use airpath_models::queueing::QueueConfig;
 use airpath_models::random::Random;
@@ -149,12 +150,12 @@ impl Trace {
 
 /// A machine that shows how many packets each of its hops holds.
 pub trait Hops: Machine {
-    fn held_by_hop(&self) -> Vec<u64>;
+    fn held_by_hop(&self, origin: Origin) -> Vec<u64>;
 }
 
 impl<E: LinkEntity, M: Medium> Hops for Path<E, M> {
-    fn held_by_hop(&self) -> Vec<u64> {
-        self.hops().iter().map(airpath_models::hop::Hop::held).collect()
+    fn held_by_hop(&self, origin: Origin) -> Vec<u64> {
+        self.hops().iter().map(|hop| hop.held_of(origin)).collect()
     }
 }
 
@@ -259,12 +260,21 @@ impl<M: Hops> Runner<M> {
     }
 
     fn check_conservation(&self) {
+        let [user, background] = [Origin::User, Origin::Background].map(|origin| self.conservation_of(origin));
+        assert_eq!(user.held, self.machine.held(), "the machine counts what is of users at {:?}", self.now);
+        assert_eq!((user.generated, user.consumed), (0, 0), "endpoints' packets stay theirs");
+        assert_eq!(user.delivered, self.outputs.emissions.len() as u64, "delivered events and emissions");
+        assert_eq!((background.offered, background.delivered), (0, 0), "virtual packets never meet an endpoint");
+    }
+
+    /// Conservation of the packets of `origin` in every hop and over the path.
+    fn conservation_of(&self, origin: Origin) -> Balance {
         let counters = &self.outputs.counters;
-        let count = |hop, direction, kind| counters.site(hop, direction, Origin::User).kind(kind).count;
+        let count = |hop, direction, kind| counters.site(hop, direction, origin).kind(kind).count;
         let path = |direction, kind| count(Event::WHOLE_PATH, direction, kind);
-        let held = self.machine.held_by_hop();
+        let held = self.machine.held_by_hop(origin);
         let last = held.len() - 1;
-        let (mut offered, mut delivered, mut dropped, mut duplicated) = (0, 0, 0, 0);
+        let mut sum = Balance::default();
         for (hop, held) in held.iter().enumerate() {
             let mut balance = 0i128;
             for (direction, first, end) in [(Direction::Uplink, 0, last), (Direction::Downlink, last, 0)] {
@@ -280,25 +290,29 @@ impl<M: Hops> Runner<M> {
                 } else {
                     count(hop as u16, direction, EventKind::Passed)
                 };
-                let lost = count(hop as u16, direction, EventKind::Dropped);
-                let copies = count(hop as u16, direction, EventKind::Duplicated);
-                balance += i128::from(entered) + i128::from(copies) - i128::from(left) - i128::from(lost);
-                dropped += lost;
-                duplicated += copies;
+                let at_hop = |kind| count(hop as u16, direction, kind);
+                let lost = at_hop(EventKind::Dropped);
+                let copies = at_hop(EventKind::Duplicated);
+                let (generated, consumed) = (at_hop(EventKind::Generated), at_hop(EventKind::Consumed));
+                balance += i128::from(entered) + i128::from(generated) + i128::from(copies);
+                balance -= i128::from(left) + i128::from(lost) + i128::from(consumed);
+                sum.dropped += lost;
+                sum.generated += generated;
+                sum.duplicated += copies;
+                sum.consumed += consumed;
             }
-            assert_eq!(
-                balance,
-                i128::from(*held),
-                "hop {hop} at {:?}: entered + duplicated - left - dropped ≠ held",
-                self.now
-            );
+            assert_eq!(balance, i128::from(*held), "hop {hop} at {:?}: {origin:?} in - out ≠ held", self.now);
+            sum.held += held;
         }
         for direction in Direction::ALL {
-            offered += path(direction, EventKind::Offered);
-            delivered += path(direction, EventKind::Delivered);
+            sum.offered += path(direction, EventKind::Offered);
+            sum.delivered += path(direction, EventKind::Delivered);
         }
-        assert_eq!(offered + duplicated, delivered + dropped + self.machine.held(), "the path at {:?}", self.now);
-        assert_eq!(delivered, self.outputs.emissions.len() as u64, "delivered events and emissions");
+        // After every call nothing is between two hops: what is handed over is due at once.
+        let entered = sum.offered + sum.generated + sum.duplicated;
+        let left = sum.delivered + sum.dropped + sum.consumed;
+        assert_eq!(entered, left + sum.held, "{origin:?} in the path at {:?}", self.now);
+        sum
     }
 
     pub fn trace(self) -> Trace {
@@ -319,6 +333,18 @@ impl<M: Hops> Runner<M> {
             held: self.machine.held(),
         }
     }
+}
+
+/// What became of the packets of one origin.
+#[derive(Default)]
+struct Balance {
+    offered: u64,
+    generated: u64,
+    duplicated: u64,
+    delivered: u64,
+    dropped: u64,
+    consumed: u64,
+    held: u64,
 }
 
 /// Long after everything that a script causes: 65,535-byte packets take a minute each at 9600 bit/s.
@@ -483,7 +509,8 @@ pub fn any_path() -> impl Strategy<Value = (PathConfig, Script)> {
     (1usize..=3, 0u16..=3).prop_flat_map(|(hops, count)| {
         let states: Vec<_> = (1..=count).map(|number| any_state(number, count, hops)).collect();
         let first = proptest::option::of((any_duration(), any_next(0, count)));
-        let config = (any_hops(hops), states, first).prop_map(move |(hops, states, first)| {
+        let loads = proptest::collection::vec(any_load(hops), 0..=2).prop_map(named);
+        let config = (any_hops(hops), states, first, loads).prop_map(move |(hops, states, first, background)| {
             // Without a state that lasts, the beginning would follow itself for ever.
             let lasting = states.last().is_some_and(|last| last.stay.duration.is_none());
             let initial = match first {
@@ -492,7 +519,7 @@ pub fn any_path() -> impl Strategy<Value = (PathConfig, Script)> {
                 }
                 _ => Stay::default(),
             };
-            PathConfig { hops, states, initial }
+            PathConfig { hops, states, initial, background }
         });
         (config, any_hops(hops)).prop_flat_map(|(config, other)| {
             let names: Vec<String> = config.states.iter().map(|state| state.name.clone()).collect();
@@ -511,6 +538,33 @@ pub fn any_path() -> impl Strategy<Value = (PathConfig, Script)> {
     })
 }
 
+/// A background load of any registered kind through any of `hops` hops, which ends.
+fn any_load(hops: usize) -> impl Strategy<Value = BackgroundConfig> {
+    let place = (0..hops, 0..hops, select(Direction::ALL.to_vec()));
+    (select(LoadConfig::examples()), place, any_time(), 1u64..=150).prop_map(
+        |(load, (one, other, direction), start, millis)| {
+            let (first, last) = match direction {
+                Direction::Uplink => (one.min(other), one.max(other)),
+                Direction::Downlink => (one.max(other), one.min(other)),
+            };
+            let start = start.since(Time::ZERO);
+            BackgroundConfig {
+                until: Some(format!("hop{last}")),
+                flows: 2,
+                start,
+                stop: Some(start + Span::from_millis(millis)),
+                ..BackgroundConfig::new("load", &format!("hop{first}"), direction, load)
+            }
+        },
+    )
+}
+
+/// Loads with names of their own.
+fn named(mut loads: Vec<BackgroundConfig>) -> Vec<BackgroundConfig> {
+    loads.iter_mut().enumerate().for_each(|(number, load)| load.name = format!("load{number}"));
+    loads
+}
+
 /// Up to sixty inputs, in bursts.
 pub fn script_of(action: impl Strategy<Value = Action>) -> impl Strategy<Value = Script> {
     proptest::collection::vec((any_time(), action), 0..60).prop_map(|mut script| {
@@ -520,11 +574,7 @@ pub fn script_of(action: impl Strategy<Value = Action>) -> impl Strategy<Value =
 }
 
 pub fn one_hop(name: &str, uplink: LinkConfig, downlink: LinkConfig) -> PathConfig {
-    PathConfig {
-        hops: vec![HopConfig { name: name.into(), uplink, downlink }],
-        states: Vec::new(),
-        initial: Default::default(),
-    }
+    PathConfig { hops: vec![HopConfig { name: name.into(), uplink, downlink }], ..PathConfig::default() }
 }
 
 pub fn span(text: &str) -> Span {

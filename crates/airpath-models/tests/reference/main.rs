@@ -111,7 +111,7 @@ fn compare(hops: &Hops, times: &[airpath_core::Time], script: &Script, turn: boo
         stay: Default::default(),
     });
     let config =
-        PathConfig { hops: path_of(&|(link, _)| link.clone()), states: states.collect(), initial: Default::default() };
+        PathConfig { hops: path_of(&|(link, _)| link.clone()), states: states.collect(), ..PathConfig::default() };
     let (from, to) = if turn { (PortId::SERVER, PortId::CLIENT) } else { (PortId::CLIENT, PortId::SERVER) };
     let mut script = script.clone();
     for (_, action) in &mut script {

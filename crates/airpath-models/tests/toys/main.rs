@@ -29,7 +29,7 @@ fn arq_path(hops: &[HopConfig], states: Vec<StateConfig>, window: usize, timeout
         let medium = Continuous::new([&config.uplink, &config.downlink]);
         Hop::with_parts(index as u16, config, Seed(seed), ends, medium)
     };
-    let config = PathConfig { hops: hops.to_vec(), states, initial: Default::default() };
+    let config = PathConfig { hops: hops.to_vec(), states, ..PathConfig::default() };
     Path::with_hops(hops.iter().enumerate().map(hop).collect(), &config, Seed(seed))
 }
 
@@ -215,7 +215,7 @@ proptest! {
         window in 1usize..6,
         seed in any::<u64>(),
     ) {
-        let config = PathConfig { hops: vec![hop.clone()], states: Vec::new(), initial: Default::default() };
+        let config = PathConfig { hops: vec![hop.clone()], ..PathConfig::default() };
         let machine = || {
             let ends = [(); 2].map(|()| GoBackN::new(window, span("90 ms")));
             Path::with_hops(vec![Hop::with_parts(0, &hop, Seed(seed), ends, TwoBins::new(bins))], &config, Seed(seed))

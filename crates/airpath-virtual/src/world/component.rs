@@ -38,6 +38,8 @@ impl<O: Observer> Component<'_, O> {
         }
         let mut active: usize = self.nodes.iter().map(|node| node.active).sum();
         let mut outbox: Vec<HandOver> = Vec::new();
+        // Where a machine never rests, silence does not come of itself.
+        let restless = self.nodes.iter().any(|node| node.machine.is_restless());
         let mut now = self.nodes.iter().map(|node| node.now()).max().unwrap_or(Time::ZERO);
         let (last, until_done) = match until {
             Until::At(last) => (last, false),
@@ -48,6 +50,9 @@ impl<O: Observer> Component<'_, O> {
             // Whether the work is done can be told between two instants only.
             if at > now && until_done && active == 0 && self.held() == 0 {
                 return Ok(Ending { at: now, why: Ended::Done });
+            }
+            if at > now && until_done && restless && self.is_silent(place) {
+                return Ok(Ending { at: now, why: Ended::Stalled });
             }
             if at == Time::NEVER && (until_done || last == Time::NEVER) {
                 let why = if active == 0 { Ended::Done } else { Ended::Stalled };
@@ -69,6 +74,13 @@ impl<O: Observer> Component<'_, O> {
                 deadlines.set(place, at);
             }
         }
+    }
+
+    /// Whether nothing of endpoints is under way or will be; the node at `likely` is asked first.
+    fn is_silent(&self, likely: usize) -> bool {
+        !self.nodes[likely].expects_something()
+            && !self.nodes.iter().any(|node| node.expects_something())
+            && self.held() == 0
     }
 
     fn held(&self) -> u64 {

@@ -146,6 +146,14 @@ impl<O: Observer> Node<O> {
         self.machine_due.min(self.timers.first().0).min(command)
     }
 
+    /// Whether anything but the machine itself has something to do.
+    pub(super) fn expects_something(&self) -> bool {
+        self.timers.first().0 != Time::NEVER
+            || !(self.commands.is_empty() && self.inbox.is_empty() && self.released.is_empty())
+            || !self.outputs.emissions.is_empty()
+            || self.ports.iter().any(|port| !port.backlog.is_empty())
+    }
+
     /// Takes an item of another machine, to be offered at `at`.
     pub(super) fn take(&mut self, at: Time, port: PortId, item: Item) {
         self.reach(at);

@@ -24,7 +24,7 @@ pub fn hop(name: &str, link: &LinkConfig) -> HopConfig {
 }
 
 pub fn path(hops: Vec<HopConfig>) -> Box<dyn Machine> {
-    Box::new(Path::new(&PathConfig { hops, states: Vec::new(), initial: Default::default() }, Seed(1)))
+    Box::new(Path::new(&PathConfig { hops, ..PathConfig::default() }, Seed(1)))
 }
 
 pub fn link(link: &LinkConfig) -> Box<dyn Machine> {

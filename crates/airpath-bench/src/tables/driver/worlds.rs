@@ -74,10 +74,7 @@ pub fn cost(link: &LinkConfig, count: u64, paths: Paths, packets: u64, threads: 
     let mut world: World = World::new();
     let machine = |index: u64| {
         let hop = HopConfig { name: "radio".into(), uplink: link.clone(), downlink: link.clone() };
-        Box::new(Path::new(
-            &PathConfig { hops: vec![hop], states: Vec::new(), initial: Default::default() },
-            Seed(index),
-        ))
+        Box::new(Path::new(&PathConfig { hops: vec![hop], ..PathConfig::default() }, Seed(index)))
     };
     let machines: Vec<MachineId> = (0..count).map(|index| world.machine(machine(index), ())).collect();
     for id in &machines {

@@ -1,0 +1,97 @@
+//! Background load: virtual packets that other users of the network would send. They queue, delay and
+//! drop like real ones, and never reach an endpoint.
+//!
+//! Source: Kojo et al. 2001, section 5.1 and Figure 4 (background load).
+//!
+//! A generator is a sequence of packets that depends on nothing but its parameters and its draws, so
+//! that it does not matter when it is asked for the next one. `Source` puts a name, a hop and a
+//! direction to it; the path has all sources in its `Loads`.
+
+mod background;
+pub mod cbr;
+pub mod on_off;
+pub mod poisson;
+mod size;
+mod source;
+pub mod trace;
+pub mod users;
+
+use airpath_core::{DrawKey, Span};
+
+use crate::file::VisitFile;
+use crate::registry::registry;
+
+pub use background::BackgroundConfig;
+pub(crate) use source::Loads;
+
+/// The shortest time between two packets or users of a generator: one that drew nothing but zeros
+/// would send for ever at one instant.
+const LEAST_INTERVAL: Span = Span::from_nanos(1);
+
+/// A packet of a generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// When, since the load began.
+    pub after: Span,
+    /// Its IP length in bytes.
+    pub bytes: u32,
+    /// The number of the user that sends it, or of the packet where there are no users; flows are told
+    /// apart by it.
+    pub sender: u64,
+}
+
+/// A generator of packets.
+pub trait Generator {
+    /// The next packet, no earlier than the one before; none if there are no more.
+    fn next_packet(&mut self) -> Option<Packet>;
+}
+
+registry! {
+    /// What a background load sends, and when.
+    config LoadConfig,
+    /// A generator of any registered kind.
+    model Load,
+    dispatch dispatch_load,
+    /// Packets at a constant rate.
+    Cbr = cbr::{CbrConfig, Cbr},
+    /// Packets at random times without memory.
+    Poisson = poisson::{PoissonConfig, Poisson},
+    /// A constant rate that comes and goes.
+    OnOff = on_off::{OnOffConfig, OnOff},
+    /// Users who come, send a volume and go.
+    Users = users::{UsersConfig, Users},
+    /// Packets listed in a file.
+    Trace = trace::{TraceConfig, Trace},
+}
+
+impl LoadConfig {
+    /// Visits the files that the parameters name, each with its key.
+    pub fn files(&mut self, visit: &mut VisitFile<'_>) {
+        match self {
+            LoadConfig::Cbr(config) => config.files(visit),
+            LoadConfig::Poisson(config) => config.files(visit),
+            LoadConfig::OnOff(config) => config.files(visit),
+            LoadConfig::Users(config) => config.files(visit),
+            LoadConfig::Trace(config) => config.files(visit),
+        }
+    }
+}
+
+impl Load {
+    /// A generator at its beginning, whose draws are those of `key`.
+    pub fn new(config: &LoadConfig, key: DrawKey) -> Load {
+        match config {
+            LoadConfig::Cbr(config) => Load::Cbr(cbr::Cbr::new(config, key)),
+            LoadConfig::Poisson(config) => Load::Poisson(poisson::Poisson::new(config, key)),
+            LoadConfig::OnOff(config) => Load::OnOff(on_off::OnOff::new(config, key)),
+            LoadConfig::Users(config) => Load::Users(users::Users::new(config, key)),
+            LoadConfig::Trace(config) => Load::Trace(trace::Trace::new(config)),
+        }
+    }
+}
+
+impl Generator for Load {
+    fn next_packet(&mut self) -> Option<Packet> {
+        dispatch_load!(self, load => load.next_packet())
+    }
+}
