@@ -15,7 +15,7 @@ use crate::scenario::{NamedPath, ONLY_PATH, Scenario};
 const ALWAYS: [&str; 3] = ["rate", "propagation", "queue"];
 
 /// The keys of a link in the order in which a packet meets them.
-const ORDER: [&str; 10] = [
+const ORDER: [&str; 12] = [
     "rate",
     "propagation",
     "queue",
@@ -26,19 +26,45 @@ const ORDER: [&str; 10] = [
     "receive_buffer",
     "allocation_delay",
     "errors",
+    "reorder",
+    "duplicate",
 ];
 
 /// The keys of tables within a link in the order in which people say them; others follow by name.
-const WITHIN: [&str; 17] = [
+const WITHIN: [&str; 41] = [
     "type",
     "per",
     "probability",
+    "file",
+    "unit",
+    "shape",
+    "scale",
+    "from",
+    "to",
+    "mean",
+    "median",
+    "deviation",
+    "sigma",
+    "first",
+    "second",
+    "first_to_second",
+    "second_to_first",
+    "of",
+    "weight",
+    "value",
+    "least",
+    "most",
     "good_to_bad",
     "bad_to_good",
     "error_in_good",
     "error_in_bad",
     "effect",
     "delay",
+    "distance",
+    "gap",
+    "copies",
+    "at_end",
+    "correlation",
     "keep_order",
     "flips",
     "headers",
