@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
@@ -180,15 +180,16 @@ class Run:
         return last if isinstance(last, int) else 0
 
     def path_events(self, kind: str) -> pl.DataFrame:
-        """Return one row for each packet at the path's own border.
+        """Return one row for each packet at the path's own border, copies included.
 
         Args:
             kind: "offered" (entering the path) or "delivered" (leaving it).
 
         """
         rows = self.events.filter(pl.col("kind") == kind)
-        keep: Literal["first", "last"] = "first" if kind == "offered" else "last"
-        return rows.unique(subset=["direction", "pdu"], keep=keep, maintain_order=True)
+        if kind == "delivered":
+            return rows
+        return rows.unique(subset=["direction", "pdu"], keep="first", maintain_order=True)
 
     def drops(self) -> pl.DataFrame:
         """Return the events of packets that the link dropped."""

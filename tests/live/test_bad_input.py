@@ -35,6 +35,11 @@ OPTIONS: dict[str, tuple[str, int, list[str]]] = {
     "delay beyond all bounds": (
         "--delay '99999999999999 h' -- true", USAGE, ["--delay", "99999999999999"],
     ),
+    "jitter without a unit": ("--jitter 5 -- true", USAGE, ["--jitter", "no unit"]),
+    "reordering until whenever": (
+        "--reorder '1% soon' -- true", USAGE, ["--reorder", "soon", "1% 20 ms"],
+    ),
+    "duplicates above one": ("--duplicate 2 -- true", USAGE, ["--duplicate", "between 0 and 1"]),
     "loss above one": ("--loss 120% -- true", USAGE, ["--loss", "120%", "between 0 and 1"]),
     "loss that is no number": ("--loss some -- true", USAGE, ["--loss", "some"]),
     "loss that is not a number": ("--loss nan -- true", USAGE, ["--loss", "nan"]),

@@ -303,3 +303,34 @@ def test_congestion_control_is_in_force(airpath: Airpath, port_way: Way, name: s
     result = airpath.exec(port_way, *arguments, "--", *program).check()
     assert json.loads(result.out)["congestion"] == name
     assert json.loads(report.read_text())["congestion"] == name
+
+
+def test_ping_sees_duplicates(airpath: Airpath, port_way: Way) -> None:
+    out = airpath.path("run")
+    result = airpath.exec(
+        port_way, "--out", out, "--log", "packets", "--seed", 1, "--delay", "10 ms",
+        "--duplicate", "100%,0%", "--", "ping", "-c", "4", "-i", "0.1", "server",
+    ).check()  # fmt: skip
+    # Each request arrives twice and is answered twice; ping ends with the first answer to its last.
+    assert result.out.count("(DUP!)") >= 3
+    run = load_run(out)
+    requests = uplink(run, "delivered")
+    assert requests.height == 8
+    assert requests["pdu"].n_unique() == 4
+    assert uplink(run, "duplicated").height == 4
+    left = run.captures["server"].filter(pl.col("interface") == "tx")
+    assert left["pdu"].to_list() == requests["pdu"].to_list()
+    summary = result.summary()
+    assert summary["uplink"]["duplicated_packets"] == 4
+    assert summary["uplink"]["inside_packets"] == 0
+
+
+def test_reordered_packets_arrive_out_of_order(airpath: Airpath, port_way: Way) -> None:
+    held = 'radio.uplink.reorder={ probability = 1, gap = 4, distance = 2, delay = "5 s" }'
+    numbers, run, _ = send(airpath, port_way, "--set", held, "--jitter", "1 ms")
+    # Every fourth packet waits for two others to overtake it.
+    expected = [number for begin in range(0, 40, 4) for number in range(begin, begin + 3)]
+    for number in range(3, 39, 4):
+        expected.insert(expected.index(number + 2) + 1, number)
+    assert [number for number in numbers if number != 39] == expected
+    assert uplink(run, "held_back").height == 10

@@ -92,6 +92,18 @@ def identical(airpath: Airpath, user: User, run: Path) -> dict[str, Any]:
 LINKS: dict[str, tuple[object, ...]] = {
     "simple": ("--rate", "10 Mbit/s", "--delay", "5 ms"),
     "lossy": ("--rate", "2 Mbit/s", "--delay", "5 ms", "--loss", "10%"),
+    "disorder": (
+        "--rate",
+        "2 Mbit/s",
+        "--delay",
+        "5 ms",
+        "--jitter",
+        "2 ms",
+        "--reorder",
+        "5% 4 ms",
+        "--duplicate",
+        "5%",
+    ),
     "bit errors": ("--rate", "2 Mbit/s", "--delay", "5 ms", "--set", BIT_ERRORS),
     "everything": (),
 }
@@ -108,6 +120,8 @@ def test_a_live_run_gives_the_same_trace_again(airpath: Airpath, way: Way, link:
     kinds = set(events["kind"].cast(str))
     if link == "lossy":
         assert "dropped" in kinds
+    if link == "disorder":
+        assert {"held_back", "duplicated"} <= kinds
     if link in ("bit errors", "everything"):
         damaged = events.filter(events["kind"] == "damaged")["pdu"].n_unique()
         assert found["damaged_packets"] > 10

@@ -1,5 +1,6 @@
 //! What the two ends of a flow note about it while it runs.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airpath_core::{Direction, Pdu, PduId, Time};
@@ -22,6 +23,8 @@ pub struct Results {
 pub(crate) struct Side {
     pub delivery: Delivery,
     latest_id: Option<PduId>,
+    /// Which of those that the link has copied have arrived.
+    copied: HashSet<PduId>,
     /// How many came out of the link, whatever their state, and when the latest sent of them was sent.
     arrivals: u64,
     latest_sent: Option<Time>,
@@ -57,6 +60,10 @@ impl Side {
         let delivery = &mut self.delivery;
         if verdict == Verdict::Rejected {
             delivery.packets_rejected += 1;
+            return false;
+        }
+        if pdu.copied && !self.copied.insert(pdu.id) {
+            delivery.packets_duplicated += 1;
             return false;
         }
         // The machine's numbers go up in the order of sending.

@@ -215,3 +215,24 @@ fn a_packet_above_the_mtu_is_refused_with_advice() {
     let error = airpath_endpoints::endpoints(&workload, 0, airpath_core::Seed(1), &options).err().unwrap();
     assert_eq!(error.to_string(), "size=1000 is above the MTU of 296 bytes; make it smaller, or the MTU larger");
 }
+
+/// Copies, at once and late, are told apart from packets that are late; TCP gets through both.
+#[test]
+fn copies_and_late_packets_are_told_apart() {
+    let text = |disorder: &str| format!("[[hops]]\n[hops.downlink]\nrate = \"1 Mbit/s\"\n{disorder}\n");
+    let cbr = "cbr interval='10 ms' size=100 packets=10";
+    let delivery = |disorder: &str| {
+        let run = run(scenario(&text(disorder), 1), &[cbr], &Options::default(), 1, Time::NEVER);
+        let delivery = run.reports[0].downlink.clone().unwrap();
+        assert_eq!((delivery.packets_received, delivery.packets_lost), (10, 0), "{disorder}");
+        (delivery.packets_duplicated, delivery.packets_reordered)
+    };
+    assert_eq!(delivery("duplicate = { probability = 1 }"), (10, 0));
+    // The copy comes behind the next two packets.
+    assert_eq!(delivery("duplicate = { probability = 1, delay = \"25 ms\", copies = 2 }"), (20, 0));
+    // Packets 2, 4, 6 and 8 arrive behind the one after them, the last of all behind nothing.
+    assert_eq!(delivery("reorder = { probability = 1, gap = 2, distance = 1, delay = \"15 ms\" }"), (0, 4));
+    let both = "duplicate = { probability = 0.2, delay = \"5 ms\" }\nreorder = { probability = 0.1, delay = \"5 ms\" }";
+    let tcp = run(scenario(&text(both), 1), &["tcp bytes='200 kB'"], &Options::default(), 1, Time::NEVER);
+    assert_eq!(tcp.reports[0].outcome, Outcome::Complete);
+}

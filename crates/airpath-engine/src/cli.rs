@@ -78,6 +78,7 @@ Examples:
   airpath exec --profile umts-384 -- ping -c 4 server
   airpath exec --rate '5 Mbit/s,1 Mbit/s' --delay '20 ms' --loss 1% \\
       --server 'iperf3 -s -1' -- iperf3 -c server -R
+  airpath exec --delay '20 ms' --jitter '5 ms' --reorder '1% 10 ms' --duplicate 0.1% -- ping -c 100 server
   airpath exec --scenario train.toml --out results/train --server './server' -- ./client server
   airpath exec --profile slow-4g --internet -- curl -O https://example.org/
   airpath exec --clock warp --profile gsm-data-9.6k --replications 20 --jobs 2 \\
@@ -115,9 +116,20 @@ pub struct LinkArgs {
     /// The one-way delay, of both directions or UPLINK,DOWNLINK.
     #[arg(long, value_name = "TIME[,TIME]")]
     pub delay: Option<String>,
+    /// The standard deviation of the delay, which becomes normal and keeps the order of packets, of both
+    /// directions or UPLINK,DOWNLINK.
+    #[arg(long, value_name = "TIME[,TIME]")]
+    pub jitter: Option<String>,
     /// The probability that a packet is lost, of both directions or UPLINK,DOWNLINK.
     #[arg(long, value_name = "P[,P]")]
     pub loss: Option<String>,
+    /// The probability that a packet is held back, and until when: a time ('1% 20 ms') or a number of packets
+    /// that overtake it ('1% 3 packets'; one if nothing is said), of both directions or UPLINK,DOWNLINK.
+    #[arg(long, value_name = "P [HELD][,…]")]
+    pub reorder: Option<String>,
+    /// The probability that a packet is delivered twice, of both directions or UPLINK,DOWNLINK.
+    #[arg(long, value_name = "P[,P]")]
+    pub duplicate: Option<String>,
     /// What the queue before the link holds, of both directions or UPLINK,DOWNLINK.
     #[arg(long, value_name = "LIMIT[,LIMIT]")]
     pub queue: Option<String>,

@@ -33,6 +33,8 @@ pub struct DirectionSummary {
     pub delivered_bit_per_s: f64,
     /// Packets of which the link flipped bits; they are delivered all the same.
     pub damaged_packets: u64,
+    /// Copies that the link made of packets; what is delivered, dropped or inside includes them.
+    pub duplicated_packets: u64,
     /// Packets still in the link when the run ended.
     pub inside_packets: u64,
     /// Packets that the link dropped, the most frequent cause first.
@@ -81,11 +83,13 @@ fn direction(counters: &Counters, timings: &Timings, duration: Span, direction: 
     let counts = |causes: Vec<(Cause, CauseCount)>| causes.into_iter().map(|(_, count)| count).collect();
     let seconds = duration.as_secs_f64();
     let offered = path.kind(EventKind::Offered).count;
+    let duplicated = counters.total(direction, EventKind::Duplicated);
     let lost: u64 = dropped.iter().map(|(_, count)| count.packets).sum();
     DirectionSummary {
         offered_packets: offered,
         damaged_packets: counters.total(direction, EventKind::Damaged),
-        inside_packets: offered.saturating_sub(delivered.count + lost),
+        duplicated_packets: duplicated,
+        inside_packets: (offered + duplicated).saturating_sub(delivered.count + lost),
         delivered_packets: delivered.count,
         delivered_bytes: delivered.bits / 8,
         delivered_bit_per_s: if seconds > 0.0 { delivered.bits as f64 / seconds } else { 0.0 },
@@ -121,12 +125,15 @@ impl Summary {
 }
 
 fn delivered(direction: &DirectionSummary, duration_ns: u64) -> String {
-    let damaged = match direction.damaged_packets {
-        0 => String::new(),
-        damaged => format!(" ({} damaged)", show::count(damaged)),
-    };
+    let notes = [(direction.damaged_packets, "damaged"), (direction.duplicated_packets, "duplicated")];
+    let notes: Vec<String> = notes
+        .iter()
+        .filter(|note| note.0 > 0)
+        .map(|(number, what)| format!("{} {what}", show::count(*number)))
+        .collect();
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
     format!(
-        "{}{damaged}, {}, {}",
+        "{}{notes}, {}, {}",
         show::counted(direction.delivered_packets, "packet"),
         show::bytes(direction.delivered_bytes),
         show::rate(direction.delivered_bytes * 8, duration_ns)

@@ -4,9 +4,10 @@ mod common;
 
 use std::process::Command;
 
+use airpath_core::{Cause, Direction, Event, EventKind, Pdu, PortId, Stage, Time};
 use airpath_log::pcapng::Interface;
 use airpath_log::read::capture::{CaptureLog, CapturedPacket};
-use airpath_log::{Level, Snaplen};
+use airpath_log::{Level, Offered, Packet, Snaplen};
 use common::{START_UNIX_NS, fate};
 
 /// Directions as tshark shows them.
@@ -169,4 +170,42 @@ fn a_capture_that_was_cut_off_or_damaged_is_noticed() {
     damaged[end] ^= 4;
     std::fs::write(&path, &damaged).unwrap();
     assert_eq!(CaptureLog::check(&path).unwrap(), u64::from(last));
+}
+
+/// Each copy of a packet that leaves is in the capture, with the damage that it has; what became of the packet
+/// is that one of them arrived.
+#[test]
+fn copies_are_packets_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut recorder, writer) =
+        airpath_log::Writer::start(&common::options(folder.path(), Level::Packets, Snaplen::Full)).unwrap();
+    writer.set_start(START_UNIX_NS);
+    let bytes = common::segment(true, 1, 0x18, 100);
+    let pdu = Pdu { id: 1, len: bytes.len() as u32, header_len: 40, ..Pdu::default() };
+    let packet = Packet::whole(&bytes, 40);
+    let at = |milliseconds: u64| Time::from_nanos(milliseconds * 1_000_000);
+    recorder.offered(&Offered { at: at(1), port: PortId::CLIENT, pdu: &pdu, packet, read_at: None, kernel_at: None });
+    let event = |milliseconds: u64, hop, kind, cause| {
+        common::event(milliseconds * 1_000_000, &pdu, Direction::Uplink, hop, Stage::Receive, kind, cause)
+    };
+    let path = Event::WHOLE_PATH;
+    recorder.events(&[
+        event(1, path, EventKind::Offered, Cause::None),
+        event(5, 0, EventKind::Duplicated, Cause::None),
+        event(5, 0, EventKind::Duplicated, Cause::None),
+        event(5, path, EventKind::Delivered, Cause::None),
+        event(6, path, EventKind::Delivered, Cause::None),
+        event(7, 0, EventKind::Dropped, Cause::ChannelError),
+    ]);
+    recorder.emitted(1, PortId::SERVER, at(5));
+    let mut damaged = bytes.clone();
+    damaged[139] ^= 1;
+    recorder.emitted_changed(1, PortId::SERVER, at(6), Packet::whole(&damaged, 40), &[1119]);
+    assert!(recorder.finish(at(9)).is_none());
+    assert!(writer.finish().incomplete.is_empty());
+    let left: Vec<_> = read(&folder.path().join("server.pcapng"));
+    let seen: Vec<_> =
+        left.iter().map(|packet| (packet.unix_ns - START_UNIX_NS, packet.pdu, packet.comment.as_deref())).collect();
+    assert_eq!(seen, [(5_000_000, Some(1), None), (6_000_000, Some(1), Some("damaged: 1 bits flipped"))]);
+    assert_eq!((&left[0].bytes, &left[1].bytes), (&bytes, &damaged));
 }

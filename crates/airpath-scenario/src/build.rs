@@ -187,10 +187,16 @@ fn link_config(link: &Table, hop: &HopTree) -> (LinkConfig, Vec<Finding>) {
 /// The table as plain TOML, without optional values that are taken away.
 pub fn present(table: &Table, schema: &Schema) -> toml::Table {
     let (_, schema) = keys::resolve(schema, &RAW);
+    if let Some((_, schema)) = keys::quantity_or_table(schema, &RAW) {
+        return present(table, schema);
+    }
     let common = keys::properties(schema, &RAW);
     let variants = keys::variants(schema, &RAW);
-    let property =
-        |name: &str| common.get(name).or_else(|| variants.iter().find_map(|variant| variant.properties.get(name)));
+    let kind = table.get("type").and_then(Node::as_text);
+    let property = |name: &str| {
+        let mut own = variants.iter().filter(|variant| Some(variant.name) == kind);
+        common.get(name).or_else(|| own.find_map(|variant| variant.properties.get(name)))
+    };
     let mut all = toml::Table::new();
     for (key, node) in &table.0 {
         let schema = property(&key.name);
@@ -207,12 +213,19 @@ pub fn present(table: &Table, schema: &Schema) -> toml::Table {
     all
 }
 
-/// The place of `key` within `table`, or of the nearest table around it.
+/// The place of `key` within `table`, or of the nearest table around it. A key may name a place in a
+/// list: `of[1].value`.
 pub fn locate<'a>(table: &'a Table, key: &str) -> Option<&'a Place> {
     let (first, rest) = key.split_once('.').unwrap_or((key, ""));
-    let (found, node) = table.entry(first)?;
+    let (name, index) = first.strip_suffix(']').and_then(|listed| listed.split_once('[')).unwrap_or((first, ""));
+    let (found, written) = table.entry(name)?;
+    let mut node = written;
+    if let (Value::Array(nodes), Ok(index)) = (&written.value, index.parse::<usize>()) {
+        node = nodes.get(index).unwrap_or(written);
+    }
     let inner = node.as_table().filter(|_| !rest.is_empty()).and_then(|inner| locate(inner, rest));
-    Some(inner.unwrap_or(&found.place))
+    let listed = if index.is_empty() { &found.place } else { &node.place };
+    Some(inner.unwrap_or(listed))
 }
 
 impl Finding {

@@ -1,8 +1,9 @@
-//! The options that need no TOML: rate, delay, loss, queue and blackouts.
+//! The options that need no TOML: rate, delay, jitter, loss, reordering, duplication, queue and
+//! blackouts.
 
 use std::sync::Arc;
 
-use airpath_core::QueueLimit;
+use airpath_core::{QueueLimit, Span};
 
 use crate::check::join;
 use crate::document::{Key, Node, Place, Source, Table, Value};
@@ -19,8 +20,15 @@ pub struct PlainOptions {
     pub rate: Option<String>,
     /// The propagation delay of one direction: `20 ms` makes a round trip of 40 ms.
     pub delay: Option<String>,
+    /// The standard deviation of the delay, which becomes normal, cut at 0: `5 ms`. Order is kept.
+    pub jitter: Option<String>,
     /// The probability with which each packet is dropped by the link, independently: `1%`.
     pub loss: Option<String>,
+    /// The probability with which each packet is held back, and until when: for a time (`1% 20 ms`) or
+    /// until so many others have overtaken it (`1% 3 packets`; without anything until one has).
+    pub reorder: Option<String>,
+    /// The probability with which each packet is sent on twice: `1%`.
+    pub duplicate: Option<String>,
     /// The input queue: what it may hold (`100 packets`, `64 kB`, `500 ms`), its type (`head_drop`),
     /// or both (`head_drop 100 packets`).
     pub queue: Option<String>,
@@ -38,10 +46,14 @@ impl Scenario {
     pub fn apply_plain(&mut self, options: &PlainOptions) -> Result<(), Report> {
         let mut problems = Vec::new();
         type Put = fn(&mut Scenario, &str, &Place, &str) -> Result<(), Report>;
-        let all: [(&str, &Option<String>, Put); 4] = [
+        let all: [(&str, &Option<String>, Put); 7] = [
             ("--rate", &options.rate, Scenario::put_rate),
             ("--delay", &options.delay, Scenario::put_delay),
+            // After the delay, around which it is.
+            ("--jitter", &options.jitter, Scenario::put_jitter),
             ("--loss", &options.loss, Scenario::put_loss),
+            ("--reorder", &options.reorder, Scenario::put_reorder),
+            ("--duplicate", &options.duplicate, Scenario::put_duplicate),
             ("--queue", &options.queue, Scenario::put_queue),
         ];
         for (option, value, put) in all {
@@ -114,18 +126,101 @@ impl Scenario {
         self.put_text(&join(side, "propagation"), place, text)
     }
 
-    fn put_loss(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {
-        let mut table = Table::default();
-        let mut put = |key: &str, text: &str| {
-            let node = Node { value: Value::Text(text.into()), place: place.clone() };
-            table.put(Key { name: key.into(), place: place.clone() }, node);
-        };
+    fn put_loss(&mut self, side: &str, place: &Place, probability: &str) -> Result<(), Report> {
         // Also for 0, so that states which change the probability keep their meaning.
-        put("type", "bernoulli");
-        put("per", "packet");
-        put("probability", text);
-        put("effect", "drop");
-        self.set_node(&join(side, "errors"), place, &Node { value: Value::Table(table), place: place.clone() })
+        let text = |text: &str| Value::Text(text.into());
+        let table = [
+            ("type", text("bernoulli")),
+            ("per", text("packet")),
+            ("probability", text(probability)),
+            ("effect", text("drop")),
+        ];
+        self.put_table(&join(side, "errors"), place, table)
+    }
+
+    /// A normal delay around the one that there is; each direction keeps its own.
+    fn put_jitter(&mut self, side: &str, place: &Place, deviation: &str) -> Result<(), Report> {
+        let (hop, name) = side.rsplit_once('.').unwrap_or((side, ""));
+        let sides = match Side::of(name) {
+            Some(Side::Link) => vec![Side::Uplink, Side::Downlink],
+            one => one.into_iter().collect(),
+        };
+        for side in sides {
+            let side_name = join(hop, side.name());
+            let Some(mean) = self.mean_delay(hop, side) else {
+                let message = format!(
+                    "{side_name}.propagation is a distribution already; give --delay, too, to put another in its place"
+                );
+                return Err(Diagnostic::at(place, "", message).into());
+            };
+            let text = |text: &str| Value::Text(text.into());
+            if deviation.parse::<Span>() == Ok(Span::ZERO) {
+                // No jitter is a delay that is always the same.
+                self.put_text(&join(&side_name, "propagation"), place, &mean)?;
+            } else {
+                let table = [("type", text("normal")), ("mean", text(&mean)), ("deviation", text(deviation))];
+                self.put_table(&join(&side_name, "propagation"), place, table)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The propagation delay of a direction as it is written, or the mean of a normal one; none where it is
+    /// any other distribution.
+    fn mean_delay(&self, hop: &str, side: Side) -> Option<String> {
+        let several = self.paths.len() > 1;
+        let hops = self.paths.iter().flat_map(|path| path.hops.iter().map(move |hop| (path, hop)));
+        let (_, tree) = hops
+            .into_iter()
+            .find(|(path, tree)| if several { join(&path.name, &tree.name) == hop } else { tree.name == hop })?;
+        let table = if side == Side::Downlink { &tree.downlink } else { &tree.uplink };
+        let Some(node) = table.get("propagation") else { return Some(Span::ZERO.to_string()) };
+        let mean = |table: &Table| {
+            table.get("type").filter(|kind| kind.as_text() == Some("normal")).and_then(|_| table.get("mean")).cloned()
+        };
+        let written = match &node.value {
+            Value::Table(table) => mean(table)?,
+            _ => node.clone(),
+        };
+        written.as_text().map(str::to_string)
+    }
+
+    fn put_reorder(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {
+        let (probability, until) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let until = until.trim();
+        let mut packets = until.split_whitespace();
+        let held = match (packets.next(), packets.next(), packets.next()) {
+            (None, ..) => ("distance", Value::Integer(1)),
+            (Some(count), Some("packet" | "packets"), None) if count.parse::<u32>().is_ok() => {
+                ("distance", Value::Integer(count.parse().unwrap_or_default()))
+            }
+            _ if until.parse::<Span>().is_ok() => ("delay", Value::Text(until.into())),
+            _ => {
+                let message = format!(
+                    "`{until}` is neither a time nor a number of packets; write for example --reorder '1% 20 ms' or \
+                     --reorder '1% 3 packets'"
+                );
+                return Err(Diagnostic::at(place, "", message).into());
+            }
+        };
+        self.put_table(&join(side, "reorder"), place, [("probability", Value::Text(probability.into())), held])
+    }
+
+    fn put_duplicate(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {
+        self.put_table(&join(side, "duplicate"), place, [("probability", Value::Text(text.into()))])
+    }
+
+    fn put_table<const N: usize>(
+        &mut self,
+        path: &str,
+        place: &Place,
+        entries: [(&str, Value); N],
+    ) -> Result<(), Report> {
+        let mut table = Table::default();
+        for (key, value) in entries {
+            table.put(Key { name: key.into(), place: place.clone() }, Node { value, place: place.clone() });
+        }
+        self.set_node(path, place, &Node { value: Value::Table(table), place: place.clone() })
     }
 
     fn put_queue(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {

@@ -19,7 +19,7 @@ use crate::scenario::{NamedPath, ONLY_PATH, Scenario};
 const ALWAYS: [&str; 3] = ["rate", "propagation", "queue"];
 
 /// The keys of a link in the order in which a packet meets them.
-const ORDER: [&str; 11] = [
+const ORDER: &[&str] = &[
     "rate",
     "propagation",
     "queue",
@@ -30,11 +30,13 @@ const ORDER: [&str; 11] = [
     "receive_buffer",
     "allocation_delay",
     "errors",
+    "reorder",
+    "duplicate",
     "blackout",
 ];
 
 /// The keys of tables within a link in the order in which people say them; others follow by name.
-const WITHIN: [&str; 27] = [
+const WITHIN: &[&str] = &[
     "type",
     "file",
     "steps",
@@ -48,12 +50,35 @@ const WITHIN: [&str; 27] = [
     "timer",
     "per",
     "probability",
+    "unit",
+    "shape",
+    "scale",
+    "from",
+    "to",
+    "mean",
+    "median",
+    "deviation",
+    "sigma",
+    "first",
+    "second",
+    "first_to_second",
+    "second_to_first",
+    "of",
+    "weight",
+    "value",
+    "least",
+    "most",
     "good_to_bad",
     "bad_to_good",
     "error_in_good",
     "error_in_bad",
     "effect",
     "delay",
+    "distance",
+    "gap",
+    "copies",
+    "at_end",
+    "correlation",
     "keep_order",
     "flips",
     "headers",

@@ -147,6 +147,68 @@ fn plain_options_need_no_toml() {
     assert!(format!("{:?}", hop.downlink.queue).contains("bytes: Some(64000)"));
 }
 
+/// What netem's users expect of delay, jitter, reordering and duplication.
+#[test]
+fn plain_options_of_order_and_jitter() {
+    let some = |text: &str| Some(text.to_string());
+    let link = |options: &PlainOptions| {
+        let mut scenario = Scenario::transparent();
+        scenario.apply_plain(options).unwrap_or_else(|report| panic!("{report}"));
+        let config = only(&scenario);
+        [&config.hops[0].uplink, &config.hops[0].downlink].map(|link| toml::Table::try_from(link).unwrap())
+    };
+    let toml = |text: &str| text.parse::<toml::Table>().unwrap()["a"].clone();
+    let plain = PlainOptions::default;
+    let [up, down] = link(&PlainOptions { delay: some("20 ms,30 ms"), jitter: some("5 ms"), ..plain() });
+    let normal = |mean| {
+        format!("a = {{type = 'normal', mean = '{mean}', deviation = '5 ms', least = '0 s', correlation = 0.0}}")
+    };
+    assert_eq!(up["propagation"], toml(&normal("20 ms")));
+    assert_eq!(down["propagation"], toml(&normal("30 ms")));
+    let [up, down] = link(&PlainOptions { delay: some("20 ms"), jitter: some("0 s,5 ms"), ..plain() });
+    assert_eq!(up["propagation"], toml("a = '20 ms'"));
+    assert_eq!(down["propagation"], toml(&normal("20 ms")));
+    let options = PlainOptions { reorder: some("1% 20 ms,2% 3 packets"), duplicate: some("0.5%"), ..plain() };
+    let [up, down] = link(&options);
+    assert_eq!(up["reorder"], toml("a = {probability = 0.01, delay = '20 ms', gap = 1, correlation = 0.0}"));
+    assert_eq!(down["reorder"], toml("a = {probability = 0.02, distance = 3, gap = 1, correlation = 0.0}"));
+    assert_eq!(up["duplicate"], toml("a = {probability = 0.005, delay = '0 s', copies = 1, correlation = 0.0}"));
+    let [up, _] = link(&PlainOptions { reorder: some("25%"), ..plain() });
+    assert_eq!(up["reorder"]["distance"].as_integer(), Some(1));
+    // A delay that is a distribution is not guessed at.
+    let mut scenario = Scenario::transparent();
+    scenario.set("radio.uplink.propagation={type=\"uniform\", from=\"1 ms\", to=\"2 ms\"}").unwrap();
+    let report = scenario.apply_plain(&PlainOptions { jitter: some("1 ms"), ..plain() }).unwrap_err().to_string();
+    assert!(report.contains("radio.uplink.propagation is a distribution already"), "{report}");
+}
+
+/// Distributions name files beside the scenario; what is wrong is told where it was written.
+#[test]
+fn distributions_are_read_with_their_files() {
+    let folder = std::env::temp_dir().join(format!("airpath-distributions-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("rtt.txt"), "10\n20\n30\n").unwrap();
+    std::fs::write(folder.join("bad.dist"), "1 2 x\n").unwrap();
+    let file = folder.join("s.toml");
+    let read = |propagation: &str| {
+        let text = format!("[[hops]]\n[hops.link]\npropagation = {propagation}\n");
+        Scenario::from_toml(&text, file.to_str().unwrap()).map_err(|report| report.to_string())
+    };
+    let sequence = "{ type = \"sequence\", file = \"rtt.txt\", unit = \"1 ms\" }";
+    let nested = format!(
+        "{{ type = \"mixture\", of = [{{ weight = 1, value = \"5 ms\" }}, {{ weight = 2, value = {sequence} }}] }}"
+    );
+    for (text, least) in [(sequence, "10 ms"), (nested.as_str(), "5 ms")] {
+        let scenario = read(text).unwrap_or_else(|report| panic!("{report}"));
+        assert_eq!(only(&scenario).hops[0].uplink.propagation.least().to_string(), least);
+    }
+    let report = read(&nested.replace("rtt.txt", "none.txt")).unwrap_err();
+    assert!(report.contains("radio.link.propagation.of[1].value.file: cannot read"), "{report}");
+    let report = read("{ type = \"netem\", file = \"bad.dist\", mean = \"1 ms\", deviation = \"1 ms\" }").unwrap_err();
+    assert!(report.contains("propagation.file: `bad.dist` is no table of netem: line 1: `x`"), "{report}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn plain_options_lie_over_a_profile() {
     let mut scenario = Scenario::profile("gprs-cs2-3+1").unwrap();
@@ -173,6 +235,9 @@ fn plain_options_that_are_wrong() {
             "rate" => PlainOptions { rate: value, ..PlainOptions::default() },
             "delay" => PlainOptions { delay: value, ..PlainOptions::default() },
             "loss" => PlainOptions { loss: value, ..PlainOptions::default() },
+            "jitter" => PlainOptions { jitter: value, ..PlainOptions::default() },
+            "reorder" => PlainOptions { reorder: value, ..PlainOptions::default() },
+            "duplicate" => PlainOptions { duplicate: value, ..PlainOptions::default() },
             _ => PlainOptions { queue: value, ..PlainOptions::default() },
         }
     };
@@ -182,6 +247,11 @@ fn plain_options_that_are_wrong() {
         ("rate", "1 Mbit/s,", "a value is missing"),
         ("delay", "20", "`20` has no unit"),
         ("loss", "150%", "`150%` is not between 0 and 1"),
+        ("jitter", "5", "`5` has no unit"),
+        ("reorder", "1% often", "`often` is neither a time nor a number of packets"),
+        ("reorder", "1% 0 packets", "radio.link.reorder.distance: 0 is out of range"),
+        ("reorder", "5 ms", "--reorder \"5 ms\": "),
+        ("duplicate", "101%", "`101%` is not between 0 and 1"),
         ("queue", "100", "is not a queue limit"),
         ("queue", "fifo", "`fifo` is neither a type of queue nor a limit"),
         ("queue", "100 packets, 64 kB", "reads as `100 packets` uplink and `64 kB` downlink"),

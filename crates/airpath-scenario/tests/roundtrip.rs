@@ -3,6 +3,7 @@
 use airpath_core::{BufferLimit, QueueLimit, Span};
 use airpath_models::blackout::BlackoutConfig;
 use airpath_models::channel::ErrorsConfig;
+use airpath_models::disorder::{DuplicateConfig, ReorderConfig};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::random::Random;
 use airpath_models::{Fragmentation, LastFrame, LinkConfig};
@@ -61,6 +62,20 @@ fn random() -> impl Strategy<Value = Random<Span>> {
     prop_oneof![span().prop_map(Random::Constant), prop::sample::select(drawn)]
 }
 
+fn reorder() -> impl Strategy<Value = ReorderConfig> {
+    (prop::sample::select(ReorderConfig::examples()), random(), 1u32..9, any::<bool>()).prop_map(
+        |(example, delay, distance, timed)| {
+            let distance = (distance < 5 || !timed).then_some(distance);
+            ReorderConfig { delay: timed.then_some(delay), distance, ..example }
+        },
+    )
+}
+
+fn duplicate() -> impl Strategy<Value = DuplicateConfig> {
+    (prop::sample::select(DuplicateConfig::examples()), random())
+        .prop_map(|(example, delay)| DuplicateConfig { delay, ..example })
+}
+
 fn buffer() -> impl Strategy<Value = BufferLimit> {
     prop_oneof![
         Just(BufferLimit::Unlimited),
@@ -98,16 +113,17 @@ fn link() -> impl Strategy<Value = LinkConfig> {
     let blackout = prop::sample::select(BlackoutConfig::examples());
     let compression = (1u64..1_000_000_000_000_000)
         .prop_map(|parts| format!("{}.{:012}", parts / 1_000_000_000_000, parts % 1_000_000_000_000));
+    let disorder = (prop::option::of(reorder()), prop::option::of(duplicate()));
     (
         (rate, random(), queue(), 0u64..10_000),
         (compression, fragmentation(), buffer(), buffer(), random(), errors, blackout),
-        prop::sample::select(LinkConfig::examples()),
+        disorder,
     )
         .prop_map(
             |(
                 (rate, propagation, queue, overhead),
                 (compression, fragmentation, send_buffer, receive_buffer, allocation_delay, errors, blackout),
-                disorder,
+                (reorder, duplicate),
             )| {
                 LinkConfig {
                     rate: rate.parse().unwrap(),
@@ -121,8 +137,8 @@ fn link() -> impl Strategy<Value = LinkConfig> {
                     allocation_delay,
                     errors,
                     blackout,
-                    reorder: disorder.reorder,
-                    duplicate: disorder.duplicate,
+                    reorder,
+                    duplicate,
                 }
             },
         )
@@ -209,7 +225,7 @@ proptest! {
         if scenario.set(&format!("{path}={value}")).is_ok() {
             let _ = scenario.paths().map_err(|report| report.to_string());
         }
-        let options = PlainOptions { rate: Some(value.clone()), delay: Some(path), loss: Some(value.clone()), queue: Some(value.clone()), blackouts: vec![value] };
+        let options = PlainOptions { rate: Some(value.clone()), delay: Some(path), loss: Some(value.clone()), queue: Some(value.clone()), jitter: Some(value.clone()), reorder: Some(value.clone()), duplicate: Some(value.clone()), blackouts: vec![value] };
         let _ = scenario.apply_plain(&options);
         let _ = scenario.paths();
     }

@@ -22,7 +22,10 @@ pub fn scenario(args: &LinkArgs) -> Result<Scenario> {
     let plain = PlainOptions {
         rate: args.rate.clone(),
         delay: args.delay.clone(),
+        jitter: args.jitter.clone(),
         loss: args.loss.clone(),
+        reorder: args.reorder.clone(),
+        duplicate: args.duplicate.clone(),
         queue: args.queue.clone(),
         blackouts: args.blackout.clone(),
     };

@@ -20,7 +20,7 @@ pub(super) struct Fate {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum End {
-    Delivered { at_ns: u64 },
+    Delivered { at_ns: u64, times: u64 },
     Dropped { at_ns: u64, cause: String, hop: String },
 }
 
@@ -45,11 +45,20 @@ impl Fates {
             } else if kind == EventKind::Damaged.name() {
                 fates.entry(event.pdu).or_default().flipped += event.bits;
             } else if kind == EventKind::Delivered.name() {
-                fates.entry(event.pdu).or_default().end = Some(End::Delivered { at_ns: event.time_ns });
+                let end = &mut fates.entry(event.pdu).or_default().end;
+                match end {
+                    // A copy.
+                    Some(End::Delivered { times, .. }) => *times += 1,
+                    _ => *end = Some(End::Delivered { at_ns: event.time_ns, times: 1 }),
+                }
             } else if kind == EventKind::Dropped.name() {
                 let end =
                     End::Dropped { at_ns: event.time_ns, cause: event.cause.to_owned(), hop: event.hop.to_owned() };
-                fates.entry(event.pdu).or_default().end = Some(end);
+                let fate = fates.entry(event.pdu).or_default();
+                // Where another copy has arrived, the packet has.
+                if !matches!(fate.end, Some(End::Delivered { .. })) {
+                    fate.end = Some(end);
+                }
             }
             Ok(())
         })?;
@@ -68,7 +77,10 @@ impl Fates {
         let after = |at_ns: u64| show::span(at_ns.saturating_sub(fate.entered_ns));
         match &fate.end {
             None => format!("{damage}in the link at the end"),
-            Some(End::Delivered { at_ns }) => format!("{damage}delivered after {}", after(*at_ns)),
+            Some(End::Delivered { at_ns, times }) => {
+                let copies = if *times > 1 { format!(", {times} times in all") } else { String::new() };
+                format!("{damage}delivered after {}{copies}", after(*at_ns))
+            }
             Some(End::Dropped { at_ns, cause, hop }) if *at_ns == fate.entered_ns => {
                 format!("{damage}dropped: {cause} at {hop}")
             }

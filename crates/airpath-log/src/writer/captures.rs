@@ -99,12 +99,13 @@ impl Captures {
             match event.kind {
                 EventKind::Delivered => {
                     if let Some(emitted) = emitted.next_if(|emitted| emitted.event as usize == index) {
-                        self.emitted(event, emitted, batch.bytes(emitted.bytes), start_unix_ns);
+                        let flipped = batch.flips(emitted.flips).len();
+                        self.emitted(event, emitted, batch.bytes(emitted.bytes), flipped, start_unix_ns);
                     }
                 }
-                EventKind::Damaged => {
+                EventKind::Duplicated => {
                     if let Some(packet) = self.in_flight.get_mut(event.pdu) {
-                        packet.flipped += event.bits;
+                        packet.copies += 1;
                     }
                 }
                 EventKind::Dropped if event.origin == Origin::User => self.dropped(event, start_unix_ns),
@@ -113,13 +114,13 @@ impl Captures {
         }
     }
 
-    fn emitted(&mut self, event: &Event, emitted: &Emitted, changed: &[u8], start_unix_ns: u64) {
+    fn emitted(&mut self, event: &Event, emitted: &Emitted, changed: &[u8], flipped: usize, start_unix_ns: u64) {
         let Some(packet) = self.in_flight.leave(event.pdu) else { return };
         let (bytes, length) =
             if emitted.changed { (changed, emitted.length) } else { (packet.bytes.as_slice(), packet.length) };
         self.comment.clear();
-        if packet.flipped > 0 {
-            let _ = write!(self.comment, "damaged: {} bits flipped", packet.flipped);
+        if flipped > 0 {
+            let _ = write!(self.comment, "damaged: {flipped} bits flipped");
         }
         if length < packet.length {
             let separator = if self.comment.is_empty() { "" } else { "; " };
@@ -135,7 +136,7 @@ impl Captures {
                 comment: (!self.comment.is_empty()).then_some(self.comment.as_str()),
             });
         }
-        self.in_flight.recycle(packet);
+        self.in_flight.put_back(event.pdu, packet);
     }
 
     fn dropped(&mut self, event: &Event, start_unix_ns: u64) {
@@ -164,7 +165,7 @@ impl Captures {
             });
             port.drops += 1;
         }
-        self.in_flight.recycle(packet);
+        self.in_flight.put_back(event.pdu, packet);
     }
 
     /// Writes what is older than `now_ns` (time of the run) by the waiting time.

@@ -18,8 +18,8 @@ pub(crate) struct InFlight {
     /// When it was offered.
     pub at_ns: u64,
     pub bytes: Vec<u8>,
-    /// Bits that the link has flipped.
-    pub flipped: u64,
+    /// How many copies of it the link has made that have yet to leave.
+    pub copies: u64,
     serial: u64,
 }
 
@@ -39,7 +39,7 @@ impl InFlightStore {
         kept.extend_from_slice(bytes);
         self.bytes += kept.len();
         self.serial += 1;
-        let packet = InFlight { port, length, at_ns, bytes: kept, flipped: 0, serial: self.serial };
+        let packet = InFlight { port, length, at_ns, bytes: kept, copies: 0, serial: self.serial };
         self.order.push_back((self.serial, pdu));
         if let Some(old) = self.packets.insert(pdu, packet) {
             self.recycle(old);
@@ -69,8 +69,18 @@ impl InFlightStore {
         self.packets.remove(&pdu)
     }
 
+    /// Takes back a packet of which one has left: there may be copies of it in the link.
+    pub fn put_back(&mut self, pdu: PduId, mut packet: InFlight) {
+        if packet.copies > 0 {
+            packet.copies -= 1;
+            self.packets.insert(pdu, packet);
+        } else {
+            self.recycle(packet);
+        }
+    }
+
     /// Takes back the buffer of a packet that has left.
-    pub fn recycle(&mut self, packet: InFlight) {
+    fn recycle(&mut self, packet: InFlight) {
         self.bytes -= packet.bytes.len();
         if self.spare.len() < SPARE {
             let mut bytes = packet.bytes;
@@ -99,7 +109,7 @@ mod tests {
         for pdu in 0..3_000 {
             if let Some(packet) = store.leave(pdu) {
                 assert_eq!(packet.at_ns, pdu);
-                store.recycle(packet);
+                store.put_back(pdu, packet);
             }
         }
         store.enter(9_999, 0, 1, 1, &[]);

@@ -119,7 +119,8 @@ impl Drawer {
         if libm::log(u) >= 0.5 * x * x + self.d - self.d * v + self.d * libm::log(v) {
             return f64::NAN;
         }
-        let lift = if self.shape < 1.0 { libm::pow(self.key.unit(step, attempt + 2), 1.0 / self.shape) } else { 1.0 };
+        let lift =
+            if self.shape < 1.0 { libm::exp(libm::log(self.key.unit(step, attempt + 2)) / self.shape) } else { 1.0 };
         self.scale * self.d * v * lift
     }
 }

@@ -38,7 +38,8 @@ impl Tail for ParetoTail {
     }
 
     fn exceeded_with(&self, probability: f64) -> f64 {
-        self.scale * libm::pow(probability, -1.0 / self.shape)
+        // A power, by functions that take half the time of `pow`.
+        self.scale * libm::exp(-libm::log(probability) / self.shape)
     }
 }
 

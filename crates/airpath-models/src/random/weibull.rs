@@ -37,7 +37,8 @@ impl Tail for WeibullTail {
     }
 
     fn exceeded_with(&self, probability: f64) -> f64 {
-        self.scale * libm::pow(-libm::log(probability), 1.0 / self.shape)
+        // A power, by functions that take half the time of `pow`.
+        self.scale * libm::exp(libm::log(-libm::log(probability)) / self.shape)
     }
 }
 
