@@ -6,7 +6,7 @@ use airpath_models::{HopConfig, LinkConfig, PathConfig, StateConfig};
 use serde::Deserialize;
 use serde_json::Value as Schema;
 
-use crate::check::{Checker, Finding, Kind, join};
+use crate::check::{Checker, Finding, Kind, join, name_of};
 use crate::document::{Key, Node, Place, Table, Value};
 use crate::files::Beside;
 use crate::format::{LINK, RAW};
@@ -119,13 +119,20 @@ fn of_hop(hop: &HopTree, prefix: &str, uplink: Vec<Finding>, downlink: Vec<Findi
 
 /// Whether something in `table` was written at `place`.
 fn holds(table: &Table, place: &Place) -> bool {
-    table.0.iter().any(|(key, node)| {
-        key.place.is(place) || node.place.is(place) || node.as_table().is_some_and(|inner| holds(inner, place))
-    })
+    table.0.iter().any(|(key, node)| key.place.is(place) || node_holds(node, place))
+}
+
+fn node_holds(node: &Node, place: &Place) -> bool {
+    node.place.is(place)
+        || match &node.value {
+            Value::Table(inner) => holds(inner, place),
+            Value::Array(nodes) => nodes.iter().any(|node| node_holds(node, place)),
+            _ => false,
+        }
 }
 
 fn check_link(link: &Table) -> Vec<Finding> {
-    let mut checker = Checker { root: &RAW, skip: &|_| false, findings: Vec::new() };
+    let mut checker = Checker { root: &RAW, skip: &|_| false, by_name: true, findings: Vec::new() };
     // The place of the table itself is used only for missing keys, of which a link has none.
     if let Some((key, _)) = link.0.first() {
         let node = Node { place: key.place.clone(), value: Value::Table(over_defaults(link)) };
@@ -166,33 +173,48 @@ fn link_config(link: &Table, hop: &HopTree) -> (LinkConfig, Vec<Finding>) {
 
 /// The table as plain TOML, without optional values that are taken away.
 fn present(table: &Table, schema: &Schema) -> toml::Table {
-    let (_, schema) = keys::resolve(schema, &RAW);
-    let common = keys::properties(schema, &RAW);
-    let variants = keys::variants(schema, &RAW);
-    let property =
-        |name: &str| common.get(name).or_else(|| variants.iter().find_map(|variant| variant.properties.get(name)));
     let mut all = toml::Table::new();
     for (key, node) in &table.0 {
-        let schema = property(&key.name);
+        let schema = keys::property(schema, &RAW, &key.name);
         let inner = schema.and_then(keys::optional);
         if inner.is_some() && node.as_text() == Some(ABSENT) {
             continue;
         }
-        let value = match (node.as_table(), inner.or(schema)) {
-            (Some(table), Some(schema)) => toml::Value::Table(present(table, schema)),
-            _ => node.to_toml(),
-        };
+        let value = inner.or(schema).map_or_else(|| node.to_toml(), |schema| present_value(node, schema));
         all.insert(key.name.clone(), value);
     }
     all
+}
+
+fn present_value(node: &Node, schema: &Schema) -> toml::Value {
+    match (&node.value, keys::items(schema, &RAW)) {
+        (Value::Table(table), _) => toml::Value::Table(present(table, schema)),
+        (Value::Array(nodes), Some(items)) => {
+            toml::Value::Array(nodes.iter().map(|node| present_value(node, items)).collect())
+        }
+        _ => node.to_toml(),
+    }
 }
 
 /// The place of `key` within `table`, or of the nearest table around it.
 fn locate<'a>(table: &'a Table, key: &str) -> Option<&'a Place> {
     let (first, rest) = key.split_once('.').unwrap_or((key, ""));
     let (found, node) = table.entry(first)?;
-    let inner = node.as_table().filter(|_| !rest.is_empty()).and_then(|inner| locate(inner, rest));
+    let inner = match &node.value {
+        Value::Table(inner) if !rest.is_empty() => locate(inner, rest),
+        Value::Array(nodes) => locate_in_list(nodes, rest),
+        _ => None,
+    };
     Some(inner.unwrap_or(&found.place))
+}
+
+/// The same within a list of tables, of which the first word of `key` names one.
+fn locate_in_list<'a>(nodes: &'a [Node], key: &str) -> Option<&'a Place> {
+    let (name, rest) = key.split_once('.').unwrap_or((key, ""));
+    // Of several with one name the last is the one too many.
+    let node = nodes.iter().rev().find(|node| name_of(node) == Some(name))?;
+    let inner = node.as_table().filter(|_| !rest.is_empty()).and_then(|inner| locate(inner, rest));
+    Some(inner.unwrap_or(&node.place))
 }
 
 impl Finding {

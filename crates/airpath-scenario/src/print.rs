@@ -29,8 +29,13 @@ const ORDER: [&str; 10] = [
 ];
 
 /// The keys of tables within a link in the order in which people say them; others follow by name.
-const WITHIN: [&str; 17] = [
+const WITHIN: [&str; 22] = [
     "type",
+    "name",
+    "match",
+    "weight",
+    "quantum",
+    "order",
     "per",
     "probability",
     "good_to_bad",
@@ -46,7 +51,7 @@ const WITHIN: [&str; 17] = [
     "frame_payload",
     "frame_header",
     "last_frame",
-    "name",
+    "queue",
 ];
 
 impl Scenario {

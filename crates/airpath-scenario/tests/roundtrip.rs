@@ -65,6 +65,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
         match &mut queue {
             QueueConfig::TailDrop(config) => config.limit = limit,
             QueueConfig::HeadDrop(config) => config.limit = limit,
+            _ => {}
         }
         queue
     })

@@ -1,12 +1,13 @@
 //! Input queues: where packets wait for a hop, and which of them are dropped.
 
+pub mod classes;
 mod fifo;
 pub mod head_drop;
 pub mod tail_drop;
 
 use std::collections::VecDeque;
 
-use airpath_core::{DrawKey, Pdu, QueueLimit, Time};
+use airpath_core::{Direction, DrawKey, Pdu, QueueLimit, Time};
 
 use crate::registry::registry;
 use crate::stage::{QueueLength, StageCx};
@@ -49,6 +50,8 @@ registry! {
     TailDrop = tail_drop::{TailDropConfig, TailDrop},
     /// A full queue drops its oldest packets to make room for the one that arrives.
     HeadDrop = head_drop::{HeadDropConfig, HeadDrop},
+    /// Several queues, and an order between them.
+    Classes = classes::{ClassesConfig, Classes},
 }
 
 /// The limit of a queue for which none was written.
@@ -66,10 +69,20 @@ impl Default for QueueConfig {
 
 impl Queue {
     /// An empty queue, whose draws are those of `key`.
-    pub fn new(config: &QueueConfig, _key: DrawKey) -> Queue {
+    pub fn new(config: &QueueConfig, key: DrawKey) -> Queue {
         match config {
             QueueConfig::TailDrop(config) => Queue::TailDrop(tail_drop::TailDrop::new(config)),
             QueueConfig::HeadDrop(config) => Queue::HeadDrop(head_drop::HeadDrop::new(config)),
+            QueueConfig::Classes(config) => Queue::Classes(classes::Classes::new(config, key)),
+        }
+    }
+
+    /// Tells a queue that has just been made which direction it serves: those that look at addresses
+    /// and ports must know whether the client or the server is the source. Without a word it is the
+    /// uplink.
+    fn serve(&mut self, direction: Direction) {
+        if let Queue::Classes(queue) = self {
+            queue.serve(direction);
         }
     }
 
@@ -79,6 +92,7 @@ impl Queue {
         match (&mut *self, config) {
             (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
             (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
+            (Queue::Classes(queue), QueueConfig::Classes(config)) => queue.configure(config, at),
             _ => return false,
         }
         true
@@ -90,15 +104,24 @@ impl Queue {
 pub struct InputQueue {
     queue: Queue,
     key: DrawKey,
-    /// How often the kind has changed: a queue that comes back begins anew, and must not repeat the
-    /// draws of its first beginning.
+    direction: Direction,
+    /// How often it has begun anew: a queue that comes back must not repeat the draws of its first
+    /// beginning.
     generation: u64,
 }
 
 impl InputQueue {
-    /// An empty queue, whose draws are those of `key`.
-    pub fn new(config: &QueueConfig, key: DrawKey) -> InputQueue {
-        InputQueue { queue: Queue::new(config, key), key, generation: 0 }
+    /// An empty queue for `direction`, whose draws are those of `key`.
+    pub fn new(config: &QueueConfig, key: DrawKey, direction: Direction) -> InputQueue {
+        let mut queue = Queue::new(config, key);
+        queue.serve(direction);
+        InputQueue { queue, key, direction, generation: 0 }
+    }
+
+    /// The same for the direction of the queue of which this one, still empty, is a part.
+    fn serve(&mut self, direction: Direction) {
+        self.direction = direction;
+        self.queue.serve(direction);
     }
 
     /// Changes the parameters at `at`; what is queued stays, in its order and as old as it is.
@@ -107,10 +130,16 @@ impl InputQueue {
     pub fn configure(&mut self, config: &QueueConfig, at: Time) {
         if !self.queue.configure(config, at) {
             let packets = self.queue.hand_over();
-            self.generation += 1;
-            self.queue = Queue::new(config, self.key.child("generation", self.generation));
-            self.queue.take_over(packets, at);
+            self.begin_anew(config, packets, at);
         }
+    }
+
+    /// Becomes a new queue that has taken over `packets` at `at`.
+    fn begin_anew(&mut self, config: &QueueConfig, packets: VecDeque<(Time, Pdu)>, at: Time) {
+        self.generation += 1;
+        self.queue = Queue::new(config, self.key.child("generation", self.generation));
+        self.queue.serve(self.direction);
+        self.queue.take_over(packets, at);
     }
 }
 

@@ -63,6 +63,7 @@ fn limit_of(queue: &QueueConfig) -> (QueueLimit, bool) {
     match queue {
         QueueConfig::TailDrop(config) => (config.limit, false),
         QueueConfig::HeadDrop(config) => (config.limit, true),
+        other => unreachable!("the reference does not know {other:?}"),
     }
 }
 
