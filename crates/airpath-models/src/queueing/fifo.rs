@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use airpath_core::{Cause, EventKind, Pdu, QueueLimit, Time};
 
+use super::management;
 use crate::stage::{QueueLength, StageCx};
 
 /// Packets in order of arrival, and what they may amount to.
@@ -70,6 +71,14 @@ impl Fifo {
         }
     }
 
+    /// Marks the oldest packet, if it is ECN-capable.
+    pub(super) fn mark_head(&mut self, stage: &mut StageCx<'_, '_>) {
+        let length = self.length();
+        if let Some((_, pdu)) = self.packets.front_mut() {
+            management::mark(pdu, length, stage);
+        }
+    }
+
     pub(super) fn pop(&mut self, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
         let (_, pdu) = self.packets.pop_front()?;
         self.bytes -= u64::from(pdu.len);
@@ -79,6 +88,11 @@ impl Fifo {
 
     pub(super) fn head(&self) -> Option<&Pdu> {
         self.packets.front().map(|(_, pdu)| pdu)
+    }
+
+    /// When the oldest packet came, and the packet.
+    pub(super) fn first(&self) -> Option<(Time, &Pdu)> {
+        self.packets.front().map(|(since, pdu)| (*since, pdu))
     }
 
     pub(super) fn length(&self) -> QueueLength {

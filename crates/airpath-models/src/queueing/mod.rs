@@ -1,8 +1,11 @@
 //! Input queues: where packets wait for a hop, and which of them are dropped.
 
 pub mod classes;
+pub mod codel;
 mod fifo;
 pub mod head_drop;
+pub mod management;
+pub mod pie;
 pub mod tail_drop;
 
 use std::collections::VecDeque;
@@ -52,6 +55,10 @@ registry! {
     HeadDrop = head_drop::{HeadDropConfig, HeadDrop},
     /// Several queues, and an order between them.
     Classes = classes::{ClassesConfig, Classes},
+    /// Drops or marks at the head while waits are too long for too long (CoDel).
+    Codel = codel::{CodelConfig, Codel},
+    /// Drops or marks at the tail with a probability that follows the delay (PIE).
+    Pie = pie::{PieConfig, Pie},
 }
 
 /// The limit of a queue for which none was written.
@@ -74,6 +81,8 @@ impl Queue {
             QueueConfig::TailDrop(config) => Queue::TailDrop(tail_drop::TailDrop::new(config)),
             QueueConfig::HeadDrop(config) => Queue::HeadDrop(head_drop::HeadDrop::new(config)),
             QueueConfig::Classes(config) => Queue::Classes(classes::Classes::new(config, key)),
+            QueueConfig::Codel(config) => Queue::Codel(codel::Codel::new(config)),
+            QueueConfig::Pie(config) => Queue::Pie(pie::Pie::new(config, key)),
         }
     }
 
@@ -93,6 +102,8 @@ impl Queue {
             (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
             (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
             (Queue::Classes(queue), QueueConfig::Classes(config)) => queue.configure(config, at),
+            (Queue::Codel(queue), QueueConfig::Codel(config)) => queue.configure(config, at),
+            (Queue::Pie(queue), QueueConfig::Pie(config)) => queue.configure(config, at),
             _ => return false,
         }
         true

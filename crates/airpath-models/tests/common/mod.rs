@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use airpath_core::{
-    Command, Counters, Cx, Direction, Event, EventKind, Item, LogLevel, Machine, Origin, Outputs, Pdu, PortId, Span,
-    Time,
+    Command, Counters, Cx, Direction, Ecn, Event, EventKind, Item, LogLevel, Machine, Origin, Outputs, Pdu, PortId,
+    Span, Time,
 };
 use airpath_models::channel::ErrorsConfig;
 use airpath_models::entity::LinkEntity;
@@ -76,6 +76,16 @@ pub type Script = Vec<(Time, Action)>;
 
 pub fn offer(at: Time, port: PortId, len: u32) -> (Time, Action) {
     (at, Action::Offer { port, len, header_len: 20 })
+}
+
+/// The ECN field of the packets that a script offers, told by their headers.
+pub fn ecn_of(header_len: u16) -> Ecn {
+    match header_len {
+        0 => Ecn::Ect1,
+        40 => Ecn::Ect0,
+        60 => Ecn::Ce,
+        _ => Ecn::NotEct,
+    }
 }
 
 /// A packet that left the machine, all that can be seen of it.
@@ -177,7 +187,8 @@ impl<M: Hops> Runner<M> {
         let cx = &mut Cx::new(&mut self.outputs);
         match action {
             Action::Offer { port, len, header_len } => {
-                let pdu = Pdu { id: self.next_id, len: *len, header_len: *header_len, ..Pdu::default() };
+                let (len, header_len, ecn) = (*len, *header_len, ecn_of(*header_len));
+                let pdu = Pdu { id: self.next_id, len, header_len, ecn, ..Pdu::default() };
                 self.machine.offer(at, *port, Item::Pdu(pdu), cx);
                 self.not_before.insert(self.next_id, at + self.machine.least_transit());
                 self.next_id += 1;
