@@ -2,7 +2,10 @@
 
 pub mod classes;
 pub mod codel;
+mod fair;
 mod fifo;
+pub mod fq_codel;
+pub mod fq_pie;
 pub mod head_drop;
 pub mod management;
 pub mod pie;
@@ -55,10 +58,25 @@ registry! {
     HeadDrop = head_drop::{HeadDropConfig, HeadDrop},
     /// Several queues, and an order between them.
     Classes = classes::{ClassesConfig, Classes},
+    /// Flows take turns, those that have just begun before the others, with CoDel in each (FQ-CoDel).
+    FqCodel = fq_codel::{FqCodelConfig, FqCodel},
+    /// Flows take turns likewise, with PIE in each (FQ-PIE).
+    FqPie = fq_pie::{FqPieConfig, FqPie},
     /// Drops or marks at the head while waits are too long for too long (CoDel).
     Codel = codel::{CodelConfig, Codel},
     /// Drops or marks at the tail with a probability that follows the delay (PIE).
     Pie = pie::{PieConfig, Pie},
+}
+
+/// Packets of several queues in order of their arrival; those of one queue stay in their order.
+fn by_arrival(mut queues: Vec<VecDeque<(Time, Pdu)>>) -> VecDeque<(Time, Pdu)> {
+    let mut all = VecDeque::new();
+    loop {
+        let arrival = |queue: &VecDeque<(Time, Pdu)>| queue.front().map(|(since, pdu)| (*since, pdu.id));
+        let first = queues.iter().enumerate().filter_map(|(index, queue)| Some((arrival(queue)?, index))).min();
+        let Some((_, index)) = first else { return all };
+        all.extend(queues[index].pop_front());
+    }
 }
 
 /// The limit of a queue for which none was written.
@@ -81,6 +99,8 @@ impl Queue {
             QueueConfig::TailDrop(config) => Queue::TailDrop(tail_drop::TailDrop::new(config)),
             QueueConfig::HeadDrop(config) => Queue::HeadDrop(head_drop::HeadDrop::new(config)),
             QueueConfig::Classes(config) => Queue::Classes(classes::Classes::new(config, key)),
+            QueueConfig::FqCodel(config) => Queue::FqCodel(fq_codel::FqCodel::new(config, key)),
+            QueueConfig::FqPie(config) => Queue::FqPie(fq_pie::FqPie::new(config, key)),
             QueueConfig::Codel(config) => Queue::Codel(codel::Codel::new(config)),
             QueueConfig::Pie(config) => Queue::Pie(pie::Pie::new(config, key)),
         }
@@ -102,6 +122,8 @@ impl Queue {
             (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
             (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
             (Queue::Classes(queue), QueueConfig::Classes(config)) => queue.configure(config, at),
+            (Queue::FqCodel(queue), QueueConfig::FqCodel(config)) => queue.configure(config, at),
+            (Queue::FqPie(queue), QueueConfig::FqPie(config)) => queue.configure(config, at),
             (Queue::Codel(queue), QueueConfig::Codel(config)) => queue.configure(config, at),
             (Queue::Pie(queue), QueueConfig::Pie(config)) => queue.configure(config, at),
             _ => return false,

@@ -25,7 +25,7 @@ use airpath_core::{Bits, Cause, Direction, DrawKey, Pdu, QueueLimit, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{InputQueue, QueueConfig, Queueing};
+use super::{InputQueue, QueueConfig, Queueing, by_arrival};
 use crate::config::Problem;
 use crate::stage::{QueueLength, StageCx};
 use classifier::Classifier;
@@ -327,17 +327,6 @@ impl Classes {
         }
         self.occupied.put(index, after.packets > 0);
         result
-    }
-}
-
-/// Packets of several queues in order of their arrival; those of one queue stay in their order.
-fn by_arrival(mut queues: Vec<VecDeque<(Time, Pdu)>>) -> VecDeque<(Time, Pdu)> {
-    let mut all = VecDeque::new();
-    loop {
-        let arrival = |queue: &VecDeque<(Time, Pdu)>| queue.front().map(|(since, pdu)| (*since, pdu.id));
-        let first = queues.iter().enumerate().filter_map(|(index, queue)| Some((arrival(queue)?, index))).min();
-        let Some((_, index)) = first else { return all };
-        all.extend(queues[index].pop_front());
     }
 }
 
