@@ -8,6 +8,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 from airpath.run import Run, load_run
@@ -129,6 +130,65 @@ def test_a_live_run_gives_the_same_trace_again(airpath: Airpath, way: Way, link:
     if link == "everything":
         assert {"frame_delayed", "state_changed", "allocation_started"} <= kinds
         assert set(events["state"].cast(str)) == {"initial", "fast", "slow"}
+
+
+CLASSES = """
+[[hops]]
+name = "radio"
+[hops.link]
+rate = "400 kbit/s"
+propagation = "5 ms"
+[hops.link.queue]
+type = "classes"
+order = "deficit_round_robin"
+limit = "60 packets"
+[[hops.link.queue.classes]]
+name = "fast"
+match = { protocol = "udp", server_port = 9000, shortest = "300 bytes" }
+quantum = "800 bytes"
+queue = { type = "fq_codel", limit = "30 packets", target = "2 ms", interval = "10 ms" }
+[[hops.link.queue.classes]]
+name = "short"
+match = { protocol = "udp", longest = "299 bytes" }
+[[hops.link.queue.classes]]
+name = "rest"
+queue = { type = "fq_pie" }
+
+[[states]]
+name = "narrow"
+at = "300 ms"
+set = { "radio.link.queue.classes.fast.queue.limit" = "5 packets" }
+"""
+"""Packets told apart by what their headers say."""
+
+
+def test_packets_are_classified_again_as_they_were(airpath: Airpath, way: Way) -> None:
+    run = record(airpath, way, "--scenario", airpath.file("scenario.toml", CLASSES))
+    found = identical(airpath, way.user, run)
+    assert found["events"] > 1000
+    events = load_run(run).events
+    causes = set(events["cause"].cast(str))
+    assert causes & {"queue_management", "queue_packets"}
+    # Five-tuples are in the log of what came in, and without them the trace is another one.
+    with pa.ipc.open_file(run / "input.arrow") as reader:
+        inputs = reader.read_all()
+    offers = inputs.filter(pa.compute.equal(inputs["kind"].cast(pa.string()), "offer"))
+    assert set(offers["protocol"].to_pylist()) == {17}
+    ports = zip(
+        offers["source_port"].to_pylist(), offers["destination_port"].to_pylist(), strict=True
+    )
+    assert all(9000 in pair for pair in ports)
+    columns = ["source", "destination", "source_port", "destination_port", "protocol"]
+    rewrite(run / "input.arrow", lambda table: table.drop_columns(columns))
+    assert "different" in replay(airpath, way.user, run).check(DIFFERENT).out
+
+
+def test_a_log_without_tuples_is_replayed(airpath: Airpath, user: User, recorded: Path) -> None:
+    run = airpath.path("older")
+    shutil.copytree(recorded, run)
+    columns = ["source", "destination", "source_port", "destination_port", "protocol"]
+    rewrite(run / "input.arrow", lambda table: table.drop_columns(columns))
+    assert replay(airpath, user, run).check().out.startswith("identical: ")
 
 
 def test_super_packets_are_replayed_as_the_segments_they_are(airpath: Airpath, way: Way) -> None:

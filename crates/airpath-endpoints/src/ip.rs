@@ -34,7 +34,8 @@ impl Protection {
         }
     }
 
-    fn number(self) -> u8 {
+    /// The protocol's IANA number.
+    pub(crate) fn number(self) -> u8 {
         match self {
             Protection::Udp => 17,
             Protection::UdpLite(_) => 136,

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use airpath_core::End;
+use airpath_core::{End, FiveTuple};
 
 use crate::error::EndpointError;
 
@@ -61,6 +61,17 @@ impl Route {
             (end.ipv4(options.link), first.saturating_add((flow % PORTS) as u16))
         };
         Route { source: socket(from), destination: socket(from.other()) }
+    }
+
+    /// Between whom packets of `protocol` (its IANA number) travel on this route.
+    pub(crate) fn tuple(&self, protocol: u8) -> FiveTuple {
+        FiveTuple {
+            source: FiveTuple::fold(self.source.0.into()),
+            destination: FiveTuple::fold(self.destination.0.into()),
+            source_port: self.source.1,
+            destination_port: self.destination.1,
+            protocol,
+        }
     }
 
     /// The route of the answers.

@@ -141,6 +141,8 @@ fn packets_leave_at_the_times_of_the_file_in_every_format() {
         assert_eq!(run.trace(), expected, "{name}");
         let pdu = &run.sent[0].pdu;
         assert_eq!((pdu.class, pdu.ecn, pdu.header_len), (46, Ecn::Ect0, 28), "{name}");
+        assert_eq!((pdu.tuple.protocol, pdu.tuple.source >> 8), (17, 10 << 16), "{name}");
+        assert_eq!((pdu.tuple.source_port, pdu.tuple.destination_port), (0xaaaa, 0xaaaa), "{name}");
         let report = &run.reports[0];
         assert_eq!(report.end_ns, Some(1_000_000_000 + OFFSETS[2]), "{name}");
         assert_eq!(report.uplink.as_ref().unwrap().delivered_bytes, 1_600 - 56, "{name}");

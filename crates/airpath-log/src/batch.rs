@@ -1,7 +1,7 @@
 //! What travels from the loop to the writer thread: plain records and one arena of bytes, emptied
 //! and used again, so that the loop allocates nothing.
 
-use airpath_core::{Cause, Ecn, Event, PduId, Time};
+use airpath_core::{Cause, Ecn, Event, FiveTuple, PduId, Time};
 
 use crate::recorder::Lost;
 
@@ -66,6 +66,7 @@ pub(crate) struct Input {
     pub kind: InputKind,
     pub class: u8,
     pub ecn: Ecn,
+    pub tuple: FiveTuple,
     pub cause: Cause,
 }
 
@@ -87,6 +88,7 @@ impl Input {
             kind,
             class: 0,
             ecn: Ecn::NotEct,
+            tuple: FiveTuple::default(),
             cause: Cause::None,
         }
     }

@@ -213,6 +213,7 @@ impl Recorder {
             port: offered.port.0,
             class: pdu.class,
             ecn: pdu.ecn,
+            tuple: pdu.tuple,
             ..Input::new(InputKind::Offer, offered.at)
         };
         self.batch.inputs.push(input);

@@ -72,7 +72,7 @@ impl<E: LinkEntity> Link<E> {
         stage: Stage,
         cx: &'a mut Cx<'b>,
     ) -> StageCx<'a, 'b> {
-        StageCx { site: Site { hop: index, direction, state, stage }, at, cx }
+        StageCx { site: Site { hop: index, direction, state, stage }, at, beside: QueueLength::default(), cx }
     }
 
     /// Moves packets from the queue into the send buffer while that has room; whether any moved.
@@ -298,7 +298,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             let link = config.link(direction);
             let key = |role| DrawKey::new(seed, &DrawScope { hop: &config.name, direction, role, instance: 0 });
             Lane {
-                queue: InputQueue::new(&link.queue, key("queue")),
+                queue: InputQueue::new(&link.queue, key("queue"), direction),
                 channel: Channel::new(&link.errors, key("channel"), key("channel flips")),
                 propagation: Sampler::new(&link.propagation, key("propagation")),
                 delayed: ((PduId::MAX, 0), Span::ZERO, 0),

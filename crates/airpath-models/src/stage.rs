@@ -12,12 +12,28 @@ pub struct QueueLength {
     pub bytes: u64,
 }
 
+impl std::ops::Add for QueueLength {
+    type Output = QueueLength;
+    fn add(self, other: QueueLength) -> QueueLength {
+        QueueLength { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl std::ops::Sub for QueueLength {
+    type Output = QueueLength;
+    fn sub(self, part: QueueLength) -> QueueLength {
+        QueueLength { packets: self.packets - part.packets, bytes: self.bytes - part.bytes }
+    }
+}
+
 /// The context of one stage during one step.
 pub struct StageCx<'a, 'b> {
     /// Where.
     pub site: Site,
     /// When.
     pub at: Time,
+    /// What the queue holds beside that part of it which speaks: events tell the length of the whole.
+    pub beside: QueueLength,
     /// The way out.
     pub cx: &'a mut Cx<'b>,
 }
@@ -25,12 +41,13 @@ pub struct StageCx<'a, 'b> {
 impl<'b> StageCx<'_, 'b> {
     /// The same place and time for another stage of the hop.
     pub fn of(&mut self, stage: Stage) -> StageCx<'_, 'b> {
-        StageCx { site: Site { stage, ..self.site }, at: self.at, cx: self.cx }
+        StageCx { site: Site { stage, ..self.site }, at: self.at, beside: QueueLength::default(), cx: self.cx }
     }
 
     /// Records an event about `pdu` that concerns `bits`.
     #[inline(always)]
     pub fn record(&mut self, kind: EventKind, cause: Cause, pdu: &Pdu, bits: u64, queue: QueueLength) {
+        let queue = queue + self.beside;
         self.cx.record(Event {
             at: self.at,
             pdu: pdu.id,

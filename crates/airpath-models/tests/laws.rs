@@ -132,7 +132,7 @@ proptest! {
         let keep = |hops: &mut Vec<HopConfig>| {
             for link in hops.iter_mut().flat_map(|hop| [&mut hop.uplink, &mut hop.downlink]) {
                 link.errors.effect.keep_order = true;
-                if matches!(link.queue, QueueConfig::Dualpi2(_)) {
+                if matches!(link.queue, QueueConfig::Dualpi2(_) | QueueConfig::Classes(_)) {
                     link.queue = QueueConfig::default();
                 }
                 (link.reorder, link.duplicate) = (None, None);

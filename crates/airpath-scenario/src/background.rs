@@ -65,7 +65,7 @@ impl BackgroundTree {
     /// Everything that is wrong with it.
     pub fn config(&self, hops: &[&str], prefix: &str) -> Result<BackgroundConfig, Vec<Diagnostic>> {
         let node = Node { place: self.place.clone(), value: Value::Table(self.table.clone()) };
-        let mut checker = Checker { root: &RAW, skip: &|_| false, findings: Vec::new() };
+        let mut checker = Checker { root: &RAW, skip: &|_| false, by_name: true, findings: Vec::new() };
         checker.check(&node, &LOAD, "");
         let mut findings = checker.findings;
         let finding = |key: &str, message: String| {

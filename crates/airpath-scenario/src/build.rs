@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value as Schema;
 
 use crate::background::{self, BackgroundTree};
-use crate::check::{Checker, Finding, Kind, join};
+use crate::check::{Checker, Finding, Kind, join, name_of};
 use crate::document::{Node, Place, Table, Value};
 use crate::files::Beside;
 use crate::format::{LINK, RAW};
@@ -139,13 +139,20 @@ fn of_hop(hop: &HopTree, prefix: &str, uplink: Vec<Finding>, downlink: Vec<Findi
 
 /// Whether something in `table` was written at `place`.
 fn holds(table: &Table, place: &Place) -> bool {
-    table.0.iter().any(|(key, node)| {
-        key.place.is(place) || node.place.is(place) || node.as_table().is_some_and(|inner| holds(inner, place))
-    })
+    table.0.iter().any(|(key, node)| key.place.is(place) || node_holds(node, place))
+}
+
+fn node_holds(node: &Node, place: &Place) -> bool {
+    node.place.is(place)
+        || match &node.value {
+            Value::Table(inner) => holds(inner, place),
+            Value::Array(nodes) => nodes.iter().any(|node| node_holds(node, place)),
+            _ => false,
+        }
 }
 
 fn check_link(link: &Table) -> Vec<Finding> {
-    let mut checker = Checker { root: &RAW, skip: &|_| false, findings: Vec::new() };
+    let mut checker = Checker { root: &RAW, skip: &|_| false, by_name: true, findings: Vec::new() };
     // The place of the table itself is used only for missing keys, of which a link has none.
     if let Some((key, _)) = link.0.first() {
         let node = Node { place: key.place.clone(), value: Value::Table(over_defaults(link)) };
@@ -204,28 +211,51 @@ pub fn present(table: &Table, schema: &Schema) -> toml::Table {
         if inner.is_some() && node.as_text() == Some(ABSENT) {
             continue;
         }
-        let value = match (node.as_table(), inner.or(schema)) {
-            (Some(table), Some(schema)) => toml::Value::Table(present(table, schema)),
-            _ => node.to_toml(),
-        };
+        let value = inner.or(schema).map_or_else(|| node.to_toml(), |schema| present_value(node, schema));
         all.insert(key.name.clone(), value);
     }
     all
 }
 
-/// The place of `key` within `table`, or of the nearest table around it. A key may name a place in a
-/// list: `of[1].value`.
+fn present_value(node: &Node, schema: &Schema) -> toml::Value {
+    match (&node.value, keys::items(schema, &RAW)) {
+        (Value::Table(table), _) => toml::Value::Table(present(table, schema)),
+        (Value::Array(nodes), Some(items)) => {
+            toml::Value::Array(nodes.iter().map(|node| present_value(node, items)).collect())
+        }
+        _ => node.to_toml(),
+    }
+}
+
+/// The place of `key` within `table`, or of the nearest table around it. In a list the key goes on with
+/// a name (`classes.voice.weight`) or names a place (`of[1].value`).
 pub fn locate<'a>(table: &'a Table, key: &str) -> Option<&'a Place> {
     let (first, rest) = key.split_once('.').unwrap_or((key, ""));
     let (name, index) = first.strip_suffix(']').and_then(|listed| listed.split_once('[')).unwrap_or((first, ""));
-    let (found, written) = table.entry(name)?;
-    let mut node = written;
-    if let (Value::Array(nodes), Ok(index)) = (&written.value, index.parse::<usize>()) {
-        node = nodes.get(index).unwrap_or(written);
-    }
+    let (found, node) = table.entry(name)?;
+    let inner = match &node.value {
+        Value::Table(inner) if !rest.is_empty() => locate(inner, rest),
+        Value::Array(nodes) if !index.is_empty() => locate_in_place(nodes, index, rest),
+        Value::Array(nodes) => locate_in_list(nodes, rest),
+        _ => None,
+    };
+    Some(inner.unwrap_or(&found.place))
+}
+
+/// The same within what is at place `index` of a list.
+fn locate_in_place<'a>(nodes: &'a [Node], index: &str, key: &str) -> Option<&'a Place> {
+    let node = nodes.get(index.parse::<usize>().ok()?)?;
+    let inner = node.as_table().filter(|_| !key.is_empty()).and_then(|inner| locate(inner, key));
+    Some(inner.unwrap_or(&node.place))
+}
+
+/// The same within a list of tables, of which the first word of `key` names one.
+fn locate_in_list<'a>(nodes: &'a [Node], key: &str) -> Option<&'a Place> {
+    let (name, rest) = key.split_once('.').unwrap_or((key, ""));
+    // Of several with one name the last is the one too many.
+    let node = nodes.iter().rev().find(|node| name_of(node) == Some(name))?;
     let inner = node.as_table().filter(|_| !rest.is_empty()).and_then(|inner| locate(inner, rest));
-    let listed = if index.is_empty() { &found.place } else { &node.place };
-    Some(inner.unwrap_or(listed))
+    Some(inner.unwrap_or(&node.place))
 }
 
 impl Finding {

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use airpath_core::{Bits, BufferLimit, LinkRate, Probability, QueueLimit, Rate, RateStep, Ratio, Span};
+use airpath_models::queueing::classes::{Address, Ports, Protocol};
 use serde_json::Value as Schema;
 
 use crate::document::{Node, Place, Table, Value};
@@ -40,10 +41,13 @@ fn text_of<T: FromStr<Err: Display>>(text: &str) -> Result<(), String> {
 
 /// The quantities that are written as text with a unit, by the names that they have in the schema.
 pub const QUANTITIES: &[(&str, CheckText)] = &[
+    ("Address", text_of::<Address>),
     ("Bits", text_of::<Bits>),
     ("BufferLimit", text_of::<BufferLimit>),
     ("LinkRate", text_of::<LinkRate>),
+    ("Ports", text_of::<Ports>),
     ("Probability", text_of::<Probability>),
+    ("Protocol", text_of::<Protocol>),
     ("QueueLimit", text_of::<QueueLimit>),
     ("Rate", text_of::<Rate>),
     ("RateStep", text_of::<RateStep>),
@@ -78,6 +82,8 @@ pub struct Checker<'a> {
     pub root: &'a Schema,
     /// Keys (from where the check began) below which nothing is checked.
     pub skip: &'a dyn Fn(&str) -> bool,
+    /// Whether tables in lists are called by their names in keys: `classes.voice`, not `classes[1]`.
+    pub by_name: bool,
     pub findings: Vec<Finding>,
 }
 
@@ -178,6 +184,9 @@ impl<'a> Checker<'a> {
 
     fn check_list(&mut self, node: &Node, items: &'a Schema, key: &str) {
         let Value::Array(nodes) = &node.value else {
+            if self.by_name {
+                return self.expected_list(node, items, key);
+            }
             let message = if node.as_table().is_some() {
                 "this needs double brackets, as in"
             } else {
@@ -187,8 +196,20 @@ impl<'a> Checker<'a> {
             return;
         };
         for (index, node) in nodes.iter().enumerate() {
-            self.check(node, items, &format!("{key}[{index}]"));
+            let name = if self.by_name { name_of(node) } else { None };
+            self.check(node, items, &name.map_or_else(|| format!("{key}[{index}]"), |name| join(key, name)));
         }
+    }
+
+    fn expected_list(&mut self, node: &Node, items: &Schema, key: &str) {
+        let message = match (keys::is_table(items, self.root), node.as_table()) {
+            (true, Some(_)) if node.place.dotted => {
+                format!("there are no {} here of which one could be changed; set the whole list", last(key))
+            }
+            (true, _) => format!("this is a list of tables: {} = [{{ name = … }}, …]", last(key)),
+            (false, _) => format!("a list belongs here, in brackets, not {}", node.kind()),
+        };
+        self.find(Kind::Value, &node.place, key, message);
     }
 
     fn check_table(&mut self, node: &Node, table: &Table, schema: &'a Schema, key: &str) {
@@ -310,6 +331,11 @@ impl<'a> Checker<'a> {
 /// `key.name`, or the name alone at the top.
 pub fn join(key: &str, name: &str) -> String {
     if key.is_empty() { name.to_string() } else { format!("{key}.{name}") }
+}
+
+/// The name of a table in a list.
+pub fn name_of(node: &Node) -> Option<&str> {
+    node.as_table()?.get("name")?.as_text().filter(|name| !name.is_empty())
 }
 
 fn last(key: &str) -> &str {

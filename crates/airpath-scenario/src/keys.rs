@@ -80,6 +80,24 @@ pub fn quantity_or_table<'a>(schema: &'a Value, root: &'a Value) -> Option<(&'a 
     (inner["type"] == "object" || !variants(inner, root).is_empty()).then_some((quantity, table))
 }
 
+/// If the schema is that of a list: the schema of what is in it.
+pub fn items<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
+    resolve(schema, root).1.get("items")
+}
+
+/// Whether a table is described, not a plain value.
+pub fn is_table(schema: &Value, root: &Value) -> bool {
+    let (_, schema) = resolve(schema, root);
+    schema.get("properties").is_some() || !variants(schema, root).is_empty()
+}
+
+/// The schema of key `name` of a table, whatever its type.
+pub fn property<'a>(schema: &'a Value, root: &'a Value, name: &str) -> Option<&'a Value> {
+    let (_, schema) = resolve(schema, root);
+    let of_variants = || variants(schema, root).iter().find_map(|variant| variant.properties.get(name));
+    properties(schema, root).get(name).or_else(of_variants)
+}
+
 /// The keys of a table, without those of its variants.
 pub fn properties<'a>(schema: &'a Value, root: &'a Value) -> Properties<'a> {
     let mut properties = Properties::default();
@@ -97,11 +115,15 @@ pub fn variants<'a>(schema: &'a Value, root: &'a Value) -> Vec<Variant<'a>> {
 }
 
 /// The keys that a table at `chain` below `schema` has when its type is `kind` (empty for a table
-/// without types); none if the chain leads to no table of that type.
+/// without types); none if the chain leads to no table of that type. In a chain, the key of a list is
+/// followed by the name of a table in it.
 fn properties_of_type<'a>(schema: &'a Value, root: &'a Value, chain: &[&str], kind: &str) -> Option<Properties<'a>> {
     let (_, schema) = resolve(schema, root);
     if let Some(inner) = optional(schema).or_else(|| quantity_or_table(schema, root).map(|(_, table)| table)) {
         return properties_of_type(inner, root, chain, kind);
+    }
+    if let Some(items) = items(schema, root) {
+        return properties_of_type(items, root, chain.get(1..)?, kind);
     }
     let mut common = properties(schema, root);
     match chain {
@@ -111,7 +133,7 @@ fn properties_of_type<'a>(schema: &'a Value, root: &'a Value, chain: &[&str], ki
             common.keys.extend(variant.properties.keys);
             Some(common)
         }
-        [first, rest @ ..] => properties_of_type(common.get(first)?, root, rest, kind),
+        [first, rest @ ..] => properties_of_type(property(schema, root, first)?, root, rest, kind),
     }
 }
 

@@ -3,8 +3,11 @@
 use std::sync::LazyLock;
 
 use airpath_models::LinkConfig;
+use serde_json::Value as Schema;
 
 use crate::document::{Key, Node, Place, Table, Value};
+use crate::format::{LINK, RAW};
+use crate::keys;
 
 /// What is left when `over` is laid over `base`.
 pub fn merge(base: &Table, over: &Table) -> Table {
@@ -46,10 +49,49 @@ pub fn over_defaults(link: &Table) -> Table {
             && default.contains_key("type")
         {
             let place: &Place = &node.place;
-            if let Value::Table(base) = Node::from_toml(&toml::Value::Table(default.clone()), place).value {
-                *table = merge(&base, table);
-            }
+            lay_over_default(table, &toml::Value::Table(default.clone()), place);
         }
     }
+    in_lists_over_defaults(&mut all, &LINK);
     all
+}
+
+fn lay_over_default(table: &mut Table, default: &toml::Value, place: &Place) {
+    if let Value::Table(base) = Node::from_toml(default, place).value {
+        *table = merge(&base, table);
+    }
+}
+
+/// The same for tables within the tables of lists.
+fn in_lists_over_defaults(table: &mut Table, schema: &Schema) {
+    for (key, node) in &mut table.0 {
+        let Some(property) = keys::property(schema, &RAW, &key.name) else { continue };
+        match &mut node.value {
+            Value::Table(inner) => in_lists_over_defaults(inner, property),
+            Value::Array(items) => {
+                let Some(schema) = keys::items(property, &RAW) else { continue };
+                for item in items {
+                    if let Value::Table(item) = &mut item.value {
+                        own_over_defaults(item, schema);
+                        in_lists_over_defaults(item, schema);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Lays the tables in `item` over the defaults of their keys where they do not name their `type`.
+fn own_over_defaults(item: &mut Table, schema: &Schema) {
+    for (key, node) in &mut item.0 {
+        let default = keys::property(schema, &RAW, &key.name).and_then(|property| property.get("default"));
+        if let (Value::Table(table), Some(default)) = (&mut node.value, default)
+            && table.get("type").is_none()
+            && default.get("type").is_some()
+            && let Ok(default) = toml::Value::try_from(default)
+        {
+            lay_over_default(table, &default, &node.place);
+        }
+    }
 }

@@ -4,11 +4,11 @@
 use airpath_core::nearest::nearest;
 
 use crate::build::HopTree;
-use crate::check::join;
+use crate::check::{join, name_of};
 use crate::document::{Key, Node, Place, Table, Value};
 use crate::format::{LINK, RAW};
 use crate::keys;
-use crate::merge::lay_key;
+use crate::merge::{lay_key, lay_over};
 use crate::report::{Diagnostic, Report};
 
 /// Which directions a parameter concerns.
@@ -90,13 +90,41 @@ pub fn apply(hops: &mut [HopTree], path: &str, place: &Place, node: &Node, prefi
     if chain.iter().any(|key| key.is_empty()) {
         return error("a part of the name is empty".to_string());
     }
-    for table in hop.tables(side) {
-        set_in(table, chain, place, node);
+    for (index, table) in hop.tables(side).into_iter().enumerate() {
+        // What was written for both directions need not hold what each of them has.
+        let is_shared = side == Side::Link && index == 0;
+        if let Err(unknown) = set_in(table, chain, place, node)
+            && !is_shared
+        {
+            return Err(unknown_item(&unknown, path, place, prefix).into());
+        }
         if let ([parents @ .., "type"], Some(kind)) = (chain, node.as_text()) {
             prune(table, parents, kind);
         }
     }
     Ok(())
+}
+
+/// A name that no table of a list has.
+struct UnknownItem {
+    /// The key of the list.
+    list: String,
+    /// The name asked for, and those that there are.
+    name: String,
+    names: Vec<String>,
+    /// What follows the name in the parameter.
+    rest: Vec<String>,
+}
+
+fn unknown_item(unknown: &UnknownItem, path: &str, place: &Place, prefix: &str) -> Diagnostic {
+    let UnknownItem { list, name, names, rest } = unknown;
+    let message = format!("none of the {list} is called `{name}`");
+    let mut problem =
+        Diagnostic::at(place, join(prefix, path), message).nearest_of(name, names.iter().map(String::as_str));
+    let rest: String = rest.iter().map(|part| format!(".{part}")).collect();
+    let before = path.strip_suffix(&format!("{name}{rest}")).unwrap_or(path);
+    problem.suggestion = problem.suggestion.map(|name| join(prefix, &format!("{before}{name}{rest}")));
+    problem
 }
 
 fn link_schema() -> &'static serde_json::Value {
@@ -132,27 +160,65 @@ pub fn in_order(table: &Table) -> Vec<&(Key, Node)> {
     entries
 }
 
-fn set_in(table: &mut Table, chain: &[&str], place: &Place, node: &Node) {
-    let Some((first, rest)) = chain.split_first() else { return };
+fn set_in(table: &mut Table, chain: &[&str], place: &Place, node: &Node) -> Result<(), UnknownItem> {
+    let Some((first, rest)) = chain.split_first() else { return Ok(()) };
     let key = Key { name: first.to_string(), place: place.clone() };
     if rest.is_empty() {
-        return lay_key(table, key, node.clone());
+        lay_key(table, key, node.clone());
+        return Ok(());
     }
-    if let Some((_, Node { value: Value::Table(inner), .. })) = table.get_mut(first) {
-        return set_in(inner, rest, place, node);
+    match table.get_mut(first) {
+        Some((_, Node { value: Value::Table(inner), .. })) => return set_in(inner, rest, place, node),
+        Some((_, Node { value: Value::Array(items), .. })) => return set_in_item(items, first, rest, place, node),
+        _ => {}
     }
     let mut inner = Table::default();
-    set_in(&mut inner, rest, place, node);
+    set_in(&mut inner, rest, place, node)?;
     table.put(key, Node { value: Value::Table(inner), place: place.clone() });
+    Ok(())
+}
+
+/// Sets something in the table of a list that the first word of `chain` names.
+fn set_in_item(items: &mut [Node], list: &str, chain: &[&str], place: &Place, node: &Node) -> Result<(), UnknownItem> {
+    let (name, rest) = (chain[0], &chain[1..]);
+    if let Some(item) = items.iter_mut().find(|item| name_of(item) == Some(name))
+        && let Value::Table(table) = &mut item.value
+    {
+        return match &node.value {
+            _ if !rest.is_empty() => set_in(table, rest, place, node),
+            Value::Table(new) => {
+                lay_over(table, new);
+                Ok(())
+            }
+            // Whoever checks the parameters says that this is no table.
+            _ => {
+                *item = node.clone();
+                Ok(())
+            }
+        };
+    }
+    Err(UnknownItem {
+        list: list.to_string(),
+        name: name.to_string(),
+        names: items.iter().filter_map(name_of).map(str::to_string).collect(),
+        rest: rest.iter().map(|part| part.to_string()).collect(),
+    })
 }
 
 /// Takes away the keys that the table at `chain` does not have when its type is `kind`.
 fn prune(table: &mut Table, chain: &[&str], kind: &str) {
     let Some(keys) = keys::keys_of_type(&LINK, &RAW, chain, kind) else { return };
     let mut inner = table;
-    for part in chain {
-        match inner.get_mut(part) {
-            Some((_, Node { value: Value::Table(next), .. })) => inner = next,
+    let mut parts = chain.iter();
+    while let Some(part) = parts.next() {
+        inner = match inner.get_mut(part) {
+            Some((_, Node { value: Value::Table(next), .. })) => next,
+            Some((_, Node { value: Value::Array(items), .. })) => {
+                let Some(name) = parts.next() else { return };
+                let named = items.iter_mut().find(|item| name_of(item) == Some(name));
+                let Some(Node { value: Value::Table(next), .. }) = named else { return };
+                next
+            }
             _ => return,
         }
     }

@@ -38,6 +38,10 @@ const ORDER: &[&str] = &[
 /// The keys of tables within a link in the order in which people say them; others follow by name.
 const WITHIN: &[&str] = &[
     "type",
+    "name",
+    "match",
+    "quantum",
+    "order",
     "file",
     "steps",
     "interpolation",
@@ -86,7 +90,7 @@ const WITHIN: &[&str] = &[
     "frame_payload",
     "frame_header",
     "last_frame",
-    "name",
+    "queue",
 ];
 
 impl Scenario {

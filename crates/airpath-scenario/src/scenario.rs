@@ -219,7 +219,7 @@ fn text(table: &Table, key: &str) -> Option<String> {
 
 impl Reader {
     fn scenario(&mut self, document: &Node) -> Scenario {
-        let mut checker = Checker { root: &RAW, skip: &holds_parameters, findings: Vec::new() };
+        let mut checker = Checker { root: &RAW, skip: &holds_parameters, by_name: false, findings: Vec::new() };
         checker.check(document, &RAW, "");
         self.problems.extend(checker.findings.into_iter().map(|finding| finding.into_diagnostic("")));
         let empty = Table::default();

@@ -1,6 +1,6 @@
 //! A sender of datagrams, and what all of them have in common.
 
-use airpath_core::{Bits, Ecn, End, Payload, Pdu, Span, Time};
+use airpath_core::{Bits, Ecn, End, FiveTuple, Payload, Pdu, Span, Time};
 use airpath_virtual::{Endpoint, Progress, Sent};
 use airpath_workload::{Bytes, Count};
 
@@ -78,14 +78,15 @@ impl Stream {
     /// The next packet.
     pub(crate) fn packet(&mut self) -> Pdu {
         self.sent += 1;
-        datagram(self.flow, self.size, HEADER_BYTES, self.with_bytes.then(|| self.bytes.clone()))
+        let tuple = self.route.tuple(self.protection.number());
+        datagram(self.flow, tuple, self.size, HEADER_BYTES, self.with_bytes.then(|| self.bytes.clone()))
     }
 }
 
 /// The PDU of a datagram of `len` bytes in all.
-pub(crate) fn datagram(flow: u32, len: u32, header_len: usize, bytes: Option<bytes::Bytes>) -> Pdu {
+pub(crate) fn datagram(flow: u32, tuple: FiveTuple, len: u32, header_len: usize, bytes: Option<bytes::Bytes>) -> Pdu {
     let payload = bytes.map_or(Payload::LengthOnly, Payload::Whole);
-    Pdu { len, header_len: header_len as u16, flow, payload, ..Pdu::default() }
+    Pdu { len, header_len: header_len as u16, flow, tuple, payload, ..Pdu::default() }
 }
 
 /// When a stream ends: at the first of these.

@@ -70,7 +70,8 @@ impl Sender {
             let bytes = ip::write(route, *protection, Ecn::NotEct, self.sequence, len, |place| header.write(place));
             self.sequence = self.sequence.wrapping_add(1);
             record.side(self.direction).sent(len as u32);
-            out.push(datagram(self.flow, len as u32, header_bytes, Some(bytes)));
+            let tuple = route.tuple(protection.number());
+            out.push(datagram(self.flow, tuple, len as u32, header_bytes, Some(bytes)));
         }
         record.media.get_or_insert_default().sent += 1;
     }

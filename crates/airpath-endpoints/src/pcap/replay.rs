@@ -26,8 +26,9 @@ impl Arrival {
                 Payload::Whole(bytes.into())
             }
         };
-        let Captured { len, header_len, class, ecn, .. } = *packet;
-        Arrival { offset, pdu: Pdu { len, header_len, class, ecn, flow: context.flow, payload, ..Pdu::default() } }
+        let Captured { len, header_len, class, ecn, tuple, .. } = *packet;
+        let flow = context.flow;
+        Arrival { offset, pdu: Pdu { len, header_len, class, ecn, flow, tuple, payload, ..Pdu::default() } }
     }
 
     pub(super) fn offset(&self) -> Span {

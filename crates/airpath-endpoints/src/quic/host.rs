@@ -130,7 +130,8 @@ impl HostEndpoint {
             ip::write(&self.route, Protection::Udp, ecn, self.sent as u16, len, |place| place.copy_from_slice(payload));
         self.sent += 1;
         self.results.record().side(self.end.sends()).sent(len as u32);
-        out.push(Pdu { ecn, ..datagram(self.flow, len as u32, HEADER_BYTES, Some(bytes)) });
+        let tuple = self.route.tuple(Protection::Udp.number());
+        out.push(Pdu { ecn, ..datagram(self.flow, tuple, len as u32, HEADER_BYTES, Some(bytes)) });
     }
 
     /// Lets everybody have a turn until nobody has anything to do.

@@ -20,6 +20,8 @@ use crate::tcp::wire::Wire;
 /// Bytes of an IPv4 and a TCP header without options.
 const HEADER_BYTES: u64 = 40;
 const NANOSECONDS_PER_MICROSECOND: u64 = 1_000;
+/// The protocol's IANA number.
+const TCP: u8 = 6;
 /// The least MTU of an IPv4 link (RFC 791).
 const LEAST_MTU_BYTES: u32 = 68;
 /// How long it sends in vain before it gives up, as Linux does with 15 retransmissions (at least 100 s
@@ -181,7 +183,8 @@ impl<A: Application> HostEndpoint<A> {
             side.sent(len);
             let header_len = packet.header_bytes as u16;
             let payload = Payload::Whole(packet.bytes.into());
-            out.push(Pdu { len, header_len, flow: self.host.flow, payload, ..Pdu::default() });
+            let tuple = self.host.route.tuple(TCP);
+            out.push(Pdu { len, header_len, flow: self.host.flow, tuple, payload, ..Pdu::default() });
         }
         side.delivery.packets_retransmitted = Some(self.host.wire.retransmitted);
     }
@@ -240,7 +243,6 @@ fn damaged(pdu: &Pdu, bytes: &Bytes) -> (Verdict, Bytes) {
 
 fn has_good_checksums(packet: &[u8]) -> bool {
     use airpath_core::checksum;
-    const TCP: u8 = 6;
     let Some((ip, transport)) = packet.split_at_checked(IPV4_BYTES) else { return false };
     let pseudo_header = checksum::pseudo_header_sum(&ip[12..20], transport.len(), TCP);
     checksum::checksum(ip) == 0 && checksum::fold(pseudo_header + checksum::sum(transport)) == 0xffff

@@ -1,6 +1,6 @@
 //! From packets read to PDUs offered.
 
-use airpath_core::{Ecn, FiveTuple, Origin, Payload, Pdu, PduId, Time};
+use airpath_core::{Ecn, Origin, Payload, Pdu, PduId, Time};
 use bytes::Bytes;
 
 use super::layout;
@@ -69,7 +69,7 @@ impl Arrival {
             ecn: Ecn::of(self.headers.traffic_class),
             origin: Origin::User,
             flow: (flow ^ flow >> 32) as u32,
-            tuple: FiveTuple::default(),
+            tuple: self.headers.tuple(&self.bytes),
             copied: false,
             damage: None,
             payload,

@@ -1,5 +1,7 @@
 //! Where the headers of a packet are and what they say.
 
+use airpath_core::FiveTuple;
+
 /// The transport header that a packet begins with, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransportHeader {
@@ -24,6 +26,8 @@ pub struct Headers {
     pub stated_bytes: usize,
     /// Traffic class: DSCP in the upper six bits, ECN in the lower two.
     pub traffic_class: u8,
+    /// The packet is a fragment.
+    pub fragment: bool,
     /// The packet is a fragment other than the first: no transport header.
     pub later_fragment: bool,
     /// The transport header, if it is there, whole and of a known kind.
@@ -65,6 +69,7 @@ impl Headers {
             protocol,
             stated_bytes: usize::from(word(packet, 2)?),
             traffic_class: packet[1],
+            fragment: word(packet, 6)? & 0x3fff != 0,
             later_fragment,
             transport: if later_fragment { None } else { transport(protocol, &packet[ip_bytes..]) },
         })
@@ -76,12 +81,14 @@ impl Headers {
         }
         let mut protocol = packet[6];
         let mut ip_bytes = IPV6_BYTES;
-        let mut later_fragment = false;
+        let (mut fragment, mut later_fragment) = (false, false);
         loop {
             let extension = packet.get(ip_bytes..).unwrap_or_default();
             let length = match protocol {
                 HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS if extension.len() >= 2 => 8 + usize::from(extension[1]) * 8,
                 FRAGMENT if extension.len() >= 8 => {
+                    // A whole packet may bear the header, too (RFC 6946).
+                    fragment |= word(extension, 2)? & 0xfff9 != 0;
                     later_fragment |= word(extension, 2)? & 0xfff8 != 0;
                     8
                 }
@@ -102,6 +109,7 @@ impl Headers {
             protocol,
             stated_bytes: IPV6_BYTES + usize::from(word(packet, 4)?),
             traffic_class: packet[0] << 4 | packet[1] >> 4,
+            fragment,
             later_fragment,
             transport: if later_fragment { None } else { transport(protocol, &packet[ip_bytes..]) },
         })
@@ -127,6 +135,21 @@ impl Headers {
         }
     }
 
+    /// Between whom the packet travels. The ports of fragments are zero, of the
+    /// first one too, so that all fragments of a packet are taken for the same.
+    pub fn tuple(&self, packet: &[u8]) -> FiveTuple {
+        let addresses = self.addresses(packet);
+        let (source, destination) = addresses.split_at(addresses.len() / 2);
+        let ports = self.transport.filter(|_| !self.fragment).map_or((0, 0), |transport| transport.ports);
+        FiveTuple {
+            source: folded(source),
+            destination: folded(destination),
+            source_port: ports.0,
+            destination_port: ports.1,
+            protocol: self.protocol,
+        }
+    }
+
     /// A hash of addresses, protocol and ports: equal for packets of one flow
     /// in one direction, on every machine and in every run. Fragments of one
     /// flow share a hash among them (without ports), not with its whole
@@ -139,6 +162,15 @@ impl Headers {
         hash.write(&source.to_be_bytes());
         hash.write(&destination.to_be_bytes());
         hash.finish()
+    }
+}
+
+/// An address of 4 or 16 bytes.
+fn folded(address: &[u8]) -> u32 {
+    match (<[u8; 4]>::try_from(address), <[u8; 16]>::try_from(address)) {
+        (Ok(address), _) => FiveTuple::fold(address.into()),
+        (_, Ok(address)) => FiveTuple::fold(address.into()),
+        _ => 0,
     }
 }
 
@@ -205,6 +237,55 @@ mod tests {
             assert_eq!(Headers::read(&packet).unwrap().transport, None);
             packet.truncate(ip_bytes - 1);
             assert_eq!(Headers::read(&packet), None);
+        }
+    }
+
+    #[test]
+    fn tuples_are_what_the_headers_say() {
+        for (version, addresses) in [(4, ["10.0.0.1", "10.0.0.2"]), (6, ["fd00::1", "fd00::2"])] {
+            let [source, destination] = addresses.map(|address| address.parse::<std::net::IpAddr>().unwrap());
+            let tuple = |mut packet: Vec<u8>, change: &dyn Fn(&mut Vec<u8>)| {
+                match (source, destination) {
+                    (std::net::IpAddr::V4(source), std::net::IpAddr::V4(destination)) => {
+                        packet[12..16].copy_from_slice(&source.octets());
+                        packet[16..20].copy_from_slice(&destination.octets());
+                    }
+                    (std::net::IpAddr::V6(source), std::net::IpAddr::V6(destination)) => {
+                        packet[8..24].copy_from_slice(&source.octets());
+                        packet[24..40].copy_from_slice(&destination.octets());
+                    }
+                    _ => unreachable!(),
+                }
+                change(&mut packet);
+                Headers::read(&packet).unwrap().tuple(&packet)
+            };
+            let expected = FiveTuple {
+                source: FiveTuple::fold(source),
+                destination: FiveTuple::fold(destination),
+                source_port: 4000,
+                destination_port: 5001,
+                protocol: 6,
+            };
+            let plain: &dyn Fn(&mut Vec<u8>) = &|_| {};
+            assert_eq!(tuple(tcp_packet(version, 12, 100), plain), expected);
+            assert_eq!(tuple(udp_packet(version, 100), plain).protocol, 17);
+            // An unknown protocol has addresses and a number; fragments have no ports, not even the first.
+            let unknown = FiveTuple { source_port: 0, destination_port: 0, protocol: 253, ..expected };
+            let at = if version == 4 { 9 } else { 6 };
+            assert_eq!(tuple(tcp_packet(version, 0, 100), &|packet| packet[at] = 253), unknown);
+            for first in [true, false] {
+                let fragment = |packet: &mut Vec<u8>| {
+                    let word: u16 = if first { 1 } else { 64 };
+                    if version == 4 {
+                        packet[6..8].copy_from_slice(&(if first { 0x2000u16 } else { 8 }).to_be_bytes());
+                    } else {
+                        packet[6] = FRAGMENT;
+                        packet.splice(40..40, [6, 0, (word >> 8) as u8, word as u8, 0, 0, 0, 1]);
+                    }
+                };
+                let expected = FiveTuple { source_port: 0, destination_port: 0, ..expected };
+                assert_eq!(tuple(tcp_packet(version, 0, 100), &fragment), expected, "{version} {first}");
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use airpath_core::FiveTuple;
 use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, BinaryArray, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array};
 
@@ -34,6 +35,8 @@ pub struct InputRow<'a> {
     pub ecn: Option<u8>,
     /// Its flow.
     pub flow: Option<u32>,
+    /// Between whom it travels; `None` in a log from before models looked at that.
+    pub tuple: Option<FiveTuple>,
     /// Why it was discarded.
     pub cause: Option<&'a str>,
     /// Its headers.
@@ -44,6 +47,41 @@ pub struct InputRow<'a> {
     pub packets: Option<u32>,
     /// The command, or what was lost, as JSON.
     pub command: Option<&'a str>,
+}
+
+/// The columns of a five-tuple.
+struct TupleColumns {
+    source: UInt32Array,
+    destination: UInt32Array,
+    source_port: UInt16Array,
+    destination_port: UInt16Array,
+    protocol: UInt8Array,
+}
+
+impl TupleColumns {
+    /// `None` where the file has none of them.
+    fn new(columns: &Columns<'_>) -> Result<Option<TupleColumns>, LogError> {
+        if columns.batch.column_by_name("protocol").is_none() {
+            return Ok(None);
+        }
+        Ok(Some(TupleColumns {
+            source: columns.numbers::<UInt32Type>("source")?,
+            destination: columns.numbers::<UInt32Type>("destination")?,
+            source_port: columns.numbers::<UInt16Type>("source_port")?,
+            destination_port: columns.numbers::<UInt16Type>("destination_port")?,
+            protocol: columns.numbers::<UInt8Type>("protocol")?,
+        }))
+    }
+
+    fn get(&self, row: usize) -> Option<FiveTuple> {
+        Some(FiveTuple {
+            source: number(&self.source, row)?,
+            destination: number(&self.destination, row)?,
+            source_port: number(&self.source_port, row)?,
+            destination_port: number(&self.destination_port, row)?,
+            protocol: number(&self.protocol, row)?,
+        })
+    }
 }
 
 /// The inputs of one batch.
@@ -59,6 +97,7 @@ pub struct InputBatch {
     class: UInt8Array,
     ecn: UInt8Array,
     flow: UInt32Array,
+    tuple: Option<TupleColumns>,
     cause: WordColumn,
     header: BinaryArray,
     hash64: UInt64Array,
@@ -85,6 +124,7 @@ impl InputBatch {
             class: columns.numbers::<UInt8Type>("class")?,
             ecn: columns.numbers::<UInt8Type>("ecn")?,
             flow: columns.numbers::<UInt32Type>("flow")?,
+            tuple: TupleColumns::new(&columns)?,
             cause: columns.words("cause")?,
             header: columns.binary("header")?,
             hash64: columns.numbers::<UInt64Type>("hash64")?,
@@ -122,6 +162,7 @@ impl InputBatch {
                 class: number(&self.class, row),
                 ecn: number(&self.ecn, row),
                 flow: number(&self.flow, row),
+                tuple: self.tuple.as_ref().and_then(|tuple| tuple.get(row)),
                 cause: self.cause.get(row),
                 header: self.header.is_valid(row).then(|| self.header.value(row)),
                 hash64: number(&self.hash64, row),

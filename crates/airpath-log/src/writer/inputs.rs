@@ -31,6 +31,11 @@ struct Rows {
     class: Vec<Option<u8>>,
     ecn: Vec<Option<u8>>,
     flow: Vec<Option<u32>>,
+    source: Vec<Option<u32>>,
+    destination: Vec<Option<u32>>,
+    source_port: Vec<Option<u16>>,
+    destination_port: Vec<Option<u16>>,
+    protocol: Vec<Option<u8>>,
     cause: Vec<Option<u8>>,
     header: BinaryBuilder,
     hash64: Vec<Option<u64>>,
@@ -56,6 +61,12 @@ impl InputColumns {
             Field::new("class", DataType::UInt8, true),
             Field::new("ecn", DataType::UInt8, true),
             Field::new("flow", DataType::UInt32, true),
+            // Addresses as `FiveTuple` has them: what models tell flows apart by.
+            Field::new("source", DataType::UInt32, true),
+            Field::new("destination", DataType::UInt32, true),
+            Field::new("source_port", DataType::UInt16, true),
+            Field::new("destination_port", DataType::UInt16, true),
+            Field::new("protocol", DataType::UInt8, true),
             by_u8("cause", true),
             Field::new("header", DataType::Binary, true),
             Field::new("hash64", DataType::UInt64, true),
@@ -94,6 +105,12 @@ impl InputColumns {
         rows.class.push(is_offer.then_some(input.class));
         rows.ecn.push(is_offer.then_some(input.ecn as u8));
         rows.flow.push(is_offer.then_some(input.flow));
+        let tuple = is_offer.then_some(input.tuple);
+        rows.source.push(tuple.map(|tuple| tuple.source));
+        rows.destination.push(tuple.map(|tuple| tuple.destination));
+        rows.source_port.push(tuple.map(|tuple| tuple.source_port));
+        rows.destination_port.push(tuple.map(|tuple| tuple.destination_port));
+        rows.protocol.push(tuple.map(|tuple| tuple.protocol));
         rows.cause.push((input.kind == InputKind::Discarded).then_some(input.cause as u8));
         // Without bytes only the length is known: that is no empty header.
         let has_bytes = is_packet && !bytes.is_empty();
@@ -117,6 +134,11 @@ impl InputColumns {
         rows.class.push(None);
         rows.ecn.push(None);
         rows.flow.push(None);
+        rows.source.push(None);
+        rows.destination.push(None);
+        rows.source_port.push(None);
+        rows.destination_port.push(None);
+        rows.protocol.push(None);
         rows.cause.push(None);
         rows.header.append_null();
         rows.hash64.push(None);
@@ -139,6 +161,11 @@ impl InputColumns {
             Arc::new(UInt8Array::from(rows.class)),
             Arc::new(UInt8Array::from(rows.ecn)),
             Arc::new(UInt32Array::from(rows.flow)),
+            Arc::new(UInt32Array::from(rows.source)),
+            Arc::new(UInt32Array::from(rows.destination)),
+            Arc::new(UInt16Array::from(rows.source_port)),
+            Arc::new(UInt16Array::from(rows.destination_port)),
+            Arc::new(UInt8Array::from(rows.protocol)),
             dictionary_u8(rows.cause.into(), &self.causes),
             Arc::new(rows.header.finish()),
             Arc::new(UInt64Array::from(rows.hash64)),

@@ -1,7 +1,7 @@
 //! A small made-up run: TCP segments up, acknowledgements down, some dropped, some damaged.
 #![allow(dead_code, missing_docs)]
 
-use airpath_core::{Cause, Direction, Ecn, Event, EventKind, Pdu, PortId, Stage, Time};
+use airpath_core::{Cause, Direction, Ecn, Event, EventKind, FiveTuple, Pdu, PortId, Stage, Time};
 use airpath_log::writer::WriterOptions;
 use airpath_log::{Level, Offered, Overflow, Packet, Recorder, Snaplen, Writer, WriterReport};
 use std::path::Path;
@@ -84,6 +84,12 @@ pub fn carry(recorder: &mut Recorder, at: Time, from: PortId, pdu: &Pdu, bytes: 
     }
 }
 
+/// Between whom the packets of a direction travel.
+pub fn tuple(up: bool) -> FiveTuple {
+    let (source_port, destination_port) = if up { (4000, 5001) } else { (5001, 4000) };
+    FiveTuple { source: 1, destination: u32::MAX, source_port, destination_port, protocol: 6 }
+}
+
 /// Drives `recorder` through `packets` packets, one every millisecond.
 pub fn drive(recorder: &mut Recorder, packets: u64) -> Time {
     drive_with(recorder, packets, |_| ())
@@ -105,6 +111,7 @@ pub fn drive_with(recorder: &mut Recorder, packets: u64, mut before: impl FnMut(
             class: 3,
             ecn: Ecn::Ect0,
             flow: if up { 7 } else { 8 },
+            tuple: tuple(up),
             ..Pdu::default()
         };
         let (from, to) = if up { (PortId::CLIENT, PortId::SERVER) } else { (PortId::SERVER, PortId::CLIENT) };

@@ -1,8 +1,12 @@
 //! Input queues: where packets wait for a hop, and which of them are dropped.
 
+pub mod classes;
 pub mod codel;
 pub mod dualpi2;
+mod fair;
 mod fifo;
+pub mod fq_codel;
+pub mod fq_pie;
 pub mod head_drop;
 pub mod infinite;
 pub mod management;
@@ -13,7 +17,7 @@ pub mod tail_drop;
 
 use std::collections::VecDeque;
 
-use airpath_core::{DrawKey, Pdu, QueueLimit, Time};
+use airpath_core::{Direction, DrawKey, Pdu, QueueLimit, Time};
 
 use crate::registry::registry;
 use crate::stage::{QueueLength, StageCx};
@@ -62,12 +66,29 @@ registry! {
     Infinite = infinite::{InfiniteConfig, Infinite},
     /// Drops or marks at the tail with a probability that follows the average length (RED).
     Red = red::{RedConfig, Red},
+    /// Several queues, and an order between them.
+    Classes = classes::{ClassesConfig, Classes},
+    /// Flows take turns, those that have just begun before the others, with CoDel in each (FQ-CoDel).
+    FqCodel = fq_codel::{FqCodelConfig, FqCodel},
+    /// Flows take turns likewise, with PIE in each (FQ-PIE).
+    FqPie = fq_pie::{FqPieConfig, FqPie},
     /// Drops or marks at the head while waits are too long for too long (CoDel).
     Codel = codel::{CodelConfig, Codel},
     /// Drops or marks at the tail with a probability that follows the delay (PIE).
     Pie = pie::{PieConfig, Pie},
     /// Two queues, for scalable and for classic congestion controls, with coupled marks (L4S).
     Dualpi2 = dualpi2::{Dualpi2Config, Dualpi2},
+}
+
+/// Packets of several queues in order of their arrival; those of one queue stay in their order.
+fn by_arrival(mut queues: Vec<VecDeque<(Time, Pdu)>>) -> VecDeque<(Time, Pdu)> {
+    let mut all = VecDeque::new();
+    loop {
+        let arrival = |queue: &VecDeque<(Time, Pdu)>| queue.front().map(|(since, pdu)| (*since, pdu.id));
+        let first = queues.iter().enumerate().filter_map(|(index, queue)| Some((arrival(queue)?, index))).min();
+        let Some((_, index)) = first else { return all };
+        all.extend(queues[index].pop_front());
+    }
 }
 
 /// The limit of a queue for which none was written.
@@ -92,9 +113,21 @@ impl Queue {
             QueueConfig::RandomDrop(config) => Queue::RandomDrop(random_drop::RandomDrop::new(config, key)),
             QueueConfig::Infinite(config) => Queue::Infinite(infinite::Infinite::new(config)),
             QueueConfig::Red(config) => Queue::Red(red::Red::new(config, key)),
+            QueueConfig::Classes(config) => Queue::Classes(classes::Classes::new(config, key)),
+            QueueConfig::FqCodel(config) => Queue::FqCodel(fq_codel::FqCodel::new(config, key)),
+            QueueConfig::FqPie(config) => Queue::FqPie(fq_pie::FqPie::new(config, key)),
             QueueConfig::Codel(config) => Queue::Codel(codel::Codel::new(config)),
             QueueConfig::Pie(config) => Queue::Pie(pie::Pie::new(config, key)),
             QueueConfig::Dualpi2(config) => Queue::Dualpi2(dualpi2::Dualpi2::new(config)),
+        }
+    }
+
+    /// Tells a queue that has just been made which direction it serves: those that look at addresses
+    /// and ports must know whether the client or the server is the source. Without a word it is the
+    /// uplink.
+    fn serve(&mut self, direction: Direction) {
+        if let Queue::Classes(queue) = self {
+            queue.serve(direction);
         }
     }
 
@@ -107,6 +140,9 @@ impl Queue {
             (Queue::RandomDrop(queue), QueueConfig::RandomDrop(config)) => queue.configure(config, at),
             (Queue::Infinite(queue), QueueConfig::Infinite(config)) => queue.configure(config, at),
             (Queue::Red(queue), QueueConfig::Red(config)) => queue.configure(config, at),
+            (Queue::Classes(queue), QueueConfig::Classes(config)) => queue.configure(config, at),
+            (Queue::FqCodel(queue), QueueConfig::FqCodel(config)) => queue.configure(config, at),
+            (Queue::FqPie(queue), QueueConfig::FqPie(config)) => queue.configure(config, at),
             (Queue::Codel(queue), QueueConfig::Codel(config)) => queue.configure(config, at),
             (Queue::Pie(queue), QueueConfig::Pie(config)) => queue.configure(config, at),
             (Queue::Dualpi2(queue), QueueConfig::Dualpi2(config)) => queue.configure(config, at),
@@ -121,15 +157,24 @@ impl Queue {
 pub struct InputQueue {
     queue: Queue,
     key: DrawKey,
-    /// How often the kind has changed: a queue that comes back begins anew, and must not repeat the
-    /// draws of its first beginning.
+    direction: Direction,
+    /// How often it has begun anew: a queue that comes back must not repeat the draws of its first
+    /// beginning.
     generation: u64,
 }
 
 impl InputQueue {
-    /// An empty queue, whose draws are those of `key`.
-    pub fn new(config: &QueueConfig, key: DrawKey) -> InputQueue {
-        InputQueue { queue: Queue::new(config, key), key, generation: 0 }
+    /// An empty queue for `direction`, whose draws are those of `key`.
+    pub fn new(config: &QueueConfig, key: DrawKey, direction: Direction) -> InputQueue {
+        let mut queue = Queue::new(config, key);
+        queue.serve(direction);
+        InputQueue { queue, key, direction, generation: 0 }
+    }
+
+    /// The same for the direction of the queue of which this one, still empty, is a part.
+    fn serve(&mut self, direction: Direction) {
+        self.direction = direction;
+        self.queue.serve(direction);
     }
 
     /// Changes the parameters at `at`; what is queued stays, in its order and as old as it is.
@@ -138,10 +183,16 @@ impl InputQueue {
     pub fn configure(&mut self, config: &QueueConfig, at: Time) {
         if !self.queue.configure(config, at) {
             let packets = self.queue.hand_over();
-            self.generation += 1;
-            self.queue = Queue::new(config, self.key.child("generation", self.generation));
-            self.queue.take_over(packets, at);
+            self.begin_anew(config, packets, at);
         }
+    }
+
+    /// Becomes a new queue that has taken over `packets` at `at`.
+    fn begin_anew(&mut self, config: &QueueConfig, packets: VecDeque<(Time, Pdu)>, at: Time) {
+        self.generation += 1;
+        self.queue = Queue::new(config, self.key.child("generation", self.generation));
+        self.queue.serve(self.direction);
+        self.queue.take_over(packets, at);
     }
 }
 

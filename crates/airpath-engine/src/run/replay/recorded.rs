@@ -188,6 +188,8 @@ fn packet(row: &InputRow<'_>) -> Option<Input> {
         class: row.class?,
         ecn: *Ecn::ALL.get(usize::from(row.ecn?))?,
         flow: row.flow?,
+        // A log without it is of a version of which no model looked at it.
+        tuple: row.tuple.unwrap_or_default(),
         ..Pdu::default()
     };
     Some(Input::Offer(PortId(row.port?), Item::Pdu(pdu)))
