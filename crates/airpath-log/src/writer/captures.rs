@@ -108,6 +108,11 @@ impl Captures {
                         packet.copies += 1;
                     }
                 }
+                EventKind::Marked => {
+                    if let Some(packet) = self.in_flight.get_mut(event.pdu) {
+                        packet.marked = true;
+                    }
+                }
                 EventKind::Dropped if event.origin == Origin::User => self.dropped(event, start_unix_ns),
                 _ => {}
             }
@@ -121,6 +126,10 @@ impl Captures {
         self.comment.clear();
         if flipped > 0 {
             let _ = write!(self.comment, "damaged: {flipped} bits flipped");
+        }
+        if packet.marked {
+            let separator = if self.comment.is_empty() { "" } else { "; " };
+            let _ = write!(self.comment, "{separator}marked: congestion experienced");
         }
         if length < packet.length {
             let separator = if self.comment.is_empty() { "" } else { "; " };

@@ -203,10 +203,17 @@ impl Lane {
 const L: usize = 0;
 const C: usize = 1;
 
+/// The shares of the L queue and of the C queue while both have packets.
+fn shares(config: &Dualpi2Config) -> [i128; 2] {
+    let classic = libm::round(config.classic_share.get() * SHARES as f64) as i128;
+    [SHARES - classic, classic]
+}
+
 /// The DualPI2 queue.
 #[derive(Clone, Debug)]
 pub struct Dualpi2 {
     config: Dualpi2Config,
+    shares: [i128; 2],
     /// When the limit came into force: no packet is too old before that.
     limited_since: Time,
     lanes: [Lane; 2],
@@ -222,6 +229,7 @@ impl Dualpi2 {
     pub(super) fn new(config: &Dualpi2Config) -> Dualpi2 {
         Dualpi2 {
             config: *config,
+            shares: shares(config),
             limited_since: Time::ZERO,
             lanes: Default::default(),
             earned: 0,
@@ -234,6 +242,7 @@ impl Dualpi2 {
     pub(super) fn configure(&mut self, config: &Dualpi2Config, at: Time) {
         self.catch_up(at);
         self.config = *config;
+        self.shares = shares(config);
         self.limited_since = at;
         self.updates = at.nanos() / config.update.nanos();
     }
@@ -278,12 +287,6 @@ impl Dualpi2 {
         }
     }
 
-    /// The C queue's share of bytes, and the L queue's.
-    fn shares(&self) -> (i128, i128) {
-        let classic = libm::round(self.config.classic_share.get() * SHARES as f64) as i128;
-        (classic, SHARES - classic)
-    }
-
     /// The queue whose turn it is.
     fn turn(&self, at: Time) -> Option<usize> {
         let [l, c] = &self.lanes;
@@ -292,7 +295,7 @@ impl Dualpi2 {
         };
         let is_classic = match self.config.time_shift {
             Some(shift) => l.wait(at) + shift < c.wait(at),
-            None => self.earned >= i128::from(classic.len) * self.shares().1,
+            None => self.earned >= i128::from(classic.len) * self.shares[L],
         };
         Some(if is_classic { C } else { L })
     }
@@ -300,9 +303,8 @@ impl Dualpi2 {
     /// A packet of `len` bytes has gone from `lane`. While the other queue is empty it is nobody's loss;
     /// what an empty C queue has earned is forgotten.
     fn served(&mut self, lane: usize, len: u32) {
-        let (classic, scalable) = self.shares();
         if !self.lanes[1 - lane].packets.is_empty() {
-            self.earned += i128::from(len) * if lane == L { classic } else { -scalable };
+            self.earned += i128::from(len) * if lane == L { self.shares[C] } else { -self.shares[L] };
         }
         if self.lanes[C].packets.is_empty() {
             self.earned = 0;

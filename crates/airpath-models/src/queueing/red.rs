@@ -221,11 +221,12 @@ impl Red {
     /// The average at an instant before anything happens then.
     fn average_at(&self, at: Time) -> f64 {
         match self.empty_since {
-            None => self.average,
-            Some(since) => {
+            // A link that is hardly used has an average of zero, and needs no power.
+            Some(since) if self.average > 0.0 => {
                 let packets = at.since(since).nanos() as f64 / self.config.packet_time.nanos() as f64;
                 self.average * libm::pow(1.0 - self.weight, packets)
             }
+            _ => self.average,
         }
     }
 
