@@ -33,6 +33,9 @@ pub struct DirectionSummary {
     pub delivered_bit_per_s: f64,
     /// Packets of which the link flipped bits; they are delivered all the same.
     pub damaged_packets: u64,
+    /// Packets that the link cut short; they are delivered all the same.
+    #[serde(default)]
+    pub truncated_packets: u64,
     /// Packets still in the link when the run ended.
     pub inside_packets: u64,
     /// Packets that the link dropped, the most frequent cause first.
@@ -85,6 +88,7 @@ fn direction(counters: &Counters, timings: &Timings, duration: Span, direction: 
     DirectionSummary {
         offered_packets: offered,
         damaged_packets: counters.total(direction, EventKind::Damaged),
+        truncated_packets: counters.total(direction, EventKind::Truncated),
         inside_packets: offered.saturating_sub(delivered.count + lost),
         delivered_packets: delivered.count,
         delivered_bytes: delivered.bits / 8,
@@ -121,10 +125,13 @@ impl Summary {
 }
 
 fn delivered(direction: &DirectionSummary, duration_ns: u64) -> String {
-    let damaged = match direction.damaged_packets {
-        0 => String::new(),
-        damaged => format!(" ({} damaged)", show::count(damaged)),
-    };
+    let changed = [(direction.damaged_packets, "damaged"), (direction.truncated_packets, "truncated")];
+    let changed: Vec<_> = changed
+        .into_iter()
+        .filter(|(packets, _)| *packets > 0)
+        .map(|(packets, how)| format!("{} {how}", show::count(packets)))
+        .collect();
+    let damaged = if changed.is_empty() { String::new() } else { format!(" ({})", changed.join(", ")) };
     format!(
         "{}{damaged}, {}, {}",
         show::counted(direction.delivered_packets, "packet"),

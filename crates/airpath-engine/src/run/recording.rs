@@ -87,7 +87,7 @@ impl Recording {
                 self.changed.extend_from_slice(bytes_of(pdu));
                 damage.apply(&mut self.changed);
                 let packet = Packet::whole(&self.changed, pdu.header_len);
-                self.recorder.emitted_changed(pdu.id, emission.port, emission.at, packet, &damage.flips);
+                self.recorder.emitted_changed(pdu.id, emission.port, emission.at, packet, damage);
             }
         }
     }

@@ -247,7 +247,7 @@ impl LiveLink {
             if let Some(damage) = &pdu.damage {
                 let bytes = egress::damaged_bytes(&pdu);
                 let packet = Packet::whole(&bytes, pdu.header_len);
-                self.recorder.emitted_changed(pdu.id, emission.port, emitted, packet, &damage.flips);
+                self.recorder.emitted_changed(pdu.id, emission.port, emitted, packet, damage);
             } else {
                 self.recorder.emitted(pdu.id, emission.port, emitted);
             }
