@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use airpath_core::{Bits, BufferLimit, LinkRate, Probability, QueueLimit, Rate, Ratio, Span};
+use airpath_models::channel::PositionList;
 use serde_json::Value as Schema;
 
 use crate::document::{Node, Place, Table, Value};
@@ -43,6 +44,7 @@ pub const QUANTITIES: &[(&str, CheckText)] = &[
     ("Bits", text_of::<Bits>),
     ("BufferLimit", text_of::<BufferLimit>),
     ("LinkRate", text_of::<LinkRate>),
+    ("PositionList", text_of::<PositionList>),
     ("Probability", text_of::<Probability>),
     ("QueueLimit", text_of::<QueueLimit>),
     ("Rate", text_of::<Rate>),

@@ -30,15 +30,19 @@ const ORDER: [&str; 10] = [
 ];
 
 /// The keys of tables within a link in the order in which people say them; others follow by name.
-const WITHIN: [&str; 17] = [
+const WITHIN: [&str; 21] = [
     "type",
     "per",
+    "file",
+    "positions",
     "probability",
     "good_to_bad",
     "bad_to_good",
     "error_in_good",
     "error_in_bad",
+    "repeat",
     "effect",
+    "kept",
     "delay",
     "keep_order",
     "flips",
