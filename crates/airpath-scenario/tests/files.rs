@@ -72,7 +72,8 @@ fn what_is_wrong_is_told_with_scenario_line_key_file_and_line() {
             "has no meaning without effect = \"truncate\"".into(),
         ),
         (
-            "{ type = \"bernoulli\", probability = 1, per = \"bit\", effect = \"truncate\", kept = \"4 bytes\" }".into(),
+            "{ type = \"bernoulli\", probability = 1, per = \"bit\", effect = \"truncate\", kept = \"4 bytes\" }"
+                .into(),
             "errors.kept",
             "has no meaning per bit".into(),
         ),
