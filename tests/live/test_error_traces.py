@@ -11,6 +11,7 @@ import pytest
 from airpath.run import Run, load_run
 from live.programs import datagram
 from live.test_corruption import FAMILIES, datagrams
+from live.test_replay import changed, rewrite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,7 +92,13 @@ def test_a_run_keeps_the_files_of_its_scenario(airpath: Airpath, user: User) -> 
     airpath.run("replay", out, "--out", again, user=user).check()
     assert {file.name: file.read_text() for file in (again / "files").iterdir()} == kept
     assert airpath.run("replay", again, user=user).check().out.startswith("identical: ")
-    # A trace that somebody changed is found out.
+    # What is left of a packet is compared, and a trace that somebody changed is found out.
+    events = again / "events.arrow"
+    row = pl.read_ipc(events)["kept_bytes"].to_list().index(100)
+    rewrite(events, lambda table: changed(table, "kept_bytes", row, 99))
+    result = airpath.run("replay", again, user=user)
+    assert result.status == DIFFERENT
+    assert "kept_bytes is 99 in the log and 100 in the replay" in result.out + result.err
     (out / "files" / "walk").write_text(WALK.replace("truncated 100", "truncated 99"))
     result = airpath.run("replay", out, user=user)
     assert result.status == DIFFERENT
