@@ -27,7 +27,7 @@ pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
 pub use machine::{
     Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal, StateInForce,
 };
-pub use pdu::{Damage, Direction, Ecn, FiveTuple, Origin, Payload, Pdu, PduId};
+pub use pdu::{Damage, Direction, Ecn, FiveTuple, Origin, Payload, Pdu, PduId, UNDAMAGED};
 pub use pool::BufferPool;
 pub use rate::{Carry, LinkRate, Rate};
 pub use rate_step::RateStep;

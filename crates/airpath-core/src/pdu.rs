@@ -118,6 +118,9 @@ pub struct Damage {
     pub truncated_to: Option<u32>,
 }
 
+/// No damage.
+pub static UNDAMAGED: Damage = Damage { flips: Vec::new(), truncated_to: None };
+
 impl Damage {
     /// Flips the bits at `positions` (in any order); a bit flipped twice is whole again.
     pub fn flip(&mut self, positions: &[u32]) {

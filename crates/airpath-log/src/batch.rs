@@ -107,6 +107,8 @@ pub(crate) struct Emitted {
     pub length: u32,
     /// Positions of flipped bits, in the batch's `flips`.
     pub flips: Stretch,
+    /// The bytes that are left of a truncated packet.
+    pub kept_bytes: Option<u32>,
 }
 
 /// How large a batch may grow before it is handed over.

@@ -1,6 +1,6 @@
 //! The hot side of the log.
 
-use airpath_core::{Cause, Event, EventKind, LogLevel, Pdu, PduId, PortId, Span, Time};
+use airpath_core::{Cause, Damage, Event, EventKind, LogLevel, Pdu, PduId, PortId, Span, Time};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use serde::{Deserialize, Serialize};
 
@@ -289,13 +289,14 @@ impl Recorder {
                 bytes: Default::default(),
                 length: 0,
                 flips: Default::default(),
+                kept_bytes: None,
             });
         }
     }
 
     /// The same for a packet that the link changed: `packet` is what became of it, if it has bytes,
-    /// and `flips` the positions of its flipped bits.
-    pub fn emitted_changed(&mut self, pdu: PduId, port: PortId, at: Time, packet: Packet<'_>, flips: &[u32]) {
+    /// and `damage` what was done to it.
+    pub fn emitted_changed(&mut self, pdu: PduId, port: PortId, at: Time, packet: Packet<'_>, damage: &Damage) {
         if self.level < Level::Events {
             return;
         }
@@ -303,7 +304,7 @@ impl Recorder {
             let limit = if self.level >= Level::Packets { self.snaplen } else { 0 };
             // The arena may grow here: the batch cannot be handed over before its deliveries are matched.
             let bytes = self.batch.keep(packet.header, packet.rest, limit);
-            let flips = self.batch.keep_flips(flips);
+            let flips = self.batch.keep_flips(&damage.flips);
             self.batch.emitted.push(Emitted {
                 event,
                 port: port.0,
@@ -312,6 +313,7 @@ impl Recorder {
                 bytes,
                 length: packet.len() as u32,
                 flips,
+                kept_bytes: damage.truncated_to,
             });
         }
     }

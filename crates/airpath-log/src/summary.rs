@@ -35,6 +35,9 @@ pub struct DirectionSummary {
     pub damaged_packets: u64,
     /// Copies that the link made of packets; what is delivered, dropped or inside includes them.
     pub duplicated_packets: u64,
+    /// Packets that the link cut short; they are delivered all the same.
+    #[serde(default)]
+    pub truncated_packets: u64,
     /// Packets still in the link when the run ended.
     pub inside_packets: u64,
     /// Packets that the link dropped, the most frequent cause first.
@@ -89,6 +92,7 @@ fn direction(counters: &Counters, timings: &Timings, duration: Span, direction: 
         offered_packets: offered,
         damaged_packets: counters.total(direction, EventKind::Damaged),
         duplicated_packets: duplicated,
+        truncated_packets: counters.total(direction, EventKind::Truncated),
         inside_packets: (offered + duplicated).saturating_sub(delivered.count + lost),
         delivered_packets: delivered.count,
         delivered_bytes: delivered.bits / 8,
@@ -125,7 +129,11 @@ impl Summary {
 }
 
 fn delivered(direction: &DirectionSummary, duration_ns: u64) -> String {
-    let notes = [(direction.damaged_packets, "damaged"), (direction.duplicated_packets, "duplicated")];
+    let notes = [
+        (direction.damaged_packets, "damaged"),
+        (direction.truncated_packets, "truncated"),
+        (direction.duplicated_packets, "duplicated"),
+    ];
     let notes: Vec<String> = notes
         .iter()
         .filter(|note| note.0 > 0)

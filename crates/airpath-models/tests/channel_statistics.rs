@@ -230,3 +230,69 @@ fn chains_may_take_more_draws_than_a_step_has() {
     // 1 - exp(-4) of forty: 39.3; all but five at least.
     assert!(lost >= 35, "{lost}");
 }
+
+/// The run-length law of the two-state chain, from its matrix: the probability that a run of errors has
+/// length 1, 2, … 9, or more; and the stationary error rate.
+fn run_law([p, r, good, bad]: [f64; 4]) -> (f64, [f64; 10]) {
+    let step = |[g, b]: [f64; 2]| [g * (1.0 - p) + b * r, g * p + b * (1.0 - r)];
+    let errors = |[g, b]: [f64; 2]| [g * good, b * bad];
+    let stationary = [r / (p + r), p / (p + r)];
+    let rate = errors(stationary).iter().sum();
+    // A run begins where an error follows a step without one.
+    let spared = [stationary[0] * (1.0 - good), stationary[1] * (1.0 - bad)];
+    let mut run = errors(step(spared));
+    let all: f64 = run.iter().sum();
+    let mut law = [0.0; 10];
+    for length in &mut law[..9] {
+        let longer = errors(step(run));
+        *length = (run.iter().sum::<f64>() - longer.iter().sum::<f64>()) / all;
+        run = longer;
+    }
+    law[9] = run.iter().sum::<f64>() / all;
+    (rate, law)
+}
+
+#[test]
+fn runs_of_the_two_state_chain_follow_its_law() {
+    const N: usize = 500_000;
+    for texts in [["0.02", "0.3", "0", "1"], ["0.05", "0.1", "0.02", "0.7"], ["0.3", "0.2", "0.5", "0.9"]] {
+        let (rate, law) = run_law(texts.map(|text| text.parse().unwrap()));
+        for per in [Per::Packet, Per::Bit] {
+            let bits = if per == Per::Bit { 1_000 } else { 1 };
+            let effect = if per == Per::Bit { Effect::Corrupt } else { Effect::Drop };
+            let mut channel = channel(&errors(gilbert_elliott(texts), per, effect));
+            let mut hits = vec![false; N];
+            for from in (0..N).step_by(bits as usize) {
+                match channel.outcome(Time::ZERO, &whole(bits), Some(&whole(bits))) {
+                    Outcome::Ok => {}
+                    Outcome::Lost => hits[from] = true,
+                    Outcome::Flipped(positions) => positions.iter().for_each(|bit| hits[from + *bit as usize] = true),
+                    other => panic!("{other:?}"),
+                }
+            }
+            // The chains forget by a factor of 0.85 a step at most: the standard deviation of the mean is
+            // below sqrt(0.25 · 1.85 / 0.15 / N) = 0.0025; four of them.
+            let found = hits.iter().filter(|hit| **hit).count() as f64 / N as f64;
+            assert!((found - rate).abs() < 0.01, "{texts:?} {per:?}: {found} {rate}");
+            let mut counts = [0f64; 10];
+            let (mut length, mut complete) = (0usize, false);
+            for hit in hits {
+                match hit {
+                    true => length += 1,
+                    // The first run may have begun before the first step.
+                    false => {
+                        if length > 0 && complete {
+                            counts[length.min(10) - 1] += 1.0;
+                        }
+                        (length, complete) = (0, true);
+                    }
+                }
+            }
+            let runs: f64 = counts.iter().sum();
+            assert!(runs > 5_000.0, "{runs}");
+            // 9 degrees of freedom, level 1e-6: 45; runs of one bad stay depend on each other a little.
+            let chi: f64 = counts.iter().zip(law).map(|(n, share)| (n - share * runs).powi(2) / (share * runs)).sum();
+            assert!(chi < 60.0, "{texts:?} {per:?}: {chi} {counts:?}");
+        }
+    }
+}

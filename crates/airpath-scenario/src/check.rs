@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use airpath_core::{Bits, BufferLimit, LinkRate, Probability, QueueLimit, Rate, RateStep, Ratio, Span};
+use airpath_models::channel::PositionList;
 use airpath_models::queueing::classes::{Address, Ports, Protocol};
 use serde_json::Value as Schema;
 
@@ -46,6 +47,7 @@ pub const QUANTITIES: &[(&str, CheckText)] = &[
     ("BufferLimit", text_of::<BufferLimit>),
     ("LinkRate", text_of::<LinkRate>),
     ("Ports", text_of::<Ports>),
+    ("PositionList", text_of::<PositionList>),
     ("Probability", text_of::<Probability>),
     ("Protocol", text_of::<Protocol>),
     ("QueueLimit", text_of::<QueueLimit>),

@@ -142,6 +142,11 @@ fn link() -> impl Strategy<Value = LinkConfig> {
                 }
             },
         )
+        .prop_filter("files of examples are not there to be read", |link| {
+            let mut files = 0;
+            link.clone().files(&mut |_, _| files += 1);
+            files == 0
+        })
 }
 
 fn write(link: &LinkConfig) -> String {

@@ -10,8 +10,8 @@ Examples:
   airpath replay results/train --out results/train-again
 
 The run needs a complete log of its events (--log events or packets, the default with --out).
-Compared are every event, with all that the link decides, and the positions of flipped bits; when
-packets really left a live run is not the link's doing.
+Compared are every event, with all that the link decides, the positions of flipped bits, and what is
+left of packets that were cut short; when packets really left a live run is not the link's doing.
 Exit status: 0 if the traces are identical, 1 if they differ, 2 if the run cannot be replayed, 125 if
 airpath fails.";
 

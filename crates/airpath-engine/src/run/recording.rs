@@ -3,7 +3,7 @@
 
 use std::path::Path as Folder;
 
-use airpath_core::{Counters, Direction, Emission, Event, Item, LogLevel, Payload, Pdu, PortId, Span, Time};
+use airpath_core::{Counters, Direction, Emission, Event, Item, LogLevel, Payload, Pdu, PortId, Span, Time, UNDAMAGED};
 use airpath_live::packet_bytes::{ecn_of, set_ecn};
 use airpath_log::manifest::{LogResults, Results, Status, TimingResults, counters};
 use airpath_log::recorder::RingSize;
@@ -91,13 +91,12 @@ impl Recording {
         if is_marked {
             set_ecn(&mut self.changed, pdu.ecn);
         }
-        let mut flips = &[][..];
         if let Some(damage) = &pdu.damage {
             damage.apply(&mut self.changed);
-            flips = &damage.flips;
         }
+        let damage = pdu.damage.as_deref().unwrap_or(&UNDAMAGED);
         let packet = Packet::whole(&self.changed, pdu.header_len);
-        self.recorder.emitted_changed(pdu.id, emission.port, emission.at, packet, flips);
+        self.recorder.emitted_changed(pdu.id, emission.port, emission.at, packet, damage);
     }
 
     /// Ends the log of a run that took `duration`, and judges it.

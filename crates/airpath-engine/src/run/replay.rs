@@ -1,6 +1,7 @@
 //! Playing a recorded run again: its input log through the same scenario with the same seed, in
 //! virtual time, with packets that have a length only. The machine is a function of these three, so
-//! its trace must be the recorded one: every event, and the positions of all flipped bits.
+//! its trace must be the recorded one: every event, the positions of all flipped bits, and the length that is
+//! left of each packet that was cut short.
 
 mod compare;
 mod recorded;
@@ -200,7 +201,10 @@ impl Trace<'_> {
             }
             let damage = delivered.as_ref().and_then(|pdu| pdu.damage.as_deref());
             let flips = damage.filter(|_| self.events.has_flipped_bits()).map(|damage| damage.flips.as_slice());
-            let replayed = Replayed { event: &event, flipped_bits: flips };
+            // A packet that is only cut has none in the log.
+            let flips = flips.filter(|flips| !flips.is_empty());
+            let kept_bytes = damage.filter(|_| self.events.has_kept_bytes()).and_then(|damage| damage.truncated_to);
+            let replayed = Replayed { event: &event, flipped_bits: flips, kept_bytes };
             self.difference = difference(self.same, self.events.next()?, Some(&replayed), &self.names);
             if self.difference.is_none() {
                 self.same += 1;

@@ -4,7 +4,7 @@ use std::io;
 
 use airpath_core::{
     BufferPool, Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, LogLevel, Machine, Outputs, Pdu,
-    PduId, PortId, Span, StateInForce, Time,
+    PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
 };
 use airpath_log::{Offered, Packet, Recorder};
 
@@ -250,8 +250,8 @@ impl LiveLink {
             if egress::is_changed(&pdu) {
                 let bytes = egress::damaged_bytes(&pdu);
                 let packet = Packet::whole(&bytes, pdu.header_len);
-                let flips = pdu.damage.as_ref().map_or(&[][..], |damage| &damage.flips);
-                self.recorder.emitted_changed(pdu.id, emission.port, emitted, packet, flips);
+                let damage = pdu.damage.as_deref().unwrap_or(&UNDAMAGED);
+                self.recorder.emitted_changed(pdu.id, emission.port, emitted, packet, damage);
             } else {
                 self.recorder.emitted(pdu.id, emission.port, emitted);
             }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::columns::{Columns, ListColumn, WordColumn, number};
 use crate::error::LogError;
-use crate::writer::events::FLIPPED_BITS;
+use crate::writer::events::{FLIPPED_BITS, KEPT_BYTES};
 
 /// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -43,6 +43,9 @@ pub struct EventRow<'a> {
     /// the most significant bit of the first byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flipped_bits: Option<&'a [u32]>,
+    /// The bytes that are left, for the delivery of a truncated packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_bytes: Option<u32>,
 }
 
 /// The events of one batch.
@@ -61,6 +64,7 @@ pub struct EventBatch {
     state: WordColumn,
     emitted_ns: UInt64Array,
     flipped_bits: Option<ListColumn<UInt32Type>>,
+    kept_bytes: Option<UInt32Array>,
 }
 
 impl EventBatch {
@@ -85,6 +89,7 @@ impl EventBatch {
             state: columns.words("state")?,
             emitted_ns: columns.numbers::<UInt64Type>("emitted_ns")?,
             flipped_bits: columns.lists::<UInt32Type>(FLIPPED_BITS)?,
+            kept_bytes: columns.has(KEPT_BYTES).then(|| columns.numbers::<UInt32Type>(KEPT_BYTES)).transpose()?,
         })
     }
 
@@ -110,6 +115,7 @@ impl EventBatch {
             state: self.state.get(row).unwrap_or("?"),
             emitted_ns: number(&self.emitted_ns, row),
             flipped_bits: self.flipped_bits.as_ref().and_then(|positions| positions.get(row)),
+            kept_bytes: self.kept_bytes.as_ref().and_then(|bytes| number(bytes, row)),
         })
     }
 

@@ -15,6 +15,7 @@ use crate::show;
 pub(super) struct Fate {
     entered_ns: u64,
     flipped: u64,
+    kept_bytes: Option<u64>,
     end: Option<End>,
 }
 
@@ -44,6 +45,8 @@ impl Fates {
                 fates.entry(event.pdu).or_default().entered_ns = event.time_ns;
             } else if kind == EventKind::Damaged.name() {
                 fates.entry(event.pdu).or_default().flipped += event.bits;
+            } else if kind == EventKind::Truncated.name() {
+                fates.entry(event.pdu).or_default().kept_bytes = Some(event.bits / 8);
             } else if kind == EventKind::Delivered.name() {
                 let end = &mut fates.entry(event.pdu).or_default().end;
                 match end {
@@ -73,7 +76,10 @@ impl Fates {
     /// What became of `pdu`, in a few words.
     pub fn words(&self, pdu: PduId) -> String {
         let Some(fate) = self.fates.get(&pdu) else { return "fate not recorded".into() };
-        let damage = if fate.flipped > 0 { format!("{} bits flipped, ", fate.flipped) } else { String::new() };
+        let mut damage = if fate.flipped > 0 { format!("{} bits flipped, ", fate.flipped) } else { String::new() };
+        if let Some(bytes) = fate.kept_bytes {
+            damage += &format!("cut to {bytes} bytes, ");
+        }
         let after = |at_ns: u64| show::span(at_ns.saturating_sub(fate.entered_ns));
         match &fate.end {
             None => format!("{damage}in the link at the end"),

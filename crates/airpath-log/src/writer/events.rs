@@ -16,6 +16,19 @@ pub const WHOLE_PATH: &str = "path";
 /// delivery; bit 0 is the most significant bit of the first byte.
 pub const FLIPPED_BITS: &str = "flipped_bits";
 
+/// The column with the bytes that are left of a truncated packet, on the row of its delivery.
+pub const KEPT_BYTES: &str = "kept_bytes";
+
+/// How a packet really left.
+pub(crate) struct Left<'a> {
+    /// When.
+    pub at_ns: u64,
+    /// Positions of the bits that the link has flipped.
+    pub flips: &'a [u32],
+    /// The bytes that are left of it, if it was truncated.
+    pub kept_bytes: Option<u32>,
+}
+
 /// Rows that wait to be written.
 pub(crate) struct EventColumns {
     schema: SchemaRef,
@@ -44,6 +57,7 @@ struct Rows {
     state: Vec<Option<u16>>,
     emitted_ns: Vec<Option<u64>>,
     flipped_bits: ListBuilder<UInt32Builder>,
+    kept_bytes: Vec<Option<u32>>,
 }
 
 /// What the column of flipped bits holds for a packet.
@@ -69,6 +83,7 @@ impl EventColumns {
             by_u16("state", true),
             Field::new("emitted_ns", DataType::UInt64, true),
             Field::new(FLIPPED_BITS, DataType::List(Arc::new(position())), true),
+            Field::new(KEPT_BYTES, DataType::UInt32, true),
         ]);
         EventColumns {
             schema: Arc::new(schema),
@@ -90,9 +105,8 @@ impl EventColumns {
         self.rows.time_ns.len()
     }
 
-    /// Adds a row; a delivery may bring along when the packet really left, and the positions of the bits
-    /// that the link has flipped in it.
-    pub fn push(&mut self, event: &Event, emitted_ns: Option<u64>, flips: &[u32]) {
+    /// Adds a row; a delivery may bring along how the packet really left.
+    pub fn push(&mut self, event: &Event, left: Option<Left<'_>>) {
         let rows = &mut self.rows;
         let hop = if event.hop == Event::WHOLE_PATH { 0 } else { event.hop.saturating_add(1) };
         rows.time_ns.push(event.at.nanos());
@@ -107,7 +121,9 @@ impl EventColumns {
         rows.queue_packets.push(event.queue_packets);
         rows.queue_bytes.push(event.queue_bytes);
         rows.state.push((usize::from(event.state) < self.states.len()).then_some(event.state));
-        rows.emitted_ns.push(emitted_ns);
+        rows.emitted_ns.push(left.as_ref().map(|left| left.at_ns));
+        rows.kept_bytes.push(left.as_ref().and_then(|left| left.kept_bytes));
+        let flips = left.map_or(&[][..], |left| left.flips);
         rows.flipped_bits.values().append_slice(flips);
         rows.flipped_bits.append(!flips.is_empty());
     }
@@ -131,6 +147,7 @@ impl EventColumns {
             dictionary_u16(rows.state.into(), &self.states),
             Arc::new(UInt64Array::from(rows.emitted_ns)),
             Arc::new(flipped_bits.finish()),
+            Arc::new(UInt32Array::from(rows.kept_bytes)),
         ];
         RecordBatch::try_new(self.schema.clone(), columns).expect("the columns are those of the schema")
     }

@@ -23,7 +23,7 @@ use crate::folder;
 use crate::level::{Level, Snaplen};
 use crate::recorder::{Overflow, Recorder, Ring, RingSize};
 use captures::Captures;
-use events::EventColumns;
+use events::{EventColumns, Left};
 use inputs::InputColumns;
 use sink::Sink;
 use table::Table;
@@ -210,8 +210,12 @@ impl Files {
         let mut emitted = batch.emitted.iter().peekable();
         for (index, event) in batch.events.iter().enumerate() {
             let emitted = emitted.next_if(|emitted| emitted.event as usize == index);
-            let flips = emitted.map_or(&[][..], |emitted| batch.flips(emitted.flips));
-            self.events.push(event, emitted.map(|emitted| emitted.at_ns), flips);
+            let left = emitted.map(|emitted| Left {
+                at_ns: emitted.at_ns,
+                flips: batch.flips(emitted.flips),
+                kept_bytes: emitted.kept_bytes,
+            });
+            self.events.push(event, left);
         }
         for input in &batch.inputs {
             self.inputs.push(input, batch);

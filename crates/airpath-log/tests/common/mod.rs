@@ -1,7 +1,7 @@
 //! A small made-up run: TCP segments up, acknowledgements down, some dropped, some damaged.
 #![allow(dead_code, missing_docs)]
 
-use airpath_core::{Cause, Direction, Ecn, Event, EventKind, FiveTuple, Pdu, PortId, Stage, Time};
+use airpath_core::{Cause, Damage, Direction, Ecn, Event, EventKind, FiveTuple, Pdu, PortId, Stage, Time};
 use airpath_log::writer::WriterOptions;
 use airpath_log::{Level, Offered, Overflow, Packet, Recorder, Snaplen, Writer, WriterReport};
 use std::path::Path;
@@ -150,7 +150,8 @@ pub fn drive_with(recorder: &mut Recorder, packets: u64, mut before: impl FnMut(
                 let mut other = bytes.clone();
                 *other.last_mut().unwrap() ^= 7;
                 let flips = flips_of(bytes.len());
-                recorder.emitted_changed(id, to, emitted, Packet::whole(&other, 40), &flips);
+                let damage = Damage { flips: flips.to_vec(), truncated_to: None };
+                recorder.emitted_changed(id, to, emitted, Packet::whole(&other, 40), &damage);
             }
             _ => {}
         }

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use airpath_core::{
-    Command, Counters, Cx, Direction, Ecn, Event, EventKind, Item, LogLevel, Machine, Origin, Outputs, Pdu, PortId,
-    Probability, Span, Time,
+    Command, Counters, Cx, Damage, Direction, Ecn, Event, EventKind, Item, LogLevel, Machine, Origin, Outputs, Pdu,
+    PortId, Probability, Span, Time,
 };
 use airpath_models::blackout::BlackoutConfig;
 use airpath_models::channel::ErrorsConfig;
@@ -102,6 +102,7 @@ pub struct Departure {
     pub len: u32,
     pub arrived: Time,
     pub flips: Vec<u32>,
+    pub kept_bytes: Option<u32>,
 }
 
 /// All that a run left behind.
@@ -323,8 +324,10 @@ impl<M: Hops> Runner<M> {
         }
         let departures = self.outputs.emissions.into_iter().map(|emission| {
             let Item::Pdu(pdu) = emission.item else { panic!("a path emits packets only") };
-            let flips = pdu.damage.map(|damage| damage.flips).unwrap_or_default();
-            Departure { at: emission.at, port: emission.port, id: pdu.id, len: pdu.len, arrived: pdu.arrived, flips }
+            let damage = pdu.damage.as_deref().cloned();
+            let Damage { flips, truncated_to: kept_bytes } = damage.unwrap_or_default();
+            let (at, port, Pdu { id, len, arrived, .. }) = (emission.at, emission.port, pdu);
+            Departure { at, port, id, len, arrived, flips, kept_bytes }
         });
         Trace {
             departures: departures.collect(),

@@ -103,11 +103,10 @@ fn passable_errors() -> impl Strategy<Value = ErrorsConfig> {
     let passable = |errors: &ErrorsConfig| {
         let often = format!("{:?}", errors.process).contains("1000000000000");
         // What is not drawn for each frame may hit every repetition.
-        let drawn = match errors.process {
-            ErrorProcessConfig::None(_) | ErrorProcessConfig::Bernoulli(_) => true,
-            ErrorProcessConfig::GilbertElliott(_) | ErrorProcessConfig::FourState(_) => true,
-            _ => false,
-        };
+        let drawn = !matches!(
+            errors.process,
+            ErrorProcessConfig::Pattern(_) | ErrorProcessConfig::Positions(_) | ErrorProcessConfig::Trace(_)
+        );
         drawn && !often && matches!(errors.per, Per::Packet | Per::Frame)
     };
     select(ErrorsConfig::examples().into_iter().filter(passable).collect::<Vec<_>>())

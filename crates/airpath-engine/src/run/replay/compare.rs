@@ -21,6 +21,8 @@ pub struct Replayed<'a> {
     pub event: &'a Event,
     /// Positions of flipped bits, ascending; none for a packet that is whole.
     pub flipped_bits: Option<&'a [u32]>,
+    /// The bytes left of a packet that was cut short.
+    pub kept_bytes: Option<u32>,
 }
 
 /// The first event that is not the same.
@@ -93,8 +95,12 @@ pub fn difference(
         return differs(column, count(recorded), count(replayed));
     }
     let show = |flips: Option<&[u32]>| flips.map_or_else(|| "none".into(), |flips| format!("{flips:?}"));
-    match row.flipped_bits != other.flipped_bits {
-        true => differs("flipped_bits", show(row.flipped_bits), show(other.flipped_bits)),
+    if row.flipped_bits != other.flipped_bits {
+        return differs("flipped_bits", show(row.flipped_bits), show(other.flipped_bits));
+    }
+    let show = |bytes: Option<u32>| bytes.map_or_else(|| "none".into(), |bytes| count(bytes.into()));
+    match row.kept_bytes != other.kept_bytes {
+        true => differs("kept_bytes", show(row.kept_bytes), show(other.kept_bytes)),
         false => None,
     }
 }
@@ -118,7 +124,7 @@ fn describe(row: &EventRow<'_>) -> String {
 
 /// The event as the log would have it.
 fn row_of<'a>(replayed: &Replayed<'a>, names: &Names<'a>) -> EventRow<'a> {
-    let Replayed { event, flipped_bits } = *replayed;
+    let Replayed { event, flipped_bits, kept_bytes } = *replayed;
     let hop = match event.hop {
         Event::WHOLE_PATH => WHOLE_PATH,
         hop => names.hops.get(usize::from(hop)).map_or("?", String::as_str),
@@ -138,5 +144,6 @@ fn row_of<'a>(replayed: &Replayed<'a>, names: &Names<'a>) -> EventRow<'a> {
         state: names.states.get(usize::from(event.state)).map_or("?", String::as_str),
         emitted_ns: None,
         flipped_bits,
+        kept_bytes,
     }
 }

@@ -12,7 +12,7 @@ use airpath_log::read::events::{EventBatch, EventRow};
 use airpath_log::read::inputs::{InputBatch, InputRow};
 use airpath_log::read::{open_events, open_inputs};
 use airpath_log::show::counted;
-use airpath_log::writer::events::FLIPPED_BITS;
+use airpath_log::writer::events::{FLIPPED_BITS, KEPT_BYTES};
 use airpath_log::{Level, LogError, Manifest};
 use airpath_virtual::Input;
 
@@ -212,6 +212,7 @@ pub struct Events {
     batch: Option<EventBatch>,
     row: usize,
     has_flipped_bits: bool,
+    has_kept_bytes: bool,
 }
 
 impl Events {
@@ -223,7 +224,13 @@ impl Events {
         let path = folder.join(EVENTS);
         let log = whole(open_events(folder).map_err(unreadable)?, &path)?;
         let has_flipped_bits = log.schema().field_with_name(FLIPPED_BITS).is_ok();
-        Ok(Events { path, log, batch: None, row: 0, has_flipped_bits })
+        let has_kept_bytes = log.schema().field_with_name(KEPT_BYTES).is_ok();
+        Ok(Events { path, log, batch: None, row: 0, has_flipped_bits, has_kept_bytes })
+    }
+
+    /// Whether the log has the bytes that are left of truncated packets.
+    pub fn has_kept_bytes(&self) -> bool {
+        self.has_kept_bytes
     }
 
     /// Whether the log has the positions of flipped bits.
