@@ -58,7 +58,7 @@ pub fn scenario(text: &str, seed: u64) -> Box<dyn Machine> {
 pub fn link(plain: &str, seed: u64) -> Box<dyn Machine> {
     let mut parts = plain.split(',').map(|part| Some(part.trim().to_string()).filter(|part| !part.is_empty()));
     let mut next = || parts.next().flatten();
-    let options = PlainOptions { rate: next(), delay: next(), queue: next(), loss: next() };
+    let options = PlainOptions { rate: next(), delay: next(), queue: next(), loss: next(), ..PlainOptions::default() };
     let mut scenario = Scenario::transparent();
     scenario.apply_plain(&options).unwrap_or_else(|error| panic!("{error}"));
     Box::new(Path::new(&scenario.paths().unwrap()[0].config, Seed(seed)))
