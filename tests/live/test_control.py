@@ -19,6 +19,8 @@ from live import harness
 from live.harness import Airpath, User, Way, await_true, end_process
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airpath.run import Run
 
 MS = 1_000_000
@@ -174,13 +176,14 @@ def test_python_controls_a_run(airpath: Airpath, monkeypatch: pytest.MonkeyPatch
         assert run.get("radio.link.rate") == {"uplink": "2 Mbit/s", "downlink": "64 kbit/s"}
         assert run.state("new-cell").state == "new-cell"
         assert run.get("radio.downlink.rate") == "1 Mbit/s"
-        for call, kind, part in [
+        refusals: list[tuple[Callable[[], object], str, str]] = [
             (lambda: run.set({"radio.link.rat": "1 Mbit/s"}), "parameter", "radio.link.rate"),
             (lambda: run.set({"radio.link.rate": True}), "parameter", "rate"),
             (lambda: run.set({}), "request", "parameter"),
             (lambda: run.state("nowhere"), "state", "new-cell"),
             (lambda: run.get("radio.link.rat"), "parameter", "rate"),
-        ]:
+        ]
+        for call, kind, part in refusals:
             with pytest.raises(control.ControlError, match=part) as refused:
                 call()
             assert refused.value.kind == kind
