@@ -64,6 +64,21 @@ COMMANDS: tuple[Command, ...] = (
         "airpath recv --once",
     ),
     Command(
+        "runs",
+        "list the runs that go on",
+        "airpath runs",
+    ),
+    Command(
+        "state",
+        "put a state of a live run in force",
+        "airpath state results/ tunnel",
+    ),
+    Command(
+        "set",
+        "set parameters of a live run",
+        "airpath set results/ radio.link.rate='64 kbit/s'",
+    ),
+    Command(
         "replay",
         "play a run again in virtual time and compare",
         "airpath replay results/",

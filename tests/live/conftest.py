@@ -66,6 +66,10 @@ def airpath(
         for pid in airpath.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+    if any(airpath.temporary.glob("airpath-*")):
+        # The sockets of killed runs go when their owner next looks at the runs.
+        for user in USERS:
+            airpath.run("runs", user=user)
     end = time.monotonic() + 10
     # Another program on this host may come and go, so what is new gets time to vanish.
     while left := World.look(airpath).left_behind(before):

@@ -4,7 +4,7 @@ mod common;
 
 use std::process::Command;
 
-use airpath_core::{Cause, Direction, Event, EventKind, Pdu, PortId, Stage, Time};
+use airpath_core::{Cause, Damage, Direction, Event, EventKind, Pdu, PortId, Stage, Time};
 use airpath_log::pcapng::Interface;
 use airpath_log::read::capture::{CaptureLog, CapturedPacket};
 use airpath_log::{Level, Offered, Packet, Snaplen};
@@ -200,7 +200,13 @@ fn copies_are_packets_of_their_own() {
     recorder.emitted(1, PortId::SERVER, at(5));
     let mut damaged = bytes.clone();
     damaged[139] ^= 1;
-    recorder.emitted_changed(1, PortId::SERVER, at(6), Packet::whole(&damaged, 40), &[1119]);
+    recorder.emitted_changed(
+        1,
+        PortId::SERVER,
+        at(6),
+        Packet::whole(&damaged, 40),
+        &Damage { flips: vec![1119], ..Damage::default() },
+    );
     assert!(recorder.finish(at(9)).is_none());
     assert!(writer.finish().incomplete.is_empty());
     let left: Vec<_> = read(&folder.path().join("server.pcapng"));

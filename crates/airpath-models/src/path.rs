@@ -164,15 +164,16 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
 
     /// What is in force once `setting` is.
     fn in_force<'a>(&self, setting: &'a Setting) -> Result<&'a [HopConfig], CommandError> {
-        let now = match &setting.since {
-            Some((entries, hops)) if *entries == self.schedule.entries() => Ok(hops),
-            _ => setting
-                .in_force
-                .get(usize::from(self.schedule.state()))
-                .map_or(Err(""), |now| Ok(now))
-                .and_then(|now| now.as_ref().map_err(String::as_str)),
-        };
-        now.map(Vec::as_slice).map_err(|why| CommandError::Mismatch(why.into()))
+        if let Some((entries, hops)) = &setting.since
+            && *entries == self.schedule.entries()
+        {
+            return Ok(hops);
+        }
+        match setting.in_force.get(usize::from(self.schedule.state())) {
+            Some(Ok(hops)) => Ok(hops),
+            Some(Err(why)) => Err(CommandError::Mismatch(why.clone())),
+            None => Err(CommandError::Mismatch("it does not tell of the state in force".into())),
+        }
     }
 
     fn set(&mut self, at: Time, setting: &Setting, cx: &mut Cx<'_>) -> Result<(), CommandError> {

@@ -129,8 +129,9 @@ fn a_change_by_time_takes_effect_at_its_millisecond() {
     let hop = |process| HopConfig { name: "radio".into(), uplink: by_time(process), downlink: LinkConfig::default() };
     let script: Script = (0..12).map(|k| offer(ms(k), PortId::CLIENT, 100)).collect();
     let lost = |first: ErrorProcessConfig, then: ErrorProcessConfig| {
-        let later = StateConfig { name: "later".into(), at: Some(ms(6)), hops: vec![hop(then)] };
-        let config = PathConfig { hops: vec![hop(first)], states: vec![later] };
+        let later =
+            StateConfig { name: "later".into(), at: Some(ms(6)), hops: vec![hop(then)], stay: Default::default() };
+        let config = PathConfig { hops: vec![hop(first)], states: vec![later], ..PathConfig::default() };
         missing(&check_laws(|| Path::new(&config, Seed(1)), &script, 1), 12)
     };
     // Packet k is sent in millisecond k - 1. Of the same kind, positions count on …
@@ -266,7 +267,7 @@ fn cuts_over_two_hops() {
     };
     let near = hop("near", "truncated 50\ntruncated 50\ntruncated 50 flipped 8\nok");
     let far = hop("far", "truncated 60\ntruncated 40\nflipped 7 8 399 400 500\nflipped 799");
-    let config = PathConfig { hops: vec![near, far], states: vec![] };
+    let config = PathConfig { hops: vec![near, far], ..PathConfig::default() };
     let trace = check_laws(|| Path::new(&config, Seed(1)), &burst(4, 100), 1);
     let expected = [(1, Some(50), vec![]), (2, Some(40), vec![]), (3, Some(50), vec![7, 399]), (4, None, vec![799])];
     assert_eq!(arrived(&trace), expected);

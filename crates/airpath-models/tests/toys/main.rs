@@ -7,13 +7,17 @@ mod common;
 mod arq;
 mod bins;
 
-use airpath_core::{Bits, Cause, Direction, DrawKey, DrawScope, EventKind, Origin, PortId, Probability, Seed, Span};
+use airpath_core::{
+    Bits, Cause, Direction, DrawKey, DrawScope, EventKind, Origin, PortId, Probability, Seed, Span, Time,
+};
+use airpath_models::blackout::{BlackoutConfig, InFlight, Parts};
 use airpath_models::channel::gilbert_elliott::GilbertElliottConfig;
 use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig, Per};
 use airpath_models::entity::Simple;
 use airpath_models::hop::Hop;
 use airpath_models::medium::Continuous;
 use airpath_models::queueing::QueueConfig;
+use airpath_models::states::Stay;
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, StateConfig};
 use arq::GoBackN;
 use bins::{Bin, TwoBins};
@@ -165,6 +169,21 @@ impl std::fmt::Debug for Bin {
     }
 }
 
+/// When a blackout comes, how long it lasts, and what becomes of frames in flight.
+fn any_dark() -> impl Strategy<Value = (Time, Span, InFlight)> {
+    let fates = vec![InFlight::Store, InFlight::Drop, InFlight::Pass];
+    (any_time(), (1u64..20).prop_map(|step| Span::from_millis(step * 5)), select(fates))
+}
+
+/// The state of that blackout, on all hops, which keeps what waits.
+fn blacked_out(hops: &[HopConfig], (at, duration, in_flight): (Time, Span, InFlight)) -> StateConfig {
+    let blackout = BlackoutConfig::Parts(Parts { in_flight, ..Parts::default() });
+    let mut hops = hops.to_vec();
+    hops.iter_mut().flat_map(|hop| [&mut hop.uplink, &mut hop.downlink]).for_each(|link| link.blackout = blackout);
+    let stay = Stay { duration: Some(duration.into()), next: Vec::new() };
+    StateConfig { name: "dark".into(), at: Some(at), hops, stay }
+}
+
 proptest! {
     #![proptest_config(cases(200))]
 
@@ -173,12 +192,14 @@ proptest! {
         hops in (passable_hop("near"), passable_hop("far")).prop_map(|(near, far)| vec![near, far]),
         other in (passable_hop("near"), passable_hop("far")).prop_map(|(near, far)| vec![near, far]),
         change in any_time(),
+        dark in any_dark(),
         script in small_offers(),
         window in 1usize..6,
         timeout in select(vec!["1 ms", "50 ms", "600 ms"]),
         seed in any::<u64>(),
     ) {
-        let states = vec![StateConfig { name: "other".into(), at: Some(change), hops: other, stay: Default::default() }];
+        let other = StateConfig { name: "other".into(), at: Some(change), hops: other, stay: Default::default() };
+        let states = vec![other, blacked_out(&hops, dark)];
         let trace = check_laws(|| arq_path(&hops, states.clone(), window, span(timeout), seed), &script, seed);
         check_recovery(&trace)?;
     }
@@ -188,6 +209,7 @@ proptest! {
         uplink in any_link(),
         downlink in any_link(),
         bins in two_bins(),
+        dark in any_dark(),
         script in script_of(any_offer()),
         seed in any::<u64>(),
     ) {
@@ -198,6 +220,7 @@ proptest! {
             LinkConfig { fragmentation, ..link }
         };
         let config = one_hop("radio", framed(uplink), framed(downlink));
+        let config = PathConfig { states: vec![blacked_out(&config.hops, dark)], ..config };
         let machine = || -> Path<Simple, TwoBins> {
             let HopConfig { uplink, downlink, .. } = &config.hops[0];
             let ends = [Simple::new(uplink, downlink, key(seed)), Simple::new(downlink, uplink, key(!seed))];
