@@ -3,6 +3,7 @@
 mod load;
 mod replay;
 mod sim;
+pub mod trace;
 pub mod warp;
 
 use std::ffi::OsString;
@@ -58,6 +59,8 @@ pub enum Command {
     Recv(RecvArgs),
     /// Play a recorded run again in virtual time, and say whether its trace is the same.
     Replay(ReplayArgs),
+    /// Convert, show and plot traces of rates.
+    Trace(trace::TraceArgs),
     /// Prepare for runs in virtual time (`airpath exec --clock warp`).
     #[command(after_help = warp::EXAMPLES)]
     Warp(warp::WarpArgs),
@@ -90,7 +93,8 @@ const LOG_EXAMPLES: &str = "\
 Examples:
   airpath log results/train
   airpath log results/train --kind dropped --json
-  airpath log results/train --tcpdump";
+  airpath log results/train --tcpdump
+  airpath log results/train --mahimahi --direction downlink > downlink.log";
 
 /// Which link.
 #[derive(Args, Debug, Clone, Default)]
@@ -102,7 +106,7 @@ pub struct LinkArgs {
     /// A scenario file.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
-    /// The rate, of both directions or UPLINK,DOWNLINK.
+    /// The rate, of both directions or UPLINK,DOWNLINK; or a trace: mahimahi:FILE, trace:FILE.
     #[arg(long, value_name = "RATE[,RATE]")]
     pub rate: Option<String>,
     /// The one-way delay, of both directions or UPLINK,DOWNLINK.
@@ -263,6 +267,12 @@ pub struct LogArgs {
     /// As JSON, one object a line.
     #[arg(long)]
     pub json: bool,
+    /// As mm-link of Mahimahi logs one direction of a hop, for mm-throughput-graph and mm-delay-graph.
+    #[arg(long, conflicts_with_all = ["tcpdump", "json", "kind", "pdu", "from", "to"])]
+    pub mahimahi: bool,
+    /// With --mahimahi: leave out drops, which some versions of mm-throughput-graph do not know.
+    #[arg(long, requires = "mahimahi")]
+    pub without_drops: bool,
     /// Only events of this hop.
     #[arg(long, value_name = "NAME")]
     pub hop: Option<String>,

@@ -26,6 +26,7 @@ fn main() {
         Command::Recv(args) => commands::recv::run(&args),
         Command::Sim(args) => commands::sim::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
         Command::Warp(args) => commands::warp::run(&args),
         Command::WarpInit => match airpath_warp::guest::main() {
             Ok(never) => match never {},

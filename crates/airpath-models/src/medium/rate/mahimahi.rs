@@ -22,6 +22,11 @@ use crate::entity::Frame;
 use crate::file::{FileFormat, FileRef};
 use crate::medium::Air;
 
+/// What an opportunity carries.
+pub const OPPORTUNITY_BITS: u64 = 12_000;
+/// What mm-link counts besides, for each packet and in each opportunity.
+const TUN_HEADER_BITS: u64 = 32;
+
 const MILLISECOND_NS: u64 = 1_000_000;
 /// The latest time of a trace: 30 years, and far from an overflow.
 const LATEST_MS: u64 = 1_000_000_000_000;
@@ -51,10 +56,11 @@ pub enum Accounting {
 }
 
 impl Accounting {
-    fn opportunity_bits(self) -> u64 {
+    /// What an opportunity carries.
+    pub fn opportunity_bits(self) -> u64 {
         match self {
-            Accounting::Ip => 1_500 * 8,
-            Accounting::Tun => 1_504 * 8,
+            Accounting::Ip => OPPORTUNITY_BITS,
+            Accounting::Tun => OPPORTUNITY_BITS + TUN_HEADER_BITS,
         }
     }
 
@@ -62,7 +68,7 @@ impl Accounting {
     fn extra_bits(self, frame: &Frame) -> u64 {
         match self {
             Accounting::Ip => 0,
-            Accounting::Tun => frame.pieces.iter().filter(|piece| piece.last).count() as u64 * 32,
+            Accounting::Tun => frame.pieces.iter().filter(|piece| piece.last).count() as u64 * TUN_HEADER_BITS,
         }
     }
 }
