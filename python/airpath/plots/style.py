@@ -97,7 +97,7 @@ class Picture:
     figure: Figure
 
     def save(self, directory: Path, file_format: str, *, name: str = "") -> Path:
-        """Write the picture into a folder that exists, by another name if wanted; return its path."""
+        """Write the picture into a folder that exists, as ``name`` if given; return its path."""
         path = directory / f"{name or self.name}.{file_format}"
         # No date inside: the same run yields the same file.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format)
