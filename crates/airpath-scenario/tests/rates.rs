@@ -92,6 +92,16 @@ fn what_is_wrong_is_told_with_its_place() {
 }
 
 #[test]
+fn a_record_names_files_from_anywhere() {
+    let folder = folder("record");
+    let scenario = folder.scenario(TABLES[4]).unwrap();
+    let record = scenario.with_absolute_files().to_toml().unwrap();
+    assert!(record.contains(&folder.0.join("up.trace").display().to_string()), "{record}");
+    let again = Scenario::from_toml(&record, "elsewhere/run.json").unwrap_or_else(|report| panic!("{report}"));
+    assert_eq!(again.to_toml().unwrap(), record);
+}
+
+#[test]
 fn a_plain_option_names_traces() {
     let folder = folder("plain");
     let (up, down) = (folder.write("up.trace", "1\n2\n"), folder.write("down.csv", "0,5 Mbit/s\n"));

@@ -39,7 +39,7 @@ impl Beginning<'_> {
         manifest.clock = self.clock;
         manifest.seed = self.seed;
         // What was read is printed again, so that neither can fail; an empty text would say that it did.
-        manifest.scenario_toml = self.scenario.to_toml().unwrap_or_default();
+        manifest.scenario_toml = self.scenario.with_absolute_files().to_toml().unwrap_or_default();
         manifest.scenario = toml::from_str(&manifest.scenario_toml).unwrap_or_default();
         manifest.hops = hop_names(self.path);
         manifest.states = state_names(self.path);
