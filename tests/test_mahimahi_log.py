@@ -185,3 +185,12 @@ def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
     result = engine("log", folder, "--mahimahi", "--direction", "uplink", "--hop", "wire")
     assert result.returncode == 2
     assert "no hop `wire`" in result.stderr
+
+
+def test_a_run_over_a_trace_is_replayed_from_anywhere(trace: Path, tmp_path: Path) -> None:
+    command = [str(find_engine()), "sim", "--rate", f"mahimahi:{trace.name}", "--workload", UDP]
+    options = ["--duration", "1 s", "--seed", "7", "--quiet", "--out", "run"]
+    subprocess.run([*command, *options], cwd=trace.parent, check=True, timeout=60)
+    result = engine("replay", tmp_path / "run")
+    assert result.returncode == 0, result.stderr
+    assert log_of(tmp_path / "run", "--direction", "uplink").departures

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::channel::ErrorsConfig;
 use crate::file::{VisitFile, under};
-use crate::medium::RateConfig;
+use crate::medium::{RateConfig, VaryingConfig};
 use crate::queueing::QueueConfig;
 use crate::random::Random;
 
@@ -152,6 +152,12 @@ impl LinkConfig {
                     ),
                 ));
             }
+        }
+        if matches!(self.rate, RateConfig::Varying(VaryingConfig::Cellreplay(_)))
+            && self.send_buffer != BufferLimit::Unlimited
+        {
+            let message = "a rate of type cellreplay takes packets as they come; write send_buffer = \"unlimited\"";
+            problems.push(Problem::new("send_buffer", message));
         }
         problems.extend(self.rate.problems().into_iter().map(|problem| problem.under("rate")));
         problems.extend(self.propagation.problems().into_iter().map(|problem| problem.under("propagation")));

@@ -29,9 +29,11 @@ const ORDER: [&str; 10] = [
 ];
 
 /// The keys of tables within a link in the order in which people say them; others follow by name.
-const WITHIN: [&str; 27] = [
+const WITHIN: [&str; 29] = [
     "type",
     "file",
+    "light",
+    "heavy",
     "steps",
     "interpolation",
     "slot",

@@ -80,6 +80,7 @@ fn what_is_wrong_is_told_with_its_place() {
         (r#"{ type = "steps", steps = ["0 s: 1 Mbit/s", "20: 1 Mbit/s"] }"#, "rate.steps[1]: `20` has no unit"),
         (r#"{ type = "steps", steps = "0 s: 1 Mbit/s" }"#, "radio.link.rate.steps"),
         (r#"{ type = "steps", steps = ["1 s: 1 Mbit/s"] }"#, "radio.link.rate.steps: begins at 1 s"),
+        (r#"{ type = "cellreplay", light = "up.trace", heavy = "up.trace" }"#, "`up.trace` is no trace of CellReplay"),
         (r#"{ type = "slotted", slot = "0 s", bits = "1 bit" }"#, "radio.link.rate.slot: is 0 s"),
         (
             r#"{ type = "slotted", slot = "1 ms", bits = "1 bit", file = "x" }"#,

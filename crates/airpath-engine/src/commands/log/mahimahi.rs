@@ -121,6 +121,10 @@ fn granted(rate: &RateConfig, from: u64, to: u64) -> Option<Vec<(u64, u64)>> {
         }
         RateConfig::Varying(VaryingConfig::Mahimahi(config)) => Some(of_trace(config, from, to)),
         RateConfig::Varying(VaryingConfig::Slotted(config)) => Some(of_slots(config, from, to)),
+        RateConfig::Varying(VaryingConfig::Cellreplay(config)) => {
+            let heavy = MahimahiConfig { file: config.heavy.clone(), repeat: true, accounting: Accounting::Ip };
+            Some(of_trace(&heavy, from, to))
+        }
     }
 }
 

@@ -173,6 +173,29 @@ impl Opportunities {
         Opportunities { config: config.clone(), begun: VecDeque::new(), due: Time::NEVER }
     }
 
+    /// Those of a trace that repeats, for others to send by.
+    pub(super) fn of_trace(file: &FileRef<MahimahiTrace>) -> Opportunities {
+        Opportunities::new(&MahimahiConfig { file: file.clone(), repeat: true, accounting: Accounting::Ip })
+    }
+
+    /// Sends what `queue` has at the opportunities of `at`; `sent` has what has been sent.
+    pub(super) fn serve(&mut self, at: Time, queue: &mut VecDeque<InFlight>, mut sent: impl FnMut(InFlight)) {
+        let mut budget = self.bits_at(at);
+        while budget > 0
+            && let Some(first) = queue.front_mut()
+        {
+            let taken = first.bits_left.min(budget);
+            budget -= taken;
+            first.bits_left -= taken;
+            if first.bits_left == 0
+                && let Some(first) = queue.pop_front()
+            {
+                sent(first);
+            }
+        }
+        self.due = if queue.is_empty() { Time::NEVER } else { self.next_after(at) };
+    }
+
     /// The first opportunity later than `at`.
     fn next_after(&self, at: Time) -> Time {
         let trace = self.config.file.data();
