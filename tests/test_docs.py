@@ -87,6 +87,39 @@ def test_every_link_shown_on_a_command_line_is_valid(place: str, line: str) -> N
     assert result.returncode == 0, f"{place}: {line}\n{result.stderr}"
 
 
+def commands_to_come_from() -> list[str]:
+    """Return what stands in place of the commands of other emulators.
+
+    Those that look at a run or draw are carried out by tests of their own.
+    """
+    page = (ROOT / "docs" / "coming-from.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    codes = [code for row in rows for code in re.findall(r"`(airpath [^`]+)`", row)]
+    elsewhere = ("airpath log", "airpath plot", "airpath trace plot")
+    return [code for code in codes if "…" not in code and not code.startswith(elsewhere)]
+
+
+@pytest.mark.parametrize("line", commands_to_come_from(), ids=lambda value: str(value)[:60])
+def test_every_command_for_those_who_come_from_elsewhere_is_valid(
+    line: str, tmp_path: Path
+) -> None:
+    (tmp_path / "up.trace").write_text("1\n2\n")
+    (tmp_path / "down.trace").write_text("1\n1\n3\n")
+    (tmp_path / "bandwidth.json").write_text('{"StaticBwConfig": {"bw": "12Mbps"}}')
+    words = shlex.split(line)[1:]
+    if words[0] == "exec":
+        words = [*words[: words.index("--")], "--print-scenario"]
+    command = [str(find_engine()), *words]
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False
+    )
+    assert result.returncode == 0, f"{line}\n{result.stderr}"
+
+
+def test_the_page_for_those_who_come_from_elsewhere_was_read() -> None:
+    assert len(commands_to_come_from()) >= 25
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     broken = [
         f"{page.relative_to(ROOT)}: {target}"

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 app = App(name="airpath", help="Commands over the files of a run.", help_format="plaintext")
+trace = App(name="trace", help="Pictures of traces of rates.", help_format="plaintext")
+app.command(trace)
 
 Kind = Literal["time-sequence", "throughput", "queue", "delay"]
 
@@ -66,5 +68,41 @@ def plot(
             print(picture.save(target, file_format))
     except (RunError, OSError) as error:
         print(f"airpath plot: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+@trace.command(name="plot")
+def trace_plot(
+    files: Annotated[list[Path], Parameter(required=True)],
+    /,
+    *,
+    out: Path = Path("rate.png"),
+    bin_width: Annotated[str, Parameter(name="--bin")] = "100 ms",
+) -> int:
+    """Draw the rate of traces over time, one panel each; print the path of the picture.
+
+    Args:
+        files: traces in any format that airpath trace show reads.
+        out: the picture; its suffix (.png, .svg, .pdf) is its format.
+        bin_width: over how long opportunities of mm-link are counted to become a rate.
+
+    """
+    from airpath.engine import EngineError
+    from airpath.plots import rate_trace
+
+    if out.suffix not in (".png", ".svg", ".pdf"):
+        print(f"airpath trace plot: --out {out} must end with .png, .svg or .pdf", file=sys.stderr)
+        return 2
+    try:
+        traces = [(file.name, rate_trace.read(file, bin_width)) for file in files]
+        picture = rate_trace.draw(traces)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        print(picture.save(out.parent, out.suffix[1:], name=out.stem))
+    except rate_trace.TraceError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (EngineError, OSError) as error:
+        print(f"airpath trace plot: {error}", file=sys.stderr)
         return 1
     return 0

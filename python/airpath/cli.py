@@ -25,7 +25,7 @@ def main() -> int:
 
     from airpath.commands import PYTHON_COMMANDS
 
-    if command in PYTHON_COMMANDS:
+    if command in PYTHON_COMMANDS or arguments[:2] == ["trace", "plot"]:
         from airpath.app import run
 
         return run(arguments)

@@ -84,6 +84,11 @@ COMMANDS: tuple[Command, ...] = (
         "airpath replay results/",
     ),
     Command(
+        "trace",
+        "convert, show or plot traces of rates (mm-link, CSV, netem-trace)",
+        "airpath trace convert '5 Mbit/s' 5mbit.trace",
+    ),
+    Command(
         "warp",
         "build the kernel for runs in virtual time (exec --clock warp)",
         "airpath warp setup",

@@ -4,6 +4,7 @@ pub mod control;
 mod load;
 mod replay;
 mod sim;
+pub mod trace;
 pub mod warp;
 
 use std::ffi::OsString;
@@ -65,6 +66,8 @@ pub enum Command {
     State(control::StateArgs),
     /// Set parameters of a run that goes on.
     Set(control::SetArgs),
+    /// Convert, show and plot traces of rates.
+    Trace(trace::TraceArgs),
     /// Prepare for runs in virtual time (`airpath exec --clock warp`).
     #[command(after_help = warp::EXAMPLES)]
     Warp(warp::WarpArgs),
@@ -98,7 +101,8 @@ const LOG_EXAMPLES: &str = "\
 Examples:
   airpath log results/train
   airpath log results/train --kind dropped --json
-  airpath log results/train --tcpdump";
+  airpath log results/train --tcpdump
+  airpath log results/train --mahimahi --direction downlink > downlink.log";
 
 /// Which link.
 #[derive(Args, Debug, Clone, Default)]
@@ -110,7 +114,7 @@ pub struct LinkArgs {
     /// A scenario file.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
-    /// The rate, of both directions or UPLINK,DOWNLINK.
+    /// The rate, of both directions or UPLINK,DOWNLINK; or a trace: mahimahi:FILE, trace:FILE.
     #[arg(long, value_name = "RATE[,RATE]")]
     pub rate: Option<String>,
     /// The one-way delay, of both directions or UPLINK,DOWNLINK.
@@ -285,6 +289,12 @@ pub struct LogArgs {
     /// As JSON, one object a line.
     #[arg(long)]
     pub json: bool,
+    /// As mm-link of Mahimahi logs one direction of a hop, for mm-throughput-graph and mm-delay-graph.
+    #[arg(long, conflicts_with_all = ["tcpdump", "json", "kind", "pdu", "from", "to"])]
+    pub mahimahi: bool,
+    /// With --mahimahi: leave out drops, which some versions of mm-throughput-graph do not know.
+    #[arg(long, requires = "mahimahi")]
+    pub without_drops: bool,
     /// Only events of this hop.
     #[arg(long, value_name = "NAME")]
     pub hop: Option<String>,

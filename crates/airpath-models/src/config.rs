@@ -9,7 +9,7 @@ use crate::channel::ErrorsConfig;
 use crate::disorder::{DuplicateConfig, ReorderConfig};
 use crate::file::{VisitFile, under};
 use crate::load::BackgroundConfig;
-use crate::medium::RateConfig;
+use crate::medium::{RateConfig, VaryingConfig};
 use crate::queueing::QueueConfig;
 use crate::random::Random;
 use crate::states::Stay;
@@ -176,6 +176,12 @@ impl LinkConfig {
                     ),
                 ));
             }
+        }
+        if matches!(self.rate, RateConfig::Varying(VaryingConfig::Cellreplay(_)))
+            && self.send_buffer != BufferLimit::Unlimited
+        {
+            let message = "a rate of type cellreplay takes packets as they come; write send_buffer = \"unlimited\"";
+            problems.push(Problem::new("send_buffer", message));
         }
         problems.extend(self.rate.problems().into_iter().map(|problem| problem.under("rate")));
         problems.extend(self.propagation.problems().into_iter().map(|problem| problem.under("propagation")));

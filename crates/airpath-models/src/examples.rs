@@ -29,9 +29,12 @@ impl LinkConfig {
         let millis = Span::from_millis;
         // Rates that vary, alone and together with frames.
         let varying = VaryingConfig::examples().into_iter().enumerate().map(|(number, rate)| LinkConfig {
+            send_buffer: match rate {
+                VaryingConfig::Cellreplay(_) => read("unlimited"),
+                _ => read(["1 packet", "3 packets"][number % 2]),
+            },
             rate: rate.into(),
             propagation: millis(5).into(),
-            send_buffer: read(["1 packet", "3 packets"][number % 2]),
             fragmentation: fragments("2000 bit", "40 bit", LastFrame::Short).filter(|_| number % 3 == 2),
             ..plain.clone()
         });

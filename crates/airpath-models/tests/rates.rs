@@ -5,6 +5,7 @@ mod common;
 
 use airpath_core::{Direction, EventKind, PortId, RateStep, Seed, Time};
 use airpath_models::file::{FileFormat, FileRef};
+use airpath_models::medium::rate::cellreplay::{CellReplayConfig, LightTrace};
 use airpath_models::medium::rate::mahimahi::{Accounting, MahimahiConfig, MahimahiTrace};
 use airpath_models::medium::rate::slotted::SlottedConfig;
 use airpath_models::medium::rate::steps::StepsConfig;
@@ -423,6 +424,51 @@ fn radio_blocks_of_gprs_in_slots() {
     let trace = play_link(link, &sends_ms(&[(5, 40), (5, 60)]));
     assert_eq!(arrivals_ms(&trace), [60, 120]);
     assert_eq!(trace.of_kind(EventKind::FrameSent).len(), 5);
+}
+
+// CellReplay.
+
+fn cellreplay(light: &str, heavy: &str) -> LinkConfig {
+    let config = CellReplayConfig {
+        light: FileRef::with_data("light", LightTrace::parse(light.as_bytes()).unwrap()),
+        heavy: FileRef::with_data("heavy", MahimahiTrace::parse(heavy.as_bytes()).unwrap()),
+        timer: read("20 ms"),
+    };
+    let rate = VaryingConfig::Cellreplay(config).into();
+    LinkConfig { rate, send_buffer: read("unlimited"), ..LinkConfig::default() }
+}
+
+#[test]
+fn a_train_is_sent_by_the_light_trace_and_what_follows_by_the_heavy_one() {
+    let link = cellreplay("0 10 0 2 4\n100 20 0\n200 10 0\n", "5\n");
+    assert_eq!(link.problems(), []);
+    // Base delay 10.1 ms, rounded down. The first packet leaves at 1 + 10; the next two behind the
+    // opportunities of 2 and 4 ms; the fourth finds none, waits behind them to 15 and for the next
+    // opportunity under heavy load, and the fifth for another.
+    let trace = play_link(link.clone(), &sends_ms(&[(1, 1500); 5]));
+    assert_eq!(arrivals_ms(&trace), [11, 13, 15, 20, 25]);
+    // Small packets share opportunities: 15 of 100 bytes each.
+    let trace = play_link(link.clone(), &sends_ms(&[(1, 100); 31]));
+    assert_eq!(arrivals_ms(&trace), [vec![11; 1], vec![11; 14], vec![13; 15], vec![15; 1]].concat());
+    // After an idle time a new train begins, with the delay of its time: 16 at 60 ms, 19 at 110.
+    let trace = play_link(link.clone(), &sends_ms(&[(1, 1500), (60, 1500), (110, 1500)]));
+    assert_eq!(arrivals_ms(&trace), [11, 76, 129]);
+    // Before it is over the old one goes on: at 5 ms its opportunities are gone.
+    assert_eq!(arrivals_ms(&play_link(link.clone(), &sends_ms(&[(1, 1500), (6, 1500)]))), [11, 20]);
+    // With the light trace's end, 200 ms, it begins anew.
+    assert_eq!(arrivals_ms(&play_link(link.clone(), &sends_ms(&[(260, 1500)]))), [276]);
+    let limited = LinkConfig { send_buffer: read("2 packets"), ..link };
+    assert_eq!(limited.problems()[0].key, "send_buffer");
+    for (text, expected) in [
+        ("0 10\n", "less than three lines"),
+        ("0 10\n5\n", "line 2: a line has"),
+        ("0 10\n5 x\n", "line 2: `x`"),
+        ("0 10 0 5 2\n", "line 1: times go up"),
+        ("5 10\n5 10\n", "line 2: times go up"),
+    ] {
+        let error = LightTrace::parse(text.as_bytes()).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 // Changes.

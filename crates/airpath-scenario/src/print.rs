@@ -43,6 +43,8 @@ const WITHIN: &[&str] = &[
     "quantum",
     "order",
     "file",
+    "light",
+    "heavy",
     "steps",
     "interpolation",
     "slot",

@@ -80,6 +80,7 @@ fn what_is_wrong_is_told_with_its_place() {
         (r#"{ type = "steps", steps = ["0 s: 1 Mbit/s", "20: 1 Mbit/s"] }"#, "rate.steps[1]: `20` has no unit"),
         (r#"{ type = "steps", steps = "0 s: 1 Mbit/s" }"#, "radio.link.rate.steps"),
         (r#"{ type = "steps", steps = ["1 s: 1 Mbit/s"] }"#, "radio.link.rate.steps: begins at 1 s"),
+        (r#"{ type = "cellreplay", light = "up.trace", heavy = "up.trace" }"#, "`up.trace` is no trace of CellReplay"),
         (r#"{ type = "slotted", slot = "0 s", bits = "1 bit" }"#, "radio.link.rate.slot: is 0 s"),
         (
             r#"{ type = "slotted", slot = "1 ms", bits = "1 bit", file = "x" }"#,
@@ -89,6 +90,16 @@ fn what_is_wrong_is_told_with_its_place() {
         let report = folder.scenario(table).expect_err(table);
         assert!(report.contains(expected) && report.contains(":4:"), "{table}: {report}");
     }
+}
+
+#[test]
+fn a_record_names_files_from_anywhere() {
+    let folder = folder("record");
+    let scenario = folder.scenario(TABLES[4]).unwrap();
+    let record = scenario.with_absolute_files().to_toml().unwrap();
+    assert!(record.contains(&folder.0.join("up.trace").display().to_string()), "{record}");
+    let again = Scenario::from_toml(&record, "elsewhere/run.json").unwrap_or_else(|report| panic!("{report}"));
+    assert_eq!(again.to_toml().unwrap(), record);
 }
 
 #[test]

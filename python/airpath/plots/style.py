@@ -96,9 +96,9 @@ class Picture:
     name: str
     figure: Figure
 
-    def save(self, directory: Path, file_format: str) -> Path:
-        """Write the picture into a folder that exists; return the file's path."""
-        path = directory / f"{self.name}.{file_format}"
+    def save(self, directory: Path, file_format: str, *, name: str = "") -> Path:
+        """Write the picture into a folder that exists, as ``name`` if given; return its path."""
+        path = directory / f"{name or self.name}.{file_format}"
         # No date inside: the same run yields the same file.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format)
         with mpl.rc_context(cast("Any", _SETTINGS)):
@@ -179,6 +179,14 @@ def panels(
         axes[-1].set_xlabel(time_label)
         _mark_states(run, axes, begin, end)
         _title(figure, run, title, detail)
+
+
+@contextmanager
+def stack(rows: int, *, row_inches: float) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Set up a figure of panels that belong to no run, over a common horizontal axis."""
+    with mpl.rc_context(cast("Any", _SETTINGS)):
+        figure = Figure(figsize=(WIDTH_INCHES, row_inches * rows + 0.4), layout="constrained")
+        yield figure, list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
 
 
 def _title(figure: Figure, run: Run, title: str, detail: str) -> None:

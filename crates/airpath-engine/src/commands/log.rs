@@ -1,5 +1,7 @@
 //! `airpath log`: what happened in a run.
 
+mod mahimahi;
+
 use std::path::Path;
 
 use airpath_log::manifest::Status;
@@ -25,15 +27,19 @@ pub fn run(args: &LogArgs) -> Result<i32> {
         return Err(Failure::new(error.to_string()));
     }
     let mut out = std::io::stdout().lock();
-    let rendered = match (args.tcpdump, args.json) {
-        (true, _) => tcpdump(&args.dir, &filter, &mut out),
-        (_, true) => events_json(&args.dir, &filter, &mut out),
-        _ => events_table(&args.dir, &filter, &mut out),
-    }
-    .map_err(|error| match error {
+    let told = |error: RenderError| match error {
         RenderError::Filter(error) => Failure::usage(error.to_string()),
         other => Failure::new(other.to_string()),
-    })?;
+    };
+    let rendered = match (args.tcpdump, args.json, args.mahimahi) {
+        (_, _, true) => {
+            let manifest = manifest.as_ref().map_err(|error| Failure::new(error.to_string()))?;
+            mahimahi::write(args, manifest, filter.direction, &mut out)?
+        }
+        (true, ..) => tcpdump(&args.dir, &filter, &mut out).map_err(told)?,
+        (_, true, _) => events_json(&args.dir, &filter, &mut out).map_err(told)?,
+        _ => events_table(&args.dir, &filter, &mut out).map_err(told)?,
+    };
     if rendered.torn_bytes > 0 {
         say!(
             "airpath: the log was cut off while it was written: its last {} bytes are no complete batch and are left out",

@@ -12,4 +12,5 @@ pub mod schema;
 pub mod send;
 pub mod shell;
 pub mod sim;
+pub mod trace;
 pub mod warp;

@@ -5,12 +5,14 @@ mod dissect_icmp;
 mod dissect_tcp;
 mod fate;
 mod filter;
+mod mahimahi;
 mod packets;
 mod sequence;
 mod table;
 
 pub use dissect::describe;
 pub use filter::{Filter, FilterError, parse_direction, parse_kind};
+pub use mahimahi::{MahimahiLog, Opportunities, mahimahi};
 pub use packets::tcpdump;
 pub use sequence::Sequences;
 pub use table::{events_json, events_table};

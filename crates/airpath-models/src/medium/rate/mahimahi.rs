@@ -22,6 +22,11 @@ use crate::entity::Frame;
 use crate::file::{FileFormat, FileRef};
 use crate::medium::Air;
 
+/// What an opportunity carries.
+pub const OPPORTUNITY_BITS: u64 = 12_000;
+/// What mm-link counts besides, for each packet and in each opportunity.
+const TUN_HEADER_BITS: u64 = 32;
+
 const MILLISECOND_NS: u64 = 1_000_000;
 /// The latest time of a trace: 30 years, and far from an overflow.
 const LATEST_MS: u64 = 1_000_000_000_000;
@@ -51,10 +56,11 @@ pub enum Accounting {
 }
 
 impl Accounting {
-    fn opportunity_bits(self) -> u64 {
+    /// What an opportunity carries.
+    pub fn opportunity_bits(self) -> u64 {
         match self {
-            Accounting::Ip => 1_500 * 8,
-            Accounting::Tun => 1_504 * 8,
+            Accounting::Ip => OPPORTUNITY_BITS,
+            Accounting::Tun => OPPORTUNITY_BITS + TUN_HEADER_BITS,
         }
     }
 
@@ -62,7 +68,7 @@ impl Accounting {
     fn extra_bits(self, frame: &Frame) -> u64 {
         match self {
             Accounting::Ip => 0,
-            Accounting::Tun => frame.pieces.iter().filter(|piece| piece.last).count() as u64 * 32,
+            Accounting::Tun => frame.pieces.iter().filter(|piece| piece.last).count() as u64 * TUN_HEADER_BITS,
         }
     }
 }
@@ -165,6 +171,29 @@ impl Opportunities {
     /// An idle transmitter.
     pub fn new(config: &MahimahiConfig) -> Opportunities {
         Opportunities { config: config.clone(), begun: VecDeque::new(), due: Time::NEVER }
+    }
+
+    /// Those of a trace that repeats, for others to send by.
+    pub(super) fn of_trace(file: &FileRef<MahimahiTrace>) -> Opportunities {
+        Opportunities::new(&MahimahiConfig { file: file.clone(), repeat: true, accounting: Accounting::Ip })
+    }
+
+    /// Sends what `queue` has at the opportunities of `at`; `sent` has what has been sent.
+    pub(super) fn serve(&mut self, at: Time, queue: &mut VecDeque<InFlight>, mut sent: impl FnMut(InFlight)) {
+        let mut budget = self.bits_at(at);
+        while budget > 0
+            && let Some(first) = queue.front_mut()
+        {
+            let taken = first.bits_left.min(budget);
+            budget -= taken;
+            first.bits_left -= taken;
+            if first.bits_left == 0
+                && let Some(first) = queue.pop_front()
+            {
+                sent(first);
+            }
+        }
+        self.due = if queue.is_empty() { Time::NEVER } else { self.next_after(at) };
     }
 
     /// The first opportunity later than `at`.

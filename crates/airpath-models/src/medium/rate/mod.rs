@@ -10,6 +10,7 @@
 //! at the new rate from the change on (an outage would hold it for ever otherwise). A change to the
 //! very same parameters is none.
 
+pub mod cellreplay;
 pub mod curve;
 pub mod mahimahi;
 mod netem_trace;
@@ -31,6 +32,7 @@ use crate::entity::Frame;
 use crate::file::{AnyFile, VisitFile};
 use crate::medium::{Air, Grant};
 use crate::registry::registry;
+use cellreplay::CellReplay;
 use mahimahi::Opportunities;
 use slotted::Slots;
 
@@ -58,6 +60,8 @@ registry! {
     Mahimahi = mahimahi::{MahimahiConfig, Opportunities},
     /// Fixed slots that carry fixed numbers of bits.
     Slotted = slotted::{SlottedConfig, Slots},
+    /// Light and heavy load of a cellular link, from files of CellReplay.
+    Cellreplay = cellreplay::{CellReplayConfig, CellReplay},
 }
 
 /// A frame whose transmission has begun.
@@ -121,6 +125,10 @@ impl RateConfig {
         match self {
             RateConfig::Varying(VaryingConfig::Trace(config)) => visit("file", &mut config.file),
             RateConfig::Varying(VaryingConfig::Mahimahi(config)) => visit("file", &mut config.file),
+            RateConfig::Varying(VaryingConfig::Cellreplay(config)) => {
+                visit("light", &mut config.light);
+                visit("heavy", &mut config.heavy);
+            }
             RateConfig::Constant(_) | RateConfig::Varying(VaryingConfig::Steps(_) | VaryingConfig::Slotted(_)) => {}
         }
     }
@@ -134,6 +142,7 @@ impl Varying {
             VaryingConfig::Trace(config) => Varying::Trace(config.transmitter()),
             VaryingConfig::Mahimahi(config) => Varying::Mahimahi(Opportunities::new(config)),
             VaryingConfig::Slotted(config) => Varying::Slotted(Slots::new(config)),
+            VaryingConfig::Cellreplay(config) => Varying::Cellreplay(CellReplay::new(config)),
         }
     }
 }
@@ -189,6 +198,7 @@ impl std::fmt::Display for RateConfig {
             RateConfig::Varying(VaryingConfig::Trace(config)) => write!(f, "as in {}", config.file.name()),
             RateConfig::Varying(VaryingConfig::Mahimahi(config)) => write!(f, "as in {}", config.file.name()),
             RateConfig::Varying(VaryingConfig::Slotted(_)) => f.write_str("in slots"),
+            RateConfig::Varying(VaryingConfig::Cellreplay(config)) => write!(f, "as in {}", config.heavy.name()),
         }
     }
 }

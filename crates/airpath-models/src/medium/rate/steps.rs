@@ -30,12 +30,16 @@ impl StepsConfig {
         self.steps.iter().map(|step| Point { at_ns: step.at.nanos(), rate: step.bits_per_second }).collect()
     }
 
-    pub(super) fn transmitter(&self) -> Piecewise {
+    /// The rate over time.
+    pub fn curve(&self) -> Curve {
         let points = self.points();
         let last = points.last().map_or(0, |point| point.at_ns);
         let period = self.period.map_or(last + 1, Span::nanos);
-        let curve = Curve::new(&points, period, self.interpolation == Interpolation::Linear);
-        Piecewise::new(Arc::new(curve), self.period.is_some())
+        Curve::new(&points, period, self.interpolation == Interpolation::Linear)
+    }
+
+    pub(super) fn transmitter(&self) -> Piecewise {
+        Piecewise::new(Arc::new(self.curve()), self.period.is_some())
     }
 
     pub(super) fn problems(&self) -> Vec<Problem> {

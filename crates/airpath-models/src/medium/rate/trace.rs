@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::curve::LONGEST_LINE_NS;
+use super::curve::{Curve, LONGEST_LINE_NS};
 pub use super::piecewise::Piecewise;
 pub use super::trace_file::RateTrace;
 use crate::config::Problem;
@@ -41,10 +41,24 @@ pub(super) fn yes() -> bool {
 }
 
 impl TraceConfig {
+    /// The rate over time.
+    ///
+    /// # Panics
+    /// Where nobody has loaded the file.
+    pub fn curve(&self) -> Arc<Curve> {
+        Arc::clone(self.file.data().curve(self.interpolation == Interpolation::Linear))
+    }
+
+    /// Whether the trace begins anew after its end.
+    ///
+    /// # Panics
+    /// Where nobody has loaded the file.
+    pub fn repeats(&self) -> bool {
+        self.repeat.unwrap_or(self.file.data().repeats())
+    }
+
     pub(super) fn transmitter(&self) -> Piecewise {
-        let trace = self.file.data();
-        let curve = trace.curve(self.interpolation == Interpolation::Linear);
-        Piecewise::new(Arc::clone(curve), self.repeat.unwrap_or(trace.repeats()))
+        Piecewise::new(self.curve(), self.repeats())
     }
 
     pub(super) fn problems(&self) -> Vec<Problem> {

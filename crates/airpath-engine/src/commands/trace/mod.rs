@@ -1,0 +1,20 @@
+//! `airpath trace`: traces of rates, converted and looked at.
+
+mod convert;
+mod read;
+mod show;
+mod write;
+
+use crate::cli::trace::{TraceAction, TraceArgs};
+use crate::error::Result;
+
+/// Does it.
+///
+/// # Errors
+/// When a file cannot be read or written, or is no trace.
+pub fn run(args: &TraceArgs) -> Result<i32> {
+    match &args.action {
+        TraceAction::Convert(args) => convert::run(args),
+        TraceAction::Show(args) => show::run(args),
+    }
+}
