@@ -40,8 +40,6 @@ pub struct HopTree {
     pub link: Table,
     pub uplink: Table,
     pub downlink: Table,
-    /// Whether the names of files become absolute.
-    pub absolute_files: bool,
 }
 
 impl PathTree {
@@ -178,11 +176,8 @@ fn link_config(link: &Table, hop: &HopTree) -> (LinkConfig, Vec<Finding>) {
             let mut unreadable = Vec::new();
             config.files(&mut |key, file| {
                 let place = locate(&tree, key).unwrap_or(&hop.place);
-                let mut source = Beside(&place.source);
-                if let Err(message) = file.load(&mut source) {
+                if let Err(message) = file.load(&mut Beside(&place.source)) {
                     unreadable.push(finding(key.to_string(), message));
-                } else if hop.absolute_files {
-                    file.rename(source.absolute(file.name()));
                 }
             });
             if !unreadable.is_empty() {

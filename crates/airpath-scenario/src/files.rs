@@ -27,12 +27,6 @@ impl Beside<'_> {
         let folder = if self.0.is_file { Path::new(&self.0.name).parent() } else { None };
         folder.unwrap_or(Path::new("")).join(name)
     }
-
-    /// The name by which the file called `name` is found from anywhere; the same where that is no text.
-    pub fn absolute(&self, name: &str) -> String {
-        let path = std::path::absolute(self.path(name)).ok();
-        path.and_then(|path| path.to_str().map(str::to_string)).unwrap_or_else(|| name.to_string())
-    }
 }
 
 impl FileSource for Beside<'_> {

@@ -80,7 +80,6 @@ impl Scenario {
             link: Table::default(),
             uplink: Table::default(),
             downlink: Table::default(),
-            absolute_files: false,
         };
         let path = PathTree {
             name: ONLY_PATH.into(),
@@ -90,15 +89,6 @@ impl Scenario {
             background: Vec::new(),
         };
         Scenario { name: None, description: None, source: None, mtu: None, paths: vec![path] }
-    }
-
-    /// The same with absolute names of all files, for a record that is read from elsewhere.
-    pub fn with_absolute_files(&self) -> Scenario {
-        let mut scenario = self.clone();
-        for hop in scenario.paths.iter_mut().flat_map(|path| &mut path.hops) {
-            hop.absolute_files = true;
-        }
-        scenario
     }
 
     /// The configuration of every path.
@@ -342,7 +332,6 @@ impl Reader {
                 uplink: merge(&link, &side(Side::Uplink)),
                 downlink: merge(&link, &side(Side::Downlink)),
                 link,
-                absolute_files: false,
             });
         }
         let (states, initial) = self.states(table, key);

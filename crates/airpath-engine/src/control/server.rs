@@ -67,9 +67,12 @@ impl Drop for Control {
 }
 
 /// The scenario as the manifest has it, from which a replay starts: it does not say of a state that it
-/// sets a parameter to the value of the beginning.
+/// sets a parameter to the value of the beginning. Files are read from where they lie.
 fn as_recorded(scenario: &Scenario) -> Scenario {
-    let printed = scenario.to_toml().ok().and_then(|text| Scenario::from_toml(&text, "scenario").ok());
+    let printed = scenario
+        .to_toml_with_files(&|file| Some(file.display().to_string()))
+        .ok()
+        .and_then(|text| Scenario::from_toml(&text, "scenario").ok());
     printed.unwrap_or_else(|| scenario.clone())
 }
 
