@@ -7,6 +7,9 @@ mod headers;
 mod segment;
 
 pub use classify::{Noise, noise};
-pub use edit::{complete_checksum, set_ecn, shorten};
+pub use edit::{ECN_EDIT_BYTES, complete_checksum, ecn_of, set_ecn, shorten};
 pub use headers::{Headers, TransportHeader};
 pub use segment::{ChecksumWork, SegmentHeader, Segmenter, UnsupportedSuperPacket};
+
+#[cfg(test)]
+pub(crate) use segment::tests::{naive_check, tcp_packet};

@@ -5,6 +5,7 @@
 use airpath_core::{LogLevel, Pdu, PortId, Seed, Span, Time};
 use airpath_models::channel::gilbert_elliott::GilbertElliottConfig;
 use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig, Per};
+use airpath_models::queueing::QueueConfig;
 use airpath_models::{Fragmentation, HopConfig, LastFrame, LinkConfig, Path, PathConfig};
 use airpath_virtual::{End, TimedInput, VirtualDriver};
 
@@ -34,6 +35,19 @@ fn fragmented() -> LinkConfig {
         errors: ErrorsConfig { process, per: Per::Frame, ..ErrorsConfig::default() },
         ..plain()
     }
+}
+
+/// The plain link behind a queue of each kind: the first example of each.
+fn queues() -> Vec<(String, LinkConfig)> {
+    let mut found: Vec<(String, LinkConfig)> = Vec::new();
+    for queue in QueueConfig::examples() {
+        let shown = format!("{queue:?}");
+        let name = format!("  with {}", shown.split('(').next().unwrap_or_default());
+        if found.iter().all(|(other, _)| *other != name) {
+            found.push((name, LinkConfig { queue, ..plain() }));
+        }
+    }
+    found
 }
 
 /// Processor time of this thread, in nanoseconds: other load on the machine counts only through the
@@ -73,7 +87,11 @@ fn cost(link: &LinkConfig, level: LogLevel, packets: u64) -> f64 {
 fn main() {
     let packets = std::env::args().nth(1).map_or(400_000, |text| text.parse().expect("a number of packets"));
     println!("{:<42} {:>10} {:>10} {:>8}", "ns of processor time per packet", "counters", "events", "aim");
-    for (name, link, aim) in [("plain link", plain(), 333), ("four frames, Gilbert-Elliott", fragmented(), 1_000)] {
+    let mut links =
+        vec![("plain link".to_string(), plain(), 333), ("four frames, Gilbert-Elliott".into(), fragmented(), 1_000)];
+    // A model may add 300 ns.
+    links.extend(queues().into_iter().map(|(name, link)| (name, link, 633)));
+    for (name, link, aim) in links {
         let (counters, events) = (cost(&link, LogLevel::Counters, packets), cost(&link, LogLevel::Events, packets));
         println!("{name:<42} {counters:>10.0} {events:>10.0} {aim:>8}");
     }

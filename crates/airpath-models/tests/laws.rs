@@ -80,14 +80,14 @@ proptest! {
     }
 
     /// Packets of one port leave in the order in which they came, but for errors that delay
-    /// without keeping order, and for several queues.
+    /// without keeping order and queues that let some overtake others.
     #[test]
     fn order_is_kept((config, script) in any_path(), seed in any::<u64>()) {
         let (mut config, mut script) = (config, script);
         let keep = |hops: &mut Vec<HopConfig>| {
             for link in hops.iter_mut().flat_map(|hop| [&mut hop.uplink, &mut hop.downlink]) {
                 link.errors.effect.keep_order = true;
-                if matches!(link.queue, QueueConfig::Classes(_)) {
+                if matches!(link.queue, QueueConfig::Classes(_) | QueueConfig::Dualpi2(_)) {
                     link.queue = QueueConfig::default();
                 }
             }

@@ -4,6 +4,7 @@
 use std::path::Path as Folder;
 
 use airpath_core::{Counters, Direction, Emission, Event, Item, LogLevel, Payload, Pdu, PortId, Span, Time};
+use airpath_live::packet_bytes::{ecn_of, set_ecn};
 use airpath_log::manifest::{LogResults, Results, Status, TimingResults, counters};
 use airpath_log::recorder::RingSize;
 use airpath_log::verdict::{Measurements, judge};
@@ -80,16 +81,23 @@ impl Recording {
         let Item::Pdu(pdu) = &emission.item else { return };
         let direction = if emission.port == PortId::SERVER { Direction::Uplink } else { Direction::Downlink };
         self.timings.emitted(direction, pdu.arrived, emission.at, emission.at);
-        match &pdu.damage {
-            None => self.recorder.emitted(pdu.id, emission.port, emission.at),
-            Some(damage) => {
-                self.changed.clear();
-                self.changed.extend_from_slice(bytes_of(pdu));
-                damage.apply(&mut self.changed);
-                let packet = Packet::whole(&self.changed, pdu.header_len);
-                self.recorder.emitted_changed(pdu.id, emission.port, emission.at, packet, &damage.flips);
-            }
+        let bytes = bytes_of(pdu);
+        let is_marked = ecn_of(bytes).is_some_and(|ecn| ecn != pdu.ecn);
+        if pdu.damage.is_none() && !is_marked {
+            return self.recorder.emitted(pdu.id, emission.port, emission.at);
         }
+        self.changed.clear();
+        self.changed.extend_from_slice(bytes);
+        if is_marked {
+            set_ecn(&mut self.changed, pdu.ecn);
+        }
+        let mut flips = &[][..];
+        if let Some(damage) = &pdu.damage {
+            damage.apply(&mut self.changed);
+            flips = &damage.flips;
+        }
+        let packet = Packet::whole(&self.changed, pdu.header_len);
+        self.recorder.emitted_changed(pdu.id, emission.port, emission.at, packet, flips);
     }
 
     /// Ends the log of a run that took `duration`, and judges it.

@@ -3,18 +3,19 @@
 //! An undamaged packet is written as it was read, unfinished checksum and all: the kernel at the
 //! other end finishes or trusts it as if both ends shared a host. Segments of one super-packet that
 //! are due at the same instant are written together, as they were read; apart, each gets headers of
-//! its own. A damaged packet is finished first, then damaged, and written singly: only then do the
+//! its own, and so do those whose ECN fields the link has made different. A packet marked by the link
+//! gets a header with the new ECN field. A damaged packet is finished first, then damaged, and written singly: only then do the
 //! checks of the receiving kernel see what a radio receiver would have seen.
 
 use std::io::IoSlice;
 use std::ops::Range;
 
-use airpath_core::{Payload, Pdu, Time};
+use airpath_core::{Ecn, Payload, Pdu, Time};
 use bytes::Bytes;
 use smallvec::SmallVec;
 
 use super::layout;
-use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
+use crate::packet_bytes::{ChecksumWork, ECN_EDIT_BYTES, Segmenter, complete_checksum, ecn_of, set_ecn};
 use crate::ports::{OffloadHeader, Outgoing, Port};
 
 /// How many packets are handed to the kernel in one go.
@@ -55,6 +56,7 @@ struct Run {
     due: Time,
     first: u16,
     next: u16,
+    ecn: Ecn,
 }
 
 impl Egress {
@@ -74,24 +76,21 @@ impl Egress {
             }
             Payload::Whole(bytes) => {
                 self.close();
-                self.entries.push(Entry {
-                    header: 0..0,
-                    body: bytes.clone(),
-                    offload: OffloadHeader::default(),
-                    pdus: 1,
-                });
+                self.push_single(bytes, pdu.ecn, OffloadHeader::default());
             }
             Payload::Segment { whole, index, layout } => {
                 if let Some(run) = &mut self.open
                     && run.next == *index
                     && run.due == due
+                    && run.ecn == pdu.ecn
                     && run.whole.as_ptr() == whole.as_ptr()
                 {
                     run.next += 1;
                     return;
                 }
                 self.close();
-                self.open = Some(Run { whole: whole.clone(), layout: *layout, due, first: *index, next: *index + 1 });
+                let (first, next) = (*index, *index + 1);
+                self.open = Some(Run { whole: whole.clone(), layout: *layout, due, first, next, ecn: pdu.ecn });
             }
         }
     }
@@ -106,11 +105,24 @@ impl Egress {
             let Ok(segmenter) = Segmenter::new(&run.whole, &offload, ChecksumWork::Leave) else { return };
             let group = segmenter.group(u32::from(run.first), u32::from(run.next));
             self.headers.extend_from_slice(group.bytes());
+            note_ecn(&mut self.headers[start..], run.ecn);
             let body = run.whole.slice(group.payload.clone());
             self.entries.push(Entry { header: start..self.headers.len(), body, offload: group.offload, pdus });
         } else {
-            self.entries.push(Entry { header: 0..0, body: run.whole, offload, pdus });
+            self.push_single(&run.whole, run.ecn, offload);
         }
+    }
+
+    /// Makes an entry of one packet as it was read, but for its ECN field.
+    fn push_single(&mut self, bytes: &Bytes, ecn: Ecn, offload: OffloadHeader) {
+        let start = self.headers.len();
+        let mut body = bytes.clone();
+        if has_other_ecn(bytes, ecn) {
+            let edited = body.split_to(body.len().min(ECN_EDIT_BYTES));
+            self.headers.extend_from_slice(&edited);
+            set_ecn(&mut self.headers[start..], ecn);
+        }
+        self.entries.push(Entry { header: start..self.headers.len(), body, offload, pdus: 1 });
     }
 
     /// Whether there is nothing to write.
@@ -156,6 +168,27 @@ impl Egress {
     }
 }
 
+/// Whether the ECN field of a packet is not `ecn`.
+fn has_other_ecn(packet: &[u8], ecn: Ecn) -> bool {
+    ecn_of(packet).is_some_and(|field| field != ecn)
+}
+
+/// Puts `ecn` into the header of a packet that says otherwise.
+fn note_ecn(packet: &mut [u8], ecn: Ecn) {
+    if has_other_ecn(packet, ecn) {
+        set_ecn(packet, ecn);
+    }
+}
+
+/// Whether a PDU leaves the link otherwise than it came: damaged, or with another ECN field.
+pub fn is_changed(pdu: &Pdu) -> bool {
+    pdu.damage.is_some()
+        || match &pdu.payload {
+            Payload::LengthOnly => false,
+            Payload::Whole(bytes) | Payload::Segment { whole: bytes, .. } => has_other_ecn(bytes, pdu.ecn),
+        }
+}
+
 /// The finished bytes of a PDU: checksums complete, headers of a segment its own, damage done.
 pub fn damaged_bytes(pdu: &Pdu) -> Vec<u8> {
     let mut bytes = finished_bytes(pdu);
@@ -165,8 +198,15 @@ pub fn damaged_bytes(pdu: &Pdu) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of a PDU as they would be on a wire, before any damage.
+/// The bytes of a PDU as they would be on a wire, with the ECN field that it has now, before any
+/// damage.
 pub fn finished_bytes(pdu: &Pdu) -> Vec<u8> {
+    let mut bytes = unmarked_bytes(pdu);
+    note_ecn(&mut bytes, pdu.ecn);
+    bytes
+}
+
+fn unmarked_bytes(pdu: &Pdu) -> Vec<u8> {
     match &pdu.payload {
         Payload::LengthOnly => Vec::new(),
         Payload::Whole(bytes) => bytes.to_vec(),
@@ -184,3 +224,6 @@ pub fn finished_bytes(pdu: &Pdu) -> Vec<u8> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

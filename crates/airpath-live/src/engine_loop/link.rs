@@ -244,10 +244,11 @@ impl LiveLink {
             let Item::Pdu(pdu) = emission.item else { continue };
             let direction = if emission.port == PortId::SERVER { Direction::Uplink } else { Direction::Downlink };
             self.measurements.timings.emitted(direction, pdu.arrived, emission.at, emitted);
-            if let Some(damage) = &pdu.damage {
+            if egress::is_changed(&pdu) {
                 let bytes = egress::damaged_bytes(&pdu);
                 let packet = Packet::whole(&bytes, pdu.header_len);
-                self.recorder.emitted_changed(pdu.id, emission.port, emitted, packet, &damage.flips);
+                let flips = pdu.damage.as_ref().map_or(&[][..], |damage| &damage.flips);
+                self.recorder.emitted_changed(pdu.id, emission.port, emitted, packet, flips);
             } else {
                 self.recorder.emitted(pdu.id, emission.port, emitted);
             }

@@ -5,20 +5,37 @@ use super::headers::Headers;
 use crate::ports::OffloadHeader;
 use airpath_core::{Ecn, checksum};
 
+/// Bytes of an IPv4 header without options, and of the part of an IPv6 header
+/// that holds its traffic class.
+const IPV4_BYTES: usize = 20;
+const IPV6_CLASS_BYTES: usize = 2;
+
+/// How many bytes from the front of a packet [`set_ecn`] looks at and changes.
+pub const ECN_EDIT_BYTES: usize = IPV4_BYTES;
+
+/// The ECN field of an IP packet, of which the beginning is enough.
+pub fn ecn_of(packet: &[u8]) -> Option<Ecn> {
+    match packet.first()? >> 4 {
+        4 if packet.len() >= IPV4_BYTES => Some(Ecn::of(packet[1])),
+        6 if packet.len() >= IPV6_CLASS_BYTES => Some(Ecn::of(packet[1] >> 4)),
+        _ => None,
+    }
+}
+
 /// Sets the ECN field and corrects the IPv4 header checksum; the transport
-/// checksum does not cover it. Returns whether there was an IP header to edit.
+/// checksum does not cover it. The beginning of a packet is enough. Returns
+/// whether there was an IP header to edit.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) -> bool {
-    let Some(headers) = Headers::read(packet) else {
+    if ecn_of(packet).is_none() {
         return false;
-    };
-    match headers.version {
-        4 => {
-            let before = u16::from_be_bytes([packet[0], packet[1]]);
-            packet[1] = packet[1] & !3 | ecn as u8;
-            let after = u16::from_be_bytes([packet[0], packet[1]]);
-            update_ipv4_checksum(packet, before, after);
-        }
-        _ => packet[1] = packet[1] & !0x30 | (ecn as u8) << 4,
+    }
+    if packet[0] >> 4 == 4 {
+        let before = u16::from_be_bytes([packet[0], packet[1]]);
+        packet[1] = packet[1] & !3 | ecn as u8;
+        let after = u16::from_be_bytes([packet[0], packet[1]]);
+        update_ipv4_checksum(packet, before, after);
+    } else {
+        packet[1] = packet[1] & !0x30 | (ecn as u8) << 4;
     }
     true
 }
@@ -94,12 +111,14 @@ mod tests {
                 assert!(set_ecn(&mut packet, ecn));
                 let headers = Headers::read(&packet).unwrap();
                 assert_eq!(Ecn::of(headers.traffic_class), ecn);
+                assert_eq!(ecn_of(&packet), Some(ecn));
                 assert_eq!(headers.dscp(), dscp);
                 naive_check(&packet).unwrap();
             }
         }
         assert!(!set_ecn(&mut [], Ecn::Ect0));
         assert!(!set_ecn(&mut [0x45], Ecn::Ect0));
+        assert_eq!((ecn_of(&[]), ecn_of(&[0x45; 19]), ecn_of(&[0x60]), ecn_of(&[0; 40])), (None, None, None, None));
     }
 
     #[test]

@@ -107,6 +107,11 @@ impl Captures {
                         packet.flipped += event.bits;
                     }
                 }
+                EventKind::Marked => {
+                    if let Some(packet) = self.in_flight.get_mut(event.pdu) {
+                        packet.marked = true;
+                    }
+                }
                 EventKind::Dropped if event.origin == Origin::User => self.dropped(event, start_unix_ns),
                 _ => {}
             }
@@ -120,6 +125,10 @@ impl Captures {
         self.comment.clear();
         if packet.flipped > 0 {
             let _ = write!(self.comment, "damaged: {} bits flipped", packet.flipped);
+        }
+        if packet.marked {
+            let separator = if self.comment.is_empty() { "" } else { "; " };
+            let _ = write!(self.comment, "{separator}marked: congestion experienced");
         }
         if length < packet.length {
             let separator = if self.comment.is_empty() { "" } else { "; " };

@@ -20,6 +20,8 @@ pub(crate) struct InFlight {
     pub bytes: Vec<u8>,
     /// Bits that the link has flipped.
     pub flipped: u64,
+    /// Whether queue management has marked it.
+    pub marked: bool,
     serial: u64,
 }
 
@@ -39,7 +41,7 @@ impl InFlightStore {
         kept.extend_from_slice(bytes);
         self.bytes += kept.len();
         self.serial += 1;
-        let packet = InFlight { port, length, at_ns, bytes: kept, flipped: 0, serial: self.serial };
+        let packet = InFlight { port, length, at_ns, bytes: kept, flipped: 0, marked: false, serial: self.serial };
         self.order.push_back((self.serial, pdu));
         if let Some(old) = self.packets.insert(pdu, packet) {
             self.recycle(old);

@@ -71,6 +71,14 @@ impl Fifo {
         }
     }
 
+    /// Drops the packet at `index`, counted from the oldest.
+    pub(super) fn drop_at(&mut self, index: usize, cause: Cause, stage: &mut StageCx<'_, '_>) {
+        if let Some((_, pdu)) = self.packets.remove(index) {
+            self.bytes -= u64::from(pdu.len);
+            stage.dropped(cause, &pdu, self.length());
+        }
+    }
+
     /// Marks the oldest packet, if it is ECN-capable.
     pub(super) fn mark_head(&mut self, stage: &mut StageCx<'_, '_>) {
         let length = self.length();

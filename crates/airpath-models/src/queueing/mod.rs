@@ -2,13 +2,17 @@
 
 pub mod classes;
 pub mod codel;
+pub mod dualpi2;
 mod fair;
 mod fifo;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod head_drop;
+pub mod infinite;
 pub mod management;
 pub mod pie;
+pub mod random_drop;
+pub mod red;
 pub mod tail_drop;
 
 use std::collections::VecDeque;
@@ -56,6 +60,12 @@ registry! {
     TailDrop = tail_drop::{TailDropConfig, TailDrop},
     /// A full queue drops its oldest packets to make room for the one that arrives.
     HeadDrop = head_drop::{HeadDropConfig, HeadDrop},
+    /// A full queue drops a random one of its packets and the one that arrives.
+    RandomDrop = random_drop::{RandomDropConfig, RandomDrop},
+    /// Never full.
+    Infinite = infinite::{InfiniteConfig, Infinite},
+    /// Drops or marks at the tail with a probability that follows the average length (RED).
+    Red = red::{RedConfig, Red},
     /// Several queues, and an order between them.
     Classes = classes::{ClassesConfig, Classes},
     /// Flows take turns, those that have just begun before the others, with CoDel in each (FQ-CoDel).
@@ -66,6 +76,8 @@ registry! {
     Codel = codel::{CodelConfig, Codel},
     /// Drops or marks at the tail with a probability that follows the delay (PIE).
     Pie = pie::{PieConfig, Pie},
+    /// Two queues, for scalable and for classic congestion controls, with coupled marks (L4S).
+    Dualpi2 = dualpi2::{Dualpi2Config, Dualpi2},
 }
 
 /// Packets of several queues in order of their arrival; those of one queue stay in their order.
@@ -98,11 +110,15 @@ impl Queue {
         match config {
             QueueConfig::TailDrop(config) => Queue::TailDrop(tail_drop::TailDrop::new(config)),
             QueueConfig::HeadDrop(config) => Queue::HeadDrop(head_drop::HeadDrop::new(config)),
+            QueueConfig::RandomDrop(config) => Queue::RandomDrop(random_drop::RandomDrop::new(config, key)),
+            QueueConfig::Infinite(config) => Queue::Infinite(infinite::Infinite::new(config)),
+            QueueConfig::Red(config) => Queue::Red(red::Red::new(config, key)),
             QueueConfig::Classes(config) => Queue::Classes(classes::Classes::new(config, key)),
             QueueConfig::FqCodel(config) => Queue::FqCodel(fq_codel::FqCodel::new(config, key)),
             QueueConfig::FqPie(config) => Queue::FqPie(fq_pie::FqPie::new(config, key)),
             QueueConfig::Codel(config) => Queue::Codel(codel::Codel::new(config)),
             QueueConfig::Pie(config) => Queue::Pie(pie::Pie::new(config, key)),
+            QueueConfig::Dualpi2(config) => Queue::Dualpi2(dualpi2::Dualpi2::new(config)),
         }
     }
 
@@ -121,11 +137,15 @@ impl Queue {
         match (&mut *self, config) {
             (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
             (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
+            (Queue::RandomDrop(queue), QueueConfig::RandomDrop(config)) => queue.configure(config, at),
+            (Queue::Infinite(queue), QueueConfig::Infinite(config)) => queue.configure(config, at),
+            (Queue::Red(queue), QueueConfig::Red(config)) => queue.configure(config, at),
             (Queue::Classes(queue), QueueConfig::Classes(config)) => queue.configure(config, at),
             (Queue::FqCodel(queue), QueueConfig::FqCodel(config)) => queue.configure(config, at),
             (Queue::FqPie(queue), QueueConfig::FqPie(config)) => queue.configure(config, at),
             (Queue::Codel(queue), QueueConfig::Codel(config)) => queue.configure(config, at),
             (Queue::Pie(queue), QueueConfig::Pie(config)) => queue.configure(config, at),
+            (Queue::Dualpi2(queue), QueueConfig::Dualpi2(config)) => queue.configure(config, at),
             _ => return false,
         }
         true

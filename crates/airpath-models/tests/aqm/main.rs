@@ -5,5 +5,7 @@
 mod common;
 
 mod codel;
+mod dualpi2;
 mod link;
 mod pie;
+mod red;

@@ -20,7 +20,7 @@ fn naive_sum(parts: &[&[u8]]) -> u16 {
 }
 
 /// Checks the checksums of a whole IP packet and that it states its length.
-pub(in crate::packet_bytes) fn naive_check(packet: &[u8]) -> Result<(), String> {
+pub(crate) fn naive_check(packet: &[u8]) -> Result<(), String> {
     let version = packet[0] >> 4;
     let (ip_bytes, protocol, addresses, stated) = if version == 4 {
         let ip_bytes = usize::from(packet[0] & 15) * 4;
@@ -77,7 +77,7 @@ fn fill_checksum(packet: &mut [u8], ip_bytes: usize, at: usize) {
 
 /// A TCP packet with correct checksums: ports 4000 to 5001, sequence number
 /// 0xfffffff0, flags CWR, ACK, PSH, FIN.
-pub(in crate::packet_bytes) fn tcp_packet(version: u8, option_bytes: usize, payload_bytes: usize) -> Vec<u8> {
+pub(crate) fn tcp_packet(version: u8, option_bytes: usize, payload_bytes: usize) -> Vec<u8> {
     let mut tcp = vec![0x0f, 0xa0, 0x13, 0x89, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 9];
     tcp.extend([((20 + option_bytes) / 4 * 16) as u8, 0x99, 1, 2, 0, 0, 0, 0]);
     tcp.extend(vec![1; option_bytes]);
@@ -89,7 +89,7 @@ pub(in crate::packet_bytes) fn tcp_packet(version: u8, option_bytes: usize, payl
 }
 
 /// A UDP packet with correct checksums, ports 4000 to 5001.
-pub(in crate::packet_bytes) fn udp_packet(version: u8, payload_bytes: usize) -> Vec<u8> {
+pub(crate) fn udp_packet(version: u8, payload_bytes: usize) -> Vec<u8> {
     let mut udp = vec![0x0f, 0xa0, 0x13, 0x89];
     udp.extend(((8 + payload_bytes) as u16).to_be_bytes());
     udp.extend([0, 0]);

@@ -1,0 +1,68 @@
+//! A queue without any limit.
+//!
+//! Source: the unbounded queue of queueing theory; what it holds is bounded by memory alone.
+
+use std::collections::VecDeque;
+
+use airpath_core::{Pdu, QueueLimit, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Queueing;
+use super::fifo::Fifo;
+use crate::config::Problem;
+use crate::stage::{QueueLength, StageCx};
+
+/// The infinite queue has no parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InfiniteConfig {}
+
+impl InfiniteConfig {
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        Vec::new()
+    }
+}
+
+pub(super) fn examples() -> Vec<InfiniteConfig> {
+    vec![InfiniteConfig {}]
+}
+
+/// The infinite queue.
+#[derive(Clone, Debug)]
+pub struct Infinite(Fifo);
+
+impl Infinite {
+    pub(super) fn new(_: &InfiniteConfig) -> Infinite {
+        Infinite(Fifo::new(QueueLimit::default()))
+    }
+
+    pub(super) fn configure(&mut self, _: &InfiniteConfig, _: Time) {}
+}
+
+impl Queueing for Infinite {
+    fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>) {
+        self.0.push(pdu, stage);
+    }
+
+    fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
+        if self.0.head().is_some_and(fits) { self.0.pop(stage) } else { None }
+    }
+
+    fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
+        self.0.hand_over()
+    }
+
+    fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
+        self.0.take_over(packets, at);
+    }
+
+    fn length(&self) -> QueueLength {
+        self.0.length()
+    }
+
+    fn next_deadline(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn advance(&mut self, _: &mut StageCx<'_, '_>) {}
+}

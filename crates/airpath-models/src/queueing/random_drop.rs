@@ -1,0 +1,100 @@
+//! A queue that, when full, drops a random packet: one of those queued or the one that arrives, each
+//! with the same probability (random drop).
+//!
+//! Source: Mankin 1990, "Random drop congestion control". Several are dropped where one is not enough
+//! for the packet that arrives. A packet larger than the whole queue is itself dropped, and displaces
+//! none.
+
+use std::collections::VecDeque;
+
+use airpath_core::{Cause, DrawKey, Pdu, QueueLimit, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Queueing;
+use super::fifo::Fifo;
+use crate::config::Problem;
+use crate::stage::{QueueLength, StageCx};
+
+/// Parameters of the random-drop queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RandomDropConfig {
+    /// What the queue may hold. Smaller limits in packets and bytes apply to the packets that
+    /// arrive from then on; a limit in time applies at once to all.
+    #[serde(default = "super::default_limit")]
+    pub limit: QueueLimit,
+}
+
+impl RandomDropConfig {
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        Vec::new()
+    }
+}
+
+pub(super) fn examples() -> Vec<RandomDropConfig> {
+    ["7 packets", "3000 bytes", "5 packets, 4 kB, 25 ms"]
+        .into_iter()
+        .map(|limit| RandomDropConfig { limit: limit.parse().expect("an example is valid") })
+        .collect()
+}
+
+/// The random-drop queue.
+#[derive(Clone, Debug)]
+pub struct RandomDrop {
+    fifo: Fifo,
+    key: DrawKey,
+    /// How many draws there were.
+    draws: u64,
+}
+
+impl RandomDrop {
+    pub(super) fn new(config: &RandomDropConfig, key: DrawKey) -> RandomDrop {
+        RandomDrop { fifo: Fifo::new(config.limit), key, draws: 0 }
+    }
+
+    pub(super) fn configure(&mut self, config: &RandomDropConfig, at: Time) {
+        self.fifo.set_limit(config.limit, at);
+    }
+}
+
+impl Queueing for RandomDrop {
+    fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>) {
+        if !self.fifo.could_ever_hold(pdu.len) {
+            return stage.dropped(Cause::QueueBytes, &pdu, self.fifo.length());
+        }
+        while let Some(cause) = self.fifo.overflow(pdu.len) {
+            let queued = u64::from(self.fifo.length().packets);
+            let victim = self.key.below(self.draws, 0, queued + 1);
+            self.draws += 1;
+            if victim == queued {
+                return stage.dropped(cause, &pdu, self.fifo.length());
+            }
+            self.fifo.drop_at(victim as usize, cause, stage);
+        }
+        self.fifo.push(pdu, stage);
+    }
+
+    fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
+        if self.fifo.head().is_some_and(fits) { self.fifo.pop(stage) } else { None }
+    }
+
+    fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
+        self.fifo.hand_over()
+    }
+
+    fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
+        self.fifo.take_over(packets, at);
+    }
+
+    fn length(&self) -> QueueLength {
+        self.fifo.length()
+    }
+
+    fn next_deadline(&self) -> Time {
+        self.fifo.next_deadline()
+    }
+
+    fn advance(&mut self, stage: &mut StageCx<'_, '_>) {
+        self.fifo.drop_aged(stage);
+    }
+}
