@@ -23,7 +23,7 @@ use crate::entity::{Arrival, Frame, LinkEntity, Sdu, Sdus, Simple};
 use crate::medium::{Air, Continuous, Grant, Medium};
 use crate::queueing::{InputQueue, Queueing};
 use crate::random::Sampler;
-use crate::stage::{QueueLength, StageCx};
+use crate::stage::StageCx;
 
 /// A hop of any link entity and medium; the defaults are those that a scenario builds.
 pub struct Hop<E: LinkEntity = Simple, M: Medium = Continuous> {
@@ -72,7 +72,7 @@ impl<E: LinkEntity> Link<E> {
         stage: Stage,
         cx: &'a mut Cx<'b>,
     ) -> StageCx<'a, 'b> {
-        StageCx { site: Site { hop: index, direction, state, stage }, at, beside: QueueLength::default(), cx }
+        StageCx::new(Site { hop: index, direction, state, stage }, at, cx)
     }
 
     /// Moves packets from the queue into the send buffer while that has room; whether any moved.

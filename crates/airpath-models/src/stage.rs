@@ -38,10 +38,16 @@ pub struct StageCx<'a, 'b> {
     pub cx: &'a mut Cx<'b>,
 }
 
-impl<'b> StageCx<'_, 'b> {
+impl<'a, 'b> StageCx<'a, 'b> {
+    /// The context of a stage whose queue, if it has one, is whole.
+    #[inline(always)]
+    pub fn new(site: Site, at: Time, cx: &'a mut Cx<'b>) -> StageCx<'a, 'b> {
+        StageCx { site, at, beside: QueueLength::default(), cx }
+    }
+
     /// The same place and time for another stage of the hop.
     pub fn of(&mut self, stage: Stage) -> StageCx<'_, 'b> {
-        StageCx { site: Site { stage, ..self.site }, at: self.at, beside: QueueLength::default(), cx: self.cx }
+        StageCx::new(Site { stage, ..self.site }, self.at, self.cx)
     }
 
     /// Records an event about `pdu` that concerns `bits`.

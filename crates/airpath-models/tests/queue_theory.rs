@@ -119,10 +119,7 @@ fn a_random_drop_hits_each_packet_alike() {
     for id in 0..40_007u64 {
         let site = Site { hop: 0, direction: Direction::Uplink, state: 0, stage: Stage::Queue };
         let mut cx = Cx::new(&mut outputs);
-        queue.enqueue(
-            Pdu { id, len: 100, ..Pdu::default() },
-            &mut StageCx { site, at: Time::ZERO, beside: airpath_models::stage::QueueLength::default(), cx: &mut cx },
-        );
+        queue.enqueue(Pdu { id, len: 100, ..Pdu::default() }, &mut StageCx::new(site, Time::ZERO, &mut cx));
         held.push(id);
         let dropped = outputs.events.drain(..).find(|event| event.kind == EventKind::Dropped);
         if let Some(event) = dropped {

@@ -179,12 +179,7 @@ impl Alone {
     }
 
     fn stage<'a, 'b>(now: Time, cx: &'a mut Cx<'b>) -> StageCx<'a, 'b> {
-        StageCx {
-            site: Site { hop: 0, direction: Direction::Uplink, state: 0, stage: Stage::Queue },
-            at: now,
-            beside: airpath_models::stage::QueueLength::default(),
-            cx,
-        }
+        StageCx::new(Site { hop: 0, direction: Direction::Uplink, state: 0, stage: Stage::Queue }, now, cx)
     }
 
     /// Offers a packet; whether it was taken.

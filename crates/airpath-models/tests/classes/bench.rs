@@ -62,7 +62,7 @@ impl Bench {
         let site = Site { hop: 0, direction: self.direction, state: 0, stage: Stage::Queue };
         let cx = &mut Cx::new(&mut self.outputs);
         let seen = self.queue.length();
-        let result = work(&mut self.queue, &mut StageCx { site, at: self.at, beside: QueueLength::default(), cx });
+        let result = work(&mut self.queue, &mut StageCx::new(site, self.at, cx));
         self.check(seen);
         result
     }
