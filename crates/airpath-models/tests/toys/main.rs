@@ -132,7 +132,7 @@ fn check_recovery(trace: &Trace) -> Result<(), TestCaseError> {
         let ids = trace.ids(port);
         prop_assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", ids);
     }
-    let queue = [Cause::QueuePackets, Cause::QueueBytes, Cause::QueueAge];
+    let queue = [Cause::QueuePackets, Cause::QueueBytes, Cause::QueueAge, Cause::QueueManagement];
     let elsewhere = trace.of_kind(EventKind::Dropped).into_iter().filter(|event| !queue.contains(&event.cause)).count();
     prop_assert_eq!(elsewhere, 0);
     Ok(())
