@@ -25,6 +25,7 @@ pub use event::{Cause, Event, EventKind, Stage};
 pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
 pub use machine::{Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal};
 pub use pdu::{Damage, Direction, Ecn, FiveTuple, Origin, Payload, Pdu, PduId};
+pub use pdu::{background_id, background_number};
 pub use pool::BufferPool;
 pub use rate::{Carry, LinkRate, Rate};
 pub use time::{Span, Time};

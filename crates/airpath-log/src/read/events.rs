@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use airpath_core::Origin;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{RecordBatch, UInt32Array, UInt64Array};
 use serde::Serialize;
 
 use super::columns::{Columns, ListColumn, WordColumn, number};
 use crate::error::LogError;
-use crate::writer::events::FLIPPED_BITS;
+use crate::writer::events::{FLIPPED_BITS, ORIGIN};
 
 /// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -43,6 +44,8 @@ pub struct EventRow<'a> {
     /// the most significant bit of the first byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flipped_bits: Option<&'a [u32]>,
+    /// Whose traffic: of endpoints ("user"), virtual ("background"), of link entities ("control").
+    pub origin: &'a str,
 }
 
 /// The events of one batch.
@@ -61,6 +64,8 @@ pub struct EventBatch {
     state: WordColumn,
     emitted_ns: UInt64Array,
     flipped_bits: Option<ListColumn<UInt32Type>>,
+    /// None in logs of earlier versions, which knew no background load.
+    origin: Option<WordColumn>,
 }
 
 impl EventBatch {
@@ -85,6 +90,7 @@ impl EventBatch {
             state: columns.words("state")?,
             emitted_ns: columns.numbers::<UInt64Type>("emitted_ns")?,
             flipped_bits: columns.lists::<UInt32Type>(FLIPPED_BITS)?,
+            origin: batch.column_by_name(ORIGIN).map(|_| columns.words(ORIGIN)).transpose()?,
         })
     }
 
@@ -110,6 +116,7 @@ impl EventBatch {
             state: self.state.get(row).unwrap_or("?"),
             emitted_ns: number(&self.emitted_ns, row),
             flipped_bits: self.flipped_bits.as_ref().and_then(|positions| positions.get(row)),
+            origin: self.origin.as_ref().map_or(Origin::User.name(), |origins| origins.get(row).unwrap_or("?")),
         })
     }
 

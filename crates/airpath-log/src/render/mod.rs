@@ -10,7 +10,7 @@ mod sequence;
 mod table;
 
 pub use dissect::describe;
-pub use filter::{Filter, FilterError, parse_direction, parse_kind};
+pub use filter::{Filter, FilterError, parse_direction, parse_kind, parse_origin};
 pub use packets::tcpdump;
 pub use sequence::Sequences;
 pub use table::{events_json, events_table};

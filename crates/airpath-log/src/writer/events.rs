@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airpath_core::{Direction, Event, EventKind, Stage};
+use airpath_core::{Direction, Event, EventKind, Origin, Stage};
 use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -16,6 +16,9 @@ pub const WHOLE_PATH: &str = "path";
 /// delivery; bit 0 is the most significant bit of the first byte.
 pub const FLIPPED_BITS: &str = "flipped_bits";
 
+/// The column that says whose traffic an event concerns.
+pub const ORIGIN: &str = "origin";
+
 /// Rows that wait to be written.
 pub(crate) struct EventColumns {
     schema: SchemaRef,
@@ -25,6 +28,7 @@ pub(crate) struct EventColumns {
     kinds: ArrayRef,
     causes: ArrayRef,
     states: ArrayRef,
+    origins: ArrayRef,
     rows: Rows,
 }
 
@@ -44,6 +48,7 @@ struct Rows {
     state: Vec<Option<u16>>,
     emitted_ns: Vec<Option<u64>>,
     flipped_bits: ListBuilder<UInt32Builder>,
+    origin: Vec<u8>,
 }
 
 /// What the column of flipped bits holds for a packet.
@@ -69,6 +74,7 @@ impl EventColumns {
             by_u16("state", true),
             Field::new("emitted_ns", DataType::UInt64, true),
             Field::new(FLIPPED_BITS, DataType::List(Arc::new(position())), true),
+            by_u8(ORIGIN, false),
         ]);
         EventColumns {
             schema: Arc::new(schema),
@@ -78,6 +84,7 @@ impl EventColumns {
             kinds: words(EventKind::ALL.iter().map(|kind| kind.name())),
             causes: cause_words(),
             states: words(states.iter().map(String::as_str)),
+            origins: words(Origin::ALL.map(Origin::name)),
             rows: Rows::default(),
         }
     }
@@ -110,6 +117,7 @@ impl EventColumns {
         rows.emitted_ns.push(emitted_ns);
         rows.flipped_bits.values().append_slice(flips);
         rows.flipped_bits.append(!flips.is_empty());
+        rows.origin.push(event.origin as u8);
     }
 
     /// The rows so far; none are left.
@@ -131,6 +139,7 @@ impl EventColumns {
             dictionary_u16(rows.state.into(), &self.states),
             Arc::new(UInt64Array::from(rows.emitted_ns)),
             Arc::new(flipped_bits.finish()),
+            dictionary_u8(rows.origin.into(), &self.origins),
         ];
         RecordBatch::try_new(self.schema.clone(), columns).expect("the columns are those of the schema")
     }

@@ -138,5 +138,6 @@ fn row_of<'a>(replayed: &Replayed<'a>, names: &Names<'a>) -> EventRow<'a> {
         state: names.states.get(usize::from(event.state)).map_or("?", String::as_str),
         emitted_ns: None,
         flipped_bits,
+        origin: event.origin.name(),
     }
 }
