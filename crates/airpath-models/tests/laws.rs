@@ -6,6 +6,7 @@ mod common;
 use airpath_core::{Command, Direction, Event, EventKind, LogLevel, Machine, PortId, Seed, Time};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig};
+use airpath_models::load::LoadConfig;
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
@@ -24,6 +25,9 @@ fn examples_are_valid() {
     }
     for errors in ErrorsConfig::examples() {
         assert_eq!(errors.problems(), [], "{errors:?}");
+    }
+    for load in LoadConfig::examples() {
+        assert_eq!(load.problems(), [], "{load:?}");
     }
 }
 

@@ -32,6 +32,8 @@ const BURST_INTERVAL_NS: u64 = BURST * 1_050_000;
 const FLOWS: u64 = 16;
 /// A load that has sent fewer packets in so much time cannot be measured.
 const FEWEST: u64 = 1_000;
+/// So many packets show whether a link is fast enough: more than any queue holds.
+const PROBE: u64 = 20_000;
 const LONGEST: Time = Time::from_nanos(100_000_000_000_000);
 
 /// A path that is measured against the plain one.
@@ -137,8 +139,8 @@ fn cases(plain: &LinkConfig) -> Vec<Case> {
 /// Whether nothing of some packets is dropped.
 fn carries_all(path: &PathConfig) -> bool {
     let mut driver = VirtualDriver::new(Path::new(path, Seed(1)), LogLevel::Counters);
-    let outcome = driver.run(packets_of(FEWEST), End::Idle, |_| ());
-    outcome.is_ok() && driver.outputs().emissions.len() as u64 == FEWEST
+    let outcome = driver.run(packets_of(PROBE), End::Idle, |_| ());
+    outcome.is_ok() && driver.outputs().emissions.len() as u64 == PROBE
 }
 
 /// `count` packets in bursts.
