@@ -147,3 +147,34 @@ def test_every_option_named_in_the_text_exists() -> None:
             if not code.startswith(("airpath plot", "tc ", "mm-", "sysctl", "--security-opt "))
         }
         assert named <= known, f"{page.name}: {named - known}"
+
+
+SEAWIND = ROOT / "docs/seawind.md"
+NAMED_TEST = re.compile(r"`([\w/.-]+\.(?:rs|py))::(\w+)`")
+
+
+def seawind_rows() -> list[list[str]]:
+    """Return the cells of every row of Seawind's features."""
+    rows = [line for line in SEAWIND.read_text().splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return [row for row in cells if row[2] != "test"]
+
+
+def has_test(file: str, name: str) -> bool:
+    crate, _, rest = file.partition("/")
+    places = [ROOT / file] + [ROOT / "crates" / crate / inner / rest for inner in ("tests", "src")]
+    defined = re.compile(rf"^\s*(?:fn|def) {name}\b", re.MULTILINE)
+    return any(place.is_file() and defined.search(place.read_text()) for place in places)
+
+
+def test_every_feature_of_seawind_has_a_test_that_exists_or_is_not_there_yet() -> None:
+    rows = seawind_rows()
+    assert len(rows) > 80
+    wrong = []
+    for feature, key, test in rows:
+        named = NAMED_TEST.findall(test)
+        if test == "not yet":
+            continue
+        if not named or not key or not all(has_test(*one) for one in named):
+            wrong.append(f"{feature}: {test}")
+    assert not wrong, "\n".join(wrong)

@@ -38,6 +38,7 @@ EVENT_COLUMNS: dict[str, pl.DataType] = {
     "queue_bytes": pl.Int64(),
     "state": _TEXT,
     "emitted_ns": pl.Int64(),
+    "origin": _TEXT,
 }
 """Columns of ``Run.events``; times and amounts are signed so that differences are safe."""
 
@@ -192,8 +193,8 @@ class Run:
         return rows.unique(subset=["direction", "pdu"], keep="first", maintain_order=True)
 
     def drops(self) -> pl.DataFrame:
-        """Return the events of packets that the link dropped."""
-        return self.events.filter(pl.col("kind") == "dropped")
+        """Return the events of endpoints' packets that the link dropped."""
+        return self.events.filter((pl.col("kind") == "dropped") & (pl.col("origin") == "user"))
 
     def state_changes(self) -> list[tuple[int, str]]:
         """Return (time_ns, state) of each change, once however many hops it concerns."""
@@ -257,7 +258,9 @@ def _with_event_columns(frame: pl.DataFrame) -> pl.DataFrame:
     columns = []
     for name, dtype in EVENT_COLUMNS.items():
         if name not in frame.columns:
-            default = "" if dtype == pl.Categorical else None if name == "emitted_ns" else 0
+            # Logs of earlier versions knew no background load.
+            text = "user" if name == "origin" else ""
+            default = text if dtype == pl.Categorical else None if name == "emitted_ns" else 0
             columns.append(pl.lit(default).cast(dtype).alias(name))
         elif dtype == pl.Categorical:
             columns.append(pl.col(name).cast(pl.Categorical).fill_null(""))

@@ -89,22 +89,39 @@ impl Counters {
 
     /// How many events of `kind` concerned user traffic in `direction`, over the path and all hops.
     pub fn total(&self, direction: Direction, kind: EventKind) -> u64 {
-        let first = site(Event::WHOLE_PATH, direction, Origin::User);
-        (first..self.sites.len()).step_by(2 * ORIGINS).map(|index| self.sites[index].kind(kind).count).sum()
+        self.total_of(direction, Origin::User, kind).count
+    }
+
+    /// The sum over the path and all hops of what `of` finds in the counters of `origin` in `direction`.
+    fn sum(&self, direction: Direction, origin: Origin, of: impl Fn(&SiteCounters) -> Tally) -> Tally {
+        let first = site(Event::WHOLE_PATH, direction, origin);
+        let mut sum = Tally::default();
+        for index in (first..self.sites.len()).step_by(2 * ORIGINS) {
+            let tally = of(&self.sites[index]);
+            sum.count += tally.count;
+            sum.bits += tally.bits;
+        }
+        sum
+    }
+
+    /// How many events of `kind` concerned traffic of `origin` in `direction`, and their bits, over the
+    /// path and all hops.
+    pub fn total_of(&self, direction: Direction, origin: Origin, kind: EventKind) -> Tally {
+        self.sum(direction, origin, |site| site.kind(kind))
     }
 
     /// Drops of user traffic in `direction` over all hops, by cause; only causes that occurred.
     pub fn drops(&self, direction: Direction) -> Vec<(Cause, Tally)> {
+        self.drops_of(direction, Origin::User)
+    }
+
+    /// The same for the traffic of `origin`.
+    pub fn drops_of(&self, direction: Direction, origin: Origin) -> Vec<(Cause, Tally)> {
         Cause::ALL
             .iter()
             .filter(|cause| **cause != Cause::None)
             .filter_map(|cause| {
-                let mut sum = Tally::default();
-                for index in (site(Event::WHOLE_PATH, direction, Origin::User)..self.sites.len()).step_by(2 * ORIGINS) {
-                    let tally = self.sites[index].cause(*cause);
-                    sum.count += tally.count;
-                    sum.bits += tally.bits;
-                }
+                let sum = self.sum(direction, origin, |site| site.cause(*cause));
                 (sum.count > 0).then_some((*cause, sum))
             })
             .collect()

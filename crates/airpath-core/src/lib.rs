@@ -28,6 +28,7 @@ pub use machine::{
     Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal, StateInForce,
 };
 pub use pdu::{Damage, Direction, Ecn, FiveTuple, Origin, Payload, Pdu, PduId, UNDAMAGED};
+pub use pdu::{background_id, background_number};
 pub use pool::BufferPool;
 pub use rate::{Carry, LinkRate, Rate};
 pub use rate_step::RateStep;

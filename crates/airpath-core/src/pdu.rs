@@ -42,6 +42,27 @@ impl Direction {
 /// A PDU's identity: unique within a run, in order of arrival at the machine.
 pub type PduId = u64;
 
+/// Identities of virtual packets begin here, far above those of endpoints' packets, and stay below
+/// 2^53, so that they are exact in JSON.
+const FIRST_BACKGROUND: PduId = 1 << 52;
+/// Bits for the number of a packet within its load; above them is the number of the load.
+const BACKGROUND_NUMBER_BITS: u32 = 40;
+
+/// The identity of packet `number` of background load number `load` (below 4096), both from 0.
+pub const fn background_id(load: u16, number: u64) -> PduId {
+    FIRST_BACKGROUND | (load as u64) << BACKGROUND_NUMBER_BITS | number
+}
+
+/// The number of the load and of the packet behind the identity of a virtual packet; none for others.
+pub const fn background_number(id: PduId) -> Option<(u16, u64)> {
+    let load = id >> BACKGROUND_NUMBER_BITS;
+    let first = FIRST_BACKGROUND >> BACKGROUND_NUMBER_BITS;
+    if load < first || load >= 2 * first {
+        return None;
+    }
+    Some(((load - first) as u16, id & ((1 << BACKGROUND_NUMBER_BITS) - 1)))
+}
+
 /// The ECN field (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
@@ -78,6 +99,20 @@ pub enum Origin {
     Background = 1,
     /// A frame that link entities send each other: an acknowledgement, a status report.
     Control = 2,
+}
+
+impl Origin {
+    /// Every origin, by its number.
+    pub const ALL: [Origin; 3] = [Origin::User, Origin::Background, Origin::Control];
+
+    /// The word used in logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Origin::User => "user",
+            Origin::Background => "background",
+            Origin::Control => "control",
+        }
+    }
 }
 
 /// Between whom a PDU travels, for those who tell flows apart. All zero where it is unknown.
@@ -236,6 +271,14 @@ impl Pdu {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn virtual_packets_have_identities_of_their_own() {
+        assert_eq!(background_number(background_id(7, 12_345)), Some((7, 12_345)));
+        assert_eq!(background_number(background_id(4_095, (1 << 40) - 1)), Some((4_095, (1 << 40) - 1)));
+        assert!(background_id(4_095, (1 << 40) - 1) < 1 << 53);
+        assert_eq!([0, 1, (1 << 52) - 1, 1 << 53, PduId::MAX].map(background_number), [None; 5]);
+    }
 
     #[test]
     fn damage_flips_real_bits_and_cancels_itself() {

@@ -304,8 +304,11 @@ pub struct LogArgs {
     /// Only events of this kind, such as dropped.
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
-    /// Only events of this PDU.
-    #[arg(long, value_name = "ID")]
+    /// Only events of this traffic: user, background or control.
+    #[arg(long, value_name = "ORIGIN")]
+    pub origin: Option<String>,
+    /// Only events of this PDU, by its number; b0.17 is packet 17 of the first background load.
+    #[arg(long, value_name = "ID", value_parser = parse_pdu)]
     pub pdu: Option<u64>,
     /// Only events from this time of the run on.
     #[arg(long, value_name = "TIME")]
@@ -313,6 +316,15 @@ pub struct LogArgs {
     /// Only events up to this time of the run.
     #[arg(long, value_name = "TIME")]
     pub to: Option<Span>,
+}
+
+fn parse_pdu(text: &str) -> Result<u64, String> {
+    let virtual_packet = || {
+        let (load, number) = text.strip_prefix('b')?.split_once('.')?;
+        Some(airpath_core::background_id(load.parse().ok().filter(|load| *load < 4_096)?, number.parse().ok()?))
+    };
+    let wrong = || format!("`{text}` is no PDU; write its number, or for example b0.17 for a virtual packet");
+    text.parse().ok().or_else(virtual_packet).ok_or_else(wrong)
 }
 
 fn parse_port_kind(text: &str) -> Result<PortKind, String> {

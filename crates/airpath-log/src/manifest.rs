@@ -120,10 +120,6 @@ pub struct SiteCount {
     pub causes: BTreeMap<String, Count>,
 }
 
-/// Whose traffic is counted apart, and the words for it.
-const ORIGINS: [(Origin, &str); 3] =
-    [(Origin::User, "user"), (Origin::Background, "background"), (Origin::Control, "control")];
-
 /// The counters of a machine, for the hops called `hops`.
 pub fn counters(counters: &Counters, hops: &[String]) -> Vec<SiteCount> {
     let sites = [(Event::WHOLE_PATH, WHOLE_PATH)]
@@ -132,7 +128,7 @@ pub fn counters(counters: &Counters, hops: &[String]) -> Vec<SiteCount> {
     let mut counts = Vec::new();
     for (hop, name) in sites {
         for direction in Direction::ALL {
-            for (origin, origin_name) in ORIGINS {
+            for origin in Origin::ALL {
                 let site = counters.site(hop, direction, origin);
                 let occurred = |(name, tally): (&str, Tally)| (tally.count > 0).then(|| (name.into(), tally.into()));
                 let kinds: BTreeMap<_, _> =
@@ -140,7 +136,8 @@ pub fn counters(counters: &Counters, hops: &[String]) -> Vec<SiteCount> {
                 let causes: BTreeMap<_, _> =
                     Cause::ALL.iter().map(|cause| (cause.name(), site.cause(*cause))).filter_map(occurred).collect();
                 if !kinds.is_empty() {
-                    counts.push(SiteCount { hop: name.into(), direction, origin: origin_name.into(), kinds, causes });
+                    let origin = origin.name().into();
+                    counts.push(SiteCount { hop: name.into(), direction, origin, kinds, causes });
                 }
             }
         }

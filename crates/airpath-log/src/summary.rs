@@ -3,7 +3,7 @@
 use std::fmt;
 
 use airpath_core::pdu::Origin;
-use airpath_core::{Cause, Counters, Direction, Event, EventKind, Span};
+use airpath_core::{Cause, Counters, Direction, Event, EventKind, Span, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
@@ -18,6 +18,21 @@ pub struct CauseCount {
     pub cause: String,
     /// How many packets.
     pub packets: u64,
+}
+
+/// What became of the virtual packets of background loads in one direction.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct BackgroundSummary {
+    /// Packets that the loads put into hops.
+    pub generated_packets: u64,
+    /// Their bytes, IP headers included.
+    pub generated_bytes: u64,
+    /// Packets that went as far as they were to.
+    pub consumed_packets: u64,
+    /// Packets still in the link when the run ended.
+    pub inside_packets: u64,
+    /// Packets that the link dropped, the most frequent cause first.
+    pub dropped: Vec<CauseCount>,
 }
 
 /// What became of the packets of one direction.
@@ -46,6 +61,9 @@ pub struct DirectionSummary {
     pub discarded: Vec<CauseCount>,
     /// One-way delay.
     pub delay: Distribution,
+    /// Background load, which is in none of the other figures; none where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundSummary>,
 }
 
 /// A run in five lines.
@@ -74,11 +92,31 @@ fn is_discard(cause: Cause) -> bool {
     matches!(cause, Cause::Noise | Cause::BeforeStart | Cause::Malformed)
 }
 
+fn most_frequent_first(mut causes: Vec<(Cause, Tally)>) -> Vec<(Cause, Tally)> {
+    causes.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.count));
+    causes
+}
+
+fn background(counters: &Counters, direction: Direction) -> Option<BackgroundSummary> {
+    let total = |kind| counters.total_of(direction, Origin::Background, kind);
+    let (generated, consumed) = (total(EventKind::Generated), total(EventKind::Consumed).count);
+    let causes = most_frequent_first(counters.drops_of(direction, Origin::Background));
+    let lost: u64 = causes.iter().map(|(_, tally)| tally.count).sum();
+    let duplicated = total(EventKind::Duplicated).count;
+    let count = |(cause, tally): (Cause, Tally)| CauseCount { cause: cause.name().into(), packets: tally.count };
+    (generated.count > 0).then(|| BackgroundSummary {
+        generated_packets: generated.count,
+        generated_bytes: generated.bits / 8,
+        consumed_packets: consumed,
+        inside_packets: (generated.count + duplicated).saturating_sub(consumed + lost),
+        dropped: causes.into_iter().map(count).collect(),
+    })
+}
+
 fn direction(counters: &Counters, timings: &Timings, duration: Span, direction: Direction) -> DirectionSummary {
     let path = counters.site(Event::WHOLE_PATH, direction, Origin::User);
     let delivered = path.kind(EventKind::Delivered);
-    let mut causes = counters.drops(direction);
-    causes.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.count));
+    let causes = most_frequent_first(counters.drops(direction));
     let (discarded, dropped): (Vec<_>, Vec<_>) = causes
         .into_iter()
         .map(|(cause, tally)| (cause, CauseCount { cause: cause.name().into(), packets: tally.count }))
@@ -100,6 +138,7 @@ fn direction(counters: &Counters, timings: &Timings, duration: Span, direction: 
         dropped: counts(dropped),
         discarded: counts(discarded),
         delay: timings.delay(direction),
+        background: background(counters, direction),
     }
 }
 
@@ -167,6 +206,20 @@ fn dropped(direction: &DirectionSummary) -> String {
     }
 }
 
+fn load(direction: &DirectionSummary, duration_ns: u64) -> String {
+    let Some(load) = &direction.background else { return "none".into() };
+    let inside = match load.inside_packets {
+        0 => String::new(),
+        inside => format!(", {} still inside", show::count(inside)),
+    };
+    format!(
+        "{}, {}, dropped {}{inside}",
+        show::counted(load.generated_packets, "packet"),
+        show::rate(load.generated_bytes * 8, duration_ns),
+        causes(&load.dropped)
+    )
+}
+
 fn quantiles(distribution: &Distribution) -> String {
     if distribution.count == 0 {
         return "none measured".into();
@@ -193,13 +246,18 @@ fn virtual_time(duration_ns: u64, wall_ns: Option<u64>) -> String {
 }
 
 impl fmt::Display for Summary {
-    /// Five lines, more only where the verdict has several reasons; the last without a line break.
+    /// Five lines, more only where there is background load or the verdict has several reasons; the last
+    /// without a line break.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = [
+        let mut rows = vec![
             ("delivered", [delivered(&self.uplink, self.duration_ns), delivered(&self.downlink, self.duration_ns)]),
             ("dropped", [&self.uplink, &self.downlink].map(dropped)),
             ("delay", [quantiles(&self.uplink.delay), quantiles(&self.downlink.delay)]),
         ];
+        let directions = [&self.uplink, &self.downlink];
+        if directions.iter().any(|direction| direction.background.is_some()) {
+            rows.push(("background", directions.map(|direction| load(direction, self.duration_ns))));
+        }
         let width = rows.iter().map(|(_, cells)| cells[0].len()).max().unwrap_or(0);
         for (label, [up, down]) in &rows {
             write!(f, "{label:<10} uplink {up:<width$}   downlink {down}")?;
@@ -283,6 +341,34 @@ delay      uplink none measured             downlink p50 455 ms, p99 696 ms, max
 lateness   p50 25.1 us, p99 49.0 us, max 49.0 us
 verdict    trusted";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn background_load_has_a_line_of_its_own_and_is_in_no_other() {
+        let mut counters = Counters::default();
+        let timings = Timings::new(Span::from_millis(1));
+        for id in 0..10u64 {
+            let pdu = Pdu { id, len: 1250, origin: Origin::Background, ..Pdu::default() };
+            let mut count = |hop, kind, cause| {
+                let event = Event::of_path(Time::ZERO, Direction::Uplink, kind, cause, &pdu, 0);
+                counters.count(&Event { hop, ..event });
+            };
+            count(0, EventKind::Generated, Cause::None);
+            match id {
+                0..3 => count(1, EventKind::Dropped, Cause::QueuePackets),
+                3..8 => count(1, EventKind::Consumed, Cause::None),
+                _ => {}
+            }
+        }
+        let summary = Summary::new(&counters, &timings, Span::from_secs(1), judge(&Measurements::default()));
+        let text = summary.to_string();
+        let lines: Vec<_> = text.lines().collect();
+        let expected =
+            "background uplink 10 packets, 100 kbit/s, dropped 3 queue_packets, 2 still inside   downlink none";
+        assert_eq!((lines.len(), lines[3]), (6, expected));
+        assert!(lines[0].starts_with("delivered  uplink 0 packets") && lines[1].starts_with("dropped    uplink none "));
+        assert_eq!(summary.to_json()["uplink"]["background"]["consumed_packets"], 5);
+        assert!(summary.to_json()["downlink"].get("background").is_none());
     }
 
     #[test]

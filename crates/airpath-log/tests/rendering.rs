@@ -23,9 +23,9 @@ fn events_as_a_table_and_as_json() {
     common::run(folder.path(), Level::Events, Snaplen::default(), 40);
     let drops = Filter { kind: Some(EventKind::Dropped), to_ns: Some(10_000_000), ..Filter::default() };
     let table = text(events_table, folder.path(), &drops);
-    let expected = "         time/s  hop    direction  stage    kind                cause                pdu      bits       queue/B  state
-    0.008000000  radio  uplink     channel  dropped             channel_error          3      2368                initial
-    0.007000000  radio  uplink     queue    dropped             queue_packets          7      2368                initial
+    let expected = "         time/s  hop    direction  stage    kind                cause                  pdu      bits       queue/B  state
+    0.008000000  radio  uplink     channel  dropped             channel_error            3      2368                initial
+    0.007000000  radio  uplink     queue    dropped             queue_packets            7      2368                initial
 ";
     assert_eq!(table, expected);
     let json = text(events_json, folder.path(), &drops);
@@ -34,7 +34,7 @@ fn events_as_a_table_and_as_json() {
         first,
         serde_json::json!({"time_ns": 8_000_000, "hop": "radio", "direction": "uplink", "stage": "channel",
             "kind": "dropped", "cause": "channel_error", "pdu": 3, "flow": 7, "bits": 2_368, "queue_packets": 0,
-            "queue_bytes": 0, "state": "initial", "emitted_ns": null})
+            "queue_bytes": 0, "state": "initial", "emitted_ns": null, "origin": "user"})
     );
     let one = |filter: Filter| text(events_json, folder.path(), &filter).lines().count();
     assert_eq!(one(Filter { pdu: Some(5), ..Filter::default() }), 3);

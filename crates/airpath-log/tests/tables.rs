@@ -68,7 +68,8 @@ fn a_finished_run_reads_back() {
             "state",
             "emitted_ns",
             "flipped_bits",
-            "kept_bytes"
+            "kept_bytes",
+            "origin"
         ]
     );
     let events = events(&path);
@@ -223,17 +224,19 @@ fn without_a_clock_equal_runs_leave_equal_bytes() {
 }
 
 #[test]
-fn a_log_without_positions_of_damage_is_read() {
+fn a_log_of_an_earlier_version_is_read() {
     let folder = tempfile::tempdir().unwrap();
     common::run(folder.path(), Level::Events, Snaplen::default(), 10);
     let path = folder.path().join("events.arrow");
     for batch in ArrowLog::open(&path).unwrap() {
         let mut batch = batch.unwrap();
         assert!(EventBatch::new(&batch, &path).unwrap().rows().any(|row| row.flipped_bits.is_some()));
-        batch.remove_column(batch.num_columns() - 1);
-        batch.remove_column(batch.num_columns() - 1);
+        for column in ["origin", "kept_bytes", "flipped_bits"] {
+            batch.remove_column(batch.schema().index_of(column).unwrap());
+        }
         let events = EventBatch::new(&batch, &path).unwrap();
         assert!(!events.is_empty() && events.rows().all(|row| row.flipped_bits.is_none()));
+        assert!(events.rows().all(|row| row.origin == "user"));
     }
 }
 

@@ -23,7 +23,7 @@ use crate::entity::{Arrival, Frame, LinkEntity, Sdu, Sdus, Simple};
 use crate::medium::{Air, Continuous, Grant, Medium};
 use crate::queueing::{InputQueue, Queueing};
 use crate::random::Sampler;
-use crate::stage::StageCx;
+use crate::stage::{QueueLength, StageCx};
 
 /// A hop of any link entity and medium; the defaults are those that a scenario builds.
 pub struct Hop<E: LinkEntity = Simple, M: Medium = Continuous> {

@@ -7,6 +7,7 @@ use airpath_core::{Command, Direction, Event, EventKind, LogLevel, Machine, Port
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig};
 use airpath_models::disorder::{DuplicateConfig, ReorderConfig};
+use airpath_models::load::LoadConfig;
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
 use airpath_models::random::Random;
@@ -27,6 +28,9 @@ fn examples_are_valid() {
     }
     for errors in ErrorsConfig::examples() {
         assert_eq!(errors.problems(), [], "{errors:?}");
+    }
+    for load in LoadConfig::examples() {
+        assert_eq!(load.problems(), [], "{load:?}");
     }
 }
 

@@ -37,7 +37,10 @@ BINS = 250
 
 
 def draw(run: Run, span: Span) -> list[Picture]:
-    """Draw two pictures, in packets and in bytes, with a panel for each queue that was used."""
+    """Draw two pictures, in packets and in bytes, with a panel for each queue that was used.
+
+    Lengths include virtual packets of background loads; what was dropped of those is marked apart.
+    """
     events = within(run.events.filter(pl.col("stage") == "queue"), run, span)
     hops = events["hop"].cast(pl.String).unique(maintain_order=True).to_list()
     queues = {
@@ -102,15 +105,20 @@ def _panel(axis: Axes, rows: pl.DataFrame, column: str, direction: str, end: flo
         )
     highest = float(lengths.max())
     drops = rows.filter(pl.col("kind") == "dropped")
-    for cause, style in drop_styles(drops["cause"].cast(pl.String)).items():
-        dropped = drops.filter(pl.col("cause") == cause)
-        mark_drops(
-            axis,
-            seconds(dropped["time_ns"]),
-            highest * 1.08,
-            style,
-            f"dropped, {style.text}: {dropped.height:,}",
-        )
+    is_virtual = pl.col("origin") == "background"
+    for whose, height, of_origin in (
+        ("dropped", 1.08, ~is_virtual),
+        ("background dropped", 1.2, is_virtual),
+    ):
+        for cause, style in drop_styles(drops.filter(of_origin)["cause"].cast(pl.String)).items():
+            dropped = drops.filter(of_origin & (pl.col("cause") == cause))
+            mark_drops(
+                axis,
+                seconds(dropped["time_ns"]),
+                highest * height,
+                style,
+                f"{whose}, {style.text}: {dropped.height:,}",
+            )
     axis.set_ylim(0, highest * 1.5)
     axis.set_ylabel(f"Queue ({unit})")
 

@@ -1,7 +1,7 @@
 //! What a packet costs in virtual time: in the models alone, in worlds of endpoints, and in ns-3 on
 //! the same link in the same run.
 
-mod links;
+pub(super) mod links;
 mod ns3;
 mod worlds;
 

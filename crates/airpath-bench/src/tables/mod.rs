@@ -6,6 +6,7 @@ mod driver;
 mod frames;
 mod goodput;
 mod many_links;
+mod models;
 mod processor;
 mod small_packets;
 mod start_up;
@@ -47,7 +48,7 @@ fn ports_and_levels() -> Vec<(PortKind, Level)> {
 pub type Measure = fn(&Options) -> Result<Table, Failure>;
 
 /// The tables by name, in the order in which they are measured.
-pub const ALL: [(&str, Measure); 11] = [
+pub const ALL: [(&str, Measure); 12] = [
     ("delay", delay::measure),
     ("departures", departures::measure),
     ("stream", stream::measure),
@@ -58,5 +59,6 @@ pub const ALL: [(&str, Measure); 11] = [
     ("goodput", goodput::measure),
     ("frames", frames::measure),
     ("driver", driver::measure),
+    ("models", models::measure),
     ("warp", warp::measure),
 ];

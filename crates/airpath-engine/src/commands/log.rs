@@ -6,7 +6,9 @@ use std::path::Path;
 
 use airpath_log::manifest::Status;
 use airpath_log::read::capture::CaptureLog;
-use airpath_log::render::{Filter, RenderError, events_json, events_table, parse_direction, parse_kind, tcpdump};
+use airpath_log::render::{
+    Filter, RenderError, events_json, events_table, parse_direction, parse_kind, parse_origin, tcpdump,
+};
 use airpath_log::{LogError, Manifest, folder};
 
 use crate::cli::LogArgs;
@@ -90,6 +92,7 @@ fn filter(args: &LogArgs) -> Result<Filter> {
         hop: args.hop.clone(),
         direction: args.direction.as_deref().map(parse_direction).transpose().map_err(usage)?,
         kind: args.kind.as_deref().map(parse_kind).transpose().map_err(usage)?,
+        origin: args.origin.as_deref().map(parse_origin).transpose().map_err(usage)?,
         pdu: args.pdu,
         from_ns: args.from.map(airpath_core::Span::nanos),
         to_ns: args.to.map(airpath_core::Span::nanos),

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use airpath_core::Origin;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{RecordBatch, UInt32Array, UInt64Array};
 use serde::Serialize;
 
 use super::columns::{Columns, ListColumn, WordColumn, number};
 use crate::error::LogError;
-use crate::writer::events::{FLIPPED_BITS, KEPT_BYTES};
+use crate::writer::events::{FLIPPED_BITS, KEPT_BYTES, ORIGIN};
 
 /// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -46,6 +47,8 @@ pub struct EventRow<'a> {
     /// The bytes that are left, for the delivery of a truncated packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_bytes: Option<u32>,
+    /// Whose traffic: of endpoints ("user"), virtual ("background"), of link entities ("control").
+    pub origin: &'a str,
 }
 
 /// The events of one batch.
@@ -65,6 +68,8 @@ pub struct EventBatch {
     emitted_ns: UInt64Array,
     flipped_bits: Option<ListColumn<UInt32Type>>,
     kept_bytes: Option<UInt32Array>,
+    /// None in logs of earlier versions, which knew no background load.
+    origin: Option<WordColumn>,
 }
 
 impl EventBatch {
@@ -90,6 +95,7 @@ impl EventBatch {
             emitted_ns: columns.numbers::<UInt64Type>("emitted_ns")?,
             flipped_bits: columns.lists::<UInt32Type>(FLIPPED_BITS)?,
             kept_bytes: columns.has(KEPT_BYTES).then(|| columns.numbers::<UInt32Type>(KEPT_BYTES)).transpose()?,
+            origin: batch.column_by_name(ORIGIN).map(|_| columns.words(ORIGIN)).transpose()?,
         })
     }
 
@@ -116,6 +122,7 @@ impl EventBatch {
             emitted_ns: number(&self.emitted_ns, row),
             flipped_bits: self.flipped_bits.as_ref().and_then(|positions| positions.get(row)),
             kept_bytes: self.kept_bytes.as_ref().and_then(|bytes| number(bytes, row)),
+            origin: self.origin.as_ref().map_or(Origin::User.name(), |origins| origins.get(row).unwrap_or("?")),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use airpath_core::{EventKind, PduId};
+use airpath_core::{EventKind, Origin, PduId};
 
 use super::filter::Filter;
 use super::table::for_each_event;
@@ -39,6 +39,9 @@ impl Fates {
         let rendered = for_each_event(folder, &Filter::default(), |event, _| {
             if filter.place_and_kind(event) {
                 wanted.insert(event.pdu);
+            }
+            if event.origin == Origin::Background.name() {
+                return Ok(());
             }
             let kind = event.kind;
             if kind == EventKind::Offered.name() {

@@ -1,7 +1,7 @@
 //! Which events are shown.
 
 use airpath_core::nearest::nearest;
-use airpath_core::{Direction, EventKind};
+use airpath_core::{Direction, EventKind, Origin};
 
 use crate::read::events::EventRow;
 
@@ -45,6 +45,14 @@ pub fn parse_direction(word: &str) -> Result<Direction, FilterError> {
     parse("direction", word, Direction::ALL, Direction::name)
 }
 
+/// The origin of traffic called `word`.
+///
+/// # Errors
+/// When there is none; the message names the nearest.
+pub fn parse_origin(word: &str) -> Result<Origin, FilterError> {
+    parse("origin", word, Origin::ALL, Origin::name)
+}
+
 /// Sees to it that `hop` is one of `known`, the names in a log.
 pub(crate) fn check_hop(hop: &str, known: &[&str]) -> Result<(), FilterError> {
     if known.contains(&hop) {
@@ -63,6 +71,8 @@ pub struct Filter {
     pub direction: Option<Direction>,
     /// Only of this kind.
     pub kind: Option<EventKind>,
+    /// Only about traffic of this origin.
+    pub origin: Option<Origin>,
     /// Only about this PDU.
     pub pdu: Option<u64>,
     /// Only from this time on.
@@ -77,6 +87,7 @@ impl Filter {
         self.place_and_kind(event)
             && self.pdu.is_none_or(|pdu| pdu == event.pdu)
             && self.direction.is_none_or(|direction| direction.name() == event.direction)
+            && self.origin.is_none_or(|origin| origin.name() == event.origin)
             && self.time(event.time_ns)
     }
 
@@ -103,6 +114,7 @@ mod tests {
         assert_eq!(parse_kind("dropped").unwrap(), EventKind::Dropped);
         let error = parse_kind("droped").unwrap_err().to_string();
         assert!(error.contains("did you mean `dropped`?") && error.contains("frame_started"), "{error}");
+        assert!(parse_origin("users").unwrap_err().to_string().contains("did you mean `user`?"));
         assert!(parse_direction("up").unwrap_err().to_string().contains("uplink, downlink"));
     }
 }

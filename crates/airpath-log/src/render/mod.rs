@@ -11,7 +11,7 @@ mod sequence;
 mod table;
 
 pub use dissect::describe;
-pub use filter::{Filter, FilterError, parse_direction, parse_kind};
+pub use filter::{Filter, FilterError, parse_direction, parse_kind, parse_origin};
 pub use mahimahi::{MahimahiLog, Opportunities, mahimahi};
 pub use packets::tcpdump;
 pub use sequence::Sequences;

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use airpath_core::{Cause, EventKind, Stage};
+use airpath_core::{Cause, EventKind, Stage, background_number};
 
 use super::filter::{Filter, check_hop};
 use super::{RenderError, Rendered, tolerate};
@@ -81,7 +81,12 @@ fn write_table(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<Re
             (packets, bytes) => format!("{packets}/{bytes}"),
         };
         let time = seconds(event.time_ns);
-        let pdu = if event.pdu == 0 { String::new() } else { event.pdu.to_string() };
+        let pdu = match (event.pdu, background_number(event.pdu)) {
+            (0, _) => String::new(),
+            // The number of the load in the scenario, and of the packet, both from 0.
+            (_, Some((load, number))) => format!("b{load}.{number}"),
+            (pdu, None) => pdu.to_string(),
+        };
         let bits = event.bits.to_string();
         let cells =
             [&time, event.hop, event.direction, event.stage, event.kind, event.cause, &pdu, &bits, &queue, event.state];

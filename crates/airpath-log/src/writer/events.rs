@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airpath_core::{Direction, Event, EventKind, Stage};
+use airpath_core::{Direction, Event, EventKind, Origin, Stage};
 use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -28,6 +28,8 @@ pub(crate) struct Left<'a> {
     /// The bytes that are left of it, if it was truncated.
     pub kept_bytes: Option<u32>,
 }
+/// The column that says whose traffic an event concerns.
+pub const ORIGIN: &str = "origin";
 
 /// Rows that wait to be written.
 pub(crate) struct EventColumns {
@@ -38,6 +40,7 @@ pub(crate) struct EventColumns {
     kinds: ArrayRef,
     causes: ArrayRef,
     states: ArrayRef,
+    origins: ArrayRef,
     rows: Rows,
 }
 
@@ -58,6 +61,7 @@ struct Rows {
     emitted_ns: Vec<Option<u64>>,
     flipped_bits: ListBuilder<UInt32Builder>,
     kept_bytes: Vec<Option<u32>>,
+    origin: Vec<u8>,
 }
 
 /// What the column of flipped bits holds for a packet.
@@ -84,6 +88,7 @@ impl EventColumns {
             Field::new("emitted_ns", DataType::UInt64, true),
             Field::new(FLIPPED_BITS, DataType::List(Arc::new(position())), true),
             Field::new(KEPT_BYTES, DataType::UInt32, true),
+            by_u8(ORIGIN, false),
         ]);
         EventColumns {
             schema: Arc::new(schema),
@@ -93,6 +98,7 @@ impl EventColumns {
             kinds: words(EventKind::ALL.iter().map(|kind| kind.name())),
             causes: cause_words(),
             states: words(states.iter().map(String::as_str)),
+            origins: words(Origin::ALL.map(Origin::name)),
             rows: Rows::default(),
         }
     }
@@ -126,6 +132,7 @@ impl EventColumns {
         let flips = left.map_or(&[][..], |left| left.flips);
         rows.flipped_bits.values().append_slice(flips);
         rows.flipped_bits.append(!flips.is_empty());
+        rows.origin.push(event.origin as u8);
     }
 
     /// The rows so far; none are left.
@@ -148,6 +155,7 @@ impl EventColumns {
             Arc::new(UInt64Array::from(rows.emitted_ns)),
             Arc::new(flipped_bits.finish()),
             Arc::new(UInt32Array::from(rows.kept_bytes)),
+            dictionary_u8(rows.origin.into(), &self.origins),
         ];
         RecordBatch::try_new(self.schema.clone(), columns).expect("the columns are those of the schema")
     }

@@ -3,15 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use airpath_core::{Direction, DrawKey, DrawScope, FiveTuple, Origin, Pdu, PduId, Seed, Time};
+use airpath_core::{
+    Direction, DrawKey, DrawScope, FiveTuple, Origin, Pdu, PduId, Seed, Time, background_id, background_number,
+};
 
 use super::{BackgroundConfig, Generator, Load, Packet};
-
-/// Identities of virtual packets begin here, far above those of endpoints' packets, and stay below
-/// 2^53, so that they are exact in JSON.
-const FIRST_ID: PduId = 1 << 52;
-/// Bits for the number of a packet within its load; above them is the number of the load.
-const NUMBER_BITS: u32 = 40;
 
 /// One background load.
 #[derive(Debug)]
@@ -50,7 +46,7 @@ impl Source {
             flows: config.flows.max(1),
             start: Time::ZERO + config.start,
             stop: config.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop),
-            next_id: FIRST_ID | (number as u64) << NUMBER_BITS,
+            next_id: background_id(number as u16, 0),
             next,
         }
     }
@@ -140,7 +136,7 @@ impl Loads {
     /// Whether the virtual packet `id` goes no farther than hop number `hop`.
     #[inline]
     pub fn ends_at(&self, id: PduId, hop: usize) -> bool {
-        let number = (id ^ FIRST_ID) >> NUMBER_BITS;
-        self.sources.get(number as usize).is_none_or(|source| source.until == hop)
+        let source = background_number(id).and_then(|(number, _)| self.sources.get(usize::from(number)));
+        source.is_none_or(|source| source.until == hop)
     }
 }

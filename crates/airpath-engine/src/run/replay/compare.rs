@@ -145,5 +145,6 @@ fn row_of<'a>(replayed: &Replayed<'a>, names: &Names<'a>) -> EventRow<'a> {
         emitted_ns: None,
         flipped_bits,
         kept_bytes,
+        origin: event.origin.name(),
     }
 }
