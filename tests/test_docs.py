@@ -95,7 +95,13 @@ def commands_to_come_from() -> list[str]:
     page = (ROOT / "docs" / "coming-from.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("|")]
     codes = [code for row in rows for code in re.findall(r"`(airpath [^`]+)`", row)]
-    elsewhere = ("airpath log", "airpath plot", "airpath trace plot")
+    elsewhere = (
+        "airpath log",
+        "airpath plot",
+        "airpath trace plot",
+        "airpath set",
+        "airpath state",
+    )
     return [code for code in codes if "…" not in code and not code.startswith(elsewhere)]
 
 
@@ -106,6 +112,9 @@ def test_every_command_for_those_who_come_from_elsewhere_is_valid(
     (tmp_path / "up.trace").write_text("1\n2\n")
     (tmp_path / "down.trace").write_text("1\n1\n3\n")
     (tmp_path / "bandwidth.json").write_text('{"StaticBwConfig": {"bw": "12Mbps"}}')
+    (tmp_path / "pareto.dist").write_text("# a table\n-8192 0 8192\n")
+    (tmp_path / "delays.txt").write_text("20\n25\n")
+    (tmp_path / "losses.txt").write_text("ok 10\nlost\n")
     words = shlex.split(line)[1:]
     if words[0] == "exec":
         words = [*words[: words.index("--")], "--print-scenario"]
