@@ -163,9 +163,6 @@ fn drive(
     let mut piece = Span::from_secs(1);
     let mut to = Time::ZERO;
     loop {
-        if let Some(signal) = interrupt.asked() {
-            return Ok(Some(signal));
-        }
         to = Time::from_nanos(to.nanos().saturating_add(piece.nanos())).min(last);
         let until = if duration.is_some() { Until::At(to) } else { Until::Done { latest: to } };
         let begun = Instant::now();
@@ -173,6 +170,10 @@ fn drive(
         let over = duration.is_none() && world.ending(machine).is_some_and(|ending| ending.why != Ended::Time);
         if to == last || over {
             return Ok(None);
+        }
+        // Behind the first piece: a run that has not begun has no end, either.
+        if let Some(signal) = interrupt.asked() {
+            return Ok(Some(signal));
         }
         let took = begun.elapsed();
         if took < SHORT_PIECE {
