@@ -25,7 +25,9 @@ pub struct CbrConfig {
 
 impl CbrConfig {
     pub(super) fn problems(&self) -> Vec<Problem> {
-        size::problems(&self.packet_size, "packet_size")
+        let mut problems = size::problems(&self.packet_size, "packet_size");
+        problems.extend(size::crowding(self.rate, &self.packet_size));
+        problems
     }
 
     pub(super) fn files(&mut self, visit: &mut VisitFile<'_>) {

@@ -25,8 +25,9 @@ pub use background::BackgroundConfig;
 pub(crate) use source::Loads;
 
 /// The shortest time between two packets or users of a generator: one that drew nothing but zeros
-/// would send for ever at one instant.
-const LEAST_INTERVAL: Span = Span::from_nanos(1);
+/// would send for ever at one instant, and more packets than ten millions a second would keep any
+/// machine busy with nothing else.
+const LEAST_INTERVAL: Span = Span::from_nanos(100);
 
 /// A packet of a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

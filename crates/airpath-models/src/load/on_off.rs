@@ -29,6 +29,7 @@ pub struct OnOffConfig {
 impl OnOffConfig {
     pub(super) fn problems(&self) -> Vec<Problem> {
         let mut problems = size::problems(&self.packet_size, "packet_size");
+        problems.extend(size::crowding(self.rate, &self.packet_size));
         for (key, period) in [("on", &self.on), ("off", &self.off)] {
             problems.extend(period.problems().into_iter().map(|problem| problem.under(key)));
             if period.constant() == Some(Span::ZERO) {

@@ -41,9 +41,11 @@ impl PoissonConfig {
                 let message = "is for packets of one size; where sizes are random, write `mean_interval`";
                 problems.push(Problem::new("rate", message));
             }
-            (None, Some(Span::ZERO)) => {
-                problems.push(Problem::new("mean_interval", "is zero; write for example \"10 ms\""));
+            (None, Some(mean)) if mean < LEAST_INTERVAL => {
+                let message = format!("is {mean}, less than {LEAST_INTERVAL}; write for example \"10 ms\"");
+                problems.push(Problem::new("mean_interval", message));
             }
+            (Some(rate), None) => problems.extend(size::crowding(rate, &self.packet_size)),
             _ => {}
         }
         problems

@@ -1,7 +1,8 @@
 //! The sizes of a load's packets: whole bytes of an IP packet.
 
-use airpath_core::{Bits, DrawKey};
+use airpath_core::{Bits, Carry, DrawKey, Rate};
 
+use super::LEAST_INTERVAL;
 use crate::config::Problem;
 use crate::random::{Random, Sampler};
 
@@ -19,6 +20,16 @@ pub(super) fn problems(size: &Random<Bits>, key: &str) -> Vec<Problem> {
         problems.push(Problem::new(key, message));
     }
     problems
+}
+
+/// What is wrong with sending packets of `size` at `rate`, if anything.
+pub(super) fn crowding(rate: Rate, size: &Random<Bits>) -> Option<Problem> {
+    // A size that is wrong has been told.
+    let bits = size.constant().filter(|bits| *bits != Bits::ZERO)?;
+    (rate.tx(bits, &mut Carry::default()) < LEAST_INTERVAL).then(|| {
+        let message = format!("is {rate}: packets of {bits} would be less than {LEAST_INTERVAL} apart");
+        Problem::new("rate", message)
+    })
 }
 
 /// Draws sizes. What is drawn is rounded up to whole bytes and kept to those of an IP packet.

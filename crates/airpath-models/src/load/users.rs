@@ -48,6 +48,10 @@ impl UsersConfig {
         if self.volume.constant() == Some(Bits::ZERO) {
             problems.push(Problem::new("volume", "is zero; write for example \"100 kB\""));
         }
+        if self.rate.is_none() && self.volume.constant().is_some_and(|volume| volume > MOST_AT_ONCE) {
+            let message = format!("is more than {MOST_AT_ONCE} at one instant; write a `rate` for users");
+            problems.push(Problem::new("volume", message));
+        }
         if self.most_users.is_some() && self.rate.is_none() {
             let message = "needs a `rate`: a user who sends everything at once is gone at once";
             problems.push(Problem::new("most_users", message));
@@ -77,6 +81,9 @@ pub(super) fn examples() -> Vec<UsersConfig> {
     all.push(burst);
     all
 }
+
+/// The most that a user without a rate sends: at one instant nobody needs more.
+const MOST_AT_ONCE: Bits = Bits::from_bytes(100_000_000);
 
 /// A user who is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,7 +129,8 @@ impl Users {
     fn arrive(&mut self) {
         let (next, number) = (self.next_arrival, self.arrivals);
         // Drawn for those who are turned away, too: a limit changes nothing for the others.
-        let bytes_left = self.volumes.draw(number).get().div_ceil(8).max(1);
+        let drawn = self.volumes.draw(number).get().div_ceil(8).max(1);
+        let bytes_left = if self.rate.is_none() { drawn.min(MOST_AT_ONCE.get() / 8) } else { drawn };
         if self.present.len() < self.most_users {
             self.present.push(Reverse(User { next, number, bytes_left }));
         }
@@ -149,7 +157,8 @@ impl Generator for Users {
             user.bytes_left -= bytes;
             if let Some(rate) = self.rate {
                 // A nanosecond at most is lost with each packet.
-                user.next = user.next + rate.tx(Bits::from_bytes(bytes), &mut Carry::default());
+                let carried = rate.tx(Bits::from_bytes(bytes), &mut Carry::default());
+                user.next = user.next + carried.max(LEAST_INTERVAL);
             }
             self.present.push(Reverse(user));
             return Some(packet);
