@@ -114,8 +114,9 @@ fn yes() -> bool {
 impl Dualpi2Config {
     pub(super) fn problems(&self) -> Vec<Problem> {
         let mut problems = controller_problems(self.target, self.update, self.alpha, self.beta);
-        if !(0.1..=100.0).contains(&self.coupling) {
-            let message = format!("is {}; it has to be from 0.1 to 100, and 2 is usual", self.coupling);
+        // Below 1 classic packets would never be dropped, whatever the load.
+        if !(1.0..=100.0).contains(&self.coupling) {
+            let message = format!("is {}; it has to be from 1 to 100, and 2 is usual", self.coupling);
             problems.push(Problem::new("coupling", message));
         }
         problems
@@ -306,6 +307,10 @@ impl Dualpi2 {
         if !self.lanes[1 - lane].packets.is_empty() {
             self.earned += i128::from(len) * if lane == L { self.shares[C] } else { -self.shares[L] };
         }
+        self.forget_what_an_empty_queue_earned();
+    }
+
+    fn forget_what_an_empty_queue_earned(&mut self) {
         if self.lanes[C].packets.is_empty() {
             self.earned = 0;
         }
@@ -354,6 +359,7 @@ impl Dualpi2 {
         if let Some(pdu) = self.lanes[lane].pop() {
             stage.dropped(cause, &pdu, self.length());
         }
+        self.forget_what_an_empty_queue_earned();
     }
 }
 
@@ -389,6 +395,11 @@ impl Queueing for Dualpi2 {
     }
 
     /// In the order in which they came.
+    fn emptied(&mut self, at: Time) {
+        self.catch_up(at);
+        self.forget_what_an_empty_queue_earned();
+    }
+
     fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
         let [l, c] = std::mem::take(&mut self.lanes);
         let mut all: Vec<(Time, Pdu)> = l.packets.into_iter().chain(c.packets).collect();

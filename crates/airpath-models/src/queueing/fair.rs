@@ -319,6 +319,12 @@ impl<M: FlowManagement> FairQueue<M> {
         super::by_arrival(self.flows.iter_mut().map(take).collect())
     }
 
+    pub fn emptied(&mut self, at: Time) {
+        for flow in &mut self.flows {
+            self.management.dropped(&mut flow.state, at, 0);
+        }
+    }
+
     pub fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
         debug_assert!(packets.iter().all(|(since, _)| *since <= at));
         for (since, pdu) in packets {
@@ -355,6 +361,9 @@ macro_rules! fair_queue {
             }
             fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
                 self.0.hand_over()
+            }
+            fn emptied(&mut self, at: Time) {
+                self.0.emptied(at);
             }
             fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
                 self.0.take_over(packets, at);

@@ -36,6 +36,9 @@ pub trait Queueing {
     /// empty afterwards.
     fn hand_over(&mut self) -> VecDeque<(Time, Pdu)>;
 
+    /// Everything was taken out at `at` by [`Queueing::hand_over`], and the queue stays in use.
+    fn emptied(&mut self, _at: Time) {}
+
     /// Puts the packets of another queue into this new one at `at`. They stay as old as they are,
     /// and limits in packets and bytes do not concern them.
     fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time);
@@ -80,15 +83,12 @@ registry! {
     Dualpi2 = dualpi2::{Dualpi2Config, Dualpi2},
 }
 
-/// Packets of several queues in order of their arrival; those of one queue stay in their order.
-fn by_arrival(mut queues: Vec<VecDeque<(Time, Pdu)>>) -> VecDeque<(Time, Pdu)> {
-    let mut all = VecDeque::new();
-    loop {
-        let arrival = |queue: &VecDeque<(Time, Pdu)>| queue.front().map(|(since, pdu)| (*since, pdu.id));
-        let first = queues.iter().enumerate().filter_map(|(index, queue)| Some((arrival(queue)?, index))).min();
-        let Some((_, index)) = first else { return all };
-        all.extend(queues[index].pop_front());
-    }
+/// Packets of several queues in order of their arrival, those of one instant by their numbers.
+fn by_arrival(queues: Vec<VecDeque<(Time, Pdu)>>) -> VecDeque<(Time, Pdu)> {
+    let mut all: Vec<(Time, Pdu)> = queues.into_iter().flatten().collect();
+    // Stable: copies, which share a number, stay as they were.
+    all.sort_by_key(|(since, pdu)| (*since, pdu.id));
+    all.into()
 }
 
 /// The limit of a queue for which none was written.
@@ -218,6 +218,9 @@ impl Queueing for Queue {
     }
     fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
         dispatch_queue!(self, queue => queue.hand_over())
+    }
+    fn emptied(&mut self, at: Time) {
+        dispatch_queue!(self, queue => queue.emptied(at));
     }
     fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
         dispatch_queue!(self, queue => queue.take_over(packets, at));

@@ -272,6 +272,12 @@ impl PieState {
         if can_mark && self.probability < law.mark_ecnth { Verdict::Mark } else { Verdict::Drop }
     }
 
+    /// A packet has been dropped because the queue was full: the next one that management drops is as
+    /// far away as after any other drop.
+    pub fn dropped_at_the_limit(&mut self) {
+        self.accumulated = 0.0;
+    }
+
     /// A packet has left the queue after it `waited`, and `left_bytes` are still in it. To be told also
     /// of what has been dropped after it was queued, without a wait.
     pub fn departed(&mut self, waited: Option<Span>, left_bytes: u64) {
@@ -316,6 +322,7 @@ impl Queueing for Pie {
         let step = self.arrivals;
         self.arrivals += 1;
         if let Some(cause) = self.fifo.overflow(pdu.len) {
+            self.state.dropped_at_the_limit();
             return stage.dropped(cause, &pdu, self.fifo.length());
         }
         let can_mark = self.ecn && is_ecn_capable(&pdu);
@@ -340,6 +347,11 @@ impl Queueing for Pie {
 
     fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
         self.fifo.hand_over()
+    }
+
+    fn emptied(&mut self, at: Time) {
+        self.state.catch_up(&self.law, at);
+        self.state.departed(None, 0);
     }
 
     fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {

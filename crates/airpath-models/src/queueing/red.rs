@@ -324,6 +324,11 @@ impl Queueing for Red {
         self.fifo.hand_over()
     }
 
+    fn emptied(&mut self, at: Time) {
+        self.adapt(at);
+        self.note_empty(at);
+    }
+
     fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
         self.empty_since = packets.is_empty().then_some(at);
         self.adaptations = at.nanos() / ADAPTATION.nanos();

@@ -124,6 +124,7 @@ impl Discipline for Rfc8033 {
         let u = self.key.unit(self.draws, 0);
         self.draws += 1;
         if self.packets.len() >= self.limit {
+            self.accu_prob = 0.0;
             return deeds.dropped.push((now, packet.id));
         }
         if self.burst_allowance == 0 && self.drop_early(u) {

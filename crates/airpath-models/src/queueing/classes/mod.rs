@@ -357,6 +357,12 @@ impl Queueing for Classes {
         by_arrival(all)
     }
 
+    fn emptied(&mut self, at: Time) {
+        for class in &mut self.classes {
+            class.queue.emptied(at);
+        }
+    }
+
     fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
         for (index, packets) in self.sorted(packets).into_iter().enumerate() {
             if !packets.is_empty() {
