@@ -17,8 +17,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::counters::Counters;
-use crate::event::Event;
-use crate::pdu::Pdu;
+use crate::event::{Event, EventKind};
+use crate::pdu::{Direction, Pdu};
 use crate::time::{Span, Time};
 
 /// A port of a machine; a path has [`PortId::CLIENT`] and [`PortId::SERVER`].
@@ -147,6 +147,17 @@ impl<'a> Cx<'a> {
     #[inline(never)]
     fn keep(&mut self, event: Event) {
         self.outputs.events.push(event);
+    }
+
+    /// How many packets of endpoints are inside the machine, by what has been recorded of it.
+    pub fn users_inside(&self) -> u64 {
+        let total = |direction, kind| self.outputs.counters.total(direction, kind);
+        let inside = |direction| {
+            let came = total(direction, EventKind::Offered) + total(direction, EventKind::Duplicated);
+            let went = total(direction, EventKind::Delivered) + total(direction, EventKind::Dropped);
+            came.saturating_sub(went)
+        };
+        Direction::ALL.into_iter().map(inside).sum()
     }
 
     /// Stops the driver's reading of `port`, so that its sender's own queue fills.

@@ -53,7 +53,7 @@ struct Lane {
     propagation: Sampler<Span>,
     /// The packet for which the delay was last drawn (its identity, and its place, in which copies
     /// differ), that delay, and how many were drawn.
-    delayed: ((PduId, usize), Span, u64),
+    delayed: (Option<(PduId, usize)>, Span, u64),
     in_flight: VecDeque<(Time, Frame, Outcome)>,
     /// When the first of those arrives; `Time::NEVER` if there is none.
     arrives: Time,
@@ -109,9 +109,13 @@ impl<E: LinkEntity> Link<E> {
         }
         if change.drops_in_flight {
             for (arrives, _, outcome) in &mut lane.in_flight {
-                (*arrives, *outcome) = (at, Outcome::BlackedOut);
+                *arrives = at;
+                if *outcome != Outcome::Lost {
+                    *outcome = Outcome::BlackedOut;
+                }
             }
-            for frame in std::mem::take(&mut lane.again) {
+            // Each goes before those in flight: the last one first keeps their order.
+            for frame in std::mem::take(&mut lane.again).into_iter().rev() {
                 self.lose(at, direction, frame, cx);
             }
         }
@@ -125,6 +129,7 @@ impl<E: LinkEntity> Link<E> {
                 length.bytes -= u64::from(pdu.len);
                 stage.dropped(Cause::Blackout, &pdu, length);
             }
+            lane.queue.emptied(at);
         }
         self.lanes[direction as usize].note_arrival();
     }
@@ -239,23 +244,28 @@ impl Lane {
     #[inline]
     fn note_arrival(&mut self) {
         self.arrives = match self.in_flight.front() {
-            Some((arrives, ..)) if !self.blackout.holds_in_flight() => *arrives,
+            // What is lost already waits for nothing.
+            Some((arrives, _, outcome)) if !self.blackout.holds_in_flight() || *outcome == Outcome::BlackedOut => {
+                *arrives
+            }
             _ => Time::NEVER,
         };
     }
 
-    /// The propagation delay of `frame`: one draw for all frames of a packet.
+    /// The propagation delay of `frame`: one draw for all frames of a packet, unless the parameters
+    /// change between them.
     fn delay(&mut self, frame: &Frame) -> Span {
         if let Some(delay) = self.propagation.constant() {
             return delay;
         }
-        let pdu = frame.pieces.first().map(|piece| (piece.pdu, piece.sdu));
+        let piece = frame.pieces.first();
         let (last, delay, draws) = &mut self.delayed;
-        if pdu != Some(*last) {
+        if last.is_none() || piece.map(|piece| (piece.pdu, piece.sdu)) != *last {
             *delay = self.propagation.draw(*draws);
             *draws += 1;
-            *last = pdu.unwrap_or((PduId::MAX, 0));
         }
+        // What comes behind its last frame is another packet, or another copy in the same place.
+        *last = piece.filter(|piece| !piece.last).map(|piece| (piece.pdu, piece.sdu));
         *delay
     }
 
@@ -301,7 +311,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 queue: InputQueue::new(&link.queue, key("queue"), direction),
                 channel: Channel::new(&link.errors, key("channel"), key("channel flips")),
                 propagation: Sampler::new(&link.propagation, key("propagation")),
-                delayed: ((PduId::MAX, 0), Span::ZERO, 0),
+                delayed: (None, Span::ZERO, 0),
                 in_flight: VecDeque::new(),
                 arrives: Time::NEVER,
                 disorder: Disorder::new(link, key("reorder"), key("duplicate")),
@@ -469,7 +479,10 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             let lane = &mut link.lanes[direction as usize];
             lane.queue.configure(&config.link(direction).queue, at);
             lane.channel.configure(&config.link(direction).errors, at);
-            lane.propagation.configure(&config.link(direction).propagation);
+            if lane.propagation.configure(&config.link(direction).propagation) {
+                // No draw of the former distribution is left, which `next_departure` would not know.
+                lane.delayed.0 = None;
+            }
             lane.disorder.configure(config.link(direction));
             let blackout = config.link(direction).blackout;
             if lane.blackout.is_on() || blackout.parts().is_some() {
@@ -501,11 +514,6 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             (held_back + queued) as u64
         };
         self.link.lanes.iter().map(in_lane).sum::<u64>() + self.under_way(of_origin)
-    }
-
-    /// Whether any packet of `origin` is inside.
-    pub fn holds(&self, origin: Origin) -> bool {
-        self.link.sdus.iter().any(|(_, sdu)| sdu.pdu.origin == origin) || self.held_of(origin) > 0
     }
 
     /// How many packets between send buffer and way out pass `filter`.

@@ -35,10 +35,8 @@ pub struct Path<E: LinkEntity = Simple, M: Medium = Continuous> {
     /// Packets on the boundary between two hops: when, into which hop, in which direction.
     transfers: VecDeque<(Time, usize, Direction, Pdu)>,
     loads: Loads,
-    /// Whether anything of endpoints may be inside, as far as has been looked, and when to look again;
-    /// only of interest beside background loads.
-    users_inside: bool,
-    look_again: Time,
+    /// How many packets of endpoints are inside, as of the last call; kept only beside background loads.
+    users_inside: u64,
 }
 
 /// What comes next, in the order of precedence at one instant.
@@ -76,8 +74,7 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
             schedule: Schedule::new(config, seed),
             transfers: VecDeque::new(),
             loads: Loads::new(&config.background, &names, seed),
-            users_inside: false,
-            look_again: Time::ZERO,
+            users_inside: 0,
         }
     }
 
@@ -141,13 +138,11 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         self.hops[hop].offer(at, direction, pdu, cx);
     }
 
-    /// Looks now and then whether anything of endpoints is inside: while nothing is, nothing is emitted.
-    fn look_for_users(&mut self, at: Time) {
-        if self.loads.is_empty() || !self.users_inside || at < self.look_again {
-            return;
+    /// Counts what is inside: while nothing of endpoints is, nothing is emitted.
+    fn count_users(&mut self, cx: &Cx<'_>) {
+        if !self.loads.is_empty() {
+            self.users_inside = cx.users_inside();
         }
-        self.look_again = at + KEEP_UP;
-        self.users_inside = !self.transfers.is_empty() || self.hops.iter().any(|hop| hop.holds(Origin::User));
     }
 
     /// Puts state number `state` in force.
@@ -189,6 +184,7 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         for ((_, state), configs) in self.states.iter_mut().zip(all) {
             state.clone_from(configs);
         }
+        self.count_users(cx);
         Ok(())
     }
 }
@@ -227,9 +223,9 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
             _ => (Direction::Downlink, self.hops.len() - 1),
         };
         pdu.arrived = at;
-        self.users_inside = true;
         cx.record(Event::of_path(at, direction, EventKind::Offered, Cause::None, &pdu, self.schedule.state()));
         self.hops[hop].offer(at, direction, pdu, cx);
+        self.count_users(cx);
     }
 
     fn control(&mut self, at: Time, command: &Command, cx: &mut Cx<'_>) -> Result<(), CommandError> {
@@ -257,6 +253,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
                 self.configure(at, hops, EventKind::StateChanged, cx);
             }
         }
+        self.count_users(cx);
         Ok(())
     }
 
@@ -264,7 +261,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         loop {
             let (at, next) = self.next();
             if at > to || at == Time::NEVER {
-                return self.look_for_users(to);
+                return self.count_users(cx);
             }
             match next {
                 Next::Service => self.serve(at, cx),
@@ -293,7 +290,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         if self.loads.is_empty() {
             return departure.min(self.schedule.due()).min(transfer).finite();
         }
-        if !self.users_inside {
+        if self.users_inside == 0 {
             return (self.loads.next() + KEEP_UP).finite();
         }
         // A virtual packet is emitted nowhere. All that it can do is to let something go that waits for
@@ -315,8 +312,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         if self.loads.is_empty() {
             return self.hops.iter().map(Hop::held).sum::<u64>() + self.transfers.len() as u64;
         }
-        let passing = self.transfers.iter().filter(|(.., pdu)| pdu.origin == Origin::User).count();
-        self.hops.iter().map(|hop| hop.held_of(Origin::User)).sum::<u64>() + passing as u64
+        self.users_inside
     }
 
     fn is_restless(&self) -> bool {

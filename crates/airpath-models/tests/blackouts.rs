@@ -240,3 +240,42 @@ fn a_blackout_concerns_its_direction_and_its_hop_only() {
     assert_eq!(trace.times(PortId::CLIENT), [10_000_000]);
     assert_eq!(dropped(&trace), [(2, 20)]);
 }
+
+/// What one blackout has condemned is lost when its transmission would have ended, even if another one
+/// that stores has come meanwhile.
+#[test]
+fn what_is_lost_waits_for_no_second_blackout() {
+    let link = LinkConfig { rate: read("1 kbit/s"), ..LinkConfig::default() };
+    let state = |name: &str, at: u64, blackout, duration: Option<u64>| StateConfig {
+        name: name.into(),
+        at: Some(ms(at)),
+        hops: one_hop("radio", LinkConfig { blackout, ..link.clone() }, LinkConfig::default()).hops,
+        stay: Stay { duration: duration.map(|ms| airpath_core::Span::from_millis(ms).into()), next: Vec::new() },
+    };
+    let drop = parts(Waiting::Drop, InFlight::Drop, Waiting::Drop);
+    let store = parts(Waiting::Store, InFlight::Store, Waiting::Store);
+    let states = vec![state("drop", 1_000, drop, None), state("store", 2_000, store, Some(18_000))];
+    let config = PathConfig { states, ..one_hop("radio", link.clone(), LinkConfig::default()) };
+    let trace = play(&config, &vec![offer(ms(0), PortId::CLIENT, 1_000)]);
+    assert_eq!(dropped(&trace), [(1, 8_000)]);
+}
+
+/// Over a blackout that empties it a RED queue is idle like any other: its average decays.
+#[test]
+fn an_emptied_red_queue_is_idle() {
+    let red = airpath_models::queueing::red::RedConfig {
+        limit: read("100 packets"),
+        ..match QueueConfig::examples().into_iter().find(|queue| matches!(queue, QueueConfig::Red(_))) {
+            Some(QueueConfig::Red(config)) => config,
+            _ => panic!("RED is registered with examples"),
+        }
+    };
+    let link = LinkConfig { rate: read("8 kbit/s"), queue: QueueConfig::Red(red), ..LinkConfig::default() };
+    let drop = parts(Waiting::Drop, InFlight::Drop, Waiting::Drop);
+    let config = dark(&link, ms(5_000), ms(6_000), drop);
+    // Twice as much as the link takes for five seconds; one packet ten minutes later.
+    let mut script: Script = (0..100).map(|step| offer(ms(step * 50), PortId::CLIENT, 100)).collect();
+    script.push(offer(ms(600_000), PortId::CLIENT, 100));
+    let trace = play(&config, &script);
+    assert_eq!(trace.ids(PortId::SERVER).last(), Some(&101));
+}

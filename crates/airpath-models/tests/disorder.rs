@@ -2,9 +2,10 @@
 
 mod common;
 
-use airpath_core::{EventKind, PortId, Seed};
+use airpath_core::{EventKind, PortId, Seed, Span};
 use airpath_models::disorder::{DuplicateConfig, ReorderConfig};
-use airpath_models::{LinkConfig, Path, PathConfig, StateConfig};
+use airpath_models::random::{Distribution, Random, Uniform};
+use airpath_models::{Fragmentation, LastFrame, LinkConfig, Path, PathConfig, StateConfig};
 use common::*;
 
 fn reorder(probability: &str, delay: Option<&str>, distance: Option<u32>) -> ReorderConfig {
@@ -188,4 +189,50 @@ fn jitter_keeps_order() {
     // The mean delay by hand: (1 + 9 + 8 + 7 + 6) / 5 ms.
     let delays: u64 = trace.departures.iter().map(|left| left.at.since(left.arrived).nanos()).sum();
     assert_eq!(delays / 5, 6_200_000);
+}
+
+/// A random delay of the same length for whom it is drawn would be an accident.
+fn uniform(from: &str, to: &str) -> Random<Span> {
+    Random::Drawn(Distribution::Uniform(Uniform { from: span(from), to: span(to), ..Uniform::default() }))
+}
+
+/// Packet 1 is in four frames of 50 ms each; a state lengthens the delay after the first. No later frame
+/// keeps the former draw, of which nothing would tell a driver.
+#[test]
+fn a_change_leaves_no_draw_behind() {
+    let link = |propagation| LinkConfig {
+        rate: read("24 kbit/s"),
+        fragmentation: Some(Fragmentation {
+            frame_payload: read("1200 bit"),
+            frame_header: read("0 bit"),
+            last_frame: LastFrame::Short,
+        }),
+        propagation,
+        ..LinkConfig::default()
+    };
+    let hops = |propagation| one_hop("radio", link(propagation), LinkConfig::default()).hops;
+    let later = uniform("2 s", "3 s");
+    let state = StateConfig { name: "far".into(), at: Some(ms(60)), hops: hops(later), stay: Default::default() };
+    let config = PathConfig { hops: hops(uniform("5 ms", "10 ms")), states: vec![state], ..PathConfig::default() };
+    let script = vec![offer(ms(0), PortId::CLIENT, 600)];
+    let trace = check_laws(|| Path::new(&config, Seed(1)), &script, 1);
+    let [left] = trace.times(PortId::SERVER)[..] else { panic!("{:?}", trace.departures) };
+    assert!((2_200_000_000..=3_200_000_000).contains(&left), "{left}");
+}
+
+/// Copies of one packet that cross a hop one after the other each have a delay of their own.
+#[test]
+fn copies_have_delays_of_their_own() {
+    let copies = DuplicateConfig { delay: uniform("100 ms", "900 ms"), ..duplicate("1", "0 s", 3) };
+    let first = LinkConfig { duplicate: Some(copies), ..LinkConfig::default() };
+    let second = LinkConfig { propagation: uniform("5 ms", "90 ms"), ..LinkConfig::default() };
+    let mut config = one_hop("one", first, LinkConfig::default());
+    config.hops.extend(one_hop("two", second, LinkConfig::default()).hops);
+    let trace = check_laws(|| Path::new(&config, Seed(1)), &vec![offer(ms(0), PortId::CLIENT, 100)], 1);
+    let passed: Vec<u64> = trace.of_kind(EventKind::Passed).iter().map(|event| event.at.nanos()).collect();
+    let mut crossing: Vec<u64> = passed.iter().zip(trace.times(PortId::SERVER)).map(|(from, to)| to - from).collect();
+    assert_eq!(crossing.len(), 4);
+    crossing.sort_unstable();
+    crossing.dedup();
+    assert_eq!(crossing.len(), 4, "{crossing:?}");
 }

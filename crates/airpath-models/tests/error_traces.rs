@@ -277,3 +277,19 @@ fn cuts_over_two_hops() {
     assert_eq!(truncated, [(0, 1, 400), (0, 2, 400), (0, 3, 400), (1, 2, 320)]);
     assert_eq!(told(EventKind::Damaged), [(0, 3, 1), (1, 3, 3), (1, 4, 1)]);
 }
+
+/// A packet that is cut in its first frame arrives as short as that, although its second frame is lost.
+#[test]
+fn behind_a_cut_nothing_is_missed() {
+    let errors = errors(trace_of("truncated 50\nlost\nok 100\n"), Per::Frame, Effect::Drop);
+    let fragmentation = Some(Fragmentation {
+        frame_payload: read("800 bit"),
+        frame_header: read("0 bit"),
+        last_frame: LastFrame::Short,
+    });
+    let link = LinkConfig { fragmentation, ..link(errors) };
+    let config = one_hop("radio", link, LinkConfig::default());
+    let trace = run(Path::new(&config, Seed(1)), &vec![offer(ms(0), PortId::CLIENT, 500)]);
+    let kept: Vec<_> = trace.departures.iter().map(|departure| departure.kept_bytes).collect();
+    assert_eq!(kept, [Some(50)]);
+}

@@ -471,6 +471,20 @@ fn a_train_is_sent_by_the_light_trace_and_what_follows_by_the_heavy_one() {
     }
 }
 
+/// Times are compared in whole milliseconds: what comes within one is one train, even without a timer.
+#[test]
+fn packets_of_one_millisecond_are_one_train() {
+    let RateConfig::Varying(VaryingConfig::Cellreplay(config)) =
+        cellreplay("0 10 0 2 4\n1000 10 0 2 4\n2000 10 0\n", "50\n").rate
+    else {
+        panic!("it is one of cellreplay")
+    };
+    let rate = VaryingConfig::Cellreplay(CellReplayConfig { timer: read("0 s"), ..config }).into();
+    let link = LinkConfig { rate, send_buffer: read("unlimited"), ..LinkConfig::default() };
+    let script: Script = (0..3).map(|step| offer(Time::from_nanos(step * 50_000), PortId::CLIENT, 1_400)).collect();
+    assert_eq!(arrivals_ms(&play_link(link, &script)), [10, 12, 14]);
+}
+
 // Changes.
 
 fn changing(before: impl Into<RateConfig>, at: u64, after: impl Into<RateConfig>) -> PathConfig {

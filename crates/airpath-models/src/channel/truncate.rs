@@ -24,7 +24,9 @@ impl Cut {
 
     pub(super) fn configure(&mut self, kept: Option<&Random<Bits>>) {
         match (&mut self.kept, kept) {
-            (Some(sampler), Some(kept)) => sampler.configure(kept),
+            (Some(sampler), Some(kept)) => {
+                sampler.configure(kept);
+            }
             (sampler, kept) => *sampler = kept.map(|kept| Sampler::new(kept, self.key)),
         }
     }

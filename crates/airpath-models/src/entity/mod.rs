@@ -29,6 +29,8 @@ pub struct Sdu {
     pub buffered_bits: u64,
     /// Whether it is already lost, so that what is left of it is thrown away.
     pub lost: bool,
+    /// Whether this link has cut it, so that frames behind the cut bring nothing and cost nothing.
+    pub cut: bool,
     /// Whether the receiving end has handed it up, where the sending end has yet to hear of that.
     pub handed_up: bool,
 }
@@ -36,7 +38,7 @@ pub struct Sdu {
 impl Sdu {
     /// A packet of `frames` frames at the beginning of its way.
     pub fn new(pdu: Pdu, frames: u32) -> Sdu {
-        Sdu { pdu, frames, accounted: 0, buffered: 0, buffered_bits: 0, lost: false, handed_up: false }
+        Sdu { pdu, frames, accounted: 0, buffered: 0, buffered_bits: 0, lost: false, cut: false, handed_up: false }
     }
 }
 

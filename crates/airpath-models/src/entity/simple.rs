@@ -213,7 +213,8 @@ impl Simple {
             let was_lost = sdu.lost;
             let mut cause = Cause::ChannelError;
             match &outcome {
-                Outcome::Lost => sdu.lost = true,
+                // Behind a cut nothing is missed.
+                Outcome::Lost => sdu.lost |= !sdu.cut,
                 Outcome::BlackedOut => {
                     sdu.lost = true;
                     cause = Cause::Blackout;
@@ -222,6 +223,7 @@ impl Simple {
                 Outcome::Truncated { bytes, flips } if !sdu.lost => {
                     flip(sdu, flips, stage);
                     if sdu.pdu.truncate(*bytes) {
+                        sdu.cut = true;
                         let left = u64::from(*bytes) * 8;
                         stage.record(EventKind::Truncated, Cause::None, &sdu.pdu, left, QueueLength::default());
                     }

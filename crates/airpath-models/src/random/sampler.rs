@@ -20,11 +20,13 @@ impl<Q: Quantity> Sampler<Q> {
     }
 
     /// Draws from `random` from now on. A memory begins anew if anything about the distribution has
-    /// changed, and otherwise goes on.
-    pub fn configure(&mut self, random: &Random<Q>) {
-        if self.random != *random {
+    /// changed, and otherwise goes on; whether it has.
+    pub fn configure(&mut self, random: &Random<Q>) -> bool {
+        let changed = self.random != *random;
+        if changed {
             *self = Sampler::new(random, self.key);
         }
+        changed
     }
 
     /// The value, if it is always the same.

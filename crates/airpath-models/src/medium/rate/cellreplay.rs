@@ -167,9 +167,11 @@ impl CellReplay {
     /// follows.
     fn delay(&mut self, at: Time, bits: u64) -> (Time, bool) {
         let light = self.config.light.data();
-        let begins_anew = self
-            .running
-            .is_none_or(|running| at + Span::from_nanos(running.base_delay_ns) > self.last_due + self.config.timer);
+        // In whole milliseconds, as there: what comes within one belongs together.
+        let floor = |time: Time| time.nanos() / MILLISECOND_NS;
+        let begins_anew = self.running.is_none_or(|running| {
+            floor(at + Span::from_nanos(running.base_delay_ns)) > floor(self.last_due + self.config.timer)
+        });
         let (due, by_heavy) = if begins_anew {
             let (index, base_delay_ms) = light.train(at.nanos() / MILLISECOND_NS);
             let base_delay_ns = base_delay_ms * MILLISECOND_NS;
