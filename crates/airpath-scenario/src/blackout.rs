@@ -32,7 +32,7 @@ impl Scenario {
             }
         };
         let span = |part: &str| part.parse::<Span>().map_err(|problem| error(problem.to_string()));
-        let (at, _) = (span(at)?, span(duration)?);
+        let (at, lasts) = (span(at)?, span(duration)?);
         let hops = self.plain_hops(&place)?;
         for (path, hop) in self.paths.iter_mut().zip(hops) {
             if let Some(other) = path.states.iter().find(|state| !state.name.starts_with(NAME)) {
@@ -48,8 +48,16 @@ impl Scenario {
             let key = Key { name: join(hop, "link.blackout"), place: place.clone() };
             let number = path.states.len() + 1;
             let name = if number == 1 { NAME.to_string() } else { format!("{NAME}{number}") };
-            if path.states.iter().any(|state| state.at == Some(at)) {
-                return Err(error("another blackout begins at this very time".into()));
+            let overlaps = |state: &&StateTree| {
+                let from = state.at.unwrap_or_default();
+                let other = state.stay.duration.as_ref().and_then(Node::as_text).and_then(|text| text.parse().ok());
+                from <= at + lasts && at <= from + other.unwrap_or(Span::ZERO)
+            };
+            if let Some(other) = path.states.iter().find(overlaps) {
+                return Err(error(format!(
+                    "it overlaps or touches the blackout that begins at {}; write one that lasts as long as both",
+                    other.at.unwrap_or_default()
+                )));
             }
             let stay = StayTree { key: String::new(), duration: Some(node(duration)), next: None };
             path.states.push(StateTree { name, at: Some(at), sets: vec![(key, node(how))], stay });

@@ -315,6 +315,11 @@ impl<'a> Checker<'a> {
     }
 
     fn check_range(&mut self, node: &Node, number: f64, schema: &Schema, key: &str) {
+        if !number.is_finite() {
+            let message = "is not a finite number".to_string();
+            self.find(Kind::Value, &node.place, key, message);
+            return;
+        }
         let most = match schema["format"].as_str() {
             Some("uint8") => f64::from(u8::MAX),
             Some("uint16") => f64::from(u16::MAX),

@@ -4,7 +4,6 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use airpath_models::file::{AnyData, FileSource, ParseFile};
 
@@ -13,8 +12,8 @@ use crate::document::Source;
 /// The largest file that is read: enough for days of a trace in milliseconds, not for a mistake.
 const LARGEST_BYTES: u64 = 256_000_000;
 
-/// A file in one format, as it was when it was last changed.
-type Known = HashMap<(PathBuf, TypeId), (Option<SystemTime>, u64, AnyData)>;
+/// What files hold, by their absolute names and in each format, as it was when they were first read.
+type Known = HashMap<(PathBuf, TypeId), AnyData>;
 
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
@@ -32,6 +31,12 @@ impl Beside<'_> {
 impl FileSource for Beside<'_> {
     fn load(&mut self, name: &str, format: TypeId, parse: ParseFile<'_>) -> Result<AnyData, String> {
         let path = self.path(name);
+        // The same file by another name is the same file, and one that is in use is not read again: it may
+        // have changed since, or gone, and a run goes on with what it began with.
+        let key = (std::path::absolute(&path).unwrap_or_else(|_| path.clone()), format);
+        if let Some(data) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(data.clone());
+        }
         let cannot = |error: std::io::Error| format!("cannot read `{}`: {error}", path.display());
         let metadata = std::fs::metadata(&path).map_err(cannot)?;
         if !metadata.is_file() {
@@ -40,15 +45,8 @@ impl FileSource for Beside<'_> {
         if metadata.len() > LARGEST_BYTES {
             return Err(format!("`{}` is larger than {LARGEST_BYTES} bytes", path.display()));
         }
-        let (changed, length) = (metadata.modified().ok(), metadata.len());
-        let key = (path.clone(), format);
-        if let Some((then, bytes, data)) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&key)
-            && (*then, *bytes) == (changed, length)
-        {
-            return Ok(data.clone());
-        }
         let data = parse(&std::fs::read(&path).map_err(cannot)?)?;
-        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (changed, length, data.clone()));
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(key, data.clone());
         Ok(data)
     }
 

@@ -79,7 +79,7 @@ impl Running {
         let since = match &self.since {
             Some((state, earlier)) => {
                 let all: Vec<&Assignment> = earlier.iter().chain(&read).collect();
-                over(usize::from(state.number), &all).ok().map(|hops| (state.entries, hops))
+                Some((state.entries, over(usize::from(state.number), &all)?))
             }
             None => None,
         };
@@ -118,7 +118,13 @@ impl Running {
             let mut value = serde_json::to_value(link).unwrap_or_default();
             for key in keys {
                 let valid: Vec<String> = value.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect();
-                value = value.get_mut(*key).map(serde_json::Value::take).ok_or_else(|| {
+                // A list of tables is entered by the name of one.
+                let place = value.as_array().and_then(|list| list.iter().position(|one| one["name"] == **key));
+                let inner = match place {
+                    Some(place) => value.get_mut(place),
+                    None => value.get_mut(*key),
+                };
+                value = inner.map(serde_json::Value::take).ok_or_else(|| {
                     let problem = Diagnostic::of_option("get", parameter, format!("there is no `{key}` now"));
                     Report::from(problem.nearest_of(key, valid.iter().map(String::as_str)))
                 })?;

@@ -194,3 +194,17 @@ fn what_cannot_be_set_is_told() {
     assert!(setting.in_force[0].is_ok());
     assert!(setting.in_force[1].as_ref().unwrap_err().contains("probability"));
 }
+
+#[test]
+fn blackouts_of_options_do_not_overlap() {
+    let with = |blackouts: &[&str]| {
+        let blackouts = blackouts.iter().map(|text| text.to_string()).collect();
+        let mut scenario = Scenario::transparent();
+        scenario.apply_plain(&airpath_scenario::PlainOptions { blackouts, ..Default::default() })
+    };
+    assert!(with(&["5 s, 3 s", "9 s, 1 s"]).is_ok());
+    for second in ["7 s, 9 s", "8 s, 1 s", "1 s, 20 s", "5 s, 1 s"] {
+        let report = with(&["5 s, 3 s", second]).unwrap_err().to_string();
+        assert!(report.contains("overlaps or touches the blackout that begins at 5 s"), "{report}");
+    }
+}

@@ -160,7 +160,8 @@ fn drive(
     interrupt: &Interrupt,
 ) -> std::result::Result<Option<Signal>, WorldError> {
     let last = duration.map_or(Time::NEVER, |duration| Time::ZERO + duration);
-    let mut piece = Span::from_secs(1);
+    // However much happens in it, the first piece must not be long.
+    let mut piece = Span::from_micros(1);
     let mut to = Time::ZERO;
     loop {
         to = Time::from_nanos(to.nanos().saturating_add(piece.nanos())).min(last);
