@@ -124,11 +124,13 @@ _DROP_STYLES = {
     "queue_packets": DropStyle("v", ORANGE, "queue full"),
     "queue_bytes": DropStyle("<", ORANGE, "queue full (bytes)"),
     "queue_age": DropStyle("^", YELLOW, "too long in the queue"),
+    "queue_management": DropStyle("d", ORANGE, "queue management"),
+    "blackout": DropStyle("*", BLACK, "blackout"),
     "channel_error": DropStyle("X", BLACK, "channel error"),
     "receive_buffer": DropStyle("s", SKY, "receive buffer full"),
     "outside": DropStyle("P", GREY, "outside the model"),
 }
-_OTHER_DROP_MARKERS = "Dopd8h>*H"
+_OTHER_DROP_MARKERS = "Dop8h>H"
 
 
 def drop_styles(causes: Iterable[str]) -> dict[str, DropStyle]:
