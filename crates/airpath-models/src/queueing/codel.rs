@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Queueing;
-use super::fifo::Fifo;
+use super::fifo::{Fifo, keeps_packets_in_fifo};
 use super::management::{Verdict, is_ecn_capable};
 use crate::config::Problem;
 use crate::stage::{QueueLength, StageCx};
@@ -260,23 +260,5 @@ impl Queueing for Codel {
         }
     }
 
-    fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
-        self.fifo.hand_over()
-    }
-
-    fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
-        self.fifo.take_over(packets, at);
-    }
-
-    fn length(&self) -> QueueLength {
-        self.fifo.length()
-    }
-
-    fn next_deadline(&self) -> Time {
-        self.fifo.next_deadline()
-    }
-
-    fn advance(&mut self, stage: &mut StageCx<'_, '_>) {
-        self.fifo.drop_aged(stage);
-    }
+    keeps_packets_in_fifo!(fifo);
 }

@@ -94,8 +94,9 @@ impl Fifo {
         Some(pdu)
     }
 
-    pub(super) fn head(&self) -> Option<&Pdu> {
-        self.packets.front().map(|(_, pdu)| pdu)
+    /// The oldest packet, if `fits` takes it; it leaves the queue.
+    pub(super) fn pop_if(&mut self, mut fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
+        if self.packets.front().is_some_and(|(_, pdu)| fits(pdu)) { self.pop(stage) } else { None }
     }
 
     /// When the oldest packet came, and the packet.
@@ -120,3 +121,30 @@ impl Fifo {
         }
     }
 }
+
+/// The part of [`super::Queueing`] that is the same for every queue whose packets are all in its field
+/// `$fifo`, and which does nothing of itself but to drop what has got too old.
+macro_rules! keeps_packets_in_fifo {
+    ($fifo:tt) => {
+        fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
+            self.$fifo.hand_over()
+        }
+
+        fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
+            self.$fifo.take_over(packets, at);
+        }
+
+        fn length(&self) -> QueueLength {
+            self.$fifo.length()
+        }
+
+        fn next_deadline(&self) -> Time {
+            self.$fifo.next_deadline()
+        }
+
+        fn advance(&mut self, stage: &mut StageCx<'_, '_>) {
+            self.$fifo.drop_aged(stage);
+        }
+    };
+}
+pub(super) use keeps_packets_in_fifo;

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Queueing;
-use super::fifo::Fifo;
+use super::fifo::{Fifo, keeps_packets_in_fifo};
 use crate::config::Problem;
 use crate::stage::{QueueLength, StageCx};
 
@@ -75,26 +75,8 @@ impl Queueing for RandomDrop {
     }
 
     fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
-        if self.fifo.head().is_some_and(fits) { self.fifo.pop(stage) } else { None }
+        self.fifo.pop_if(fits, stage)
     }
 
-    fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
-        self.fifo.hand_over()
-    }
-
-    fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
-        self.fifo.take_over(packets, at);
-    }
-
-    fn length(&self) -> QueueLength {
-        self.fifo.length()
-    }
-
-    fn next_deadline(&self) -> Time {
-        self.fifo.next_deadline()
-    }
-
-    fn advance(&mut self, stage: &mut StageCx<'_, '_>) {
-        self.fifo.drop_aged(stage);
-    }
+    keeps_packets_in_fifo!(fifo);
 }

@@ -310,8 +310,8 @@ impl Queueing for Red {
         self.fifo.push(pdu, stage);
     }
 
-    fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
-        if !self.fifo.head().is_some_and(fits) {
+    fn dequeue(&mut self, mut fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
+        if !self.fifo.first().is_some_and(|(_, head)| fits(head)) {
             return None;
         }
         self.adapt(stage.at);

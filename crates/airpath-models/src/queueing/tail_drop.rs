@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Queueing;
-use super::fifo::Fifo;
+use super::fifo::{Fifo, keeps_packets_in_fifo};
 use crate::config::Problem;
 use crate::stage::{QueueLength, StageCx};
 
@@ -60,26 +60,8 @@ impl Queueing for TailDrop {
     }
 
     fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
-        if self.0.head().is_some_and(fits) { self.0.pop(stage) } else { None }
+        self.0.pop_if(fits, stage)
     }
 
-    fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
-        self.0.hand_over()
-    }
-
-    fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
-        self.0.take_over(packets, at);
-    }
-
-    fn length(&self) -> QueueLength {
-        self.0.length()
-    }
-
-    fn next_deadline(&self) -> Time {
-        self.0.next_deadline()
-    }
-
-    fn advance(&mut self, stage: &mut StageCx<'_, '_>) {
-        self.0.drop_aged(stage);
-    }
+    keeps_packets_in_fifo!(0);
 }
