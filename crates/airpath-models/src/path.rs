@@ -145,6 +145,29 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         }
     }
 
+    /// Runs every event due at or before `to`, in order.
+    fn run_until(&mut self, to: Time, cx: &mut Cx<'_>) {
+        loop {
+            let (at, next) = self.next();
+            if at > to || at == Time::NEVER {
+                return;
+            }
+            match next {
+                Next::Service => self.serve(at, cx),
+                Next::State => {
+                    let state = self.schedule.take();
+                    self.enter(at, state, cx);
+                }
+                Next::Transfer => {
+                    if let Some((at, hop, direction, pdu)) = self.transfers.pop_front() {
+                        self.hops[hop].offer(at, direction, pdu, cx);
+                    }
+                }
+                Next::Load => self.generate(at, cx),
+            }
+        }
+    }
+
     /// Puts state number `state` in force.
     fn enter(&mut self, at: Time, state: u16, cx: &mut Cx<'_>) {
         self.schedule.enter(at, state);
@@ -215,9 +238,9 @@ fn leave(at: Time, direction: Direction, pdu: Pdu, state: u16, cx: &mut Cx<'_>) 
 
 impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     fn offer(&mut self, at: Time, port: PortId, item: Item, cx: &mut Cx<'_>) {
-        self.advance(at, cx);
         // Endpoints take what they are given: credits concern machines that feed other machines.
-        let Item::Pdu(mut pdu) = item else { return };
+        let Item::Pdu(mut pdu) = item else { return self.advance(at, cx) };
+        self.run_until(at, cx);
         let (direction, hop) = match port {
             PortId::CLIENT => (Direction::Uplink, 0),
             _ => (Direction::Downlink, self.hops.len() - 1),
@@ -258,25 +281,8 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     }
 
     fn advance(&mut self, to: Time, cx: &mut Cx<'_>) {
-        loop {
-            let (at, next) = self.next();
-            if at > to || at == Time::NEVER {
-                return self.count_users(cx);
-            }
-            match next {
-                Next::Service => self.serve(at, cx),
-                Next::State => {
-                    let state = self.schedule.take();
-                    self.enter(at, state, cx);
-                }
-                Next::Transfer => {
-                    if let Some((at, hop, direction, pdu)) = self.transfers.pop_front() {
-                        self.hops[hop].offer(at, direction, pdu, cx);
-                    }
-                }
-                Next::Load => self.generate(at, cx),
-            }
-        }
+        self.run_until(to, cx);
+        self.count_users(cx);
     }
 
     fn next_deadline(&self) -> Option<Time> {
