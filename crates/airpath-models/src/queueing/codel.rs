@@ -46,11 +46,11 @@ pub struct CodelConfig {
     pub mtu: Bits,
 }
 
-fn default_target() -> Span {
+pub(super) fn default_target() -> Span {
     Span::from_millis(5)
 }
 
-fn default_interval() -> Span {
+pub(super) fn default_interval() -> Span {
     Span::from_millis(100)
 }
 

@@ -402,9 +402,7 @@ impl Queueing for Dualpi2 {
 
     fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
         let [l, c] = std::mem::take(&mut self.lanes);
-        let mut all: Vec<(Time, Pdu)> = l.packets.into_iter().chain(c.packets).collect();
-        all.sort_by_key(|(since, pdu)| (*since, pdu.id));
-        all.into()
+        super::by_arrival(vec![l.packets, c.packets])
     }
 
     fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {

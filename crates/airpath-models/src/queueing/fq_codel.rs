@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Queueing;
-use super::codel::{CodelLaw, CodelState};
+use super::codel::{CodelLaw, CodelState, default_interval, default_mtu, default_target};
 use super::fair::{FairParameters, FairQueue, FlowManagement, fair_queue};
 use super::management::Verdict;
 use crate::config::Problem;
@@ -45,7 +45,7 @@ pub struct FqCodelConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Span>,
     /// A flow with no more than this left in its queue is never too long.
-    #[serde(default = "super::codel::default_mtu")]
+    #[serde(default = "default_mtu")]
     pub mtu: Bits,
 }
 
@@ -59,14 +59,6 @@ pub(super) fn default_flows() -> u32 {
 
 pub(super) fn default_quantum() -> Bits {
     Bits::from_bytes(1_500)
-}
-
-fn default_target() -> Span {
-    Span::from_millis(5)
-}
-
-fn default_interval() -> Span {
-    Span::from_millis(100)
 }
 
 fn yes() -> bool {
@@ -102,7 +94,7 @@ pub(super) fn examples() -> Vec<FqCodelConfig> {
         interval: default_interval(),
         ecn: true,
         ce_threshold: None,
-        mtu: super::codel::default_mtu(),
+        mtu: default_mtu(),
     };
     vec![
         plain,

@@ -14,7 +14,10 @@ use super::Queueing;
 use super::fair::{FairParameters, FairQueue, FlowManagement, fair_queue};
 use super::fq_codel::{default_flows, default_limit, default_quantum};
 use super::management::Verdict;
-use super::pie::{PieLaw, PieState, controller_problems};
+use super::pie::{
+    PieLaw, PieState, controller_problems, default_alpha, default_beta, default_burst, default_mark_threshold,
+    default_time,
+};
 use crate::config::Problem;
 use crate::stage::{QueueLength, StageCx};
 
@@ -56,26 +59,6 @@ pub struct FqPieConfig {
     /// A flow of no more than two such packets is never dropped from.
     #[serde(default = "super::codel::default_mtu")]
     pub mtu: Bits,
-}
-
-fn default_time() -> Span {
-    Span::from_millis(15)
-}
-
-fn default_alpha() -> f64 {
-    0.125
-}
-
-fn default_beta() -> f64 {
-    1.25
-}
-
-fn default_burst() -> Span {
-    Span::from_millis(150)
-}
-
-fn default_mark_threshold() -> Probability {
-    "0.1".parse().unwrap_or(Probability::ONE)
 }
 
 impl FqPieConfig {

@@ -58,23 +58,23 @@ pub struct PieConfig {
     pub mtu: Bits,
 }
 
-fn default_time() -> Span {
+pub(super) fn default_time() -> Span {
     Span::from_millis(15)
 }
 
-fn default_alpha() -> f64 {
+pub(super) fn default_alpha() -> f64 {
     0.125
 }
 
-fn default_beta() -> f64 {
+pub(super) fn default_beta() -> f64 {
     1.25
 }
 
-fn default_burst() -> Span {
+pub(super) fn default_burst() -> Span {
     Span::from_millis(150)
 }
 
-fn default_mark_threshold() -> Probability {
+pub(super) fn default_mark_threshold() -> Probability {
     "0.1".parse().unwrap_or(Probability::ONE)
 }
 
