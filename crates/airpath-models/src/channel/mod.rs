@@ -1,5 +1,7 @@
 //! Transmission errors: which packets, frames or bits they hit, and what happens to those.
 
+#[cfg(test)]
+mod as_units;
 pub mod bernoulli;
 pub mod effect;
 pub mod error_free;

@@ -99,6 +99,7 @@ impl ErrorProcess for Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::as_units::assert_bits_are_as_units;
 
     fn process(burst: u64, every: u64, offset: u64) -> Pattern {
         Pattern::new(&PatternConfig { burst, every, offset })
@@ -124,21 +125,8 @@ mod tests {
         for (burst, every, offset) in
             [(1, 1, 0), (1, 1, 9), (3, 7, 0), (3, 7, 5), (7, 7, 2), (1, 100, 99), (60, 64, 1_000)]
         {
-            let mut units = process(burst, every, offset);
-            let expected: Vec<u64> = (0..2_000).filter(|step| units.hits(*step)).collect();
-            for length in [1, 2, 3, 10, 64, 400, 2_000] {
-                let (mut all, mut first) = (process(burst, every, offset), process(burst, every, offset));
-                let mut found = Vec::new();
-                for from in (0..2_000).step_by(length) {
-                    let (mut a, mut f) = (Vec::new(), Vec::new());
-                    all.hit_bits(0, length as u64, false, &mut a);
-                    first.hit_bits(0, length as u64, true, &mut f);
-                    assert_eq!(a.first(), f.first());
-                    found.extend(a.into_iter().map(|position| from as u64 + u64::from(position)));
-                }
-                found.retain(|position| *position < 2_000);
-                assert_eq!(found, expected, "{burst} of {every} from {offset}, {length}");
-            }
+            let what = format!("{burst} of {every} from {offset}");
+            assert_bits_are_as_units(|| process(burst, every, offset), &[1, 2, 3, 10, 64, 400, 2_000], &what);
         }
     }
 

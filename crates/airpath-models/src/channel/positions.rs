@@ -157,6 +157,7 @@ impl ErrorProcess for Positions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::as_units::assert_bits_are_as_units;
 
     fn config(positions: &str, repeat: Option<u64>) -> PositionsConfig {
         PositionsConfig { positions: Some(positions.parse().unwrap()), file: None, repeat }
@@ -180,20 +181,8 @@ mod tests {
         for (list, repeat) in
             [("0, 3, 5-8, 200-203", None), ("0-4", Some(5)), ("2", Some(5)), ("1, 4-6, 90-99", Some(101))]
         {
-            let expected = units(&mut Positions::new(&config(list, repeat)), 1_000);
-            for length in [1, 2, 3, 10, 64, 1_000] {
-                let [mut all, mut first] = [0, 1].map(|_| Positions::new(&config(list, repeat)));
-                let mut found = Vec::new();
-                for from in (0..1_000).step_by(length) {
-                    let (mut a, mut f) = (Vec::new(), Vec::new());
-                    all.hit_bits(0, length as u64, false, &mut a);
-                    first.hit_bits(0, length as u64, true, &mut f);
-                    assert_eq!(a.first(), f.first());
-                    found.extend(a.into_iter().map(|position| from as u64 + u64::from(position)));
-                }
-                found.retain(|position| *position < 1_000);
-                assert_eq!(found, expected, "{list} every {repeat:?} by {length}");
-            }
+            let process = || Positions::new(&config(list, repeat));
+            assert_bits_are_as_units(process, &[1, 2, 3, 10, 64, 1_000], &format!("{list} every {repeat:?}"));
         }
     }
 

@@ -135,6 +135,7 @@ impl ErrorProcess for Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::as_units::assert_bits_are_as_units;
     use crate::file::FileFormat;
 
     fn process(text: &str, repeat: bool) -> Trace {
@@ -157,21 +158,7 @@ mod tests {
     fn bits_are_as_units() {
         for repeat in [false, true] {
             let text = "0110 1\nok 70\nhit 30\n01";
-            let mut units = process(text, repeat);
-            let expected: Vec<u64> = (0..1_000).filter(|step| units.hits(*step)).collect();
-            for length in [1, 3, 64, 1_000] {
-                let (mut all, mut first) = (process(text, repeat), process(text, repeat));
-                let mut found = Vec::new();
-                for from in (0..1_000).step_by(length) {
-                    let (mut a, mut f) = (Vec::new(), Vec::new());
-                    all.hit_bits(0, length as u64, false, &mut a);
-                    first.hit_bits(0, length as u64, true, &mut f);
-                    assert_eq!(a.first(), f.first());
-                    found.extend(a.into_iter().map(|position| from as u64 + u64::from(position)));
-                }
-                found.retain(|position| *position < 1_000);
-                assert_eq!(found, expected, "{repeat} by {length}");
-            }
+            assert_bits_are_as_units(|| process(text, repeat), &[1, 3, 64, 1_000], &format!("repeat {repeat}"));
         }
     }
 
