@@ -29,5 +29,6 @@ pub mod privilege;
 pub mod scheduling;
 pub mod session;
 pub mod supervise;
+pub mod tuning;
 
 pub use error::{LiveError, Result};

@@ -39,10 +39,18 @@ impl From<nix::Result<()>> for Outcome {
 /// Real-time scheduling (SCHED_FIFO) of the calling thread at a priority from
 /// 1 to 99. Processes it starts are ordinary again.
 pub fn real_time(priority: i32) -> Outcome {
+    schedule(libc::SCHED_FIFO, priority)
+}
+
+/// The same in turns with threads of the same priority (SCHED_RR).
+pub fn round_robin(priority: i32) -> Outcome {
+    schedule(libc::SCHED_RR, priority)
+}
+
+fn schedule(policy: libc::c_int, priority: i32) -> Outcome {
     let parameters = libc::sched_param { sched_priority: priority };
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the parameters live over the call; 0 is the calling thread.
-    let done = unsafe { libc::sched_setscheduler(0, policy, &parameters) };
+    let done = unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &parameters) };
     nix::errno::Errno::result(done).map(drop).into()
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use airpath_core::Span;
 use airpath_live::addressing::Nesting;
-use airpath_live::engine_loop::SpinPolicy;
+use airpath_live::tuning::Tuning;
 use airpath_live::{privilege, supervise};
 use airpath_log::{Clock, Level};
 use airpath_scenario::Scenario;
@@ -99,8 +99,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         congestion_control: args.cc.clone(),
         mtu_bytes,
         port_kind: args.port,
-        // Time would never pass while the loop watches the clock.
-        spin: if guest { SpinPolicy::Off } else { args.spin },
+        tuning: if guest { Tuning::where_work_takes_no_time() } else { Tuning::usual(args.spin) },
         lateness_bound: args.lateness_bound,
         out: args.out.clone(),
         out_is_ours: false,

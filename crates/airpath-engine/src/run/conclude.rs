@@ -30,7 +30,7 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
     let settings = [
         ("mtu_bytes", serde_json::json!(request.mtu_bytes)),
         ("lateness_bound_ns", serde_json::json!(request.lateness_bound.nanos())),
-        ("spin", serde_json::json!(request.spin.to_string())),
+        ("spin", serde_json::json!(request.tuning.spin.to_string())),
         ("internet", serde_json::json!(request.internet)),
         ("host_ports", serde_json::json!(request.host_ports)),
     ];

@@ -10,7 +10,8 @@ use airpath_live::command::CommandEnd;
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, Word};
 use airpath_live::session::{Endpoint, FarEnd, Session, SessionOptions, SessionReport};
 use airpath_live::supervise::EngineProcess;
-use airpath_live::{host_port, internet, scheduling};
+use airpath_live::tuning::{Told, Tuning};
+use airpath_live::{host_port, internet};
 use airpath_log::manifest::{Outcome, Status};
 use airpath_log::{Clock, Manifest, Recorder, Writer, WriterOptions};
 use airpath_models::Path;
@@ -22,11 +23,6 @@ use super::workload::{Ended, Workload};
 use crate::control::server::Control;
 use crate::error::{Failure, Result};
 use crate::terminal::say;
-
-/// Priority of the loop among real-time threads: above ordinary programs, below the kernel's own.
-const REAL_TIME_PRIORITY: i32 = 10;
-/// With fewer processors than this, tying the loop to one would keep it from an idle one.
-const PROCESSORS_TO_PIN: usize = 4;
 
 /// All that a live run leaves behind.
 pub struct LiveOutcome {
@@ -53,19 +49,17 @@ struct Loop {
 }
 
 impl Loop {
-    fn start(engine: EngineLoop, handle: Handle, clock: Clock) -> Result<(Loop, Vec<(String, String)>)> {
+    fn start(engine: EngineLoop, handle: Handle, tuning: &Tuning) -> Result<(Loop, Vec<Told>)> {
         let (stopped, running) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)
             .map_err(|errno| Failure::new(format!("cannot make a pipe: {errno}")))?;
-        let mut timing = Vec::new();
-        if clock == Clock::Live {
-            timing.push(("memory lock".to_string(), scheduling::lock_memory().to_string()));
-        }
+        let mut timing = tuning.prepare_process();
+        let tuning = tuning.clone();
         let (tell, told) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("airpath-loop".into())
             .spawn(move || {
                 let _running = running;
-                let _ = tell.send(prepare_thread(clock));
+                let _ = tell.send(tuning.prepare_thread());
                 engine.run()
             })
             .map_err(|error| Failure::new(format!("cannot start the engine's thread: {error}")))?;
@@ -85,25 +79,6 @@ impl Loop {
         let link = links.pop().ok_or_else(|| Failure::new("the engine's loop lost its link"))?;
         Ok((link, report))
     }
-}
-
-/// Asks the kernel to wake the calling thread exactly.
-fn prepare_thread(clock: Clock) -> Vec<(String, String)> {
-    let mut outcomes = vec![("timer slack 1 ns".to_string(), scheduling::timer_slack(1).to_string())];
-    if clock != Clock::Live {
-        // Nobody comes first where working takes no time.
-        return outcomes;
-    }
-    outcomes.push((format!("SCHED_FIFO {REAL_TIME_PRIORITY}"), scheduling::real_time(REAL_TIME_PRIORITY).to_string()));
-    let processors = scheduling::allowed_processors().unwrap_or_default();
-    let affinity = match processors.last() {
-        Some(last) if processors.len() >= PROCESSORS_TO_PIN => {
-            format!("processor {last}: {}", scheduling::pin_to_processor(*last))
-        }
-        _ => format!("not tied: {} processors", processors.len()),
-    };
-    outcomes.push(("processor affinity".into(), affinity));
-    outcomes
 }
 
 /// Carries out `request` and returns what it left, with the log still open.
@@ -147,10 +122,10 @@ fn carry_out(
     let Session { client, server, client_port, server_port, report: session_report, .. } = session;
     let machine = Box::new(Path::new(&request.path, Seed(request.seed)));
     let link = LiveLink::new(machine, [client_port, server_port], recorder, request.lateness_bound);
-    let (engine, handle) = EngineLoop::new(vec![link], request.spin)
+    let (engine, handle) = EngineLoop::new(vec![link], request.tuning.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
     let engine = if request.clock == Clock::Warp { engine.where_work_takes_no_time() } else { engine };
-    let (engine, timing) = Loop::start(engine, handle.clone(), request.clock)?;
+    let (engine, timing) = Loop::start(engine, handle.clone(), &request.tuning)?;
     let mut manifest = first_manifest(request, &files);
     // Nothing of the host comes into a guest while its time runs.
     let control = (request.clock == Clock::Live).then(|| Control::start(request, handle)).transpose();
@@ -253,12 +228,7 @@ fn session_options(request: &RunRequest) -> Result<SessionOptions> {
     Ok(options)
 }
 
-fn note_session(
-    manifest: &mut Manifest,
-    process: &EngineProcess,
-    session: &SessionReport,
-    timing: Vec<(String, String)>,
-) {
+fn note_session(manifest: &mut Manifest, process: &EngineProcess, session: &SessionReport, timing: Vec<Told>) {
     manifest.port = session.port.to_string();
     manifest.privileges.extend(timing.into_iter().map(|(name, outcome)| Outcome { name, outcome }));
     let notes: Vec<&String> = process.notes().iter().chain(&session.notes).collect();

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use airpath_core::Span;
-use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
+use airpath_live::tuning::Tuning;
 use airpath_log::{Clock, Level, Snaplen};
 use airpath_models::PathConfig;
 use airpath_scenario::Scenario;
@@ -47,8 +47,8 @@ pub struct RunRequest {
     pub mtu_bytes: u32,
     /// How packets get to the engine.
     pub port_kind: PortKind,
-    /// How deadlines are met.
-    pub spin: SpinPolicy,
+    /// What the loop asks of the kernel, and how it meets deadlines.
+    pub tuning: Tuning,
     /// How late a packet may leave before the run is suspect.
     pub lateness_bound: Span,
     /// The folder of the run.

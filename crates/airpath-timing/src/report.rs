@@ -1,0 +1,135 @@
+//! What a measurement of ways of sleeping says: the content of `timing.json`, declared here once.
+//!
+//! Beside it lies `samples.arrow` with one row a request: `series` (index into
+//! [`TimingReport::series`]), `request` (index in the series), `requested_ns`, `actual_ns`.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the format of `timing.json`.
+pub const FORMAT_VERSION: u32 = 1;
+/// The name of the file.
+pub const FILE: &str = "timing.json";
+/// The name of the file of single requests.
+pub const SAMPLES: &str = "samples.arrow";
+
+/// A measurement.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TimingReport {
+    /// [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// The version of Airpath that measured.
+    pub airpath_version: String,
+    /// When it began, in seconds since 1970.
+    pub began_unix_s: u64,
+    /// The machine, as facts in the order in which they are told.
+    pub host: serde_json::Value,
+    /// What was asked for.
+    pub asked: Asked,
+    /// One for each way of sleeping and setting, in the order of measurement.
+    pub series: Vec<Series>,
+    /// The rate of a line whose packets wait in each way; empty unless asked for.
+    pub line_rates: Vec<LineRate>,
+    /// What is recommended on this machine, a paragraph each.
+    pub recommendation: Vec<String>,
+}
+
+/// What was asked for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Asked {
+    /// How many requests each series has.
+    pub requests: u32,
+    /// How long they are, such as "uniform:0ms..100ms".
+    pub distribution: String,
+    /// The seed of their lengths, the same for every series.
+    pub seed: u64,
+    /// What else ran: none, cpu, disk or network.
+    pub load: String,
+    /// The scheduling policy: other, fifo or rr.
+    pub policy: String,
+}
+
+/// One series of requests.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Series {
+    /// The way of sleeping, such as "clock_nanosleep_absolute".
+    pub method: String,
+    /// What is done about errors: "plain", "slack", "pre_compensation" or "slack_and_pre_compensation".
+    pub technique: String,
+    /// The thread's timer slack in ns; none for the system's default.
+    pub timer_slack_ns: Option<u64>,
+    /// Whether all memory was locked.
+    pub memory_locked: bool,
+    /// Why there is nothing to tell, such as a device that is not there.
+    pub unavailable: Option<String>,
+    /// What came out; none where it was unavailable.
+    pub measured: Option<Measured>,
+}
+
+/// What came out of one series. The absolute error is actual less requested (Gurtov 1999, 3.2); the
+/// relative error is that over requested, and leaves requests of 0 ns out.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// How many requests were measured.
+    pub requests: u32,
+    /// Absolute error in ms.
+    pub absolute_error_ms: Estimates,
+    /// Relative error.
+    pub relative_error: Estimates,
+    /// Quantiles of the absolute error, in ns.
+    pub error_ns: Quantiles,
+    /// The sum of all actual less the sum of all requested times, in ns.
+    pub drift_ns: i64,
+    /// How long the whole series took, in ns.
+    pub elapsed_ns: u64,
+    /// Processor time of the thread for each request, in ns.
+    pub processor_ns_per_sleep: f64,
+    /// Voluntary context switches for each request.
+    pub voluntary_switches_per_sleep: f64,
+    /// Involuntary context switches for each request.
+    pub involuntary_switches_per_sleep: f64,
+}
+
+/// Sample mean and variance, each with a bootstrap interval of 95 %.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Estimates {
+    /// The sample mean.
+    pub mean: f64,
+    /// Its interval.
+    pub mean_interval: [f64; 2],
+    /// The sample variance (over n − 1).
+    pub variance: f64,
+    /// Its interval.
+    pub variance_interval: [f64; 2],
+}
+
+/// Quantiles in ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// The least.
+    pub min: i64,
+    /// The median.
+    pub p50: i64,
+    /// 99 in 100 are at most this.
+    pub p99: i64,
+    /// 999 in 1000 are at most this.
+    pub p999: i64,
+    /// The greatest.
+    pub max: i64,
+}
+
+/// A line that sends packets of one size one after the other, each waiting for its transmission time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LineRate {
+    /// The way of sleeping.
+    pub method: String,
+    /// What is done about errors.
+    pub technique: String,
+    /// The size of a packet in bytes.
+    pub packet_bytes: u32,
+    /// How many packets were sent.
+    pub packets: u32,
+    /// The rate that was asked for.
+    pub requested_bits_per_second: f64,
+    /// The rate that came out.
+    pub actual_bits_per_second: f64,
+}
