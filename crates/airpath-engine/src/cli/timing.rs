@@ -49,7 +49,13 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "What is measured")]
     pub methods: Vec<String>,
     /// What is done about errors: plain, slack, pre_compensation, slack_and_pre_compensation, or all.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "plain,slack", help_heading = "What is measured")]
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        default_value = "plain,slack",
+        help_heading = "What is measured"
+    )]
     pub techniques: Vec<String>,
     /// How often to sleep in each series [default: 1000; with --quick 100].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000), help_heading = "What is measured")]
