@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use airpath_core::Rate;
 use airpath_live::scheduling::allowed_processors;
@@ -136,17 +136,25 @@ impl Request {
         item.way.expected_ns(sum_ns, self.pattern.mean_ns())
     }
 
-    /// Measures. What was asked for has been made sure of before the first series; a way of sleeping
-    /// that is not available is told as such. When `stop` is set, what was measured so far is told. To
-    /// be called by a thread that lives as long as the process: loads end with it.
+    /// Makes sure of what every series needs.
     ///
     /// # Errors
-    /// When the policy, the locking of memory (if nothing else is asked for) or the load cannot be had.
-    pub fn measure(&self, stop: &Arc<AtomicBool>, progress: &mut dyn FnMut(&Progress)) -> Result<Measurement> {
+    /// When the policy, or the locking of memory (if nothing else is asked for), cannot be had.
+    pub fn check(&self) -> Result<()> {
         try_out(Conditions { timer_slack_ns: None, policy: self.policy })?;
         if self.memory_locked == [true] {
             drop(LockedMemory::new()?);
         }
+        Ok(())
+    }
+
+    /// Measures. A way of sleeping that is not available is told as such. When `stop` is set, what was measured so far is told. To
+    /// be called by a thread that lives as long as the process: loads end with it.
+    ///
+    /// # Errors
+    /// What [`Request::check`] says, and when the load cannot be had or ends.
+    pub fn measure(&self, stop: &Arc<AtomicBool>, progress: &mut dyn FnMut(&Progress)) -> Result<Measurement> {
+        self.check()?;
         let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         // Before the load, which is none of the machine's own.
         let host = host::facts();
@@ -260,8 +268,8 @@ struct Runner<'a> {
     occupiers: usize,
     results: Vec<Option<std::result::Result<Outcome, String>>>,
     begun: usize,
-    all_ns: u64,
-    began: Instant,
+    /// About how long all that has not ended takes by itself, in ns.
+    left_ns: u64,
 }
 
 impl<'a> Runner<'a> {
@@ -275,7 +283,7 @@ impl<'a> Runner<'a> {
         let processors = allowed_processors()
             .map_err(|error| TimingError::System(format!("cannot list the processors: {error}")))?
             .len();
-        let all_ns = items.iter().map(|item| request.expected_item_ns(item, &requested_ns)).sum();
+        let left_ns = items.iter().map(|item| request.expected_item_ns(item, &requested_ns)).sum();
         Ok(Runner {
             request,
             items,
@@ -286,8 +294,7 @@ impl<'a> Runner<'a> {
             occupiers: processors.saturating_sub(1),
             results: vec![None; items.len()],
             begun: 0,
-            all_ns,
-            began: Instant::now(),
+            left_ns,
         })
     }
 
@@ -324,6 +331,7 @@ impl<'a> Runner<'a> {
             let (index, result) = receiver.recv().expect("a sender is held here");
             running -= 1;
             occupied -= usize::from(self.items[index].way.occupies());
+            self.left_ns -= self.request.expected_item_ns(&self.items[index], &self.requested_ns);
             self.results[index] = Some(result);
             if let Some(load) = load
                 && let Err(error) = load.check()
@@ -342,8 +350,7 @@ impl<'a> Runner<'a> {
     ) -> Result<()> {
         let item = &self.items[index];
         self.begun += 1;
-        let spent_ns = self.began.elapsed().as_nanos() as u64;
-        let left_ns = (self.all_ns / u64::from(self.request.jobs)).saturating_sub(spent_ns);
+        let left_ns = self.left_ns / u64::from(self.request.jobs);
         let progress = Progress { what: described(item), number: self.begun, of: self.items.len(), left_ns };
         (self.progress)(&progress);
         let requested_ns = match item.rate {

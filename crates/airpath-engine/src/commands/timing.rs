@@ -109,6 +109,7 @@ fn request(args: &MeasureArgs) -> Result<Request> {
 
 fn measure(args: &MeasureArgs) -> Result<i32> {
     let request = request(args)?;
+    request.check().map_err(failure)?;
     let made = args.out.as_deref().is_some_and(|out| !out.exists());
     if let Some(out) = &args.out {
         files::take(out).map_err(failure)?;

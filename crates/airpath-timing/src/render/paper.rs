@@ -20,6 +20,9 @@ const LINES: [Line; 5] = [
     Line { name: "busy waiting", figures: [0.02, 0.11, 0.0, 0.0], here: Some(("busy", "plain")) },
 ];
 
+/// As wide as the longest name.
+const NAME_WIDTH: usize = 17;
+
 /// The table; the series here are those with the system's timer slack and unlocked memory, as in 1999.
 pub fn table_one(report: &TimingReport) -> String {
     let head = |cells: [&str; 6]| cells.map(String::from).to_vec();
@@ -37,7 +40,7 @@ pub fn table_one(report: &TimingReport) -> String {
 }
 
 fn here(report: &TimingReport, line: &Line) -> Vec<Vec<String>> {
-    let told = |text: String| vec![vec![String::new(), format!("here: {text}")]];
+    let told = |text: String| vec![vec![format!("{:NAME_WIDTH$}  here: {text}", "")]];
     let Some((method, technique)) = line.here else { return told(ticks(report)) };
     let mut found = report.series.iter().filter(|one| one.method == method && one.technique == technique);
     let Some(series) = found.clone().find(|one| one.timer_slack_ns.is_none()).or_else(|| found.next()) else {
