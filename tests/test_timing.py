@@ -57,7 +57,7 @@ def test_files_agree_with_the_report(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert {file.name for file in out.iterdir()} == {"timing.json", "samples.arrow"}
     written = json.loads((out / "timing.json").read_text())
-    samples = pl.read_ipc(out / "samples.arrow", memory_map=False)
+    samples = pl.read_ipc(out / "samples.arrow")
     assert samples.columns == ["series", "request", "requested_ns", "actual_ns"]
     requests = [list(part["requested_ns"]) for _, part in samples.group_by("series")]
     assert all(part == requests[0] for part in requests), "every series has the same requests"

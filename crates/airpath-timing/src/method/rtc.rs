@@ -27,10 +27,11 @@ struct Rtc {
 impl Rtc {
     /// Waits for interrupts; returns how many there were since it was last asked.
     fn interrupts(&mut self) -> io::Result<u64> {
-        let mut word = [0; size_of::<libc::c_ulong>()];
+        // An unsigned long of C, which on Linux is as wide as an address.
+        let mut word = [0; size_of::<usize>()];
         self.device.read_exact(&mut word)?;
         // The lowest byte says which kinds there were.
-        Ok((libc::c_ulong::from_ne_bytes(word) >> 8) as u64)
+        Ok((usize::from_ne_bytes(word) >> 8) as u64)
     }
 }
 
