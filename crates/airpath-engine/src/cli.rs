@@ -4,6 +4,7 @@ pub mod control;
 mod load;
 mod replay;
 mod sim;
+pub mod timing;
 pub mod trace;
 pub mod warp;
 
@@ -71,6 +72,8 @@ pub enum Command {
     /// Prepare for runs in virtual time (`airpath exec --clock warp`).
     #[command(after_help = warp::EXAMPLES)]
     Warp(warp::WarpArgs),
+    /// Measure how well this machine keeps time: ways of sleeping compared.
+    Timing(Box<timing::TimingArgs>),
     /// The first process of a guest in virtual time.
     #[command(name = airpath_warp::guest::COMMAND, hide = true)]
     WarpInit,

@@ -31,6 +31,7 @@ fn main() {
         Command::State(args) => commands::control::state(&args),
         Command::Set(args) => commands::control::set(&args),
         Command::Trace(args) => commands::trace::run(&args),
+        Command::Timing(args) => commands::timing::run(&args),
         Command::Warp(args) => commands::warp::run(&args),
         Command::WarpInit => match airpath_warp::guest::main() {
             Ok(never) => match never {},

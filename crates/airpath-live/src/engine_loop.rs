@@ -22,8 +22,7 @@ use smallvec::SmallVec;
 
 pub use link::{FinishedLink, LiveLink};
 pub use measure::LinkMeasurements;
-use spin::Spin;
-pub use spin::SpinPolicy;
+pub use spin::{Spin, SpinPolicy};
 use step::Step;
 use waiter::{Waiter, Wake};
 

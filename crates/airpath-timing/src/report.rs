@@ -21,7 +21,7 @@ pub struct TimingReport {
     pub airpath_version: String,
     /// When it began, in seconds since 1970.
     pub began_unix_s: u64,
-    /// The machine, as facts in the order in which they are told.
+    /// The machine: facts by name.
     pub host: serde_json::Value,
     /// What was asked for.
     pub asked: Asked,
@@ -31,6 +31,9 @@ pub struct TimingReport {
     pub line_rates: Vec<LineRate>,
     /// What is recommended on this machine, a paragraph each.
     pub recommendation: Vec<String>,
+    /// Whether it was broken off, so that series are missing or shorter than asked for.
+    #[serde(default)]
+    pub interrupted: bool,
 }
 
 /// What was asked for.
@@ -46,6 +49,16 @@ pub struct Asked {
     pub load: String,
     /// The scheduling policy: other, fifo or rr.
     pub policy: String,
+    /// How many series were measured at a time.
+    #[serde(default = "one")]
+    pub jobs: u32,
+    /// How long before its end early_spin woke, in ns; none where it learnt that.
+    #[serde(default)]
+    pub margin_ns: Option<u64>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// One series of requests.
@@ -79,6 +92,9 @@ pub struct Measured {
     pub error_ns: Quantiles,
     /// The sum of all actual less the sum of all requested times, in ns.
     pub drift_ns: i64,
+    /// The sum of all requested times that were measured, in ns.
+    #[serde(default)]
+    pub requested_total_ns: u64,
     /// How long the whole series took, in ns.
     pub elapsed_ns: u64,
     /// Processor time of the thread for each request, in ns.
@@ -87,6 +103,9 @@ pub struct Measured {
     pub voluntary_switches_per_sleep: f64,
     /// Involuntary context switches for each request.
     pub involuntary_switches_per_sleep: f64,
+    /// With pre-compensation, the oversleep that was learnt before the series and taken off, in ns.
+    #[serde(default)]
+    pub expected_oversleep_ns: Option<i64>,
 }
 
 /// Sample mean and variance, each with a bootstrap interval of 95 %.
@@ -124,6 +143,9 @@ pub struct LineRate {
     pub method: String,
     /// What is done about errors.
     pub technique: String,
+    /// The thread's timer slack in ns; none for the system's default.
+    #[serde(default)]
+    pub timer_slack_ns: Option<u64>,
     /// The size of a packet in bytes.
     pub packet_bytes: u32,
     /// How many packets were sent.

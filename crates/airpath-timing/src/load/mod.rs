@@ -1,0 +1,51 @@
+//! What else runs while series are measured: one process for each processor, tied to it. They die
+//! with whoever started them, however that ends.
+
+mod cpu;
+mod disk;
+mod network;
+mod process;
+
+pub use process::Load;
+
+use std::io;
+
+use crate::error::{Result, unknown};
+
+/// Work that goes on until the process is killed; an error ends it.
+pub(crate) trait Work {
+    /// Does a little of it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn step(&mut self) -> io::Result<()>;
+}
+
+/// A kind of load.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    /// Prepares one process's work, before the process is made.
+    pub(crate) prepare: fn() -> io::Result<Box<dyn Work>>,
+}
+
+/// All kinds of load.
+pub static KINDS: &[Kind] = &[cpu::KIND, disk::KIND, network::KIND];
+
+/// The name of no load.
+pub const NONE: &str = "none";
+
+/// The kind called `name`; none for [`NONE`].
+///
+/// # Errors
+/// When there is no such kind.
+pub fn find(name: &str) -> Result<Option<&'static Kind>> {
+    if name == NONE {
+        return Ok(None);
+    }
+    let names = std::iter::once(NONE).chain(KINDS.iter().map(|kind| kind.name));
+    KINDS.iter().find(|kind| kind.name == name).map(Some).ok_or_else(|| unknown(name, "loads", names))
+}
