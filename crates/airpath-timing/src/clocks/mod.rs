@@ -6,6 +6,7 @@
 //! and Sen 1968 through the exchanges of least round trip.
 
 pub mod client;
+pub mod correct;
 pub mod error;
 pub mod estimate;
 pub mod exchange;
