@@ -84,6 +84,11 @@ COMMANDS: tuple[Command, ...] = (
         "airpath replay results/",
     ),
     Command(
+        "timing",
+        "compare the clocks of hosts, and correct logs by it",
+        "airpath timing sync other.example --seconds 60 --out clocks.json",
+    ),
+    Command(
         "trace",
         "convert, show or plot traces of rates (mm-link, CSV, netem-trace)",
         "airpath trace convert '5 Mbit/s' 5mbit.trace",

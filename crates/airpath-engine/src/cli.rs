@@ -1,9 +1,11 @@
 //! The command line: what can be typed, with its help.
 
+pub mod clocks;
 pub mod control;
 mod load;
 mod replay;
 mod sim;
+pub mod timing;
 pub mod trace;
 pub mod warp;
 
@@ -66,6 +68,8 @@ pub enum Command {
     State(control::StateArgs),
     /// Set parameters of a run that goes on.
     Set(control::SetArgs),
+    /// Compare the clocks of hosts, and correct logs by it.
+    Timing(timing::TimingArgs),
     /// Convert, show and plot traces of rates.
     Trace(trace::TraceArgs),
     /// Prepare for runs in virtual time (`airpath exec --clock warp`).

@@ -174,7 +174,11 @@ fn what_cannot_be_corrected_is_refused_and_leaves_nothing() {
         assert!(!out.exists(), "{expected}");
     };
     let short = Estimate { to_unix_ns: START + 80 * SECOND, ..estimate() };
-    refused(&folder, &short, "the estimate holds from 1699999990.000000000 to 1700000080.000000000");
+    refused(
+        &folder,
+        &short,
+        "the estimate holds from 1699999990.000000000 to 1700000080.000000000: it is 20.000000000 s too late",
+    );
     refused(&folder, &short, "--extrapolate");
     refused(&base.path().join("none"), &estimate(), "check the name");
     refused(&folder.join("files"), &estimate(), "holds no run.json");

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub mod check;
+pub mod clocks;
 pub mod control;
 pub mod exec;
 pub mod link;
@@ -12,5 +13,6 @@ pub mod schema;
 pub mod send;
 pub mod shell;
 pub mod sim;
+pub mod timing;
 pub mod trace;
 pub mod warp;

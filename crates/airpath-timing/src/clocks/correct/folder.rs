@@ -190,12 +190,15 @@ impl<'a> Work<'a> {
             if !self.request.extrapolate {
                 let (from, to) = self.to_other.interval().unwrap_or_default();
                 let second = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+                let (before, after) = (from.saturating_sub(unix_ns), unix_ns.saturating_sub(to));
                 return Err(outside(
                     format!(
-                        "has a stamp at {} s since 1970, and the estimate holds from {} to {}",
+                        "has a stamp at {} s since 1970, and the estimate holds from {} to {}: it is {} s too {}",
                         second(unix_ns),
                         second(from),
-                        second(to)
+                        second(to),
+                        second(before.max(after)),
+                        if before > 0 { "early" } else { "late" }
                     ),
                     "measure while it is recorded, or say --extrapolate (the bound then supposes that the drift stays)",
                 ));
