@@ -1,5 +1,6 @@
 //! The command line: what can be typed, with its help.
 
+pub mod clocks;
 pub mod control;
 mod load;
 mod replay;

@@ -30,8 +30,8 @@ fn main() {
         Command::Runs(args) => Ok(commands::control::runs(&args)),
         Command::State(args) => commands::control::state(&args),
         Command::Set(args) => commands::control::set(&args),
-        Command::Trace(args) => commands::trace::run(&args),
         Command::Timing(args) => commands::timing::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
         Command::Warp(args) => commands::warp::run(&args),
         Command::WarpInit => match airpath_warp::guest::main() {
             Ok(never) => match never {},

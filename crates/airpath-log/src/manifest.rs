@@ -45,6 +45,9 @@ pub struct Host {
     pub kernel: String,
     /// How many processors this process may use.
     pub cpus: usize,
+    /// What the host knew of its clock when a live run began: whether it is synchronised, and by whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<serde_json::Value>,
 }
 
 impl Host {
@@ -54,6 +57,7 @@ impl Host {
         Host {
             kernel: kernel.trim().to_owned(),
             cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            clock: None,
         }
     }
 }

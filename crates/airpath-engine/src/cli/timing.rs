@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use airpath_core::Span;
 use clap::{Args, Subcommand};
 
+use super::clocks::{CORRECT_EXAMPLES, CorrectArgs, SYNC_EXAMPLES, SyncArgs};
+
 pub const EXAMPLES: &str = "\
 Examples:
   airpath timing --quick                   # a first look, half a minute
@@ -31,6 +33,12 @@ pub enum TimingAction {
     /// List the ways of sleeping, what each needs, and whether it works here.
     #[command(after_help = "Example:\n  airpath timing methods")]
     Methods(MethodsArgs),
+    /// Compare the clock of this host with that of another.
+    #[command(after_help = SYNC_EXAMPLES)]
+    Sync(SyncArgs),
+    /// Bring a run or a capture onto the clock of the other host.
+    #[command(after_help = CORRECT_EXAMPLES)]
+    Correct(CorrectArgs),
 }
 
 /// `airpath timing methods`.

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub mod check;
+pub mod clocks;
 pub mod control;
 pub mod exec;
 pub mod link;

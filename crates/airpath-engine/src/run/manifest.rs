@@ -3,6 +3,7 @@
 use airpath_log::{Clock, Level, Manifest, Snaplen};
 use airpath_models::PathConfig;
 use airpath_scenario::Scenario;
+use airpath_timing::clocks::status::status;
 
 use super::files::KeptFiles;
 
@@ -41,6 +42,10 @@ impl Beginning<'_> {
     pub fn manifest(&self) -> Manifest {
         let mut manifest = Manifest::new(self.level, self.snaplen);
         manifest.clock = self.clock;
+        if self.clock == Clock::Live {
+            // In virtual time it would tell of a clock that plays no part, and equal runs would differ.
+            manifest.host.clock = serde_json::to_value(status()).ok();
+        }
         manifest.seed = self.seed;
         manifest.scenario_toml = self.files.scenario_toml(self.scenario);
         manifest.scenario = toml::from_str(&manifest.scenario_toml).unwrap_or_default();

@@ -1,0 +1,84 @@
+//! `airpath timing correct`: a run or a capture brought onto the clock of the other host.
+
+use std::path::Path;
+use std::time::Duration;
+
+use airpath_timing::clocks::correct::{Correction, Request, correct};
+use airpath_timing::clocks::segments::HostSide;
+use airpath_timing::clocks::{ClockError, Estimate};
+
+use super::{ppm, signed, unsigned};
+use crate::cli::clocks::{CorrectArgs, RecordedAt};
+use crate::error::{Failure, Result};
+use crate::load::on_interrupt;
+use crate::terminal::show;
+
+/// Writes the corrected copy.
+///
+/// # Errors
+/// When stamps lie outside the estimate, or something cannot be read or written.
+pub fn run(args: &CorrectArgs) -> Result<i32> {
+    let failure = |error: ClockError| Failure::program(error.to_string());
+    let estimate = Estimate::read(&args.by).map_err(failure)?;
+    let out = args.out.clone();
+    let (existed, free) = (out.is_dir(), std::fs::read_dir(&out).map_or(true, |mut entries| entries.next().is_none()));
+    on_interrupt(move || {
+        // What was there before belongs to somebody else, and nothing has been written then.
+        if free {
+            take_back(&out, existed);
+        }
+        Some(format!("nothing of the copy is left in {}", out.display()))
+    })?;
+    let recorded_at = args.recorded_at.map(|host| match host {
+        RecordedAt::Local => HostSide::Local,
+        RecordedAt::Remote => HostSide::Remote,
+    });
+    let request = Request {
+        original: &args.run,
+        estimate: &estimate,
+        recorded_at,
+        extrapolate: args.extrapolate,
+        out: &args.out,
+    };
+    let correction = correct(&request).map_err(failure)?;
+    if args.json {
+        show!("{}\n", serde_json::to_string_pretty(&correction).expect("numbers and words make JSON"));
+    } else {
+        text(&correction, args);
+    }
+    Ok(0)
+}
+
+/// Removes a part of a copy, which may still be growing for a moment.
+fn take_back(out: &Path, existed: bool) {
+    for _ in 0..10 {
+        let _ = std::fs::remove_dir_all(out);
+        std::thread::sleep(Duration::from_millis(5));
+        if !out.exists() {
+            break;
+        }
+    }
+    if existed {
+        let _ = std::fs::create_dir(out);
+    }
+}
+
+fn text(correction: &Correction, args: &CorrectArgs) {
+    let estimate = &correction.estimate;
+    let (from, to) = match correction.recorded_at {
+        HostSide::Local => (&estimate.local.name, &estimate.remote.name),
+        HostSide::Remote => (&estimate.remote.name, &estimate.local.name),
+    };
+    show!("from the clock of {from} to that of {to}\n");
+    show!("added       {} ± {}\n", signed(correction.offset_ns), unsigned(correction.bound_ns));
+    show!("drift       {} ppm\n", ppm(correction.drift_ppm));
+    for (name, stamps) in &correction.captures {
+        show!("moved       {name}: {} stamps\n", stamps.count);
+    }
+    if correction.extrapolated {
+        show!(
+            "note        some stamps are outside the time of the estimate; the bound supposes that the drift stays\n"
+        );
+    }
+    show!("written to  {}\n", args.out.display());
+}

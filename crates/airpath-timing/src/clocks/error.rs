@@ -1,0 +1,133 @@
+//! What can go wrong between two clocks, said with what, where and how to mend it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why clocks could not be compared or logs not be corrected.
+#[derive(Debug, thiserror::Error)]
+pub enum ClockError {
+    /// Too few exchanges for an estimate.
+    #[error("{used} usable exchanges make no estimate of the clocks, {least} do{}; measure longer (--seconds) or more \
+             often (--interval)", if *steps > 0 { " (a clock was set meanwhile)" } else { "" })]
+    TooFew {
+        /// How many there were.
+        used: usize,
+        /// How many there should be.
+        least: usize,
+        /// How often a clock was set.
+        steps: usize,
+    },
+    /// The clocks are centuries apart.
+    #[error("the clocks are more than 292 years apart; set them roughly first (date)")]
+    Range,
+    /// The name or address is not known.
+    #[error("cannot find {host}: {source}; check the name, or write the address")]
+    Name {
+        /// The host.
+        host: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The host says that nobody listens.
+    #[error("nobody answers at {target}: the port is closed; start `airpath timing sync --serve` there")]
+    Refused {
+        /// The address and port.
+        target: String,
+    },
+    /// Silence.
+    #[error(
+        "no answer from {target} to {sent} requests in {waited_s} s; is `airpath timing sync --serve` running there, and \
+         does UDP get through?"
+    )]
+    Silence {
+        /// The address and port.
+        target: String,
+        /// How many requests.
+        sent: u64,
+        /// How long.
+        waited_s: u64,
+    },
+    /// Somebody else answers.
+    #[error(
+        "what answers at {target} is not `airpath timing sync --serve`: {datagrams} of its datagrams made no sense; \
+         check the port"
+    )]
+    Foreign {
+        /// The address and port.
+        target: String,
+        /// How many datagrams came.
+        datagrams: u64,
+    },
+    /// The other end is of another version.
+    #[error(
+        "{target} speaks version {theirs} of this protocol and this Airpath version {ours}; use the same version of \
+             Airpath at both ends"
+    )]
+    Version {
+        /// The address and port.
+        target: String,
+        /// Its version.
+        theirs: u8,
+        /// Ours.
+        ours: u8,
+    },
+    /// A port that cannot be had.
+    #[error("cannot listen at {address}: {source}; {mend}")]
+    Listen {
+        /// The address and port.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+        /// What to do about it.
+        mend: &'static str,
+    },
+    /// The network fails.
+    #[error("cannot {action} {target}: {source}; check the network there and here")]
+    Network {
+        /// What was tried, such as "send to".
+        action: &'static str,
+        /// With whom.
+        target: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file or folder that cannot be used.
+    #[error("cannot {action} {path}: {source}; {mend}")]
+    Io {
+        /// What was tried, such as "read".
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+        /// What to do about it.
+        mend: &'static str,
+    },
+    /// A file that is not what it should be.
+    #[error("{path} {what}; {mend}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        mend: String,
+    },
+    /// A log that cannot be read or written.
+    #[error(transparent)]
+    Log(#[from] airpath_log::LogError),
+}
+
+impl ClockError {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> ClockError {
+        let mend = match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free space there, or name another place",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "check the rights, or name another place"
+            }
+            io::ErrorKind::NotFound => "check the name",
+            _ => "check the file system",
+        };
+        ClockError::Io { action, path: path.to_owned(), source, mend }
+    }
+}
