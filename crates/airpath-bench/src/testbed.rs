@@ -128,7 +128,7 @@ pub struct Setting {
 impl Setting {
     /// A setting with the spin that a user gets.
     pub fn new(port: PortKind, level: Level) -> Setting {
-        Setting { port, level, spin: SpinPolicy::Auto, congestion_control: None }
+        Setting { port, level, spin: SpinPolicy::USUAL, congestion_control: None }
     }
 
     /// Port and log level, in words.
