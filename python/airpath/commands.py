@@ -89,6 +89,11 @@ COMMANDS: tuple[Command, ...] = (
         "airpath trace convert '5 Mbit/s' 5mbit.trace",
     ),
     Command(
+        "timing",
+        "how well this machine keeps time; calibrate live runs for it",
+        "airpath timing calibrate",
+    ),
+    Command(
         "warp",
         "build the kernel for runs in virtual time (exec --clock warp)",
         "airpath warp setup",

@@ -31,6 +31,9 @@ fn main() {
         Command::State(args) => commands::control::state(&args),
         Command::Set(args) => commands::control::set(&args),
         Command::Trace(args) => commands::trace::run(&args),
+        Command::Timing(args) => match &args.action {
+            cli::timing::TimingAction::Calibrate(args) => commands::calibrate::run(args),
+        },
         Command::Warp(args) => commands::warp::run(&args),
         Command::WarpInit => match airpath_warp::guest::main() {
             Ok(never) => match never {},
