@@ -9,7 +9,16 @@ import pytest
 from synthetic import write_run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what the developer has calibrated out of all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -90,8 +90,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "timing",
-        "measure how well this machine keeps time",
-        "airpath timing --quick",
+        "how well this machine keeps time; calibrate live runs for it",
+        "airpath timing calibrate",
     ),
     Command(
         "warp",

@@ -129,6 +129,8 @@ class Airpath:
             MARK: self.mark,
             "PATH": SYSTEM_PATH,
             "TMPDIR": str(self.temporary),
+            # Nobody's calibration, unless the test makes one.
+            "XDG_DATA_HOME": str(self.work / "data"),
             "LC_ALL": "C.UTF-8",
         }
 

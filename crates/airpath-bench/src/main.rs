@@ -3,6 +3,7 @@
 //! Tables go to stdout, the same figures as JSON to a folder. Everything happens in namespaces that
 //! end with the process.
 
+mod busy;
 mod host;
 mod pass;
 mod report;
@@ -27,7 +28,7 @@ use testbed::Failure;
 #[derive(Parser)]
 #[command(name = "airpath-bench")]
 struct Arguments {
-    /// Measure only these tables (separated by commas): delay, departures, stream, small-packets,
+    /// Measure only these tables (separated by commas): delay, departures, lateness, stream, small-packets,
     /// processor, many-links, start-up, goodput, frames, driver, models, warp.
     #[arg(long, value_delimiter = ',', value_name = "TABLE")]
     only: Vec<String>,

@@ -11,6 +11,7 @@ use airpath_live::namespaces::NetNamespace;
 use airpath_live::netlink::{LinkOptions, Route, RouteSocket};
 use airpath_live::ports::PortKind;
 use airpath_live::session::{Endpoint, Session, SessionOptions};
+use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY, Tuning};
 use airpath_live::{clock, scheduling};
 use airpath_log::{Level, Writer, WriterOptions};
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
@@ -18,8 +19,6 @@ use tempfile::TempDir;
 
 use crate::pass::Pass;
 
-/// As a run of the engine has it.
-const REAL_TIME_PRIORITY: i32 = 10;
 const LATENESS_BOUND: Span = Span::from_millis(1);
 
 /// An error from anywhere, for people.
@@ -121,6 +120,10 @@ pub struct Setting {
     pub level: Level,
     /// How deadlines are met.
     pub spin: SpinPolicy,
+    /// How the loops' threads are scheduled.
+    pub policy: Policy,
+    /// Where they run.
+    pub affinity: Affinity,
     /// TCP congestion control of both ends; none: the kernel's default.
     pub congestion_control: Option<&'static str>,
 }
@@ -128,7 +131,14 @@ pub struct Setting {
 impl Setting {
     /// A setting with the spin that a user gets.
     pub fn new(port: PortKind, level: Level) -> Setting {
-        Setting { port, level, spin: SpinPolicy::Auto, congestion_control: None }
+        Setting {
+            port,
+            level,
+            spin: SpinPolicy::USUAL,
+            policy: Policy::Fifo(REAL_TIME_PRIORITY),
+            affinity: Affinity::Any,
+            congestion_control: None,
+        }
     }
 
     /// Port and log level, in words.
@@ -168,6 +178,8 @@ pub struct Outcome {
     pub elapsed_ns: u64,
     /// Lateness of the first link.
     pub lateness: airpath_log::Distribution,
+    /// Lateness of each link.
+    pub latenesses: Vec<airpath_log::Distribution>,
     /// Whether the log is complete.
     pub log_complete: bool,
 }
@@ -239,9 +251,10 @@ impl Emulation {
         let started_ns = clock::monotonic_ns();
         for links in dealt {
             let (engine, handle) = EngineLoop::new(links, setting.spin)?;
+            let Setting { policy, affinity, spin, .. } = setting;
+            let tuning = Tuning { policy, affinity, ..Tuning::usual(spin) };
             let thread = std::thread::Builder::new().name("airpath-loop".into()).spawn(move || {
-                scheduling::timer_slack(1);
-                scheduling::real_time(REAL_TIME_PRIORITY);
+                tuning.prepare_thread();
                 engine.run()
             })?;
             handle.begin(started_ns);
@@ -270,6 +283,7 @@ impl Emulation {
             finished.extend(links);
         }
         let elapsed_ns = clock::monotonic_ns() - self.started_ns;
+        let latenesses = finished.iter().map(|link| link.measurements.timings.lateness()).collect();
         let lateness = finished[0].measurements.timings.lateness();
         let (mut lost_outside, mut dropped, mut log_complete) = (0, 0, true);
         for link in finished {
@@ -286,6 +300,6 @@ impl Emulation {
         for (writer, _folder) in self.writers {
             log_complete &= writer.finish().incomplete.is_empty();
         }
-        Ok(Outcome { reports, lost_outside, dropped, elapsed_ns, lateness, log_complete })
+        Ok(Outcome { reports, lost_outside, dropped, elapsed_ns, lateness, latenesses, log_complete })
     }
 }

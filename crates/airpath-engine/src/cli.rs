@@ -1,5 +1,6 @@
 //! The command line: what can be typed, with its help.
 
+pub mod calibrate;
 pub mod clocks;
 pub mod control;
 mod load;
@@ -170,10 +171,16 @@ pub struct RunArgs {
     /// How packets get to the engine: auto, tun, or packet (veth and AF_PACKET).
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = parse_port_kind, help_heading = "The engine")]
     pub port: PortKind,
-    /// Wake before deadlines and watch the clock: auto (at most 10 % of a core), off, batch (what falls
-    /// due within half a millisecond leaves together), or a margin.
-    #[arg(long, value_name = "HOW", default_value = "auto", help_heading = "The engine")]
-    pub spin: SpinPolicy,
+    /// Wake before deadlines and watch the clock: auto (by a margin that it learns, at most 10 % of a core),
+    /// auto:3% or auto:3%,50us (at most this share of a core, for 99 in 100 packets to leave within this),
+    /// off, batch (what falls due within half a millisecond leaves together), or a margin
+    /// [default: as calibrated by `airpath timing calibrate`, else auto].
+    #[arg(long, value_name = "HOW", help_heading = "The engine")]
+    pub spin: Option<SpinPolicy>,
+    /// The calibration of this machine: a file, or none [default: the one that `airpath timing calibrate`
+    /// stored for this host and user, if it fits].
+    #[arg(long, value_name = "FILE|none", help_heading = "The engine")]
+    pub calibration: Option<PathBuf>,
     /// How late a packet may leave before the run is suspect.
     #[arg(long, value_name = "TIME", default_value = "1 ms", help_heading = "The engine")]
     pub lateness_bound: Span,

@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 
 pub use link::{FinishedLink, LiveLink};
 pub use measure::LinkMeasurements;
-pub use spin::{Spin, SpinPolicy};
+pub use spin::{AutoSpin, MarginCourse, Spin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_share};
 use step::Step;
 use waiter::{Waiter, Wake};
 
@@ -35,9 +35,6 @@ const SLABS_AT_START: usize = 4;
 /// How often the difference between the clocks is read again, so that an adjusted wall clock does
 /// not shift the arrival times.
 const CLOCK_OFFSET_EVERY: Span = Span::from_secs(1);
-/// Within this of a deadline the loop looks at nothing but the clock.
-const LAST_LOOK_NS: u64 = 2_000;
-
 /// How often both ports are read before an order is carried out, where one has more than one turn takes.
 const READS_BEFORE_AN_ORDER: usize = 64;
 /// How often the loop looks up where packets bear no stamps: without any other deadline, a loop that was
@@ -124,6 +121,8 @@ pub struct LoopReport {
     pub processor_ns: u64,
     /// How often it woke.
     pub wake_ups: u64,
+    /// How early it woke before deadlines.
+    pub margin: MarginCourse,
     /// When it ended, in run time.
     pub ended: Time,
 }
@@ -213,6 +212,8 @@ impl EngineLoop {
             let heartbeat_ns = if stamped || !busy { u64::MAX } else { HEARTBEAT_NS };
             // The last look at the clock.
             let mut known_ns = now_ns;
+            // Whether the loop waited for the deadline, and not for packets.
+            let mut awaited = false;
             match Step::next(now_ns, deadline_ns, heartbeat_ns, || self.may_leave_unread_ns(), &mut spin) {
                 Step::Look => self.waiter.poll(&mut note)?,
                 Step::Nap { wake_ns, deadline_ns } => {
@@ -226,9 +227,9 @@ impl EngineLoop {
                         spin.woke(wake_ns, woke_ns);
                     }
                     if woke_ns < deadline_ns {
-                        self.watch_clock(deadline_ns)?;
-                        spin.spent(clock::monotonic_ns() - woke_ns);
+                        spin.spent(self.waiter.watch_clock(deadline_ns)? - woke_ns);
                     }
+                    awaited = true;
                     self.waiter.poll(&mut note)?;
                 }
                 Step::Beat { wake_ns } => {
@@ -263,13 +264,13 @@ impl EngineLoop {
                             self.links.iter_mut().for_each(|link| link.measurements.away(due, woke));
                         }
                         if margin_ns > 0 && woke_ns < deadline_ns {
-                            self.watch_clock(deadline_ns)?;
+                            spin.spent(self.waiter.watch_clock(deadline_ns)? - woke_ns);
                             self.waiter.poll(|wake| match wake {
                                 Wake::Port(port) => readable.push(port),
                                 Wake::Command => commanded = true,
                             })?;
-                            spin.spent(clock::monotonic_ns() - woke_ns);
                         }
+                        awaited = true;
                     }
                 }
             }
@@ -285,6 +286,9 @@ impl EngineLoop {
                 break;
             }
             self.turn(looked_ns, &mut readable)?;
+            if awaited && let Some(work_ns) = self.work_since(deadline_ns.max(looked_ns)) {
+                spin.worked(work_ns + looked_ns.saturating_sub(deadline_ns.max(known_ns)));
+            }
         }
         report.ended = self.time_of(clock::monotonic_ns());
         if self.started {
@@ -294,6 +298,7 @@ impl EngineLoop {
             }
         }
         report.spun_ns = spin.spun_ns();
+        report.margin = spin.course();
         report.processor_ns = clock::thread_processor_ns() - processor_start;
         Ok((self.links.into_iter().map(LiveLink::finish).collect(), report))
     }
@@ -310,20 +315,10 @@ impl EngineLoop {
         if next == Time::NEVER { u64::MAX } else { self.epoch_ns.saturating_add(next.nanos()) }
     }
 
-    /// Watches the clock until `deadline_ns`, and the ports with it until just before: what it sees
-    /// there waits for the look that follows, but the way is in the caches then.
-    fn watch_clock(&mut self, deadline_ns: u64) -> io::Result<()> {
-        loop {
-            let now_ns = clock::monotonic_ns();
-            if now_ns >= deadline_ns {
-                return Ok(());
-            }
-            if deadline_ns - now_ns > LAST_LOOK_NS {
-                self.waiter.poll(|_| ())?;
-            } else {
-                std::hint::spin_loop();
-            }
-        }
+    /// How long after `from_ns` the first packet was gone that has left since, in ns.
+    fn work_since(&self, from_ns: u64) -> Option<u64> {
+        let emissions = self.links.iter().map(|link| self.epoch_ns.saturating_add(link.last_emission().nanos()));
+        emissions.filter(|emitted_ns| *emitted_ns >= from_ns).min().map(|emitted_ns| emitted_ns - from_ns)
     }
 
     /// For how long every port may be left unread.

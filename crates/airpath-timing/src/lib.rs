@@ -4,6 +4,7 @@
 //! Source: Gurtov 1999, "Technical Issues of Real-Time Network Simulation in Linux", and Kojo et al.
 //! 2001, section 6.
 
+pub mod calibration;
 pub mod clocks;
 pub mod conditions;
 mod error;

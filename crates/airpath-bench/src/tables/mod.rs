@@ -5,6 +5,7 @@ mod departures;
 mod driver;
 mod frames;
 mod goodput;
+mod lateness;
 mod many_links;
 mod models;
 mod processor;
@@ -48,9 +49,10 @@ fn ports_and_levels() -> Vec<(PortKind, Level)> {
 pub type Measure = fn(&Options) -> Result<Table, Failure>;
 
 /// The tables by name, in the order in which they are measured.
-pub const ALL: [(&str, Measure); 12] = [
+pub const ALL: [(&str, Measure); 13] = [
     ("delay", delay::measure),
     ("departures", departures::measure),
+    ("lateness", lateness::measure),
     ("stream", stream::measure),
     ("small-packets", small_packets::measure),
     ("processor", processor::measure),

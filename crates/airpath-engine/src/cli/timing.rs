@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use airpath_core::Span;
 use clap::{Args, Subcommand};
 
+use super::calibrate::{self, CalibrateArgs};
 use super::clocks::{CORRECT_EXAMPLES, CorrectArgs, SYNC_EXAMPLES, SyncArgs};
 
 pub const EXAMPLES: &str = "\
@@ -33,6 +34,9 @@ pub enum TimingAction {
     /// List the ways of sleeping, what each needs, and whether it works here.
     #[command(after_help = "Example:\n  airpath timing methods")]
     Methods(MethodsArgs),
+    /// Find how live runs meet deadlines best on this machine, and keep it for them.
+    #[command(after_help = calibrate::EXAMPLES)]
+    Calibrate(CalibrateArgs),
     /// Compare the clock of this host with that of another.
     #[command(after_help = SYNC_EXAMPLES)]
     Sync(SyncArgs),

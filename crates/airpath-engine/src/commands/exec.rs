@@ -17,7 +17,7 @@ use super::link;
 use crate::cli::{ExecArgs, RunArgs};
 use crate::error::{Failure, Result};
 use crate::run::request::Report;
-use crate::run::{RunRequest, conclude, live, replications, warp};
+use crate::run::{RunRequest, calibrated, conclude, live, replications, warp};
 use crate::terminal::{say, show};
 
 /// MTU of both ends where none was asked for, in bytes.
@@ -55,6 +55,9 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
     request.server_grace = args.server_grace;
     if args.clock == Clock::Warp && !is_guest() {
         return warp::run(&request, &args.limits);
+    }
+    if !is_guest() {
+        calibrated::apply(&mut request, &args.run)?;
     }
     // Inside another link, a run without a server of its own leads on to what is around it.
     request.enclosing |= args.server.is_none() && nested()?;
@@ -99,7 +102,8 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         congestion_control: args.cc.clone(),
         mtu_bytes,
         port_kind: args.port,
-        tuning: if guest { Tuning::where_work_takes_no_time() } else { Tuning::usual(args.spin) },
+        tuning: if guest { Tuning::where_work_takes_no_time() } else { Tuning::usual(args.spin.unwrap_or_default()) },
+        calibration: "none: the clock is not the host's".into(),
         lateness_bound: args.lateness_bound,
         out: args.out.clone(),
         out_is_ours: false,

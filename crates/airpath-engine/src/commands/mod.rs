@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod calibrate;
 pub mod check;
 pub mod clocks;
 pub mod control;

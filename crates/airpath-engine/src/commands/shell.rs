@@ -4,6 +4,7 @@ use super::exec;
 use super::link;
 use crate::cli::ShellArgs;
 use crate::error::Result;
+use crate::run::calibrated;
 use crate::terminal::show;
 
 /// Runs it; the exit status is the shell's.
@@ -22,6 +23,7 @@ pub fn run(args: &ShellArgs) -> Result<i32> {
         args.command.clone()
     };
     let mut request = exec::request(&args.run, scenario, command)?;
+    calibrated::apply(&mut request, &args.run)?;
     request.enclosing |= exec::nested()?;
     exec::start(request)
 }

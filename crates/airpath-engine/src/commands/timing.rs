@@ -15,7 +15,7 @@ use airpath_timing::technique::Technique;
 use airpath_timing::{TimingError, conditions, files, line_rate, load, render};
 use serde_json::json;
 
-use super::clocks;
+use super::{calibrate, clocks};
 use crate::cli::timing::{MeasureArgs, MethodsArgs, TimingAction, TimingArgs};
 use crate::error::{Failure, Result};
 use crate::signals;
@@ -36,6 +36,7 @@ pub fn run(args: &TimingArgs) -> Result<i32> {
     match &args.action {
         None => measure(&args.measure),
         Some(TimingAction::Methods(args)) => Ok(methods(args)),
+        Some(TimingAction::Calibrate(args)) => calibrate::run(args),
         Some(TimingAction::Sync(args)) => clocks::sync::run(args),
         Some(TimingAction::Correct(args)) => clocks::correct::run(args),
     }

@@ -2,6 +2,7 @@
 
 use airpath_core::{Direction, Event, EventKind, Origin, Time};
 use airpath_live::command::CommandEnd;
+use airpath_live::engine_loop::{LoopReport, MarginCourse};
 use airpath_log::manifest::{CommandRun, LogResults, Outcome, Results, Status, TimingResults, counters};
 use airpath_log::verdict::{Measurements, Reads, judge};
 use airpath_log::{Grade, Manifest, Summary};
@@ -31,6 +32,7 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
         ("mtu_bytes", serde_json::json!(request.mtu_bytes)),
         ("lateness_bound_ns", serde_json::json!(request.lateness_bound.nanos())),
         ("spin", serde_json::json!(request.tuning.spin.to_string())),
+        ("calibration", request.calibration.clone()),
         ("internet", serde_json::json!(request.internet)),
         ("host_ports", serde_json::json!(request.host_ports)),
     ];
@@ -96,6 +98,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
                 seconds(report.spun_ns)
             ),
         });
+        manifest.settings.insert("spin_margin".into(), margin(&report));
         manifest.results = Some(Results {
             duration_ns: duration.nanos(),
             counters: counters(&link.counters, &request.hop_names()),
@@ -120,6 +123,20 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         return Ok(NOT_TRUSTED_STATUS);
     }
     Ok(status)
+}
+
+/// The way of the margin before deadlines, and the share of a core spent watching the clock.
+fn margin(report: &LoopReport) -> serde_json::Value {
+    let MarginCourse { start_ns, end_ns, least_ns, most_ns, unaffordable } = report.margin;
+    let watching_share = report.spun_ns as f64 / report.ended.since(Time::ZERO).nanos().max(1) as f64;
+    serde_json::json!({
+        "start_ns": start_ns,
+        "end_ns": end_ns,
+        "least_ns": least_ns,
+        "most_ns": most_ns,
+        "deadlines_beyond_the_budget": unaffordable,
+        "watching_share": watching_share,
+    })
 }
 
 fn seconds(nanos: u64) -> f64 {

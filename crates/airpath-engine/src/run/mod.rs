@@ -1,6 +1,7 @@
 //! Running a scenario: from a request to a folder, a verdict and an exit status.
 
 mod arguments;
+pub mod calibrated;
 pub mod conclude;
 pub mod files;
 pub mod interrupt;

@@ -18,7 +18,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
 use super::replication::{self, Finished, summarise};
-use super::{arguments, warp};
+use super::{arguments, calibrated, warp};
 use crate::cli::ExecArgs;
 use crate::commands::exec::{fresh_seed, request};
 use crate::error::{Failure, Result};
@@ -46,9 +46,12 @@ struct Running {
 /// When the options make no sense, the folder cannot be made or a process cannot be started.
 pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
     // What every replication would complain about is told once.
-    let common = request(&args.run, scenario.clone(), Vec::new())?;
+    let mut common = request(&args.run, scenario.clone(), Vec::new())?;
     if args.clock == Clock::Warp && !airpath_warp::guest::is_guest() {
         warp::check(&common)?;
+    }
+    if args.clock == Clock::Live {
+        calibrated::apply(&mut common, &args.run)?;
     }
     let seed = args.run.seed.unwrap_or_else(fresh_seed);
     replication::check_seeds(seed, args.replications)?;

@@ -49,6 +49,8 @@ pub struct RunRequest {
     pub port_kind: PortKind,
     /// What the loop asks of the kernel, and how it meets deadlines.
     pub tuning: Tuning,
+    /// By which calibration, for the record; or why by none.
+    pub calibration: serde_json::Value,
     /// How late a packet may leave before the run is suspect.
     pub lateness_bound: Span,
     /// The folder of the run.

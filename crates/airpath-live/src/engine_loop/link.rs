@@ -46,6 +46,8 @@ pub struct LiveLink {
     unread: Unread,
     /// How long they may be left at most, which is 0 if they bear no stamps.
     unread_limit: Span,
+    /// When something last left.
+    last_emission: Time,
     /// What was measured so far.
     pub measurements: LinkMeasurements,
 }
@@ -70,6 +72,7 @@ impl LiveLink {
             may_leave_unread: Span::ZERO,
             unread: Unread::default(),
             unread_limit,
+            last_emission: Time::ZERO,
             measurements: LinkMeasurements::new(lateness_bound),
         };
         link.note_plans();
@@ -99,6 +102,11 @@ impl LiveLink {
     /// When the loop has to come back: something leaves, or records have to be handed over.
     pub fn next_deadline(&self) -> Time {
         self.next_deadline
+    }
+
+    /// When something last left; zero if nothing has.
+    pub fn last_emission(&self) -> Time {
+        self.last_emission
     }
 
     /// For how long packets may be left unread without any being late: they bear the kernel's stamps,
@@ -243,6 +251,7 @@ impl LiveLink {
             }
         }
         let emitted = clock();
+        self.last_emission = emitted;
         for emission in self.outputs.emissions.drain(..) {
             let Item::Pdu(pdu) = emission.item else { continue };
             let direction = if emission.port == PortId::SERVER { Direction::Uplink } else { Direction::Downlink };

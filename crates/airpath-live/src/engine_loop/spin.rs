@@ -1,56 +1,51 @@
 //! How early to wake up before a deadline, within a budget of processor time.
+//!
+//! A timer wakes the loop late, by an amount that differs from machine to machine and from second to
+//! second. Whoever wakes by a margin earlier and watches the clock for the rest is late only where the timer
+//! is later than the margin (Gurtov 1999, section 3; Kojo et al. 2001, section 6, where the user finds the
+//! margin in preliminary runs). Here the loop keeps a histogram of the timer's lateness that forgets within
+//! seconds, and chooses from it the least margin with which enough packets leave within the bound.
 
-use std::str::FromStr;
+mod lateness;
+mod policy;
 
-/// How the loop meets deadlines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SpinPolicy {
-    /// Wakes early and watches the clock, for at most a tenth of a core.
-    #[default]
-    Auto,
-    /// Sleeps until the deadline and is as late as the kernel makes it.
-    Off,
-    /// Sleeps at least half a millisecond between two looks where packets bear stamps: what falls due
-    /// meanwhile leaves together, late by up to that. For machines on which a timer costs much.
-    Batch,
-    /// Wakes so many nanoseconds early and watches the clock, whatever that costs.
-    Margin(u64),
-}
+use lateness::Lateness;
+pub use policy::{AutoSpin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_share};
 
-impl FromStr for SpinPolicy {
-    type Err = String;
-    fn from_str(text: &str) -> Result<SpinPolicy, String> {
-        match text {
-            "auto" => Ok(SpinPolicy::Auto),
-            "off" => Ok(SpinPolicy::Off),
-            "batch" => Ok(SpinPolicy::Batch),
-            margin => margin
-                .parse::<airpath_core::Span>()
-                .map(|span| SpinPolicy::Margin(span.nanos()))
-                .map_err(|problem| format!("{problem}, or auto, off or batch")),
-        }
-    }
-}
-
-impl std::fmt::Display for SpinPolicy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            SpinPolicy::Auto => f.write_str("auto"),
-            SpinPolicy::Off => f.write_str("off"),
-            SpinPolicy::Batch => f.write_str("batch"),
-            SpinPolicy::Margin(nanos) => airpath_core::Span::from_nanos(*nanos).fmt(f),
-        }
-    }
-}
-
-/// The share of a core that `auto` may spend watching the clock, as a divisor.
-const BUDGET_DIVISOR: u64 = 10;
+/// The share of deadlines for which the margin is to suffice: a little more than the 99 in 100 that are
+/// promised, since what is remembered is a sample.
+const WANTED: f64 = 0.995;
+/// Where that cannot be had: the margin with which so much less than the best is met costs less.
+const NEAR_THE_BEST: f64 = 0.005;
 /// Unused budget is kept for at most this long a burst of deadlines.
 const CREDIT_LIMIT_NS: u64 = 5_000_000;
 /// Half of the usual bound on lateness.
 const BATCH_NAP_NS: u64 = 500_000;
-const LEAST_MARGIN_NS: u64 = 15_000;
-const MOST_MARGIN_NS: u64 = 150_000;
+/// What is later than this is the scheduler's doing, and no margin would cover it.
+const MOST_MARGIN_NS: u64 = 250_000;
+/// The margin is chosen anew after so many wake-ups.
+const CHOOSE_EVERY: u32 = 16;
+/// Nothing is chosen from fewer wake-ups than this.
+const LEAST_REMEMBERED: f32 = 24.0;
+/// Wake-ups older than this weigh less than a third.
+const FORGET_NS: f32 = 1_500_000_000.0;
+/// So many are kept however old they are: fewer tell nothing of one in a hundred.
+const KEPT: f32 = 100.0;
+
+/// The way of the margin during a run, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MarginCourse {
+    /// At the beginning.
+    pub start_ns: u64,
+    /// At the end.
+    pub end_ns: u64,
+    /// The least.
+    pub least_ns: u64,
+    /// The greatest.
+    pub most_ns: u64,
+    /// For how many deadlines the budget was spent: they were slept up to.
+    pub unaffordable: u64,
+}
 
 /// Decides the margin and keeps account of its cost.
 #[derive(Debug)]
@@ -58,40 +53,67 @@ pub struct Spin {
     policy: SpinPolicy,
     credit_ns: u64,
     credited_at_ns: u64,
-    /// Running mean and mean deviation of how late the timer wakes the loop.
-    late_ns: u64,
-    deviation_ns: u64,
+    lateness: Lateness,
+    /// Running mean and mean deviation of the time from a deadline, with the loop awake, until its packets
+    /// were gone.
+    work_ns: u64,
+    work_deviation_ns: u64,
+    /// What is wanted before each deadline.
+    margin_ns: u64,
+    /// Wake-ups since the margin was chosen, and when that was.
+    wake_ups: u32,
+    chosen_at_ns: u64,
+    /// Running mean of the time between wake-ups.
+    interval_ns: u64,
     /// Time spent watching the clock since the run began.
     spun_ns: u64,
+    course: MarginCourse,
 }
 
 impl Spin {
     /// A fresh account.
     pub fn new(policy: SpinPolicy, now_ns: u64) -> Spin {
+        let margin_ns = match policy {
+            SpinPolicy::Off | SpinPolicy::Batch => 0,
+            SpinPolicy::Margin(margin_ns) => margin_ns,
+            SpinPolicy::Auto(auto) => auto.start_ns.min(MOST_MARGIN_NS),
+        };
         Spin {
             policy,
             credit_ns: CREDIT_LIMIT_NS / 2,
             credited_at_ns: now_ns,
-            late_ns: 25_000,
-            deviation_ns: 8_000,
+            lateness: Lateness::default(),
+            work_ns: 0,
+            work_deviation_ns: 0,
+            margin_ns,
+            wake_ups: 0,
+            chosen_at_ns: now_ns,
+            interval_ns: 0,
             spun_ns: 0,
+            course: MarginCourse {
+                start_ns: margin_ns,
+                end_ns: margin_ns,
+                least_ns: margin_ns,
+                most_ns: margin_ns,
+                unaffordable: 0,
+            },
         }
     }
 
     /// How long before a deadline to wake up.
     pub fn margin_ns(&mut self, now_ns: u64) -> u64 {
-        match self.policy {
-            SpinPolicy::Off | SpinPolicy::Batch => 0,
-            SpinPolicy::Margin(margin) => margin,
-            SpinPolicy::Auto => {
-                let earned = now_ns.saturating_sub(self.credited_at_ns) / BUDGET_DIVISOR;
-                if earned > 0 {
-                    self.credited_at_ns = now_ns;
-                    self.credit_ns = (self.credit_ns + earned).min(CREDIT_LIMIT_NS);
-                }
-                let margin = (self.late_ns + 4 * self.deviation_ns).clamp(LEAST_MARGIN_NS, MOST_MARGIN_NS);
-                if self.credit_ns >= margin { margin } else { 0 }
-            }
+        let SpinPolicy::Auto(auto) = self.policy else { return self.margin_ns };
+        let earned = now_ns.saturating_sub(self.credited_at_ns).min(WHOLE_CORE_PPM * CREDIT_LIMIT_NS) * auto.budget_ppm
+            / WHOLE_CORE_PPM;
+        if earned > 0 {
+            self.credited_at_ns = now_ns;
+            self.credit_ns = (self.credit_ns + earned).min(CREDIT_LIMIT_NS);
+        }
+        if self.credit_ns >= self.margin_ns {
+            self.margin_ns
+        } else {
+            self.course.unaffordable += 1;
+            0
         }
     }
 
@@ -102,11 +124,64 @@ impl Spin {
 
     /// Learns that the timer set for `target_ns` woke the loop at `woke_ns`.
     pub fn woke(&mut self, target_ns: u64, woke_ns: u64) {
-        // A rare long delay is the scheduler's, and no margin would cover it.
-        let late = woke_ns.saturating_sub(target_ns).min(MOST_MARGIN_NS);
-        let deviation = late.abs_diff(self.late_ns);
-        self.late_ns = (self.late_ns * 15 + late) / 16;
-        self.deviation_ns = (self.deviation_ns * 15 + deviation) / 16;
+        let SpinPolicy::Auto(auto) = self.policy else { return };
+        self.lateness.note(woke_ns.saturating_sub(target_ns));
+        self.wake_ups += 1;
+        if self.wake_ups < CHOOSE_EVERY {
+            return;
+        }
+        let elapsed_ns = woke_ns.saturating_sub(self.chosen_at_ns);
+        let interval_ns = elapsed_ns / u64::from(self.wake_ups);
+        self.interval_ns = if self.interval_ns == 0 { interval_ns } else { (self.interval_ns * 3 + interval_ns) / 4 };
+        self.wake_ups = 0;
+        self.chosen_at_ns = woke_ns;
+        let total = self.lateness.total();
+        if total > KEPT {
+            self.lateness.fade((-(elapsed_ns as f32) / FORGET_NS).exp().max(KEPT / total));
+        }
+        if total >= LEAST_REMEMBERED {
+            self.choose(auto);
+        }
+    }
+
+    /// Learns that with the loop awake at a deadline, its packets were gone `work_ns` after it.
+    pub fn worked(&mut self, work_ns: u64) {
+        if self.work_ns == 0 {
+            self.work_ns = work_ns;
+        }
+        // A preemption on the way is none of the work's.
+        let work_ns = work_ns.min(4 * self.work_ns.max(1_000));
+        self.work_deviation_ns = (self.work_deviation_ns * 15 + work_ns.abs_diff(self.work_ns)) / 16;
+        self.work_ns = (self.work_ns * 15 + work_ns) / 16;
+    }
+
+    /// Chooses the least margin that meets the bound. Where the budget cannot pay for it at every deadline, the
+    /// clock is watched before as many as it pays for, and the margin is the one with which most are met.
+    fn choose(&mut self, auto: AutoSpin) {
+        let slack_ns = auto.bound_ns.saturating_sub(self.work_ns + 2 * self.work_deviation_ns);
+        let affordable_ns = self.interval_ns as f64 * auto.budget_ppm as f64 / WHOLE_CORE_PPM as f64;
+        let mut without = 0.0;
+        let met = |margin_ns: u64, met: f64, cost_ns: f64, without: &mut f64| {
+            if margin_ns == 0 {
+                *without = met;
+            }
+            let paid = if cost_ns > affordable_ns { affordable_ns / cost_ns } else { 1.0 };
+            *without + paid * (met - *without)
+        };
+        let best = self
+            .lateness
+            .prospects(slack_ns, MOST_MARGIN_NS)
+            .map(|prospect| met(prospect.margin_ns, prospect.met, prospect.cost_ns, &mut without))
+            .fold(0.0, f64::max);
+        let wanted = WANTED.min(best - NEAR_THE_BEST);
+        let chosen = self
+            .lateness
+            .prospects(slack_ns, MOST_MARGIN_NS)
+            .find(|prospect| met(prospect.margin_ns, prospect.met, prospect.cost_ns, &mut without) >= wanted);
+        self.margin_ns = chosen.map_or(0, |prospect| prospect.margin_ns);
+        self.course.least_ns = self.course.least_ns.min(self.margin_ns);
+        self.course.most_ns = self.course.most_ns.max(self.margin_ns);
+        self.course.end_ns = self.margin_ns;
     }
 
     /// Accounts for `nanoseconds` of watching the clock.
@@ -119,40 +194,12 @@ impl Spin {
     pub fn spun_ns(&self) -> u64 {
         self.spun_ns
     }
+
+    /// The way of the margin so far.
+    pub fn course(&self) -> MarginCourse {
+        self.course
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn auto_stays_within_a_tenth_of_a_core() {
-        let mut spin = Spin::new(SpinPolicy::Auto, 0);
-        let mut spun = 0;
-        // A deadline every 50 µs, each of which would like a margin of about 57 µs.
-        for deadline in (0..10_000_000_000u64).step_by(50_000) {
-            let margin = spin.margin_ns(deadline);
-            spin.spent(margin);
-            spun += margin;
-        }
-        assert!(spun <= 10_000_000_000 / 10 + CREDIT_LIMIT_NS, "{spun}");
-        assert!(spun > 900_000_000, "the budget is used: {spun}");
-    }
-
-    #[test]
-    fn a_batch_never_watches_the_clock_and_only_a_batch_naps() {
-        let mut batch = Spin::new(SpinPolicy::Batch, 0);
-        assert_eq!((batch.margin_ns(1_000_000), batch.least_nap_ns()), (0, BATCH_NAP_NS));
-        for policy in [SpinPolicy::Auto, SpinPolicy::Off, SpinPolicy::Margin(1)] {
-            assert_eq!(Spin::new(policy, 0).least_nap_ns(), 0);
-        }
-    }
-
-    #[test]
-    fn policies_read_and_print() {
-        assert_eq!("80 us".parse(), Ok(SpinPolicy::Margin(80_000)));
-        assert_eq!("batch".parse::<SpinPolicy>().unwrap().to_string(), "batch");
-        assert_eq!("off".parse::<SpinPolicy>().unwrap().to_string(), "off");
-        assert!("sometimes".parse::<SpinPolicy>().unwrap_err().contains("or auto"));
-    }
-}
+mod tests;

@@ -12,6 +12,8 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 
+use crate::clock;
+
 /// What woke the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
@@ -21,6 +23,8 @@ pub enum Wake {
     Command,
 }
 
+/// Within this of a deadline nothing but the clock is looked at.
+const LAST_LOOK_NS: u64 = 2_000;
 const TIMER: u64 = u64::MAX;
 const COMMAND: u64 = u64::MAX - 1;
 const EVENTS: usize = 64;
@@ -97,6 +101,26 @@ impl Waiter {
     /// The kernel's.
     pub fn poll(&mut self, woken: impl FnMut(Wake)) -> io::Result<()> {
         self.wait(EpollTimeout::ZERO, woken)
+    }
+
+    /// Watches the clock until `deadline_ns`, and the ports with it until just before: what it sees
+    /// there waits for the look that follows, but the way is in the caches then. Returns the time, which is
+    /// that of CLOCK_MONOTONIC in ns.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn watch_clock(&mut self, deadline_ns: u64) -> io::Result<u64> {
+        loop {
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= deadline_ns {
+                return Ok(now_ns);
+            }
+            if deadline_ns - now_ns > LAST_LOOK_NS {
+                self.poll(|_| ())?;
+            } else {
+                std::hint::spin_loop();
+            }
+        }
     }
 
     fn wait(&mut self, timeout: EpollTimeout, mut woken: impl FnMut(Wake)) -> io::Result<()> {

@@ -40,7 +40,7 @@ pub const METHOD: Method = Method {
     at_least: true,
     waiting: Waiting::AsleepThenAwake,
     open: |options| {
-        let policy = options.margin_ns.map_or(SpinPolicy::Auto, SpinPolicy::Margin);
+        let policy = options.margin_ns.map_or(SpinPolicy::USUAL, SpinPolicy::Margin);
         Ok(Box::new(EarlySpin(Spin::new(policy, monotonic_ns()))))
     },
 };

@@ -1,0 +1,150 @@
+//! `airpath timing calibrate`: settings of the live loop for this machine.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use airpath_core::Span;
+use airpath_live::engine_loop::show_share;
+use airpath_live::tuning::{Affinity, Tuning};
+use airpath_live::{clock, privilege};
+use airpath_timing::calibration::{
+    self, CalibratedHost, Calibration, Candidate, FORMAT_VERSION, Found, Lateness, Prober, Rights, Wish, store,
+};
+
+use crate::cli::calibrate::CalibrateArgs;
+use crate::error::{Failure, Result};
+use crate::terminal::{say, show};
+
+/// Measures, tells, and stores.
+///
+/// # Errors
+/// When the system forbids the link that is measured with, or the calibration cannot be stored.
+pub fn run(args: &CalibrateArgs) -> Result<i32> {
+    // Where it goes and whose it is are decided before a user namespace is entered.
+    let (rights, host) = (Rights::current(), CalibratedHost::detect());
+    if args.check {
+        return Ok(check(&host, rights));
+    }
+    let folder = if args.dry_run { None } else { Some(store::folder().map_err(unusable)?) };
+    let wish = Wish {
+        bound_ns: args.bound.nanos(),
+        budget_ppm: args.budget,
+        duration: Duration::from_secs(u64::from(args.seconds)),
+    };
+    privilege::acquire(false).map_err(Failure::live)?;
+    Tuning::usual(airpath_live::engine_loop::SpinPolicy::Off).prepare_process();
+    let mut prober = Prober::create().map_err(Failure::live)?;
+    if !args.json {
+        show!("{}", heading(args));
+    }
+    let live = std::io::stderr().is_terminal() && !std::io::stdout().is_terminal();
+    if live || args.json {
+        say!("airpath: measuring for {} s", args.seconds);
+    }
+    let found = calibration::search(&wish, &mut prober, &mut |candidate| {
+        if !args.json {
+            show!("{}", line(candidate));
+        }
+    })
+    .map_err(Failure::live)?;
+    drop(prober);
+    let made = Calibration {
+        format_version: FORMAT_VERSION,
+        airpath_version: env!("CARGO_PKG_VERSION").into(),
+        measured_unix_s: clock::realtime_ns() / 1_000_000_000,
+        host,
+        rights,
+        bound_ns: wish.bound_ns,
+        budget_ppm: wish.budget_ppm,
+        policy: calibration::policy_name(found.policy),
+        processor: match found.affinity {
+            Affinity::Any => None,
+            Affinity::Processor(processor) => Some(processor),
+        },
+        margin_ns: found.margin_ns,
+        measured: found.measured,
+    };
+    let stored = folder.map(|folder| store::write(&folder, &made));
+    if args.json {
+        let json = serde_json::json!({
+            "calibration": made,
+            "meets": found.meets,
+            "reasons": found.reasons,
+            "candidates": found.candidates,
+            "file": stored.as_ref().and_then(|stored| stored.as_ref().ok()),
+        });
+        show!("{json:#}\n");
+    } else {
+        show!("{}", conclusion(&found, &wish));
+    }
+    match stored {
+        None => {}
+        Some(Ok(file)) if args.json => drop(file),
+        Some(Ok(file)) => show!("stored: {}\n", file.display()),
+        Some(Err(error)) => return Err(unusable(error)),
+    }
+    Ok(0)
+}
+
+/// Whether there is a calibration that fits; the exit status.
+fn check(host: &CalibratedHost, rights: Rights) -> i32 {
+    match store::folder().and_then(|folder| store::find(&folder, host, rights)) {
+        Ok(Some((file, _))) => {
+            show!("{}\n", file.display());
+            return 0;
+        }
+        Ok(None) => say!("airpath: there is no calibration of this machine for this user; {}", store::MEND),
+        Err(error) => say!("airpath: {error}"),
+    }
+    1
+}
+
+fn unusable(error: store::Unusable) -> Failure {
+    Failure::new(error.to_string())
+}
+
+fn heading(args: &CalibrateArgs) -> String {
+    format!(
+        "wanted: 99 in 100 packets within {}, watching the clock for at most {} of a core; {} s\n\n\
+         {:9}  {:7}  {:9}  {:>14}  {:>7} {:>7} {:>7} {:>7}  {:>12} {:>11}\n",
+        args.bound,
+        show_share(args.budget),
+        args.seconds,
+        "tried",
+        "policy",
+        "processor",
+        "spin",
+        "p50 us",
+        "p99",
+        "p99.9",
+        "max",
+        "core % 100/s",
+        "watching %"
+    )
+}
+
+fn line(candidate: &Candidate) -> String {
+    let Lateness { p50_ns, p99_ns, p999_ns, max_ns, core_percent, watching_percent, .. } = candidate.measured;
+    let [p50, p99, p999, max] = [p50_ns, p99_ns, p999_ns, max_ns].map(|ns| format!("{:.1}", ns as f64 / 1e3));
+    format!(
+        "{:9}  {:7}  {:9}  {:>14}  {p50:>7} {p99:>7} {p999:>7} {max:>7}  {core_percent:>12.2} {watching_percent:>11.2}  {}\n",
+        candidate.step,
+        candidate.policy,
+        candidate.processor.map_or("any".to_owned(), |processor| processor.to_string()),
+        candidate.spin,
+        if candidate.meets { "meets it" } else { "" }
+    )
+}
+
+fn conclusion(found: &Found, wish: &Wish) -> String {
+    let reasons: String = found.reasons.iter().map(|reason| format!("  {reason}\n")).collect();
+    let measured = &found.measured;
+    let p99 = Span::from_nanos(measured.p99_ns / 100 * 100);
+    let outcome = if found.meets { "met" } else { "not met" };
+    format!(
+        "\nchosen:\n{reasons}  from there the margin adjusts itself: 99 in 100 packets within {p99} at {:.2} % of a core \
+         for 100 packets/s\nwanted {}: {outcome}\n",
+        measured.core_percent,
+        Span::from_nanos(wish.bound_ns),
+    )
+}
