@@ -102,6 +102,8 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 PYTHON_COMMANDS = frozenset(command.name for command in COMMANDS if command.in_python)
+PYTHON_SUBCOMMANDS = frozenset({("trace", "plot"), ("timing", "plot"), ("timing", "table")})
+"""Python's among the subcommands of the engine's commands."""
 
 
 def overview() -> str:

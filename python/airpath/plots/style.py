@@ -191,6 +191,13 @@ def stack(rows: int, *, row_inches: float) -> Iterator[tuple[Figure, list[Axes]]
         yield figure, list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
 
 
+@contextmanager
+def canvas(height_inches: float) -> Iterator[Figure]:
+    """Set up an empty figure that belongs to no run, for panels of the caller's own layout."""
+    with mpl.rc_context(cast("Any", _SETTINGS)):
+        yield Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
+
+
 def _title(figure: Figure, run: Run, title: str, detail: str) -> None:
     small = [detail] if detail else []
     seed = run.manifest.get("seed")
