@@ -47,7 +47,10 @@ def draw(reports: Sequence[Report]) -> list[Picture]:
             for column, (report, title) in enumerate(zip(group, look.titles(group), strict=True)):
                 for axis, technique in zip(axes[:, column], techniques, strict=True):
                     _panel(axis, report, technique, settings)
-                    axis.text(0.02, 0.04, technique, transform=axis.transAxes, fontweight="bold")
+                    label = axis.text(
+                        0.02, 0.04, technique, transform=axis.transAxes, fontweight="bold", zorder=6
+                    )
+                    label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
                     if column == 0:
                         axis.set_ylabel("Share of requests")
                 axes[0, column].set_title(title, loc="left")

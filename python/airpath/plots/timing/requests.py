@@ -138,7 +138,9 @@ def _panel(
     below.plot(requested, (actual - requested) * 1e3, zorder=3, **look_of_marks)
     below.set_yscale("symlog", linthresh=LINEAR_US, linscale=0.5)
     below.set_ylim(-2 * missed, 2 * missed)
-    tick = 10.0 ** math.floor(math.log10(missed))
-    below.set_yticks([-tick, 0, tick], [f"-{tick:g}", "0", f"{tick:g}"])
+    # Ticks between show that the scale is logarithmic.
+    decades = math.floor(math.log10(missed))
+    ticks = sorted({-(10.0**decades), 0.0, 10.0 ** ((decades + 1) // 2), 10.0**decades})
+    below.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     below.minorticks_off()
     below.tick_params(labelsize=6.5)
