@@ -76,6 +76,31 @@ def plot(
     return 0
 
 
+@app.command
+def report(
+    directories: Annotated[list[Path], Parameter(required=True)],
+    /,
+    *,
+    out: Path | None = None,
+    title: str | None = None,
+    pictures: int = 4,
+) -> int:
+    """Write one page of HTML about runs, complete in itself; print its path.
+
+    For example: airpath report results/gprs --out gprs.html
+
+    Args:
+        directories: folders of runs, or folders with runs in them, such as replications.
+        out: the page; by default report.html in the folder, or here if several are given.
+        title: its title; by default the names of the scenarios.
+        pictures: how many runs have their pictures on it, from the first on.
+
+    """
+    from airpath.report.command import write
+
+    return write(directories, out=out, title=title, pictures=pictures)
+
+
 @trace.command(name="plot")
 def trace_plot(
     files: Annotated[list[Path], Parameter(required=True)],

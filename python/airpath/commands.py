@@ -99,6 +99,12 @@ COMMANDS: tuple[Command, ...] = (
         "airpath plot results/ --format svg",
         in_python=True,
     ),
+    Command(
+        "report",
+        "write one page of HTML about runs",
+        "airpath report results/ --out gprs.html",
+        in_python=True,
+    ),
 )
 
 PYTHON_COMMANDS = frozenset(command.name for command in COMMANDS if command.in_python)
