@@ -65,7 +65,7 @@
   class Diagram {
     constructor(figure) {
       this.figure = figure;
-      this.canvas = figure.querySelector("canvas");
+      this.canvas = figure.querySelector(".plot");
       this.told = figure.querySelector(".told");
       const raw = JSON.parse(figure.querySelector(".data").textContent);
       this.causes = raw.causes;
@@ -109,7 +109,6 @@
         const mark = document.createElement("canvas");
         mark.className = "mark";
         mark.width = mark.height = 32;
-        mark.setAttribute("style", "width:1.1em;height:1.1em;border:0;display:inline-block");
         const context = mark.getContext("2d");
         context.strokeStyle = colour;
         context.lineWidth = 5;
