@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from cyclopts import App, Parameter
 
 app = App(name="airpath", help="Commands over the files of a run.", help_format="plaintext")
 trace = App(name="trace", help="Pictures of traces of rates.", help_format="plaintext")
 app.command(trace)
+timing = App(name="timing", help="Pictures of ways of sleeping.", help_format="plaintext")
+app.command(timing)
 
 Kind = Literal["time-sequence", "throughput", "queue", "delay"]
+TimingKind = Literal["line-rate", "packet-delay", "requests", "errors", "cost"]
+Format = Literal["png", "svg", "pdf"]
 
 
 def run(arguments: list[str]) -> int:
@@ -72,6 +76,31 @@ def plot(
     return 0
 
 
+@app.command
+def report(
+    directories: Annotated[list[Path], Parameter(required=True)],
+    /,
+    *,
+    out: Path | None = None,
+    title: str | None = None,
+    pictures: int = 4,
+) -> int:
+    """Write one page of HTML about runs, complete in itself; print its path.
+
+    For example: airpath report results/gprs --out gprs.html
+
+    Args:
+        directories: folders of runs, or folders with runs in them, such as replications.
+        out: the page; by default report.html in the folder, or here if several are given.
+        title: its title; by default the names of the scenarios.
+        pictures: how many runs have their pictures on it, from the first on.
+
+    """
+    from airpath.report.command import write
+
+    return write(directories, out=out, title=title, pictures=pictures)
+
+
 @trace.command(name="plot")
 def trace_plot(
     files: Annotated[list[Path], Parameter(required=True)],
@@ -104,5 +133,80 @@ def trace_plot(
         return 2
     except (EngineError, OSError) as error:
         print(f"airpath trace plot: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+@timing.command(name="plot")
+def timing_plot(
+    directories: Annotated[list[Path], Parameter(required=True)],
+    /,
+    *,
+    out: Path | None = None,
+    file_format: Annotated[Format, Parameter(name="--format")] = "png",
+    only: Annotated[list[TimingKind] | None, Parameter(negative="")] = None,
+) -> int:
+    """Draw the pictures of measurements, side by side; print the path of each.
+
+    For example: airpath timing plot quiet/ loaded/ --out figures --format pdf
+
+    Args:
+        directories: folders of measurements, as given to --out of airpath timing.
+        out: the folder for the pictures; by default the folder plots in the first measurement's.
+        file_format: format of the pictures.
+        only: draw this kind only; may be given several times.
+
+    """
+    from airpath.plots.timing import draw
+    from airpath.timing import TimingError, load_report
+
+    try:
+        reports = [load_report(directory) for directory in directories]
+        target = out or directories[0] / "plots"
+        target.mkdir(parents=True, exist_ok=True)
+        drawn = 0
+        for kind in only or get_args(TimingKind):
+            pictures = draw(reports, [kind])
+            drawn += len(pictures)
+            for picture in pictures:
+                print(picture.save(target, file_format), flush=True)
+            if not pictures and only:
+                print(f"airpath timing plot: {_NOTHING[kind]}", file=sys.stderr)
+    except (TimingError, OSError) as error:
+        print(f"airpath timing plot: {error}", file=sys.stderr)
+        return 1
+    if not drawn and not only:
+        print(
+            "airpath timing plot: nothing to draw: no way of sleeping was available",
+            file=sys.stderr,
+        )
+    return 0 if drawn else 1
+
+
+_NOTHING = {
+    "line-rate": "no line rates in these measurements; airpath timing --line-rates measures them"
+} | dict.fromkeys(
+    ("packet-delay", "requests", "errors", "cost"),
+    "no way of sleeping was available in these measurements",
+)
+
+
+@timing.command(name="table")
+def timing_table(directories: Annotated[list[Path], Parameter(required=True)], /) -> int:
+    """Print measurements as tables in Markdown, beside those of Gurtov 1999.
+
+    For example: airpath timing table quiet/ loaded/ > timing.md
+
+    Args:
+        directories: folders of measurements, as given to --out of airpath timing.
+
+    """
+    from airpath.timing import TimingError, load_report
+    from airpath.timing_table import tables
+
+    try:
+        print(tables([load_report(directory) for directory in directories]), end="")
+    except (TimingError, OSError) as error:
+        print(f"airpath timing table: {error}", file=sys.stderr)
         return 1
     return 0

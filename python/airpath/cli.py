@@ -23,9 +23,9 @@ def main() -> int:
         print(f"airpath {version('airpath')}")
         return 0
 
-    from airpath.commands import PYTHON_COMMANDS
+    from airpath.commands import PYTHON_COMMANDS, PYTHON_SUBCOMMANDS
 
-    if command in PYTHON_COMMANDS or arguments[:2] == ["trace", "plot"]:
+    if command in PYTHON_COMMANDS or tuple(arguments[:2]) in PYTHON_SUBCOMMANDS:
         from airpath.app import run
 
         return run(arguments)

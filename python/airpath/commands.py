@@ -104,9 +104,17 @@ COMMANDS: tuple[Command, ...] = (
         "airpath plot results/ --format svg",
         in_python=True,
     ),
+    Command(
+        "report",
+        "write one page of HTML about runs",
+        "airpath report results/ --out gprs.html",
+        in_python=True,
+    ),
 )
 
 PYTHON_COMMANDS = frozenset(command.name for command in COMMANDS if command.in_python)
+PYTHON_SUBCOMMANDS = frozenset({("trace", "plot"), ("timing", "plot"), ("timing", "table")})
+"""Python's among the subcommands of the engine's commands."""
 
 
 def overview() -> str:

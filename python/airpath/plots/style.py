@@ -50,7 +50,7 @@ LINE_CHARACTERS = 105
 MANY_MARKS = 20_000
 """From here on marks are drawn as pixels in vector formats too, lest files grow beyond use."""
 
-_SETTINGS: dict[str, Any] = {
+SETTINGS: dict[str, Any] = {
     "font.size": 8.5,
     "axes.labelsize": 8.5,
     "axes.titlesize": 8.5,
@@ -73,6 +73,7 @@ _SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
 }
+"""Under these matplotlib draws and saves."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Picture:
         path = directory / f"{name or self.name}.{file_format}"
         # No date inside: the same run yields the same file.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format)
-        with mpl.rc_context(cast("Any", _SETTINGS)):
+        with mpl.rc_context(cast("Any", SETTINGS)):
             self.figure.savefig(path, dpi=DOTS_PER_INCH, metadata=metadata)
         return path
 
@@ -168,7 +169,7 @@ def panels(
         time_label: what the time axis shows.
 
     """
-    with mpl.rc_context(cast("Any", _SETTINGS)):
+    with mpl.rc_context(cast("Any", SETTINGS)):
         height = row_inches * rows + 0.9
         figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
         axes = list(
@@ -186,9 +187,16 @@ def panels(
 @contextmanager
 def stack(rows: int, *, row_inches: float) -> Iterator[tuple[Figure, list[Axes]]]:
     """Set up a figure of panels that belong to no run, over a common horizontal axis."""
-    with mpl.rc_context(cast("Any", _SETTINGS)):
+    with mpl.rc_context(cast("Any", SETTINGS)):
         figure = Figure(figsize=(WIDTH_INCHES, row_inches * rows + 0.4), layout="constrained")
         yield figure, list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
+
+
+@contextmanager
+def canvas(height_inches: float) -> Iterator[Figure]:
+    """Set up an empty figure that belongs to no run, for panels of the caller's own layout."""
+    with mpl.rc_context(cast("Any", SETTINGS)):
+        yield Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
 
 
 def _title(figure: Figure, run: Run, title: str, detail: str) -> None:

@@ -1,0 +1,144 @@
+"""The figures of one run that tables and distributions show.
+
+From the manifest, where the engine has written its results, so that a run counts alike everywhere;
+goodput comes from the receiver's capture, or from the reports of virtual workloads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airpath.run import DIRECTIONS, RunError
+from airpath.tcp import goodput_events
+
+if TYPE_CHECKING:
+    from airpath.run import Run
+
+NEVER_INSIDE = frozenset({"noise", "before_start", "malformed"})
+"""Causes for which a packet never entered the link, so that the link did not drop it."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One direction of a run."""
+
+    goodput_bps: float | None
+    """New payload of TCP over the time from the first packet of it to the last; none if unknown."""
+    delivered: int
+    drops: dict[str, int]
+    """Packets of the endpoints by the cause of their drop."""
+    delay_p50_ns: int | None
+    delay_p99_ns: int | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One run."""
+
+    duration_ns: int
+    ways: dict[str, Way]
+    lateness_p99_ns: int | None
+    lateness_max_ns: int | None
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """Packets dropped in both directions, by cause."""
+        total: dict[str, int] = {}
+        for way in self.ways.values():
+            for cause, number in way.drops.items():
+                total[cause] = total.get(cause, 0) + number
+        return total
+
+
+def facts_of(run: Run) -> Facts:
+    """Return the figures of a run; what it did not record is none, or nothing."""
+    timings = run.results.get("timings")
+    timings = timings if isinstance(timings, dict) else {}
+    lateness = _timing(timings, "lateness")
+    try:
+        duration_ns = run.duration_ns
+    except RunError as error:
+        run.notes.append(str(error))
+        duration_ns = 0
+    return Facts(
+        duration_ns=duration_ns,
+        ways={direction: _way(run, timings, direction) for direction in DIRECTIONS},
+        lateness_p99_ns=lateness.get("p99_ns"),
+        lateness_max_ns=lateness.get("max_ns"),
+    )
+
+
+def _timing(timings: dict[str, Any], name: str) -> dict[str, int]:
+    """Return one of the manifest's summaries; empty if it counts nothing."""
+    found = timings.get(name)
+    return found if isinstance(found, dict) and found.get("count") else {}
+
+
+def _way(run: Run, timings: dict[str, Any], direction: str) -> Way:
+    delay = _timing(timings, f"{direction}_delay")
+    return Way(
+        goodput_bps=_goodput(run, direction),
+        delivered=_counted(run, direction, "kinds").get("delivered", 0),
+        drops=_drops(run, direction),
+        delay_p50_ns=delay.get("p50_ns"),
+        delay_p99_ns=delay.get("p99_ns"),
+    )
+
+
+def _counted(run: Run, direction: str, what: str, *, hops: bool = False) -> dict[str, int]:
+    """Return the manifest's counts of the endpoints' packets, of the path alone or with its hops.
+
+    What the path itself dropped, outside the model, is counted there.
+    """
+    total: dict[str, int] = {}
+    rows = run.results.get("counters")
+    for row in rows if isinstance(rows, list) else []:
+        is_ours = row.get("direction") == direction and row.get("origin", "user") == "user"
+        if not is_ours or (row.get("hop") != "path" and not hops):
+            continue
+        for name, entry in row.get(what, {}).items():
+            total[name] = total.get(name, 0) + int(entry.get("count", 0))
+    return total
+
+
+def _drops(run: Run, direction: str) -> dict[str, int]:
+    if isinstance(run.results.get("counters"), list):
+        every = _counted(run, direction, "causes", hops=True)
+        found = {cause: number for cause, number in every.items() if cause not in NEVER_INSIDE}
+    else:  # a run that was killed counts by its events
+        rows = run.drops().filter(run.drops()["direction"] == direction)
+        found = dict(rows.group_by("cause").len().iter_rows())
+    return dict(sorted(((str(cause), number) for cause, number in found.items())))
+
+
+def _goodput(run: Run, direction: str) -> float | None:
+    try:
+        events = goodput_events(run, direction)
+    except RunError as error:
+        run.notes.append(str(error))
+        return None
+    if events.height >= 2:
+        times = events["time_ns"]
+        lasted = int(times[-1]) - int(times[0])
+        # The first arrival only starts the clock.
+        if lasted > 0:
+            return 8e9 * int(events["bytes"][1:].sum()) / lasted
+    rates = [
+        way.get("goodput_bits_per_second")
+        for workload in _reports(run)
+        for way in [workload.get(direction)]
+        if isinstance(way, dict)
+    ]
+    numbers = [float(rate) for rate in rates if isinstance(rate, int | float)]
+    return sum(numbers) if numbers else None
+
+
+def _reports(run: Run) -> list[dict[str, Any]]:
+    workloads = run.manifest.get("workloads")
+    reports = [
+        each.get("report")
+        for each in (workloads if isinstance(workloads, list) else [])
+        if isinstance(each, dict)
+    ]
+    return [report for report in reports if isinstance(report, dict)]

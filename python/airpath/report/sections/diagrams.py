@@ -1,0 +1,189 @@
+"""Time-sequence diagrams that the reader can zoom, move and ask, one for each TCP transfer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from matplotlib.colors import to_hex
+
+from airpath.plots.style import drop_styles
+from airpath.report.page import Section, data, fill
+from airpath.run import RunError
+from airpath.tcp import transfers
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from airpath.report.material import Entry, Material
+    from airpath.tcp import Transfer
+
+MOST_TRANSFERS = 4
+"""Diagrams of a run at most: its largest transfers."""
+
+MOST_ELEMENTS = 400_000
+"""Segments, acknowledgements and the like on the page at most, of some 15 bytes each."""
+
+MOST_IN_DIAGRAM = 30_000
+LEAST_IN_DIAGRAM = 1_000
+KINDS = 4
+"""Kinds of elements that share a diagram's number: segments, losses, ACKs, SACK blocks."""
+
+RETRANSMISSION = 1
+DAMAGED = 2
+CAUSE = 4
+"""A segment's mark: bits, and above them the number of its drop's cause, from 1; 0 for none."""
+
+
+@dataclass
+class Diagram:
+    """One diagram on the page."""
+
+    identity: str
+    label: str
+    content: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def data(self) -> Markup:
+        """Its content for the script."""
+        return data(self.content)
+
+
+def build(material: Material) -> Section | None:
+    """Return the diagrams of all runs with captures."""
+    found: list[tuple[Entry, list[Transfer], int]] = []
+    for entry in material.entries:
+        try:
+            every = transfers(entry.run)
+        except RunError as error:
+            entry.run.notes.append(str(error))
+            continue
+        found.append((entry, every[:MOST_TRANSFERS], len(every)))
+    number = sum(len(chosen) for _, chosen, _ in found)
+    if not number:
+        return None
+    most = int(np.clip(MOST_ELEMENTS // number, LEAST_IN_DIAGRAM, MOST_IN_DIAGRAM)) // KINDS
+    groups = []
+    for entry, chosen, total in found:
+        diagrams = [
+            diagram(entry, transfer, f"diagram-{entry.number}-{index}", most)
+            for index, transfer in enumerate(chosen, 1)
+        ]
+        if diagrams:
+            groups.append((entry, diagrams, total))
+    return Section("diagrams", "Time-sequence diagrams", fill("diagrams", groups=groups))
+
+
+def diagram(entry: Entry, transfer: Transfer, identity: str, most: int) -> Diagram:
+    """Return a transfer as the script draws it, each kind of element at most ``most`` times."""
+    causes = sorted({*transfer.segments["cause"], *transfer.lost_acknowledgements["cause"]} - {""})
+    styles = drop_styles(causes)
+    notes: list[str] = []
+    segments = _segments(transfer.segments, causes, most, notes)
+    answers = thin(transfer.acknowledgements, most, "acknowledgements", notes)
+    blocks = thin(transfer.selective, most, "SACK blocks", notes)
+    lost = thin(transfer.lost_acknowledgements, most, "lost acknowledgements", notes)
+    content = {
+        "end": entry.facts.duration_ns // 1000,
+        "bytes": transfer.payload_bytes,
+        "causes": [
+            {
+                "name": cause,
+                "text": styles[cause].text,
+                "colour": to_hex(styles[cause].line_colour),
+            }
+            for cause in causes
+        ],
+        "segments": segments,
+        "acknowledgements": {
+            "time": _steps(answers["time_ns"] // 1000),
+            "number": _steps(answers["number"].cum_max()),
+        },
+        "selective": {
+            "time": _steps(blocks["time_ns"] // 1000),
+            "first": blocks["first"].to_list(),
+            "length": (blocks["end"] - blocks["first"]).to_list(),
+        },
+        "lost": {
+            "time": _steps(lost["time_ns"] // 1000),
+            "number": lost["number"].to_list(),
+            "cause": [causes.index(cause) + 1 if cause else 0 for cause in lost["cause"]],
+        },
+        "states": [
+            [time_ns // 1000, state] for time_ns, state in entry.run.state_changes() if time_ns > 0
+        ],
+    }
+    label = f"{transfer.direction}, {transfer.label}, seen at the {transfer.vantage}"
+    return Diagram(identity, label, content, notes)
+
+
+def _segments(
+    segments: pl.DataFrame, causes: list[str], most: int, notes: list[str]
+) -> dict[str, list[int]]:
+    """Return segments; of many, those to which nothing befell are joined where they are close."""
+    number = {cause: index for index, cause in enumerate(causes, 1)} | {"": 0}
+    marked = segments.with_row_index("row").select(
+        "row",
+        "time_ns",
+        "first",
+        "end",
+        mark=pl.col("retransmission").cast(pl.Int64) * RETRANSMISSION
+        + pl.col("damaged").cast(pl.Int64) * DAMAGED
+        + pl.col("cause").replace_strict(number, return_dtype=pl.Int64) * CAUSE,
+        joined=pl.lit(1, pl.Int64),
+    )
+    usual = marked.filter(pl.col("mark") == 0)
+    special = thin(marked.filter(pl.col("mark") != 0), most, "retransmissions and drops", notes)
+    if usual.height > most:
+        usual, width_ns = join(usual, most)
+        notes.append(
+            f"{segments.height:,} segments: those that nothing befell are joined to bars where"
+            f" they were sent within {width_ns / 1e6:.3g} ms"
+        )
+    shown = pl.concat([usual, special]).sort("time_ns", "row")
+    return {
+        "time": _steps(shown["time_ns"] // 1000),
+        "first": _steps(shown["first"]),
+        "length": (shown["end"] - shown["first"]).to_list(),
+        "mark": shown["mark"].to_list(),
+        "joined": shown["joined"].to_list() if (shown["joined"] > 1).any() else [],
+    }
+
+
+def join(segments: pl.DataFrame, most: int) -> tuple[pl.DataFrame, int]:
+    """Join segments in equal intervals of time; return the bars and the interval in ns."""
+    begin, end = int(segments["time_ns"][0]), int(segments["time_ns"][-1])
+    width = max((end - begin) // most + 1, 1)
+    bars = (
+        segments.group_by((pl.col("time_ns") - begin) // width, maintain_order=True)
+        .agg(
+            pl.col("row").first(),
+            pl.col("time_ns").first().alias("at"),
+            pl.col("first").min(),
+            pl.col("end").max(),
+            pl.col("mark").first(),
+            pl.col("joined").sum(),
+        )
+        .drop("time_ns")
+        .rename({"at": "time_ns"})
+    )
+    return bars.select(segments.columns), width
+
+
+def thin(rows: pl.DataFrame, most: int, what: str, notes: list[str]) -> pl.DataFrame:
+    """Return at most so many rows, evenly chosen, and note it."""
+    if rows.height <= most:
+        return rows
+    notes.append(f"{most:,} of {rows.height:,} {what} are drawn")
+    chosen = np.linspace(0, rows.height - 1, most).round().astype(np.int64)
+    return rows[chosen]
+
+
+def _steps(values: pl.Series) -> list[int]:
+    """Return the first value and the differences of the others, which are short to write."""
+    if values.is_empty():
+        return []
+    return [int(values[0]), *values.diff()[1:].to_list()]

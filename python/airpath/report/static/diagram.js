@@ -1,0 +1,478 @@
+"use strict";
+// Time-sequence diagrams: each figure.diagram has its data beside its canvas. Times are in
+// microseconds, sequence numbers in bytes; lists named below as steps hold differences.
+(() => {
+  const colours = JSON.parse(document.getElementById("colours").textContent);
+  const RETRANSMISSION = 1, DAMAGED = 2, CAUSE_SHIFT = 2;
+  const LEFT = 62, RIGHT = 12, TOP = 22, BOTTOM = 34, NEAR = 14;
+  const DEEPEST = 10; // microseconds across, at least
+  const INK = "#333333", GRID = "#e4e4e4";
+  // Shapes of drops by the number of their cause, told apart without colour too.
+  const SHAPES = ["cross", "down", "square", "diamond", "up", "plus"];
+
+  const summed = (steps) => {
+    const values = new Float64Array(steps.length);
+    let value = 0;
+    for (let i = 0; i < steps.length; i++) values[i] = value += steps[i];
+    return values;
+  };
+
+  const atOrAfter = (values, wanted) => {
+    let low = 0, high = values.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (values[middle] < wanted) low = middle + 1; else high = middle;
+    }
+    return low;
+  };
+
+  // A round step that leaves about so many ticks over a span.
+  const tickStep = (span, count) => {
+    const least = span / count, power = 10 ** Math.floor(Math.log10(least));
+    return power * [1, 2, 5, 10].find((step) => step * power >= least * (1 - 1e-9));
+  };
+
+  const timeText = (us, step) => {
+    const seconds = us / 1e6;
+    const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / 1e6))));
+    return seconds.toFixed(digits);
+  };
+
+  const bytesUnit = (most) =>
+    most >= 1e9 ? [1e9, "GB"] : most >= 1e6 ? [1e6, "MB"] : most >= 1e3 ? [1e3, "kB"] : [1, "B"];
+
+  const shape = (context, kind, x, y, size) => {
+    context.beginPath();
+    if (kind === "cross") {
+      context.moveTo(x - size, y - size); context.lineTo(x + size, y + size);
+      context.moveTo(x - size, y + size); context.lineTo(x + size, y - size);
+    } else if (kind === "plus") {
+      context.moveTo(x - size, y); context.lineTo(x + size, y);
+      context.moveTo(x, y - size); context.lineTo(x, y + size);
+    } else if (kind === "square") {
+      context.rect(x - size, y - size, 2 * size, 2 * size);
+    } else if (kind === "diamond") {
+      context.moveTo(x, y - size * 1.3); context.lineTo(x + size * 1.3, y);
+      context.lineTo(x, y + size * 1.3); context.lineTo(x - size * 1.3, y); context.closePath();
+    } else {
+      const up = kind === "up" ? 1 : -1;
+      context.moveTo(x - size, y + up * size); context.lineTo(x + size, y + up * size);
+      context.lineTo(x, y - up * size); context.closePath();
+    }
+    context.stroke();
+  };
+
+  class Diagram {
+    constructor(figure) {
+      this.figure = figure;
+      this.canvas = figure.querySelector(".plot");
+      this.told = figure.querySelector(".told");
+      const raw = JSON.parse(figure.querySelector(".data").textContent);
+      this.causes = raw.causes;
+      this.states = raw.states;
+      const s = raw.segments;
+      this.segments = { time: summed(s.time), first: summed(s.first), length: s.length,
+        mark: s.mark, joined: s.joined };
+      this.answers = { time: summed(raw.acknowledgements.time),
+        number: summed(raw.acknowledgements.number) };
+      this.blocks = { time: summed(raw.selective.time), first: raw.selective.first,
+        length: raw.selective.length };
+      this.lost = { time: summed(raw.lost.time), number: raw.lost.number, cause: raw.lost.cause };
+      const end = Math.max(raw.end, this.segments.time.at(-1) ?? 0, 1);
+      const most = Math.max(raw.bytes, 1);
+      this.whole = { t0: -0.01 * end, t1: 1.01 * end, y0: -0.03 * most, y1: 1.04 * most };
+      this.view = { ...this.whole };
+      this.hidden = new Set();
+      [this.divisor, this.unit] = bytesUnit(most);
+      this.box = null;
+      this.buildTools();
+      this.listen();
+    }
+
+    count(test) {
+      let number = 0;
+      for (const mark of this.segments.mark) if (test(mark)) number++;
+      return number;
+    }
+
+    buildTools() {
+      const legend = this.figure.querySelector(".legend");
+      const total = this.segments.joined.length
+        ? this.segments.joined.reduce((sum, each) => sum + each, 0) : this.segments.mark.length;
+      const repeated = this.count((mark) => mark & RETRANSMISSION);
+      const add = (key, text, number, colour, cause) => {
+        if (!number) return;
+        const button = document.createElement("button");
+        button.type = "button";
+        button.dataset.layer = key;
+        button.setAttribute("aria-pressed", "true");
+        const mark = document.createElement("canvas");
+        mark.className = "mark";
+        mark.width = mark.height = 32;
+        const context = mark.getContext("2d");
+        context.strokeStyle = colour;
+        context.lineWidth = 5;
+        if (cause === undefined) {
+          context.beginPath(); context.moveTo(16, 4); context.lineTo(16, 28); context.stroke();
+        } else shape(context, SHAPES[cause % SHAPES.length], 16, 16, 10);
+        button.append(mark, ` ${text} (${number.toLocaleString("en")})`);
+        button.addEventListener("click", () => {
+          const shown = this.hidden.delete(key);
+          if (!shown) this.hidden.add(key);
+          button.setAttribute("aria-pressed", String(shown));
+          this.draw();
+        });
+        legend.append(button);
+      };
+      add("segment", "segments", total - repeated, colours.segment);
+      add("retransmission", "retransmissions", repeated, colours.retransmission);
+      add("acknowledged", "acknowledged", this.answers.time.length, colours.acknowledged);
+      add("selective", "SACK blocks", this.blocks.time.length, colours.selective);
+      this.causes.forEach((cause, index) => {
+        const number = this.count((mark) => mark >> CAUSE_SHIFT === index + 1)
+          + this.lost.cause.filter((each) => each === index + 1).length;
+        add(`cause-${cause.name}`, `dropped, ${cause.text}`, number, cause.colour, index);
+      });
+      add("damaged", "damaged", this.count((mark) => mark & DAMAGED), "#b5a600", 3);
+      const buttons = this.figure.querySelector(".buttons");
+      for (const [text, label, action] of [
+        ["+", "Zoom in", () => this.zoom(0.5)],
+        ["\u2212", "Zoom out", () => this.zoom(2)],
+        ["whole", "Show the whole", () => this.show(this.whole)],
+      ]) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = text;
+        button.setAttribute("aria-label", label);
+        button.addEventListener("click", action);
+        buttons.append(button);
+      }
+    }
+
+    listen() {
+      const canvas = this.canvas;
+      let from = null;
+      const place = (event) => {
+        const box = canvas.getBoundingClientRect();
+        return [event.clientX - box.left, event.clientY - box.top];
+      };
+      canvas.addEventListener("pointerdown", (event) => {
+        const [x, y] = place(event);
+        from = { x, y, view: { ...this.view }, box: event.shiftKey };
+        canvas.setPointerCapture(event.pointerId);
+      });
+      canvas.addEventListener("pointermove", (event) => {
+        const [x, y] = place(event);
+        if (!from) { this.tell(x, y); return; }
+        if (from.box) {
+          this.box = [from.x, from.y, x, y];
+          this.draw();
+          return;
+        }
+        const perX = (from.view.t1 - from.view.t0) / this.width;
+        const perY = (from.view.y1 - from.view.y0) / this.height;
+        const dt = (from.x - x) * perX, dy = (y - from.y) * perY;
+        this.show({ t0: from.view.t0 + dt, t1: from.view.t1 + dt,
+          y0: from.view.y0 + dy, y1: from.view.y1 + dy });
+      });
+      const release = () => {
+        const box = this.box;
+        from = null;
+        this.box = null;
+        if (!box) return;
+        const [x0, y0, x1, y1] = box;
+        if (Math.abs(x1 - x0) < 4 || Math.abs(y1 - y0) < 4) { this.draw(); return; }
+        this.show({ t0: this.time(Math.min(x0, x1)), t1: this.time(Math.max(x0, x1)),
+          y0: this.bytes(Math.max(y0, y1)), y1: this.bytes(Math.min(y0, y1)) });
+      };
+      canvas.addEventListener("pointerup", release);
+      canvas.addEventListener("pointercancel", release);
+      canvas.addEventListener("pointerleave", () => { this.told.textContent = ""; });
+      canvas.addEventListener("dblclick", () => this.show(this.whole));
+      canvas.addEventListener("wheel", (event) => {
+        if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
+        event.preventDefault();
+        const [x, y] = place(event);
+        this.zoom(event.deltaY < 0 ? 0.8 : 1.25, x, y);
+      }, { passive: false });
+      canvas.addEventListener("keydown", (event) => {
+        const v = this.view, dt = (v.t1 - v.t0) / 8, dy = (v.y1 - v.y0) / 8;
+        const moved = (t, y) => ({ t0: v.t0 + t, t1: v.t1 + t, y0: v.y0 + y, y1: v.y1 + y });
+        const keys = {
+          ArrowLeft: () => this.show(moved(-dt, 0)), ArrowRight: () => this.show(moved(dt, 0)),
+          ArrowUp: () => this.show(moved(0, dy)), ArrowDown: () => this.show(moved(0, -dy)),
+          "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
+          0: () => this.show(this.whole),
+        };
+        if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
+        event.preventDefault();
+        keys[event.key]();
+      });
+    }
+
+    x(time) { return LEFT + (time - this.view.t0) / (this.view.t1 - this.view.t0) * this.width; }
+    y(bytes) {
+      return TOP + (1 - (bytes - this.view.y0) / (this.view.y1 - this.view.y0)) * this.height;
+    }
+    time(x) { return this.view.t0 + (x - LEFT) / this.width * (this.view.t1 - this.view.t0); }
+    bytes(y) {
+      return this.view.y0 + (1 - (y - TOP) / this.height) * (this.view.y1 - this.view.y0);
+    }
+
+    zoom(factor, x = LEFT + this.width / 2, y = TOP + this.height / 2) {
+      const t = this.time(x), b = this.bytes(y), v = this.view;
+      this.show({ t0: t + (v.t0 - t) * factor, t1: t + (v.t1 - t) * factor,
+        y0: b + (v.y0 - b) * factor, y1: b + (v.y1 - b) * factor });
+    }
+
+    // Takes a view, kept within what there is.
+    show(view) {
+      const fit = (low, high, least, from, to) => {
+        const span = Math.min(Math.max(high - low, least), to - from);
+        const middle = (low + high) / 2;
+        const begin = Math.min(Math.max(middle - span / 2, from), to - span);
+        return [begin, begin + span];
+      };
+      const [t0, t1] = fit(view.t0, view.t1, DEEPEST, this.whole.t0, this.whole.t1);
+      const [y0, y1] = fit(view.y0, view.y1, 1, this.whole.y0, this.whole.y1);
+      this.view = { t0, t1, y0, y1 };
+      this.draw();
+    }
+
+    draw() {
+      const canvas = this.canvas, sharpness = Math.max(window.devicePixelRatio || 1, this.print || 1);
+      const across = canvas.clientWidth, down = canvas.clientHeight;
+      if (!across || !down) return; // inside a closed part of the page
+      canvas.width = across * sharpness;
+      canvas.height = down * sharpness;
+      this.width = across - LEFT - RIGHT;
+      this.height = down - TOP - BOTTOM;
+      const context = canvas.getContext("2d");
+      context.scale(sharpness, sharpness);
+      context.fillStyle = "#ffffff";
+      context.fillRect(0, 0, across, down);
+      context.font = "12px system-ui, sans-serif";
+      this.axes(context);
+      context.save();
+      context.beginPath();
+      context.rect(LEFT, TOP, this.width, this.height);
+      context.clip();
+      this.drawStates(context);
+      if (!this.hidden.has("selective")) this.drawBlocks(context);
+      if (!this.hidden.has("acknowledged")) this.drawAnswers(context);
+      this.drawSegments(context);
+      this.drawLost(context);
+      if (this.box) {
+        const [x0, y0, x1, y1] = this.box;
+        context.strokeStyle = INK;
+        context.setLineDash([4, 3]);
+        context.strokeRect(x0, y0, x1 - x0, y1 - y0);
+      }
+      context.restore();
+      const v = this.view;
+      canvas.dataset.view = [v.t0, v.t1, v.y0, v.y1].map((each) => each.toFixed(1)).join(",");
+    }
+
+    axes(context) {
+      const v = this.view;
+      context.strokeStyle = GRID;
+      context.fillStyle = INK;
+      context.lineWidth = 1;
+      const stepT = tickStep(v.t1 - v.t0, Math.max(2, this.width / 110));
+      context.textAlign = "center";
+      context.textBaseline = "top";
+      for (let i = Math.ceil(v.t0 / stepT); i * stepT <= v.t1; i++) {
+        const x = Math.round(this.x(i * stepT)) + 0.5;
+        context.beginPath(); context.moveTo(x, TOP); context.lineTo(x, TOP + this.height);
+        context.stroke();
+        context.fillText(timeText(i * stepT, stepT), x, TOP + this.height + 4);
+      }
+      context.fillText("Time since the run began (s)", LEFT + this.width / 2,
+        TOP + this.height + 19);
+      const stepY = tickStep((v.y1 - v.y0) / this.divisor, Math.max(2, this.height / 55));
+      const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(stepY))));
+      context.textAlign = "right";
+      context.textBaseline = "middle";
+      for (let i = Math.ceil(v.y0 / this.divisor / stepY); i * stepY * this.divisor <= v.y1; i++) {
+        const y = Math.round(this.y(i * stepY * this.divisor)) + 0.5;
+        context.beginPath(); context.moveTo(LEFT, y); context.lineTo(LEFT + this.width, y);
+        context.stroke();
+        context.fillText((i * stepY).toFixed(digits), LEFT - 6, y);
+      }
+      context.save();
+      context.translate(11, TOP + this.height / 2);
+      context.rotate(-Math.PI / 2);
+      context.textAlign = "center";
+      context.fillText(`Sequence number (${this.unit})`, 0, 0);
+      context.restore();
+      context.strokeStyle = INK;
+      context.beginPath();
+      context.moveTo(LEFT + 0.5, TOP); context.lineTo(LEFT + 0.5, TOP + this.height + 0.5);
+      context.lineTo(LEFT + this.width, TOP + this.height + 0.5);
+      context.stroke();
+      // Names of states, as far as there is room for them.
+      let free = LEFT;
+      context.textAlign = "left";
+      for (const [time, name] of this.states) {
+        if (time < v.t0 || time > v.t1) continue;
+        const x = this.x(time), wide = context.measureText(name).width;
+        if (x < free || x + wide > LEFT + this.width) continue;
+        context.fillText(name, x + 2, 12);
+        free = x + wide + 8;
+      }
+    }
+
+    drawStates(context) {
+      context.strokeStyle = colours.state;
+      context.lineWidth = 1;
+      context.setLineDash([5, 3]);
+      for (const [time] of this.states) {
+        if (time < this.view.t0 || time > this.view.t1) continue;
+        const x = this.x(time);
+        context.beginPath(); context.moveTo(x, TOP); context.lineTo(x, TOP + this.height);
+        context.stroke();
+      }
+      context.setLineDash([]);
+    }
+
+    // The part of a list that is in view.
+    range(times) {
+      return [Math.max(atOrAfter(times, this.view.t0) - 1, 0),
+        Math.min(atOrAfter(times, this.view.t1) + 1, times.length)];
+    }
+
+    bar(context, x, low, high) {
+      const top = this.y(high), bottom = this.y(low);
+      context.moveTo(x, bottom);
+      context.lineTo(x, Math.min(top, bottom - 1)); // too short to be seen is still a dot
+    }
+
+    drawBlocks(context) {
+      const { time, first, length } = this.blocks, [begin, end] = this.range(time);
+      context.strokeStyle = colours.selective;
+      context.lineWidth = 0.8;
+      context.beginPath();
+      for (let i = begin; i < end; i++) {
+        this.bar(context, this.x(time[i]), first[i], first[i] + length[i]);
+      }
+      context.stroke();
+    }
+
+    drawAnswers(context) {
+      const { time, number } = this.answers, [begin, end] = this.range(time);
+      if (begin >= end) return;
+      context.strokeStyle = colours.acknowledged;
+      context.lineWidth = 1.3;
+      context.beginPath();
+      context.moveTo(this.x(time[begin]), this.y(number[begin]));
+      for (let i = begin + 1; i < end; i++) {
+        context.lineTo(this.x(time[i]), this.y(number[i - 1]));
+        context.lineTo(this.x(time[i]), this.y(number[i]));
+      }
+      context.stroke();
+    }
+
+    drawSegments(context) {
+      const { time, first, length, mark } = this.segments, [begin, end] = this.range(time);
+      for (const again of [0, RETRANSMISSION]) {
+        if (this.hidden.has(again ? "retransmission" : "segment")) continue;
+        context.strokeStyle = again ? colours.retransmission : colours.segment;
+        context.lineWidth = again ? 3 : 2;
+        context.beginPath();
+        for (let i = begin; i < end; i++) {
+          if ((mark[i] & RETRANSMISSION) === again) {
+            this.bar(context, this.x(time[i]), first[i], first[i] + length[i]);
+          }
+        }
+        context.stroke();
+      }
+      context.lineWidth = 1.6;
+      for (let i = begin; i < end; i++) {
+        if (mark[i] < DAMAGED) continue;
+        const cause = mark[i] >> CAUSE_SHIFT;
+        const x = this.x(time[i]), y = this.y(first[i] + length[i] / 2);
+        if (cause) this.drop(context, cause - 1, x, y, 4);
+        else if (mark[i] & DAMAGED && !this.hidden.has("damaged")) {
+          context.strokeStyle = "#b5a600";
+          shape(context, SHAPES[3], x, y, 4);
+        }
+      }
+    }
+
+    drop(context, cause, x, y, size) {
+      if (this.hidden.has(`cause-${this.causes[cause].name}`)) return;
+      context.strokeStyle = this.causes[cause].colour;
+      shape(context, SHAPES[cause % SHAPES.length], x, y, size);
+    }
+
+    drawLost(context) {
+      const { time, number, cause } = this.lost, [begin, end] = this.range(time);
+      context.lineWidth = 1.2;
+      for (let i = begin; i < end; i++) {
+        if (cause[i]) this.drop(context, cause[i] - 1, this.x(time[i]), this.y(number[i]), 2.5);
+      }
+    }
+
+    // Says what is nearest to a place.
+    tell(x, y) {
+      let best = NEAR, text = "";
+      const near = (times, distance, describe) => {
+        const begin = atOrAfter(times, this.time(x - NEAR));
+        for (let i = begin; i < times.length && this.x(times[i]) <= x + NEAR; i++) {
+          const across = Math.abs(this.x(times[i]) - x);
+          const far = Math.hypot(across, distance(i));
+          if (far < best) { best = far; text = `${(times[i] / 1e6).toFixed(6)} s: ${describe(i)}`; }
+        }
+      };
+      const toBar = (low, high) => {
+        const top = this.y(high), bottom = this.y(low);
+        return y < top ? top - y : y > bottom ? y - bottom : 0;
+      };
+      const whole = (number) => number.toLocaleString("en");
+      const s = this.segments;
+      near(s.time, (i) => toBar(s.first[i], s.first[i] + s.length[i]), (i) => {
+        const cause = s.mark[i] >> CAUSE_SHIFT;
+        const kind = s.joined.length && s.joined[i] > 1 ? `${whole(s.joined[i])} segments`
+          : s.mark[i] & RETRANSMISSION ? "retransmission" : "segment";
+        return `${kind}, bytes ${whole(s.first[i])} to ${whole(s.first[i] + s.length[i])}`
+          + (cause ? `, dropped: ${this.causes[cause - 1].text}` : "")
+          + (s.mark[i] & DAMAGED ? ", damaged" : "");
+      });
+      const a = this.answers;
+      if (!this.hidden.has("acknowledged")) {
+        near(a.time, (i) => Math.abs(this.y(a.number[i]) - y),
+          (i) => `acknowledged up to ${whole(a.number[i])}`);
+      }
+      const b = this.blocks;
+      if (!this.hidden.has("selective")) {
+        near(b.time, (i) => toBar(b.first[i], b.first[i] + b.length[i]),
+          (i) => `SACK, bytes ${whole(b.first[i])} to ${whole(b.first[i] + b.length[i])}`);
+      }
+      const l = this.lost;
+      near(l.time, (i) => Math.abs(this.y(l.number[i]) - y), (i) =>
+        `acknowledgement of ${whole(l.number[i])}, dropped`
+        + (l.cause[i] ? `: ${this.causes[l.cause[i] - 1].text}` : ""));
+      this.told.textContent = text;
+    }
+  }
+
+  // A diagram is read and drawn when the part of the page that it is in is opened.
+  const diagrams = new Map();
+  const open = (figure) => {
+    if (!diagrams.has(figure)) diagrams.set(figure, new Diagram(figure));
+    diagrams.get(figure).draw();
+  };
+  for (const part of document.querySelectorAll("details.diagrams")) {
+    const figures = part.querySelectorAll("figure.diagram");
+    const openAll = () => { if (part.open) figures.forEach(open); };
+    part.addEventListener("toggle", openAll);
+    openAll();
+  }
+  window.addEventListener("resize", () => diagrams.forEach((diagram) => diagram.draw()));
+  const sharpen = (print) => () => diagrams.forEach((diagram) => {
+    diagram.print = print;
+    diagram.draw();
+  });
+  window.addEventListener("beforeprint", sharpen(3));
+  window.addEventListener("afterprint", sharpen(1));
+})();
