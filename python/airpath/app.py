@@ -72,6 +72,52 @@ def plot(
     return 0
 
 
+@app.command
+def analyse(
+    directories: Annotated[list[Path] | None, Parameter(negative="")] = None,
+    /,
+    *,
+    metrics: Annotated[list[str] | None, Parameter(negative="")] = None,
+    list_metrics: Annotated[bool, Parameter(name="--list", negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    csv: Annotated[bool, Parameter(negative="")] = False,
+    compare: Annotated[tuple[str, str] | None, Parameter(negative="")] = None,
+    include_untrusted: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Measure runs: metrics of each, figures of sets of replications, comparisons of two sets.
+
+    Example: airpath analyse results/ --compare reno cubic --metrics transfer_time,goodput
+
+    Args:
+        directories: folders of runs, of replications, or of sets of replications.
+        metrics: names, separated by commas; rtt* for all that begin so, all for all.
+        list_metrics: list all metrics with their definitions, and do nothing else.
+        json: print values, figures and notes as JSON.
+        csv: print the values (with --compare the comparison) as CSV, one a line.
+        compare: two sets to compare, paired by seed where they share seeds.
+        include_untrusted: keep replications of a set whose verdict is not trusted.
+
+    """
+    if list_metrics:
+        from airpath.analysis.text import metrics_text
+
+        print(metrics_text())
+        return 0
+    if not directories:
+        print("airpath analyse: name at least one folder of runs", file=sys.stderr)
+        return 2
+    from airpath.analysis import command
+
+    return command.analyse(
+        directories,
+        metrics=metrics,
+        as_json=json,
+        as_csv=csv,
+        sets=compare,
+        include_untrusted=include_untrusted,
+    )
+
+
 @trace.command(name="plot")
 def trace_plot(
     files: Annotated[list[Path], Parameter(required=True)],

@@ -12,6 +12,7 @@ from airpath.analysis.metric import (
     MEAN,
     MEDIAN,
     P95,
+    P99,
     Better,
     Compute,
     metric,
@@ -397,7 +398,7 @@ statistics_of(
     end of a segment sent once, the time since that was sent, if nothing was retransmitted in
     between (what is acknowledged otherwise is ambiguous).""",
     _round_trips("rtt_ns"),
-    (LEAST, MEAN, MEDIAN, P95, GREATEST),
+    (LEAST, MEAN, MEDIAN, P95, P99, GREATEST),
     group=GROUP,
     source="Karn and Partridge 1987; tcptrace: RTT",
     better="lower",
@@ -417,7 +418,7 @@ statistics_of(
     since the first segment with data was sent whose time stamp it echoes. Only as exact as the
     sender's stamps are fine (1 ms on Linux), and with delayed acknowledgements among it.""",
     _round_trips("rtt_timestamp_ns"),
-    (LEAST, MEAN, MEDIAN, P95, GREATEST),
+    (LEAST, MEAN, MEDIAN, P95, P99, GREATEST),
     group=GROUP,
     source="RFC 7323, section 4.1",
     better="lower",
