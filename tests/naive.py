@@ -395,12 +395,10 @@ def tcp_metrics(
             if syn and answer:
                 setup = min(p.time for p in answer) - min(p.time for p in syn)
                 values["connection_setup_time"] = setup / 1e9
+            if syn:
                 values["syn_retransmissions"] = sum(
-                    max(0, sum(1 for p in ends if p.direction == one) - 1)
-                    for ends in (
-                        [p for p in all_packets if p.flags & SYN and p.sent],
-                    )
-                    for one in ("uplink", "downlink")
+                    max(0, sum(p.flags & SYN > 0 and p.sent for p in all_packets if p.end == end) - 1)
+                    for end in ("client", "server")
                 )
             results[key, direction] = values
     return results

@@ -126,8 +126,9 @@ class _Scan:
             (length,) = struct.unpack_from(self.order + "I", content, position + 4)
             if length < 12 or length % 4 or position + length > len(content):
                 break
+            end_of_block = position + length
             # A block ends with its length once more: where the two differ, it is damaged.
-            if content[position + 4 : position + 8] != content[position + length - 4 :][:4]:
+            if content[position + 4 : position + 8] != content[end_of_block - 4 : end_of_block]:
                 break
             if kind == ENHANCED_PACKET:
                 self._packet(position + 8, position + length - 4)

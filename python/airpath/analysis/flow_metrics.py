@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 SECOND_NS = 1e9
 GROUP = "TCP"
+LEAST_SHARE = 0.1
+"""Of what a connection carries the other way: with less, a direction carries requests."""
 
 
 def _of(table: Callable[[Traffic], pl.DataFrame], value: pl.Expr) -> Compute:
@@ -432,9 +434,10 @@ statistics_of(
     "jain_fairness",
     "1",
     "direction",
-    """Jain's index over the goodput x of the n TCP flows with data in the direction: the square of
-    the sum of x over n times the sum of x squared. 1 if all are equal, 1/n if one has everything.
-    Only where n is at least 2.""",
+    """Jain's index over the goodput x of n TCP flows in the direction: the square of the sum of x
+    over n times the sum of x squared. 1 if all are equal, 1/n if one has everything. Counted are
+    flows that carried at least a tenth as much in this direction as in the other (requests are no
+    competitors); only where n is at least 2.""",
     group="Fairness",
     source="Jain, Chiu and Hawe 1984",
     better="higher",
@@ -442,8 +445,10 @@ statistics_of(
 )
 def _jain_fairness(traffic: Traffic) -> pl.DataFrame:
     goodput = pl.col("value")
+    both_ways = pl.col("bits").sum().over("flow")
     return (
         _goodput(traffic)
+        .filter(pl.col("bits") >= LEAST_SHARE * (both_ways - pl.col("bits")))
         .group_by("direction")
         .agg(n=pl.len(), value=goodput.sum() ** 2 / (pl.len() * (goodput**2).sum()))
         .filter(pl.col("n") >= 2)
