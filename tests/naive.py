@@ -6,6 +6,7 @@ logs, one pass with explicit state instead of whole columns. Analysis must agree
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
 from collections import defaultdict
@@ -49,6 +50,7 @@ class Seen:
 
     @property
     def order(self) -> tuple[int, bool]:
+        """When it counts, and arrivals first."""
         return (self.time if self.sent else self.time - SLACK, self.sent)
 
 
@@ -114,12 +116,12 @@ def seen(folder: Path, start: int, damaged: set[int]) -> list[Seen]:
     """Return every TCP packet of both captures, damaged arrivals left out."""
     found = []
     for end in ("client", "server"):
-        here = []
-        for packet in read_packets((folder / f"{end}.pcapng").read_bytes()):
-            fields = parse(packet.content)
-            if fields is None or packet.interface < 0:
+        here: list[Seen] = []
+        for raw in read_packets((folder / f"{end}.pcapng").read_bytes()):
+            fields = parse(raw.content)
+            if fields is None or raw.interface < 0:
                 continue
-            sent = packet.interface == 0
+            sent = raw.interface == 0
             direction = "uplink" if (end == "client") == sent else "downlink"
             client = 0 if direction == "uplink" else 1
             key = (
@@ -130,11 +132,11 @@ def seen(folder: Path, start: int, damaged: set[int]) -> list[Seen]:
             )
             here.append(
                 Seen(
-                    packet.unix_ns - start,
+                    raw.unix_ns - start,
                     end,
                     sent,
                     direction,
-                    packet.pdu,
+                    raw.pdu,
                     key,
                     fields["sequence"],
                     fields["acknowledgement"],
@@ -267,12 +269,7 @@ def stream(data: list[Seen], acks: list[Seen], arrived: dict[int, int], anchor: 
             if one.echo in stamps:
                 result.rtt_stamps.append(one.time - stamps[one.echo])
             known, advanced, duplicates, at_edge = number, one.time, 0, 0
-        elif (
-            bare
-            and number == known
-            and reached > number
-            and (one.window == window or one.blocks)
-        ):
+        elif bare and number == known and reached > number and (one.window == window or one.blocks):
             duplicates += 1
             result.duplicates += 1
         window = one.window
@@ -303,9 +300,7 @@ def figures(name: str, samples: list[float]) -> dict[str, float]:
     }
 
 
-def tcp_metrics(
-    folder: Path, start: int
-) -> dict[tuple[tuple[Any, ...], str], dict[str, float]]:
+def tcp_metrics(folder: Path, start: int) -> dict[tuple[tuple[Any, ...], str], dict[str, float]]:
     """Return the TCP metrics of each (connection, direction) with data."""
     log = events(folder)
     damaged = {row["pdu"] for row in log if row["kind"] in ("damaged", "truncated")}
@@ -388,7 +383,7 @@ def tcp_metrics(
             if reached:
                 values["time_to_first_byte"] = (min(p.time for p in reached) - begun) / 1e9
             if len(fresh) > 1:
-                gaps = [after - before for before, after in zip(fresh, fresh[1:], strict=False)]
+                gaps = [after - before for before, after in itertools.pairwise(fresh)]
                 values["longest_stall"] = max(gaps) / 1e9
             if fresh and max(fresh) > begun:
                 values["goodput"] = new_bytes * 8e9 / (max(fresh) - begun)
@@ -397,7 +392,10 @@ def tcp_metrics(
                 values["connection_setup_time"] = setup / 1e9
             if syn:
                 values["syn_retransmissions"] = sum(
-                    max(0, sum(p.flags & SYN > 0 and p.sent for p in all_packets if p.end == end) - 1)
+                    max(
+                        0,
+                        sum(p.flags & SYN > 0 and p.sent for p in all_packets if p.end == end) - 1,
+                    )
                     for end in ("client", "server")
                 )
             results[key, direction] = values
@@ -453,10 +451,12 @@ def link_metrics(folder: Path, duration: int) -> dict[tuple[str, str], dict[str,
                 jitter += (abs(transit - before) - jitter) / 16
                 course.append(jitter / 1e9)
             before = transit
-        delays = [(first[row["pdu"]] - row["time_ns"]) / 1e9 for row in offered if row["pdu"] in first]
+        delays = [
+            (first[row["pdu"]] - row["time_ns"]) / 1e9 for row in offered if row["pdu"] in first
+        ]
         steps = [
             abs((first[b["pdu"]] - b["time_ns"]) - (first[a["pdu"]] - a["time_ns"])) / 1e9
-            for a, b in zip(offered, offered[1:], strict=False)
+            for a, b in itertools.pairwise(offered)
             if a["pdu"] in first and b["pdu"] in first
         ]
         arrivals = []

@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -30,8 +31,6 @@ from airpath.engine import find_engine
 from airpath.run import RunError
 from pcapng import Packet, capture, sack, tcp, udp
 from synthetic import CLIENT, SERVER, START_UNIX_NS, write_run
-
-import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 RX, TX = 0, 1
@@ -58,9 +57,7 @@ def write(folder: Path, **ends: list[tuple[int, int, int, bytes]]) -> Path:
 
 def values(folder: Path, names: str = "all") -> dict[tuple[str, str], float]:
     table = frame(find([folder]), [names])
-    return {
-        (row["metric"], row["direction"]): row["value"] for row in table.iter_rows(named=True)
-    }
+    return {(row["metric"], row["direction"]): row["value"] for row in table.iter_rows(named=True)}
 
 
 def up(first: int, size: int = 100) -> bytes:
@@ -253,9 +250,7 @@ def test_sets_with_common_seeds_are_paired(sets: Path) -> None:
     assert row["n_first"] == row["n_second"] == 6
     pairs = table.pivot("set", index="seed", values="value").sort("seed")
     differences = (pairs["cubic"] - pairs["reno"]).to_list()
-    walsh = [
-        (a + b) / 2 for place, a in enumerate(differences) for b in differences[place:]
-    ]
+    walsh = [(a + b) / 2 for place, a in enumerate(differences) for b in differences[place:]]
     assert row["shift"] == pytest.approx(float(np.median(walsh)))
     assert row["shift_low"] <= row["shift"] <= row["shift_high"]
     other = table.with_columns(
@@ -321,7 +316,10 @@ def test_quic_logs_are_read_in_both_forms(tmp_path: Path) -> None:
         },
         {"time": 60, "name": "recovery:packet_lost", "data": {}},
     ]
-    head = {"vantage_point": {"type": "server"}, "common_fields": {"reference_time": 0}}
+    head: dict[str, dict[str, object]] = {
+        "vantage_point": {"type": "server"},
+        "common_fields": {"reference_time": 0},
+    }
     (folder / "a.qlog").write_text(
         json.dumps({"qlog_version": "0.3", "traces": [{**head, "events": events}]})
     )
@@ -340,7 +338,7 @@ def test_quic_logs_are_read_in_both_forms(tmp_path: Path) -> None:
         assert found["quic_bytes_in_flight_max"] == 900
     assert any("b.sqlog is torn" in note for note in notes)
     (folder / "c.qlog").write_text("nonsense")
-    with pytest.raises(RunError, match="c.qlog: not a qlog file"):
+    with pytest.raises(RunError, match=r"c\.qlog: not a qlog file"):
         frame(find([folder]), ["quic_*"])
 
 

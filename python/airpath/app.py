@@ -12,7 +12,10 @@ app = App(name="airpath", help="Commands over the files of a run.", help_format=
 trace = App(name="trace", help="Pictures of traces of rates.", help_format="plaintext")
 app.command(trace)
 
-Kind = Literal["time-sequence", "throughput", "queue", "delay"]
+Kind = Literal[
+    *("time-sequence", "throughput", "queue", "delay"),
+    *("distribution", "cdf", "goodput-course"),
+]
 
 
 def run(arguments: list[str]) -> int:
@@ -29,20 +32,27 @@ def plot(
     out: Path | None = None,
     file_format: Annotated[Literal["png", "svg", "pdf"], Parameter(name="--format")] = "png",
     only: Annotated[list[Kind] | None, Parameter(negative="")] = None,
+    metrics: Annotated[list[str] | None, Parameter(negative="")] = None,
+    include_untrusted: Annotated[bool, Parameter(negative="")] = False,
     begin: Annotated[float | None, Parameter(name="--from")] = None,
     end: Annotated[float | None, Parameter(name="--to")] = None,
 ) -> int:
-    """Draw the pictures of a run; print the path of each.
+    """Draw the pictures of a run, or of sets of replications; print the path of each.
 
     Args:
-        directory: the run's folder, as given to --out of airpath exec.
+        directory: the run's folder, as given to --out of airpath exec, or one with runs below it:
+            of those distribution, cdf and goodput-course are drawn, by set.
         out: the folder for the pictures; by default the folder plots in the run's.
         file_format: format of the pictures.
         only: draw this kind only; may be given several times.
+        metrics: of sets, the metrics to draw, separated by commas (see airpath analyse --list).
+        include_untrusted: of sets, keep replications whose verdict is not trusted.
         begin: start of the part to draw, in seconds since the run began.
         end: end of the part to draw, in seconds since the run began.
 
     """
+    from airpath.analysis.command import plot_sets
+    from airpath.analysis.folders import is_run
     from airpath.plots import KINDS, draw
     from airpath.plots.style import Span
     from airpath.run import RunError, load_run
@@ -51,6 +61,24 @@ def plot(
         print(f"airpath plot: --to {end:g} must be later than --from {begin:g}", file=sys.stderr)
         return 2
     try:
+        if directory.is_dir() and not is_run(directory) and any(directory.iterdir()):
+            return plot_sets(
+                directory,
+                out=out,
+                file_format=file_format,
+                only=only,
+                metrics=metrics,
+                include_untrusted=include_untrusted,
+            )
+        sets_only = [kind for kind in only or [] if kind not in KINDS]
+        if sets_only or metrics:
+            what = f"--only {sets_only[0]}" if sets_only else "--metrics"
+            print(
+                f"airpath plot: {what} is for sets of runs, and {directory} is one run;"
+                f" name the folder above it",
+                file=sys.stderr,
+            )
+            return 2
         run_folder = load_run(directory)
         pictures = draw(run_folder, only or list(KINDS), Span(begin, end))
         for note in run_folder.notes:

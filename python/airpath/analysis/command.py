@@ -13,7 +13,7 @@ from airpath.analysis.table import UnknownMetricError, frame
 from airpath.run import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from airpath.analysis.folders import Replication
@@ -75,8 +75,57 @@ def analyse(
     return status
 
 
-def _fail(message: str, status: int) -> int:
-    print(f"airpath analyse: {message}", file=sys.stderr)
+def plot_sets(
+    directory: Path,
+    *,
+    out: Path | None,
+    file_format: str,
+    only: Sequence[str] | None,
+    metrics: list[str] | None,
+    include_untrusted: bool,
+) -> int:
+    """Carry ``airpath plot`` of a folder of runs out; return its exit status."""
+    from airpath.plots import sets
+
+    kinds = only or sets.KINDS
+    wrong = [kind for kind in kinds if kind not in sets.KINDS]
+    if wrong:
+        return _fail(
+            f"--only {wrong[0]} is for one run, and {directory} holds several; name one of them",
+            2,
+            "plot",
+        )
+    names = [name for word in metrics or [] for name in word.split(",") if name]
+    notes: list[str] = []
+    try:
+        found = find([directory])
+        values = frame(found, names or sets.METRICS, progress=_progress(len(found)), notes=notes)
+        selection = select_trusted(values, include_untrusted=include_untrusted)
+        kept = set(selection.table.select("set", "run").iter_rows())
+        trusted = [one for one in found if (one.set_name, one.name) in kept]
+        pictures = sets.draw(trusted, selection.table, kinds) if trusted else []
+        for note in notes + selection.notes:
+            print(f"airpath plot: {note}", file=sys.stderr)
+        if not pictures:
+            return _fail(
+                f"nothing to draw in {directory}: no values of these metrics, or all runs were "
+                f"left out (--include-untrusted keeps them)",
+                1,
+                "plot",
+            )
+        target = out or directory / "plots"
+        target.mkdir(parents=True, exist_ok=True)
+        for picture in pictures:
+            print(picture.save(target, file_format))
+    except UnknownMetricError as error:
+        return _fail(str(error), 2, "plot")
+    except (RunError, OSError) as error:
+        return _fail(str(error), 1, "plot")
+    return 0
+
+
+def _fail(message: str, status: int, command: str = "analyse") -> int:
+    print(f"airpath {command}: {message}", file=sys.stderr)
     return status
 
 

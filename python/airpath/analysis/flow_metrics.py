@@ -93,7 +93,7 @@ def _heard(name: str, unit: str, text: str, value: pl.Expr, **options: object) -
 
 def _better(options: dict[str, object]) -> Better:
     better = options.get("better")
-    return better if better in ("lower", "higher") else ""  # type: ignore[return-value]
+    return better if better in ("lower", "higher") else ""
 
 
 # ---- Times --------------------------------------------------------------------------------------

@@ -76,8 +76,10 @@ def _count(name: str, unit: str, text: str, value: pl.Expr, **options: object) -
     for scope, prefix in _SCOPES:
 
         def compute(traffic: Traffic, scope: Scope = scope) -> pl.DataFrame:
-            return _by(traffic, scope, traffic.packets).group_by(_keys(scope)).agg(
-                value=value.cast(pl.Float64)
+            return (
+                _by(traffic, scope, traffic.packets)
+                .group_by(_keys(scope))
+                .agg(value=value.cast(pl.Float64))
             )
 
         _declare(name, unit, scope, prefix, text, compute, options)
@@ -188,8 +190,10 @@ def _interarrival_jitter(traffic: Traffic, scope: Scope) -> pl.DataFrame:
 for _scope, _prefix in _SCOPES:
 
     def _last_jitter(traffic: Traffic, scope: Scope = _scope) -> pl.DataFrame:
-        return _interarrival_jitter(traffic, scope).group_by(_keys(scope)).agg(
-            value=pl.col("sample").last()
+        return (
+            _interarrival_jitter(traffic, scope)
+            .group_by(_keys(scope))
+            .agg(value=pl.col("sample").last())
         )
 
     _declare(
@@ -430,7 +434,7 @@ def _occupancy(traffic: Traffic, column: str) -> pl.DataFrame:
         "time_ns",
         length=pl.col(column),
     )
-    end = max(traffic.run.duration_ns, rows["time_ns"].max() or 0)  # type: ignore[type-var]
+    end = max(traffic.run.duration_ns, rows["time_ns"].max() or 0)
     following = pl.col("time_ns").shift(-1).over(_QUEUE_KEYS).fill_null(end)
     return rows.with_columns(held=following - pl.col("time_ns")).filter(pl.col("held") > 0)
 
@@ -461,10 +465,14 @@ _QUEUE_FIGURES = {
         "The least length at or below which the queue was for half of the time",
         _queue_quantile(0.5),
     ),
-    "p95": ("The least length at or below which the queue was for 95 % of the time",
-            _queue_quantile(0.95)),
-    "p99": ("The least length at or below which the queue was for 99 % of the time",
-            _queue_quantile(0.99)),
+    "p95": (
+        "The least length at or below which the queue was for 95 % of the time",
+        _queue_quantile(0.95),
+    ),
+    "p99": (
+        "The least length at or below which the queue was for 99 % of the time",
+        _queue_quantile(0.99),
+    ),
     "max": (
         "The greatest length that held for any time",
         pl.col("length").max().cast(pl.Float64),

@@ -154,8 +154,10 @@ def statistics_of(
         def compute(traffic: Traffic, statistic: Statistic = statistic) -> pl.DataFrame:
             table = samples(traffic)
             keys = [key for key in KEYS if key in table.columns]
-            return table.drop_nulls("sample").group_by(keys).agg(
-                value=statistic.expression(pl.col("sample").cast(pl.Float64))
+            return (
+                table.drop_nulls("sample")
+                .group_by(keys)
+                .agg(value=statistic.expression(pl.col("sample").cast(pl.Float64)))
             )
 
         metric(

@@ -88,10 +88,10 @@ def _mean_window(end: Endpoint) -> float | None:
     steps = end.updates.drop_nulls("congestion_window").with_columns(
         held=pl.col("time_ns").shift(-1).fill_null(end.end_ns) - pl.col("time_ns")
     )
-    held = steps["held"].sum()
+    held = float(steps["held"].to_numpy().sum())
     if not held:
         return None
-    return float((steps["congestion_window"] * steps["held"]).sum()) / held
+    return float((steps["congestion_window"] * steps["held"]).to_numpy().sum()) / held
 
 
 metric(

@@ -180,7 +180,10 @@ def compare(table: pl.DataFrame, first: str, second: str) -> Selection:
         raise CompareError(message)
     notes: list[str] = []
     seeds = {
-        name: table.filter(pl.col("set") == name).select("run", "seed").unique()["seed"].drop_nulls()
+        name: table.filter(pl.col("set") == name)
+        .select("run", "seed")
+        .unique()["seed"]
+        .drop_nulls()
         for name in (first, second)
     }
     common = sorted(set(seeds[first].to_list()) & set(seeds[second].to_list()))
@@ -213,9 +216,7 @@ def compare(table: pl.DataFrame, first: str, second: str) -> Selection:
     result = pl.DataFrame(rows, schema=_COMPARE_SCHEMA)
     tested = result["p"].is_not_null().sum()
     if tested > 1:
-        notes.append(
-            f"{tested} tests: p_holm is corrected for their number (Holm 1979); p is not"
-        )
+        notes.append(f"{tested} tests: p_holm is corrected for their number (Holm 1979); p is not")
     if result.height and tested < result.height:
         notes.append(f"no test with fewer than {LEAST_FOR_TEST} values or pairs")
     return Selection(_in_order(_with_holm(result)), notes)
@@ -305,9 +306,7 @@ def _in_order(result: pl.DataFrame) -> pl.DataFrame:
         place=pl.col("metric").replace_strict(places, default=len(REGISTRY), return_dtype=pl.Int64)
     )
     if sets:
-        ordered = ordered.with_columns(
-            place_of_set=pl.col("set").rank("dense")
-        )
+        ordered = ordered.with_columns(place_of_set=pl.col("set").rank("dense"))
     return ordered.sort("place", *keys, *sets, maintain_order=True).drop("place", *sets)
 
 

@@ -70,9 +70,7 @@ def stream_tables(packets: pl.DataFrame) -> StreamTables:
     sent = _unwrapped(placed.filter(pl.col("sent")))
     received = _unwrapped(placed.filter(~pl.col("sent") & ~pl.col("damaged")))
     sent, received = _data(sent), _data(received)
-    both_ends = packets.group_by("flow", "direction").agg(
-        seen=(~pl.col("sent")).any()
-    )
+    both_ends = packets.group_by("flow", "direction").agg(seen=(~pl.col("sent")).any())
     sent = _with_history(sent, received, both_ends)
     received = _with_new(received)
     heard = _acknowledgements(packets, anchors, sent)
@@ -201,9 +199,9 @@ def _with_history(
     time = sent["time_ns"].to_numpy()
     arrived_ns = sent["arrived_ns"].fill_null(np.iinfo(np.int64).max).to_numpy()
     # Of each piece: had an earlier segment with it arrived, and when did the earliest of these?
-    history = pl.DataFrame(
-        {"piece": pieces.piece, "arrived_ns": arrived_ns[pieces.row]}
-    ).select(earliest=pl.col("arrived_ns").cum_min().shift(1).over("piece"))
+    history = pl.DataFrame({"piece": pieces.piece, "arrived_ns": arrived_ns[pieces.row]}).select(
+        earliest=pl.col("arrived_ns").cum_min().shift(1).over("piece")
+    )
     earliest = history["earliest"].fill_null(np.iinfo(np.int64).max).to_numpy()
     unserved = pieces.per_row((earliest == np.iinfo(np.int64).max).astype(np.int64), rows)
     waiting = pieces.per_row((earliest > time[pieces.row]).astype(np.int64), rows)
@@ -376,8 +374,10 @@ def _with_round_trips(heard: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
         how="left",
         maintain_order="left",
     )
-    stamped = sent.drop_nulls("timestamp").group_by(*STREAM, "timestamp").agg(
-        stamped_ns=pl.col("time_ns").min()
+    stamped = (
+        sent.drop_nulls("timestamp")
+        .group_by(*STREAM, "timestamp")
+        .agg(stamped_ns=pl.col("time_ns").min())
     )
     heard = heard.join(
         stamped.rename({"timestamp": "timestamp_echo"}),

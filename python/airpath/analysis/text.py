@@ -43,12 +43,14 @@ def number(value: float | None, divisor: float = 1.0) -> str:
 def summary_text(summary: pl.DataFrame) -> str:
     """Return the tables of all sets, one below the other."""
     blocks = []
-    for (name,), part in summary.group_by("set", maintain_order=True):
+    for key, part in summary.group_by("set", maintain_order=True):
+        name = str(key[0])
         alone = part["n"].max() == 1
         heads = ["metric", "of", "unit"]
         heads += ["value"] if alone else ["n", "median", "95 % interval", "mean", "p5", "p95"]
         rows = []
         remarks = []
+        row: dict[str, Any]
         for row in part.iter_rows(named=True):
             shown = [row[key] for key in ("median", "mean", "p95", "max", "median_high")]
             divisor, unit = scale(row["unit"], shown)
@@ -69,14 +71,25 @@ def summary_text(summary: pl.DataFrame) -> str:
                 place = f" of {where(row)}" if where(row) else ""
                 remarks.append(f"outliers in {row['metric']}{place}: {', '.join(row['outliers'])}")
         count = part["n"].max()
-        title = name if alone else f"{name}: {count} replications"
+        title = str(name) if alone else f"{name!s}: {count} replications"
         blocks.append("\n".join([title, *columns(heads, rows), *remarks]))
     return "\n\n".join(blocks)
 
 
 def comparison_text(table: pl.DataFrame, first: str, second: str) -> str:
     """Return the table of a comparison."""
-    heads = ["metric", "of", "unit", first, second, "shift", "95 % interval", "delta", "p", "p_holm"]
+    heads = [
+        "metric",
+        "of",
+        "unit",
+        first,
+        second,
+        "shift",
+        "95 % interval",
+        "delta",
+        "p",
+        "p_holm",
+    ]
     rows = []
     for row in table.iter_rows(named=True):
         shown = [row[key] for key in ("median_first", "median_second", "shift")]
@@ -138,7 +151,7 @@ def metrics_text() -> str:
     """Return the list of all metrics, for the command line."""
     metrics = in_order()
     width = max(len(metric.name) for metric in metrics)
-    lines = []
+    lines: list[str] = []
     group = ""
     for metric in metrics:
         if metric.group != group:

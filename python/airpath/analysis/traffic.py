@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from airpath.analysis.streams import ARRIVAL_SLACK_NS, StreamTables, stream_tables
 from airpath.analysis.qlog import Endpoint, read_folder
+from airpath.analysis.streams import ARRIVAL_SLACK_NS, StreamTables, stream_tables
 from airpath.headers import FLAG_ACK, FLAG_SYN, PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_UDP_LITE
 from airpath.run import DIRECTIONS
 
@@ -80,8 +80,10 @@ class Traffic:
         packets = pl.concat(parts)
         identity = [*_ENDS, "isn"]
         # What was seen first comes first; at equal times the sender's view decides.
-        order = packets.group_by(identity).agg(first_ns=pl.col("time_ns").min()).sort(
-            "first_ns", *identity
+        order = (
+            packets.group_by(identity)
+            .agg(first_ns=pl.col("time_ns").min())
+            .sort("first_ns", *identity)
         )
         order = order.with_row_index("flow").drop("first_ns")
         return packets.join(order, on=identity, how="left", maintain_order="left").with_columns(
@@ -111,9 +113,11 @@ class Traffic:
     def label(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Replace the index of flows by their label."""
         labels = self.flows.select("flow", "label")
-        return frame.join(labels, on="flow", maintain_order="left").with_columns(
-            flow=pl.col("label")
-        ).drop("label")
+        return (
+            frame.join(labels, on="flow", maintain_order="left")
+            .with_columns(flow=pl.col("label"))
+            .drop("label")
+        )
 
     @cached_property
     def packets(self) -> pl.DataFrame:
@@ -222,9 +226,8 @@ def _with_connection(packets: pl.DataFrame) -> pl.DataFrame:
     def of(when_uplink: str, otherwise: str) -> pl.Expr:
         return pl.when(uplink).then(when_uplink).otherwise(otherwise)
 
-    opens = (
-        (pl.col("protocol") == PROTOCOL_TCP)
-        & (pl.col("flags") & (FLAG_SYN | FLAG_ACK) == FLAG_SYN)
+    opens = (pl.col("protocol") == PROTOCOL_TCP) & (
+        pl.col("flags") & (FLAG_SYN | FLAG_ACK) == FLAG_SYN
     )
     packets = packets.with_columns(
         client=of("source", "destination"),
