@@ -383,3 +383,18 @@ def test_the_definitions_in_the_documentation_are_fresh() -> None:
     page = (ROOT / "docs" / "analysis.md").read_text()
     assert page == renewed(page), "run python -m airpath.analysis.definitions docs/analysis.md"
     assert all(f"`{name}`" in page for name in REGISTRY)
+
+
+def test_sets_are_drawn(sets: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from airpath.app import run
+
+    assert run(["plot", str(sets), "--out", str(tmp_path), "--format", "svg"]) == 0
+    paths = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert [path.name for path in paths] == ["distribution.svg", "cdf.svg", "goodput-course.svg"]
+    strips = paths[0].read_text()
+    assert "reno (6)" in strips
+    assert "transfer time, tcp-1 downlink (s)" in strips
+    assert "cubic: median, 5 to 95 %" in paths[2].read_text()
+    assert run(["plot", str(sets), "--only", "queue"]) == 2
+    assert run(["plot", str(sets / "reno" / "replication-0001"), "--only", "cdf"]) == 2
+    assert "is for sets of runs" in capsys.readouterr().err

@@ -13,8 +13,7 @@ trace = App(name="trace", help="Pictures of traces of rates.", help_format="plai
 app.command(trace)
 
 Kind = Literal[
-    *("time-sequence", "throughput", "queue", "delay"),
-    *("distribution", "cdf", "goodput-course"),
+    "time-sequence", "throughput", "queue", "delay", "distribution", "cdf", "goodput-course"
 ]
 
 

@@ -50,7 +50,6 @@ def summary_text(summary: pl.DataFrame) -> str:
         heads += ["value"] if alone else ["n", "median", "95 % interval", "mean", "p5", "p95"]
         rows = []
         remarks = []
-        row: dict[str, Any]
         for row in part.iter_rows(named=True):
             shown = [row[key] for key in ("median", "mean", "p95", "max", "median_high")]
             divisor, unit = scale(row["unit"], shown)
@@ -70,8 +69,8 @@ def summary_text(summary: pl.DataFrame) -> str:
             if row["outliers"]:
                 place = f" of {where(row)}" if where(row) else ""
                 remarks.append(f"outliers in {row['metric']}{place}: {', '.join(row['outliers'])}")
-        count = part["n"].max()
-        title = str(name) if alone else f"{name!s}: {count} replications"
+        count = int(part["n"].to_numpy().max())
+        title = name if alone else f"{name}: {count} replications"
         blocks.append("\n".join([title, *columns(heads, rows), *remarks]))
     return "\n\n".join(blocks)
 

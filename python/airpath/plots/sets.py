@@ -167,7 +167,10 @@ def _courses(runs: Sequence[Replication], names: list[str]) -> list[Picture]:
         for direction in DIRECTIONS
     ]
     most = {
-        direction: max((e["bytes"].sum() for _, d, e, _ in arrivals if d == direction), default=0)
+        direction: max(
+            (int(e["bytes"].to_numpy().sum()) for _, d, e, _ in arrivals if d == direction),
+            default=0,
+        )
         for direction in DIRECTIONS
     }
     used = [way for way in DIRECTIONS if most[way] and most[way] >= 0.1 * max(most.values())]
