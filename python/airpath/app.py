@@ -14,7 +14,9 @@ app.command(trace)
 timing = App(name="timing", help="Pictures of ways of sleeping.", help_format="plaintext")
 app.command(timing)
 
-Kind = Literal["time-sequence", "throughput", "queue", "delay"]
+Kind = Literal[
+    "time-sequence", "throughput", "queue", "delay", "distribution", "cdf", "goodput-course"
+]
 TimingKind = Literal["line-rate", "packet-delay", "requests", "errors", "cost"]
 Format = Literal["png", "svg", "pdf"]
 
@@ -33,20 +35,27 @@ def plot(
     out: Path | None = None,
     file_format: Annotated[Literal["png", "svg", "pdf"], Parameter(name="--format")] = "png",
     only: Annotated[list[Kind] | None, Parameter(negative="")] = None,
+    metrics: Annotated[list[str] | None, Parameter(negative="")] = None,
+    include_untrusted: Annotated[bool, Parameter(negative="")] = False,
     begin: Annotated[float | None, Parameter(name="--from")] = None,
     end: Annotated[float | None, Parameter(name="--to")] = None,
 ) -> int:
-    """Draw the pictures of a run; print the path of each.
+    """Draw the pictures of a run, or of sets of replications; print the path of each.
 
     Args:
-        directory: the run's folder, as given to --out of airpath exec.
+        directory: the run's folder, as given to --out of airpath exec, or one with runs below it:
+            of those distribution, cdf and goodput-course are drawn, by set.
         out: the folder for the pictures; by default the folder plots in the run's.
         file_format: format of the pictures.
         only: draw this kind only; may be given several times.
+        metrics: of sets, the metrics to draw, separated by commas (see airpath analyse --list).
+        include_untrusted: of sets, keep replications whose verdict is not trusted.
         begin: start of the part to draw, in seconds since the run began.
         end: end of the part to draw, in seconds since the run began.
 
     """
+    from airpath.analysis.command import plot_sets
+    from airpath.analysis.folders import is_run
     from airpath.plots import KINDS, draw
     from airpath.plots.style import Span
     from airpath.run import RunError, load_run
@@ -55,6 +64,24 @@ def plot(
         print(f"airpath plot: --to {end:g} must be later than --from {begin:g}", file=sys.stderr)
         return 2
     try:
+        if directory.is_dir() and not is_run(directory) and any(directory.iterdir()):
+            return plot_sets(
+                directory,
+                out=out,
+                file_format=file_format,
+                only=only,
+                metrics=metrics,
+                include_untrusted=include_untrusted,
+            )
+        sets_only = [kind for kind in only or [] if kind not in KINDS]
+        if sets_only or metrics:
+            what = f"--only {sets_only[0]}" if sets_only else "--metrics"
+            print(
+                f"airpath plot: {what} is for sets of runs, and {directory} is one run;"
+                f" name the folder above it",
+                file=sys.stderr,
+            )
+            return 2
         run_folder = load_run(directory)
         pictures = draw(run_folder, only or list(KINDS), Span(begin, end))
         for note in run_folder.notes:
@@ -99,6 +126,52 @@ def report(
     from airpath.report.command import write
 
     return write(directories, out=out, title=title, pictures=pictures)
+
+
+@app.command
+def analyse(
+    directories: Annotated[list[Path] | None, Parameter(negative="")] = None,
+    /,
+    *,
+    metrics: Annotated[list[str] | None, Parameter(negative="")] = None,
+    list_metrics: Annotated[bool, Parameter(name="--list", negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    csv: Annotated[bool, Parameter(negative="")] = False,
+    compare: Annotated[tuple[str, str] | None, Parameter(negative="")] = None,
+    include_untrusted: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Measure runs: metrics of each, figures of sets of replications, comparisons of two sets.
+
+    Example: airpath analyse results/ --compare reno cubic --metrics transfer_time,goodput
+
+    Args:
+        directories: folders of runs, of replications, or of sets of replications.
+        metrics: names, separated by commas; rtt* for all that begin so, all for all.
+        list_metrics: list all metrics with their definitions, and do nothing else.
+        json: print values, figures and notes as JSON.
+        csv: print the values (with --compare the comparison) as CSV, one a line.
+        compare: two sets to compare, paired by seed where they share seeds.
+        include_untrusted: keep replications of a set whose verdict is not trusted.
+
+    """
+    if list_metrics:
+        from airpath.analysis.text import metrics_text
+
+        print(metrics_text())
+        return 0
+    if not directories:
+        print("airpath analyse: name at least one folder of runs", file=sys.stderr)
+        return 2
+    from airpath.analysis import command
+
+    return command.analyse(
+        directories,
+        metrics=metrics,
+        as_json=json,
+        as_csv=csv,
+        sets=compare,
+        include_untrusted=include_untrusted,
+    )
 
 
 @trace.command(name="plot")

@@ -99,6 +99,12 @@ COMMANDS: tuple[Command, ...] = (
         "airpath warp setup",
     ),
     Command(
+        "analyse",
+        "metrics of runs and of sets of replications, comparisons of sets",
+        "airpath analyse results/ --compare reno cubic",
+        in_python=True,
+    ),
+    Command(
         "plot",
         "draw the pictures of a run",
         "airpath plot results/ --format svg",

@@ -26,6 +26,8 @@ FLAG_RST = 0x04
 FLAG_ACK = 0x10
 
 OPTION_SACK = 5
+TIME_STAMP_LAYOUT = 0x0101080A
+"""Two paddings, and the kind and length of the time stamp option."""
 IPV6_EXTENSIONS = frozenset({0, 43, 60})
 """Hop-by-hop, routing and destination options: headers that stand before the transport's."""
 
@@ -40,11 +42,15 @@ PARSED_COLUMNS: dict[str, pl.DataType] = {
     "acknowledgement": pl.UInt32(),
     "flags": pl.UInt8(),
     "window": pl.UInt16(),
+    "timestamp": pl.UInt32(),
+    "timestamp_echo": pl.UInt32(),
     "sack": pl.List(pl.UInt32()),
 }
 """Columns that ``parse_headers`` yields. ``protocol`` is 0 where no IP header could be read;
 ``payload`` counts the transport's payload in bytes, by the length in the IP header; ``sack`` lists
-the edges of SACK blocks, left and right in turn, or is null. Other fields that a packet lacks are
+the edges of SACK blocks, left and right in turn, or is null; ``timestamp`` and ``timestamp_echo``
+are TSval and TSecr where the options begin with them as RFC 7323 (appendix A) recommends and
+established connections do, null elsewhere. Other fields that a packet lacks are
 0."""
 
 _HEAD = 128
@@ -131,7 +137,9 @@ def _parse_chunk(
         return np.where(mask, value, 0)
 
     # By far the most common options are two paddings and a time stamp: nothing to look for.
-    only_time_stamp = (transport_header == 32) & (byte(at + 20) == 1) & (byte(at + 22) == 8)
+    time_stamp_first = is_tcp & (transport_header >= 32) & (captured >= at + 32)
+    time_stamp_first &= (number(at + 20, 4)) == TIME_STAMP_LAYOUT
+    only_time_stamp = time_stamp_first & (transport_header == 32)
     with_options = is_tcp & (transport_header > 20) & ~only_time_stamp
     options, end = at + 20, at + transport_header
     return {
@@ -145,8 +153,18 @@ def _parse_chunk(
         "acknowledgement": when(is_tcp, number(at + 8, 4)).astype(np.uint32),
         "flags": when(is_tcp, byte(at + 13)).astype(np.uint8),
         "window": when(is_tcp, number(at + 14, 2)).astype(np.uint16),
+        "timestamp": _optional(number(at + 24, 4), time_stamp_first),
+        "timestamp_echo": _optional(number(at + 28, 4), time_stamp_first),
         "sack": _sack_blocks(head, captured, with_options, options, end),
     }
+
+
+def _optional(values: NDArray[np.int64], present: NDArray[np.bool_]) -> pl.Series:
+    """Return values with nulls where there are none."""
+    selected = pl.DataFrame({"value": values, "present": present}).select(
+        pl.when("present").then("value").cast(pl.UInt32)
+    )
+    return selected.to_series()
 
 
 def _skip_extensions(head: NDArray[np.uint8], captured: int) -> tuple[int, int]:

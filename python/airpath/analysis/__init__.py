@@ -1,0 +1,15 @@
+"""Analysis of runs: metrics per replication, figures per set, comparisons of sets."""
+
+from airpath.analysis.folders import Replication, find
+from airpath.analysis.metric import REGISTRY, Metric
+from airpath.analysis.table import UnknownMetricError, frame, measure
+
+__all__ = [
+    "REGISTRY",
+    "Metric",
+    "Replication",
+    "UnknownMetricError",
+    "find",
+    "frame",
+    "measure",
+]

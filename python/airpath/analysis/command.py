@@ -1,0 +1,142 @@
+"""``airpath analyse``: metrics of runs, figures of sets, comparisons."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from airpath.analysis import text
+from airpath.analysis.folders import find
+from airpath.analysis.statistics import CompareError, compare, select_trusted, summarise
+from airpath.analysis.table import UnknownMetricError, frame
+from airpath.run import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from airpath.analysis.folders import Replication
+
+PROGRESS_AFTER_S = 2.0
+
+
+def analyse(
+    directories: list[Path],
+    *,
+    metrics: list[str] | None,
+    as_json: bool,
+    as_csv: bool,
+    sets: tuple[str, str] | None,
+    include_untrusted: bool,
+) -> int:
+    """Carry the command out; return its exit status."""
+    if as_json and as_csv:
+        return _fail("--json and --csv exclude one another", 2)
+    names = [name for word in metrics or [] for name in word.split(",") if name]
+    notes: list[str] = []
+    try:
+        found = find(directories)
+        values = frame(found, names, progress=_progress(len(found)), notes=notes)
+    except UnknownMetricError as error:
+        return _fail(str(error), 2)
+    except (RunError, OSError) as error:
+        return _fail(str(error), 1)
+    selection = select_trusted(values, include_untrusted=include_untrusted)
+    notes += selection.notes
+    values = selection.table
+    status = 0
+    comparison = None
+    if sets:
+        try:
+            compared = compare(values, *sets)
+        except CompareError as error:
+            return _fail(str(error), 2)
+        notes += compared.notes
+        comparison = compared.table
+    if values.is_empty():
+        notes.append(
+            "nothing to show: no run has what these metrics are measured from (run with "
+            "--log packets), or all were left out"
+        )
+        status = 1
+    if as_csv:
+        print((values if comparison is None else comparison).write_csv(), end="")
+    elif as_json:
+        more = {} if comparison is None else {"comparison": comparison.to_dicts()}
+        print(text.as_json(values, summarise(values), notes=notes, **more))
+    elif comparison is not None and sets:
+        print(text.comparison_text(comparison, *sets))
+    elif not values.is_empty():
+        print(text.summary_text(summarise(values)))
+    if not as_json:
+        for note in notes:
+            print(f"airpath analyse: {note}", file=sys.stderr)
+    return status
+
+
+def plot_sets(
+    directory: Path,
+    *,
+    out: Path | None,
+    file_format: str,
+    only: Sequence[str] | None,
+    metrics: list[str] | None,
+    include_untrusted: bool,
+) -> int:
+    """Carry ``airpath plot`` of a folder of runs out; return its exit status."""
+    from airpath.plots import sets
+
+    kinds = only or sets.KINDS
+    wrong = [kind for kind in kinds if kind not in sets.KINDS]
+    if wrong:
+        return _fail(
+            f"--only {wrong[0]} is for one run, and {directory} holds several; name one of them",
+            2,
+            "plot",
+        )
+    names = [name for word in metrics or [] for name in word.split(",") if name]
+    notes: list[str] = []
+    try:
+        found = find([directory])
+        values = frame(found, names or sets.METRICS, progress=_progress(len(found)), notes=notes)
+        selection = select_trusted(values, include_untrusted=include_untrusted)
+        kept = set(selection.table.select("set", "run").iter_rows())
+        trusted = [one for one in found if (one.set_name, one.name) in kept]
+        pictures = sets.draw(trusted, selection.table, kinds) if trusted else []
+        for note in notes + selection.notes:
+            print(f"airpath plot: {note}", file=sys.stderr)
+        if not pictures:
+            return _fail(
+                f"nothing to draw in {directory}: no values of these metrics, or all runs were "
+                f"left out (--include-untrusted keeps them)",
+                1,
+                "plot",
+            )
+        target = out or directory / "plots"
+        target.mkdir(parents=True, exist_ok=True)
+        for picture in pictures:
+            print(picture.save(target, file_format))
+    except UnknownMetricError as error:
+        return _fail(str(error), 2, "plot")
+    except (RunError, OSError) as error:
+        return _fail(str(error), 1, "plot")
+    return 0
+
+
+def _fail(message: str, status: int, command: str = "analyse") -> int:
+    print(f"airpath {command}: {message}", file=sys.stderr)
+    return status
+
+
+def _progress(total: int) -> Callable[[int, Replication], None]:
+    """Return what tells on a terminal how far it is, once it takes longer than two seconds."""
+    begun = time.monotonic()
+
+    def tell(number: int, place: Replication) -> None:
+        if sys.stderr.isatty() and time.monotonic() - begun > PROGRESS_AFTER_S:
+            end = "\n" if number + 1 == total else ""
+            line = f"airpath analyse: {number + 1} of {total}: {place.set_name}/{place.name}"
+            print(f"\r\x1b[K{line}", end=end, file=sys.stderr, flush=True)
+
+    return tell

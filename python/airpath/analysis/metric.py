@@ -1,0 +1,172 @@
+"""What a metric is, and the registry of all of them.
+
+A metric is declared once, beside the function that computes it: name, unit, what it is of, a
+definition in words with its source. Tables, the command's help and docs/analysis.md come from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from airpath.analysis.traffic import Traffic
+
+Scope = Literal["run", "direction", "queue", "flow", "endpoint"]
+"""What one value is of: the whole run, a direction of the link, a hop's queue in a direction, a
+flow (in the direction of its data), or an end of a QUIC connection with a qlog file."""
+
+Better = Literal["lower", "higher", ""]
+"""Which way is better, where that is clear."""
+
+KEYS = ("flow", "direction", "hop")
+"""Columns that say what a value is of; those that do not apply are empty."""
+
+Compute = Callable[["Traffic"], pl.DataFrame]
+"""Returns the columns of ``KEYS`` that apply, and ``value``."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric."""
+
+    name: str
+    unit: str
+    """"1" for a ratio."""
+    scope: Scope
+    text: str
+    """The definition, in words."""
+    source: str
+    """The standard or paper that defines it; "" for a count that needs none."""
+    better: Better
+    headline: bool
+    """Whether it is shown when nobody names metrics."""
+    group: str
+    """The heading under which the documentation lists it."""
+    compute: Compute
+
+
+GROUPS = (
+    "Run",
+    "Packets of a direction",
+    "Drops",
+    "Queues and the medium",
+    "TCP",
+    "Fairness",
+    "QUIC (from qlog files)",
+    "Packets of a flow",
+)
+"""Headings of the documentation, in order; also the order in which metrics are shown."""
+
+REGISTRY: dict[str, Metric] = {}
+"""All metrics by name, as they were declared; ``in_order`` is how they are shown."""
+
+
+def in_order() -> list[Metric]:
+    """Return all metrics by group, and within a group as they were declared."""
+    return sorted(REGISTRY.values(), key=lambda one: GROUPS.index(one.group))
+
+
+def metric(
+    name: str,
+    unit: str,
+    scope: Scope,
+    text: str,
+    *,
+    group: str,
+    source: str = "",
+    better: Better = "",
+    headline: bool = False,
+) -> Callable[[Compute], Compute]:
+    """Declare a metric; its function follows."""
+
+    def enrol(compute: Compute) -> Compute:
+        if name in REGISTRY:
+            message = f"the metric {name} is declared twice"
+            raise ValueError(message)
+        REGISTRY[name] = Metric(
+            name, unit, scope, " ".join(text.split()), source, better, headline, group, compute
+        )
+        return compute
+
+    return enrol
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One figure of many samples."""
+
+    suffix: str
+    words: str
+    expression: Callable[[pl.Expr], pl.Expr]
+
+
+def quantile(percent: float) -> Statistic:
+    """Return the statistic of a percentile, with linear interpolation."""
+    return Statistic(
+        f"p{percent:g}",
+        f"{percent:g}th percentile",
+        lambda sample: sample.quantile(percent / 100, interpolation="linear"),
+    )
+
+
+MEAN = Statistic("mean", "mean", lambda sample: sample.mean())
+MEDIAN = Statistic("median", "median", lambda sample: sample.median())
+LEAST = Statistic("min", "least", lambda sample: sample.min())
+GREATEST = Statistic("max", "greatest", lambda sample: sample.max())
+P95 = quantile(95)
+P99 = quantile(99)
+
+
+def statistics_of(
+    name: str,
+    unit: str,
+    scope: Scope,
+    text: str,
+    samples: Compute,
+    statistics: tuple[Statistic, ...],
+    *,
+    group: str,
+    source: str = "",
+    better: Better = "",
+    headline: str = "",
+) -> None:
+    """Declare one metric for each statistic of samples.
+
+    Args:
+        name: the metrics' common first part.
+        unit: their unit.
+        scope: what a value is of.
+        text: what a sample is.
+        samples: returns the keys and ``sample``, a row a sample.
+        statistics: which figures.
+        group: the heading in the documentation.
+        source: where the sample is defined.
+        better: which way is better.
+        headline: the suffix of the statistic that is shown when nobody names metrics.
+
+    """
+    for statistic in statistics:
+
+        def compute(traffic: Traffic, statistic: Statistic = statistic) -> pl.DataFrame:
+            table = samples(traffic)
+            keys = [key for key in KEYS if key in table.columns]
+            return (
+                table.drop_nulls("sample")
+                .group_by(keys)
+                .agg(value=statistic.expression(pl.col("sample").cast(pl.Float64)))
+            )
+
+        metric(
+            f"{name}_{statistic.suffix}",
+            unit,
+            scope,
+            f"The {statistic.words} of {text}",
+            group=group,
+            source=source,
+            better=better,
+            headline=statistic.suffix == headline,
+        )(compute)

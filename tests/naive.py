@@ -1,0 +1,558 @@
+"""Every metric once more, in plain Python, packet by packet and byte by byte.
+
+Written for clarity alone and sharing nothing with the analysis: another reader of captures and
+logs, one pass with explicit state instead of whole columns. Analysis must agree with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+from collections import defaultdict
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pcapng import packets as read_packets
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLACK = 100_000
+LEAST_TIMEOUT = 200_000_000
+TRIGGER = 5_000_000
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+INFINITE = 1 << 62
+
+
+@dataclass
+class Seen:
+    """A TCP packet at one point."""
+
+    time: int
+    end: str
+    sent: bool
+    direction: str
+    pdu: int
+    key: tuple[Any, ...]
+    sequence: int
+    acknowledgement: int
+    flags: int
+    window: int
+    payload: int
+    echo: int | None
+    stamp: int | None
+    blocks: list[tuple[int, int]]
+    isn: int = -1
+
+    @property
+    def order(self) -> tuple[int, bool]:
+        """When it counts, and arrivals first."""
+        return (self.time if self.sent else self.time - SLACK, self.sent)
+
+
+def parse(content: bytes) -> dict[str, Any] | None:
+    """Return the fields of a TCP packet, or nothing."""
+    if content[0] >> 4 == 4:
+        header = (content[0] & 15) * 4
+        total = struct.unpack_from(">H", content, 2)[0]
+        protocol = content[9]
+        ends = content[12:16], content[16:20]
+    else:
+        header, protocol = 40, content[6]
+        total = 40 + struct.unpack_from(">H", content, 4)[0]
+        ends = content[8:24], content[24:40]
+    if protocol != 6:
+        return None
+    ports = struct.unpack_from(">HH", content, header)
+    sequence, acknowledgement, offset, flags, window = struct.unpack_from(
+        ">IIBBH", content, header + 4
+    )
+    size = (offset >> 4) * 4
+    options = content[header + 20 : header + size]
+    stamp = echo = None
+    blocks: list[tuple[int, int]] = []
+    place = 0
+    while place < len(options):
+        kind = options[place]
+        if kind == 0:
+            break
+        if kind == 1:
+            place += 1
+            continue
+        length = options[place + 1]
+        body = options[place + 2 : place + length]
+        if kind == 8 and place == 2:
+            stamp, echo = struct.unpack(">II", body)
+        if kind == 5:
+            edges = struct.unpack(f">{len(body) // 4}I", body)
+            blocks = list(zip(edges[::2], edges[1::2], strict=True))
+        place += length
+    return {
+        "ends": tuple(str(ip_address(end)) for end in ends),
+        "ports": ports,
+        "sequence": sequence,
+        "acknowledgement": acknowledgement,
+        "flags": flags,
+        "window": window,
+        "payload": total - header - size,
+        "stamp": stamp,
+        "echo": echo,
+        "blocks": blocks,
+    }
+
+
+def events(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of events.arrow."""
+    with pa.OSFile(str(folder / "events.arrow")) as file:
+        rows = pa.ipc.open_file(file).read_all().to_pylist()
+    return sorted(rows, key=lambda row: row["time_ns"])
+
+
+def seen(folder: Path, start: int, damaged: set[int]) -> list[Seen]:
+    """Return every TCP packet of both captures, damaged arrivals left out."""
+    found = []
+    for end in ("client", "server"):
+        here: list[Seen] = []
+        for raw in read_packets((folder / f"{end}.pcapng").read_bytes()):
+            fields = parse(raw.content)
+            if fields is None or raw.interface < 0:
+                continue
+            sent = raw.interface == 0
+            direction = "uplink" if (end == "client") == sent else "downlink"
+            client = 0 if direction == "uplink" else 1
+            key = (
+                fields["ends"][client],
+                fields["ports"][client],
+                fields["ends"][1 - client],
+                fields["ports"][1 - client],
+            )
+            here.append(
+                Seen(
+                    raw.unix_ns - start,
+                    end,
+                    sent,
+                    direction,
+                    raw.pdu,
+                    key,
+                    fields["sequence"],
+                    fields["acknowledgement"],
+                    fields["flags"],
+                    fields["window"],
+                    fields["payload"],
+                    fields["echo"],
+                    fields["stamp"],
+                    fields["blocks"],
+                )
+            )
+        here.sort(key=lambda packet: packet.order)
+        now: dict[tuple[Any, ...], int] = {}
+        for packet in here:
+            if packet.flags & (SYN | ACK) == SYN:
+                now[packet.key] = packet.sequence
+            packet.isn = now.get(packet.key, -1)
+        later: dict[tuple[Any, ...], int] = {}
+        for packet in reversed(here):
+            if packet.isn < 0:
+                packet.isn = later.get(packet.key, -1)
+            later[packet.key] = packet.isn
+        found += [one for one in here if one.sent or one.pdu not in damaged]
+    return found
+
+
+def near(value: int, anchor: int) -> int:
+    """Return value - anchor as the shorter way round."""
+    return (value - anchor + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+@dataclass
+class Stream:
+    """What one end of a connection sent, and what came back, by one pass."""
+
+    segments: int = 0
+    sent_bytes: int = 0
+    retransmitted: int = 0
+    retransmitted_bytes: int = 0
+    fast: int = 0
+    timeouts: int = 0
+    other: int = 0
+    spurious: int = 0
+    late: int = 0
+    spurious_timeouts: int = 0
+    flight: int = 0
+    acknowledgements: int = 0
+    duplicates: int = 0
+    dsack: int = 0
+    rtt: list[int] = field(default_factory=list)
+    rtt_stamps: list[int] = field(default_factory=list)
+
+
+def stream(data: list[Seen], acks: list[Seen], arrived: dict[int, int], anchor: int) -> Stream:
+    """Walk over what the sender sent (data) and heard (acks), in order."""
+    result = Stream()
+    highest_end = max(near(one.sequence, anchor) + one.payload for one in data)
+    line = [(one.time, 1, one) for one in data] + [(one.time - SLACK, 0, one) for one in acks]
+    line.sort(key=lambda item: item[:2])
+    sent_ns = [-1] * highest_end
+    earliest = [INFINITE] * highest_end
+    transmissions: dict[int, list[tuple[int, int, bool]]] = defaultdict(list)
+    stamps: dict[int, int] = {}
+    for one in data:
+        if one.stamp is not None:
+            stamps[one.stamp] = min(stamps.get(one.stamp, INFINITE), one.time)
+    known = reached = repairs = duplicates = at_edge = 0
+    advanced = heard = None
+    window = None
+    # Whether a segment with some end is ever sent again decides over its sample: look ahead.
+    times_sent: dict[int, int] = defaultdict(int)
+    for one in data:
+        times_sent[near(one.sequence, anchor) + one.payload] += 1
+    for _, is_data, one in line:
+        if is_data:
+            first = near(one.sequence, anchor)
+            end = first + one.payload
+            old = [byte for byte in range(first, end) if sent_ns[byte] >= 0]
+            served = [earliest[byte] for byte in range(first, end)]
+            result.segments += 1
+            result.sent_bytes += one.payload
+            result.retransmitted_bytes += len(old)
+            kind = ""
+            spurious = False
+            if old:
+                repairs += 1
+                result.retransmitted += 1
+                kind = "other"
+                spurious = max(served) < INFINITE
+                if first <= known < end:
+                    at_edge += 1
+                    silent = (
+                        sent_ns[first] >= 0
+                        and one.time - sent_ns[first] >= LEAST_TIMEOUT
+                        and (advanced is None or one.time - advanced >= LEAST_TIMEOUT)
+                        and (heard is None or one.time - heard >= TRIGGER)
+                    )
+                    if at_edge == 1 and duplicates >= (3 if silent else 1):
+                        kind = "fast"
+                    elif silent:
+                        kind = "timeout"
+            result.fast += kind == "fast"
+            result.timeouts += kind == "timeout"
+            result.other += kind == "other"
+            result.spurious += spurious
+            result.late += spurious and max(served) > one.time
+            result.spurious_timeouts += spurious and kind == "timeout"
+            transmissions[end].append((one.time, repairs, bool(old)))
+            for byte in range(first, end):
+                sent_ns[byte] = one.time
+                earliest[byte] = min(earliest[byte], arrived.get(one.pdu, INFINITE))
+            reached = max(reached, end)
+            result.flight = max(result.flight, reached - known)
+            continue
+        number = near(one.acknowledgement, anchor)
+        if not 0 <= number <= highest_end + 1:
+            continue
+        result.acknowledgements += 1
+        bare = one.payload == 0 and not one.flags & (SYN | FIN)
+        if one.blocks:
+            relative = [(near(a, anchor) - number, near(b, anchor) - number) for a, b in one.blocks]
+            inside = len(relative) > 1 and (
+                relative[1][0] <= relative[0][0] and relative[0][1] <= relative[1][1]
+            )
+            result.dsack += relative[0][0] < 0 or inside
+        if number > known:
+            before = transmissions.get(number, [])
+            if times_sent[number] == 1 and before and not before[0][2] and before[0][1] == repairs:
+                result.rtt.append(one.time - before[0][0])
+            if one.echo in stamps:
+                result.rtt_stamps.append(one.time - stamps[one.echo])
+            known, advanced, duplicates, at_edge = number, one.time, 0, 0
+        elif bare and number == known and reached > number and (one.window == window or one.blocks):
+            duplicates += 1
+            result.duplicates += 1
+        window = one.window
+        heard = one.time
+    return result
+
+
+def quantile(samples: list[float], share: float) -> float:
+    """Return a quantile with linear interpolation."""
+    ordered = sorted(samples)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def figures(name: str, samples: list[float]) -> dict[str, float]:
+    """Return the statistics of samples, as the analysis calls them."""
+    if not samples:
+        return {}
+    return {
+        f"{name}_min": min(samples),
+        f"{name}_mean": sum(samples) / len(samples),
+        f"{name}_median": quantile(samples, 0.5),
+        f"{name}_p95": quantile(samples, 0.95),
+        f"{name}_p99": quantile(samples, 0.99),
+        f"{name}_max": max(samples),
+    }
+
+
+def tcp_metrics(folder: Path, start: int) -> dict[tuple[tuple[Any, ...], str], dict[str, float]]:
+    """Return the TCP metrics of each (connection, direction) with data."""
+    log = events(folder)
+    damaged = {row["pdu"] for row in log if row["kind"] in ("damaged", "truncated")}
+    everything = seen(folder, start, damaged)
+    connections: dict[tuple[Any, ...], list[Seen]] = defaultdict(list)
+    for packet in everything:
+        connections[(*packet.key, packet.isn)].append(packet)
+    results = {}
+    for key, all_packets in connections.items():
+        begun = min(packet.time for packet in all_packets)
+        ended = max(packet.time for packet in all_packets)
+        syn = [p for p in all_packets if p.flags & SYN and p.sent and not p.flags & ACK]
+        answer = [p for p in all_packets if p.flags & SYN and not p.sent and p.flags & ACK]
+        for direction, sender in (("uplink", "client"), ("downlink", "server")):
+            way = [p for p in all_packets if p.direction == direction]
+            data = [p for p in way if p.payload and p.sent]
+            if not data:
+                continue
+            anchor = next((p.sequence + 1 for p in way if p.flags & SYN), None)
+            if anchor is None:
+                anchor = min((near(p.sequence, way[0].sequence), p.sequence) for p in way)[1]
+            back = [
+                p
+                for p in all_packets
+                if p.direction != direction
+                and p.end == sender
+                and not p.sent
+                and p.flags & ACK
+                and not p.flags & RST
+            ]
+            reached = sorted(
+                (p for p in way if p.payload and not p.sent), key=lambda packet: packet.order
+            )
+            arrived: dict[int, int] = {}
+            for p in reached:
+                arrived[p.pdu] = min(arrived.get(p.pdu, INFINITE), p.time)
+            walk = stream(data, back, arrived, anchor)
+            got = bytearray(max(near(p.sequence, anchor) + p.payload for p in data))
+            new_bytes = late = repeats = highest = 0
+            fresh = []
+            for p in reached:
+                first = near(p.sequence, anchor)
+                new = [byte for byte in range(first, first + p.payload) if not got[byte]]
+                late += bool(new) and first < highest
+                repeats += not new
+                highest = max(highest, first + p.payload)
+                for byte in new:
+                    got[byte] = 1
+                new_bytes += len(new)
+                if new:
+                    fresh.append(p.time)
+            size = len(got)
+            done = [p.time for p in back if size <= near(p.acknowledgement, anchor) <= size + 1]
+            values: dict[str, float] = {
+                "flow_elapsed_time": (ended - begun) / 1e9,
+                "segments": walk.segments,
+                "sent_bytes": walk.sent_bytes,
+                "unique_bytes": walk.sent_bytes - walk.retransmitted_bytes,
+                "received_bytes": new_bytes,
+                "retransmitted_segments": walk.retransmitted,
+                "retransmitted_bytes": walk.retransmitted_bytes,
+                "fast_retransmissions": walk.fast,
+                "timeouts": walk.timeouts,
+                "other_retransmissions": walk.other,
+                "spurious_retransmissions": walk.spurious,
+                "spurious_retransmissions_late": walk.late,
+                "spurious_timeouts": walk.spurious_timeouts,
+                "flight_bytes_max": walk.flight,
+                "out_of_order_segments": late,
+                "duplicate_segments": repeats,
+                "acknowledgements": walk.acknowledgements,
+                "duplicate_acknowledgements": walk.duplicates,
+                "dsack_reports": walk.dsack,
+                "rtt_samples": len(walk.rtt),
+            }
+            values |= figures("rtt", [sample / 1e9 for sample in walk.rtt])
+            values |= figures("rtt_timestamps", [sample / 1e9 for sample in walk.rtt_stamps])
+            if done:
+                values["transfer_time"] = (min(done) - begun) / 1e9
+            if reached:
+                values["time_to_first_byte"] = (min(p.time for p in reached) - begun) / 1e9
+            if len(fresh) > 1:
+                gaps = [after - before for before, after in itertools.pairwise(fresh)]
+                values["longest_stall"] = max(gaps) / 1e9
+            if fresh and max(fresh) > begun:
+                values["goodput"] = new_bytes * 8e9 / (max(fresh) - begun)
+            if syn and answer:
+                setup = min(p.time for p in answer) - min(p.time for p in syn)
+                values["connection_setup_time"] = setup / 1e9
+            if syn:
+                values["syn_retransmissions"] = sum(
+                    max(
+                        0,
+                        sum(p.flags & SYN > 0 and p.sent for p in all_packets if p.end == end) - 1,
+                    )
+                    for end in ("client", "server")
+                )
+            results[key, direction] = values
+    return results
+
+
+def link_metrics(folder: Path, duration: int) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the metrics of each (direction, hop), hop "" for a direction's own."""
+    log = events(folder)
+    results: dict[tuple[str, str], dict[str, float]] = {}
+    for direction in ("uplink", "downlink"):
+        rows = [row for row in log if row["direction"] == direction]
+        offered = [
+            row for row in rows if row["kind"] == "offered" and row.get("origin", "user") == "user"
+        ]
+        if not offered:
+            continue
+        number = {row["pdu"]: place for place, row in enumerate(offered)}
+        start = {row["pdu"]: row["time_ns"] for row in offered}
+        size = {row["pdu"]: row["bits"] for row in offered}
+        left = sorted(
+            (
+                (row["time_ns"] if row["emitted_ns"] is None else row["emitted_ns"], row["pdu"])
+                for row in rows
+                if row["kind"] == "delivered" and row.get("origin", "user") == "user"
+            ),
+            key=lambda item: item[0],
+        )
+        first: dict[int, int] = {}
+        copies: dict[int, int] = defaultdict(int)
+        for time, pdu in left:
+            first[pdu] = min(first.get(pdu, INFINITE), time)
+            copies[pdu] += 1
+        drops = [
+            row for row in rows if row["kind"] == "dropped" and row.get("origin", "user") == "user"
+        ]
+        dropped = {row["pdu"] for row in drops}
+        lost = [row["pdu"] in dropped and row["pdu"] not in first for row in offered]
+        runs: list[float] = []
+        length = 0
+        for gone in [*lost, False]:
+            if gone:
+                length += 1
+            elif length:
+                runs.append(length)
+                length = 0
+        jitter = 0.0
+        course = []
+        before = None
+        for time, pdu in left:
+            transit = time - start[pdu]
+            if before is not None:
+                jitter += (abs(transit - before) - jitter) / 16
+                course.append(jitter / 1e9)
+            before = transit
+        delays = [
+            (first[row["pdu"]] - row["time_ns"]) / 1e9 for row in offered if row["pdu"] in first
+        ]
+        steps = [
+            abs((first[b["pdu"]] - b["time_ns"]) - (first[a["pdu"]] - a["time_ns"])) / 1e9
+            for a, b in itertools.pairwise(offered)
+            if a["pdu"] in first and b["pdu"] in first
+        ]
+        arrivals = []
+        for _, pdu in left:
+            if pdu not in arrivals:
+                arrivals.append(pdu)
+        extents = []
+        for place, pdu in enumerate(arrivals):
+            overtakers = [
+                earlier for earlier in range(place) if number[arrivals[earlier]] > number[pdu]
+            ]
+            extents.append(place - overtakers[0] if overtakers else 0)
+        causes: dict[str, int] = defaultdict(int)
+        for row in drops:
+            causes[row["cause"]] += 1
+        queue_causes = ("queue_packets", "queue_bytes", "queue_age", "queue_management")
+        values: dict[str, float] = {
+            "packets_offered": len(offered),
+            "packets_delivered": len(first),
+            "packets_lost": sum(lost),
+            "loss_ratio": sum(lost) / len(offered),
+            "duplicates": sum(number_of - 1 for number_of in copies.values()),
+            "drops": len(drops),
+            "drops_congestion": sum(causes[cause] for cause in queue_causes),
+            "drops_error": causes["channel_error"],
+            "drops_blackout": causes["blackout"],
+            "drops_receive_buffer": causes["receive_buffer"],
+            "drops_outside": causes["outside"],
+            "marks": sum(row["kind"] == "marked" for row in rows),
+            "reordered": sum(extent > 0 for extent in extents),
+            "reordered_ratio": sum(extent > 0 for extent in extents) / len(extents),
+            "reordering_extent_max": max(extents),
+            "interarrival_jitter": course[-1],
+            "throughput": sum(size[pdu] for _, pdu in left)
+            * 1e9
+            / (left[-1][0] - min(start[pdu] for pdu in first)),
+        }
+        values |= figures("one_way_delay", delays)
+        values |= {
+            name: value
+            for name, value in figures("interarrival_jitter", course).items()
+            if name.endswith(("mean", "max"))
+        }
+        values |= {
+            name: value
+            for name, value in figures("delay_variation", steps).items()
+            if name.endswith(("mean", "median", "p95", "max"))
+        }
+        values |= {
+            name: value
+            for name, value in figures("loss_run", runs).items()
+            if name.endswith(("mean", "median", "max"))
+        }
+        results[direction, ""] = values
+        for hop in {row["hop"] for row in rows if row["stage"] == "queue"}:
+            results[direction, hop] = queue(rows, hop, duration, values, left, start)
+    return results
+
+
+def queue(
+    rows: list[dict[str, Any]],
+    hop: str,
+    duration: int,
+    values: dict[str, float],
+    left: list[tuple[int, int]],
+    start: dict[int, int],
+) -> dict[str, float]:
+    """Return the figures of one queue and its medium."""
+    del values
+    found: dict[str, float] = {}
+    mine = [row for row in rows if row["hop"] == hop and row["stage"] == "queue"]
+    ends = [row["time_ns"] for row in mine[1:]] + [duration]
+    for column in ("queue_packets", "queue_bytes"):
+        held: dict[int, int] = defaultdict(int)
+        for row, end in zip(mine, ends, strict=True):
+            if end > row["time_ns"]:
+                held[row[column]] += end - row["time_ns"]
+        total = sum(held.values())
+        found[f"{column}_mean"] = sum(size * time for size, time in held.items()) / total
+        found[f"{column}_max"] = max(held)
+        for suffix, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
+            so_far = 0
+            for size in sorted(held):
+                so_far += held[size]
+                if so_far >= share * total:
+                    found[f"{column}_{suffix}"] = size
+                    break
+    busy = active = since = 0
+    for row in rows:
+        if row["hop"] != hop or row["kind"] not in ("frame_started", "frame_sent"):
+            continue
+        if active > 0:
+            busy += row["time_ns"] - since
+        active += 1 if row["kind"] == "frame_started" else -1
+        since = row["time_ns"]
+    span = left[-1][0] - min(start[pdu] for _, pdu in left)
+    if any(row["hop"] == hop and row["kind"] == "frame_sent" for row in rows):
+        found["idle_time"] = max(0, span - busy) / 1e9
+    return found
