@@ -30,6 +30,7 @@ fn main() {
         Command::Runs(args) => Ok(commands::control::runs(&args)),
         Command::State(args) => commands::control::state(&args),
         Command::Set(args) => commands::control::set(&args),
+        Command::Timing(args) => Ok(commands::timing::run(&args)),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Warp(args) => commands::warp::run(&args),
         Command::WarpInit => match airpath_warp::guest::main() {

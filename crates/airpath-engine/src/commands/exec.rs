@@ -82,6 +82,12 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         say!("airpath: {warning}");
     }
     let guest = is_guest();
+    let tuning = match Tuning::usual(args.spin) {
+        _ if guest => Tuning::where_work_takes_no_time(),
+        usual => {
+            Tuning { policy: args.policy.unwrap_or(usual.policy), wake_latency: args.wake_latency == "hold", ..usual }
+        }
+    };
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
         path,
@@ -99,7 +105,9 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         congestion_control: args.cc.clone(),
         mtu_bytes,
         port_kind: args.port,
-        tuning: if guest { Tuning::where_work_takes_no_time() } else { Tuning::usual(args.spin) },
+        tuning,
+        asked_policy: args.policy.filter(|_| !guest),
+        ring: args.log_buffer,
         lateness_bound: args.lateness_bound,
         out: args.out.clone(),
         out_is_ours: false,

@@ -12,5 +12,6 @@ pub mod schema;
 pub mod send;
 pub mod shell;
 pub mod sim;
+pub mod timing;
 pub mod trace;
 pub mod warp;
