@@ -11,6 +11,8 @@ use airpath_live::namespaces::NetNamespace;
 use airpath_live::netlink::{LinkOptions, Route, RouteSocket};
 use airpath_live::ports::PortKind;
 use airpath_live::session::{Endpoint, Session, SessionOptions};
+use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY, Tuning};
+use airpath_live::wake_latency::WakeLatency;
 use airpath_live::{clock, scheduling};
 use airpath_log::{Level, Writer, WriterOptions};
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
@@ -18,8 +20,6 @@ use tempfile::TempDir;
 
 use crate::pass::Pass;
 
-/// As a run of the engine has it.
-const REAL_TIME_PRIORITY: i32 = 10;
 const LATENESS_BOUND: Span = Span::from_millis(1);
 
 /// An error from anywhere, for people.
@@ -123,12 +123,38 @@ pub struct Setting {
     pub spin: SpinPolicy,
     /// TCP congestion control of both ends; none: the kernel's default.
     pub congestion_control: Option<&'static str>,
+    /// How the loop is scheduled.
+    pub policy: Policy,
+    /// Whether memory is kept resident.
+    pub lock_memory: bool,
+    /// Whether processors are kept from idle states that take long to leave.
+    pub wake_latency: bool,
 }
 
 impl Setting {
     /// A setting with the spin that a user gets.
     pub fn new(port: PortKind, level: Level) -> Setting {
-        Setting { port, level, spin: SpinPolicy::Auto, congestion_control: None }
+        Setting {
+            port,
+            level,
+            spin: SpinPolicy::Auto,
+            congestion_control: None,
+            policy: Policy::Fifo(REAL_TIME_PRIORITY),
+            lock_memory: true,
+            wake_latency: true,
+        }
+    }
+
+    /// What is asked of the kernel for the loop.
+    fn tuning(&self) -> Tuning {
+        Tuning {
+            policy: self.policy,
+            affinity: Affinity::Any,
+            lock_memory: self.lock_memory,
+            timer_slack_ns: 1,
+            wake_latency: self.wake_latency,
+            spin: self.spin,
+        }
     }
 
     /// Port and log level, in words.
@@ -154,6 +180,7 @@ pub struct Emulation {
     loops: Vec<(Handle, LoopThread)>,
     writers: Vec<(Writer, Option<TempDir>)>,
     started_ns: u64,
+    _wake_latency: Option<WakeLatency>,
 }
 
 /// What is left when it has stopped.
@@ -234,20 +261,25 @@ impl Emulation {
                 LATENESS_BOUND,
             ));
         }
-        scheduling::lock_memory();
+        let tuning = setting.tuning();
+        if !setting.lock_memory {
+            scheduling::unlock_memory();
+        }
+        tuning.prepare_process();
+        let (_, wake_latency) = tuning.hold();
         let mut running = Vec::new();
         let started_ns = clock::monotonic_ns();
         for links in dealt {
             let (engine, handle) = EngineLoop::new(links, setting.spin)?;
+            let tuning = tuning.clone();
             let thread = std::thread::Builder::new().name("airpath-loop".into()).spawn(move || {
-                scheduling::timer_slack(1);
-                scheduling::real_time(REAL_TIME_PRIORITY);
+                tuning.prepare_thread();
                 engine.run()
             })?;
             handle.begin(started_ns);
             running.push((handle, thread));
         }
-        Ok(Emulation { endpoints, loops: running, writers, started_ns })
+        Ok(Emulation { endpoints, loops: running, writers, started_ns, _wake_latency: wake_latency })
     }
 
     /// The client's and the server's end of link `index`.

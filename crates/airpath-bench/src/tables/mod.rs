@@ -2,6 +2,7 @@
 
 mod delay;
 mod departures;
+pub mod disturbances;
 mod driver;
 mod frames;
 mod goodput;
@@ -48,12 +49,13 @@ fn ports_and_levels() -> Vec<(PortKind, Level)> {
 pub type Measure = fn(&Options) -> Result<Table, Failure>;
 
 /// The tables by name, in the order in which they are measured.
-pub const ALL: [(&str, Measure); 12] = [
+pub const ALL: [(&str, Measure); 13] = [
     ("delay", delay::measure),
     ("departures", departures::measure),
     ("stream", stream::measure),
     ("small-packets", small_packets::measure),
     ("processor", processor::measure),
+    ("disturbances", disturbances::measure),
     ("many-links", many_links::measure),
     ("start-up", start_up::measure),
     ("goodput", goodput::measure),
