@@ -84,6 +84,11 @@ COMMANDS: tuple[Command, ...] = (
         "airpath replay results/",
     ),
     Command(
+        "timing",
+        "how well this machine keeps time, and what there disturbs a run",
+        "airpath timing host",
+    ),
+    Command(
         "trace",
         "convert, show or plot traces of rates (mm-link, CSV, netem-trace)",
         "airpath trace convert '5 Mbit/s' 5mbit.trace",

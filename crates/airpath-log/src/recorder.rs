@@ -177,14 +177,14 @@ impl Channel {
     }
 
     /// Hands a batch to the writer; it comes back if the writer is gone.
-    fn send(&self, batch: LogBatch) -> Result<(), LogBatch> {
+    fn send(&self, batch: LogBatch) -> Option<LogBatch> {
         // The channel has room for every batch there is: this never waits.
-        let sent = match &self.full {
-            Some(full) => full.try_send(batch).map_err(crossbeam_channel::TrySendError::into_inner),
-            None => Err(batch),
+        let refused = match &self.full {
+            Some(full) => full.try_send(batch).err().map(crossbeam_channel::TrySendError::into_inner),
+            None => Some(batch),
         };
         self.wake_writer();
-        sent
+        refused
     }
 
     fn wake_writer(&self) {
@@ -443,7 +443,7 @@ impl Recorder {
         {
             self.batch.sealed_at = now;
             self.batch.lost_before = self.lost_before;
-            if let Err(batch) = channel.send(std::mem::take(&mut self.batch)) {
+            if let Some(batch) = channel.send(std::mem::take(&mut self.batch)) {
                 self.lost.add(&batch);
             }
         }
@@ -511,7 +511,7 @@ impl Recorder {
         let mut batch = std::mem::replace(&mut self.batch, empty);
         batch.sealed_at = now;
         batch.lost_before = std::mem::take(&mut self.lost_before);
-        if let Err(batch) = channel.send(batch) {
+        if let Some(batch) = channel.send(batch) {
             // Only a writer that is gone refuses; keep its batch as the next empty one.
             let spare = std::mem::replace(&mut self.batch, batch);
             channel.spare.push(spare);
