@@ -8,7 +8,7 @@ use airpath_live::host_state::HostState;
 use airpath_live::watchdog;
 use airpath_log::manifest::{CommandRun, LogResults, LoopResults, Outcome, Results, Status, TimingResults, counters};
 use airpath_log::verdict::{Measurements, Reads, judge};
-use airpath_log::{Grade, Manifest, Summary};
+use airpath_log::{Clock, Grade, Manifest, Summary};
 
 use super::NOT_TRUSTED_STATUS;
 use super::files::KeptFiles;
@@ -43,7 +43,9 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
         ("internet", serde_json::json!(request.internet)),
         ("host_ports", serde_json::json!(request.host_ports)),
     ];
-    manifest.host.state = HostState::look().facts();
+    if request.clock == Clock::Live {
+        manifest.host.state = HostState::look().facts();
+    }
     manifest.settings.extend(settings.map(|(key, value)| (key.to_string(), value)));
     let client = request.client.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let server = request.server.iter().map(|line| ("server", vec![line.clone()]));
