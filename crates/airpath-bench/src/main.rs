@@ -28,8 +28,8 @@ use testbed::Failure;
 #[derive(Parser)]
 #[command(name = "airpath-bench")]
 struct Arguments {
-    /// Measure only these tables (separated by commas): delay, departures, lateness, stream, small-packets,
-    /// processor, many-links, start-up, goodput, frames, driver, models, warp.
+    /// Measure only these tables (separated by commas): delay, departures, lateness, disturbances, stream,
+    /// small-packets, processor, many-links, start-up, goodput, frames, driver, models, warp.
     #[arg(long, value_delimiter = ',', value_name = "TABLE")]
     only: Vec<String>,
     /// Measure for a quarter of the time: a first look, not a result.
@@ -38,6 +38,9 @@ struct Arguments {
     /// The folder for the JSON.
     #[arg(long, default_value = "bench-results", value_name = "FOLDER")]
     out: PathBuf,
+    /// Be what disturbs the others, in this folder, until killed.
+    #[arg(long, hide = true, num_args = 2, value_names = ["LOAD", "FOLDER"])]
+    disturb: Option<Vec<String>>,
 }
 
 /// What the JSON holds.
@@ -63,6 +66,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some([load, folder]) = arguments.disturb.as_deref() {
+        return tables::disturbances::disturb(load, folder.as_ref());
+    }
     let known: Vec<&str> = tables::ALL.iter().map(|(name, _)| *name).collect();
     if let Some(unknown) = arguments.only.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(format!("there is no table `{unknown}`; there are {}", known.join(", ")).into());

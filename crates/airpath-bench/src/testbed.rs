@@ -12,6 +12,7 @@ use airpath_live::netlink::{LinkOptions, Route, RouteSocket};
 use airpath_live::ports::PortKind;
 use airpath_live::session::{Endpoint, Session, SessionOptions};
 use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY, Tuning};
+use airpath_live::wake_latency::WakeLatency;
 use airpath_live::{clock, scheduling};
 use airpath_log::{Level, Writer, WriterOptions};
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
@@ -126,6 +127,10 @@ pub struct Setting {
     pub affinity: Affinity,
     /// TCP congestion control of both ends; none: the kernel's default.
     pub congestion_control: Option<&'static str>,
+    /// Whether memory is kept resident.
+    pub lock_memory: bool,
+    /// Whether processors are kept from idle states that take long to leave.
+    pub wake_latency: bool,
 }
 
 impl Setting {
@@ -135,9 +140,23 @@ impl Setting {
             port,
             level,
             spin: SpinPolicy::USUAL,
+            congestion_control: None,
             policy: Policy::Fifo(REAL_TIME_PRIORITY),
             affinity: Affinity::Any,
-            congestion_control: None,
+            lock_memory: true,
+            wake_latency: true,
+        }
+    }
+
+    /// What is asked of the kernel for the loop.
+    fn tuning(&self) -> Tuning {
+        Tuning {
+            policy: self.policy,
+            affinity: self.affinity,
+            lock_memory: self.lock_memory,
+            timer_slack_ns: 1,
+            wake_latency: self.wake_latency,
+            spin: self.spin,
         }
     }
 
@@ -164,6 +183,7 @@ pub struct Emulation {
     loops: Vec<(Handle, LoopThread)>,
     writers: Vec<(Writer, Option<TempDir>)>,
     started_ns: u64,
+    _wake_latency: Option<WakeLatency>,
 }
 
 /// What is left when it has stopped.
@@ -246,13 +266,17 @@ impl Emulation {
                 LATENESS_BOUND,
             ));
         }
-        scheduling::lock_memory();
+        let tuning = setting.tuning();
+        if !setting.lock_memory {
+            scheduling::unlock_memory();
+        }
+        tuning.prepare_process();
+        let (_, wake_latency) = tuning.hold();
         let mut running = Vec::new();
         let started_ns = clock::monotonic_ns();
         for links in dealt {
             let (engine, handle) = EngineLoop::new(links, setting.spin)?;
-            let Setting { policy, affinity, spin, .. } = setting;
-            let tuning = Tuning { policy, affinity, ..Tuning::usual(spin) };
+            let tuning = tuning.clone();
             let thread = std::thread::Builder::new().name("airpath-loop".into()).spawn(move || {
                 tuning.prepare_thread();
                 engine.run()
@@ -260,7 +284,7 @@ impl Emulation {
             handle.begin(started_ns);
             running.push((handle, thread));
         }
-        Ok(Emulation { endpoints, loops: running, writers, started_ns })
+        Ok(Emulation { endpoints, loops: running, writers, started_ns, _wake_latency: wake_latency })
     }
 
     /// The client's and the server's end of link `index`.

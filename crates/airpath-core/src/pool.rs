@@ -26,7 +26,11 @@ impl BufferPool {
     /// Makes `slabs` slabs beforehand, as new memory costs a real-time reader more than it can spare.
     pub fn prepare(&mut self, slabs: usize) {
         while self.retired.len() < slabs {
-            self.retired.push_back(BytesMut::with_capacity(self.slab_bytes));
+            let mut slab = BytesMut::zeroed(self.slab_bytes);
+            // Zeroed memory may come without pages behind it; only writing brings them in.
+            std::hint::black_box(&mut slab).fill(1);
+            slab.clear();
+            self.retired.push_back(slab);
         }
     }
 

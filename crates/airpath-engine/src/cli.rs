@@ -16,7 +16,8 @@ use std::path::PathBuf;
 use airpath_core::Span;
 use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
-use airpath_log::{Clock, Level, Snaplen};
+use airpath_live::tuning::{Policy, Tuning};
+use airpath_log::{Clock, Level, RingSize, Snaplen};
 use clap::{Args, Parser, Subcommand};
 
 pub use load::{RecvArgs, SendArgs};
@@ -74,7 +75,7 @@ pub enum Command {
     /// Prepare for runs in virtual time (`airpath exec --clock warp`).
     #[command(after_help = warp::EXAMPLES)]
     Warp(warp::WarpArgs),
-    /// Measure how well this machine keeps time: ways of sleeping compared.
+    /// Find out how well this machine keeps time, and calibrate live runs for it.
     Timing(Box<timing::TimingArgs>),
     /// The first process of a guest in virtual time.
     #[command(name = airpath_warp::guest::COMMAND, hide = true)]
@@ -181,6 +182,14 @@ pub struct RunArgs {
     /// stored for this host and user, if it fits].
     #[arg(long, value_name = "FILE|none", help_heading = "The engine")]
     pub calibration: Option<PathBuf>,
+    /// How the engine is scheduled: other, fifo or rr, with a real-time priority [default: fifo:10 where
+    /// that is allowed]. An engine that does not sleep for 500 ms at real-time priority becomes ordinary.
+    #[arg(long, value_name = "POLICY[:PRIORITY]", help_heading = "The engine")]
+    pub policy: Option<Policy>,
+    /// Keep processors from idle states that take long to leave: hold, or leave them alone, which saves
+    /// power.
+    #[arg(long, value_name = "HOW", default_value = "hold", value_parser = ["hold", "leave"], help_heading = "The engine")]
+    pub wake_latency: String,
     /// How late a packet may leave before the run is suspect.
     #[arg(long, value_name = "TIME", default_value = "1 ms", help_heading = "The engine")]
     pub lateness_bound: Span,
@@ -196,6 +205,9 @@ pub struct RunArgs {
     /// How many bytes of each packet to record, or full.
     #[arg(long, value_name = "BYTES", default_value = "128", help_heading = "The run")]
     pub snaplen: Snaplen,
+    /// How much memory the log may take while the disk is slow; what does not fit is lost, and counted.
+    #[arg(long, value_name = "BYTES", default_value = "64 MB", value_parser = parse_log_buffer, help_heading = "The run")]
+    pub log_buffer: RingSize,
     /// Exit with status 3 unless the verdict is `trusted`.
     #[arg(long, help_heading = "The run")]
     pub strict: bool,
@@ -211,6 +223,13 @@ pub struct RunArgs {
     /// Print the scenario that the options mean, and do nothing else.
     #[arg(long, help_heading = "The run")]
     pub print_scenario: bool,
+}
+
+impl RunArgs {
+    /// `tuning`, but for what the options ask for by name.
+    pub fn tuned(&self, tuning: Tuning) -> Tuning {
+        Tuning { policy: self.policy.unwrap_or(tuning.policy), wake_latency: self.wake_latency == "hold", ..tuning }
+    }
 }
 
 /// `airpath exec`.
@@ -336,6 +355,16 @@ fn parse_pdu(text: &str) -> Result<u64, String> {
     };
     let wrong = || format!("`{text}` is no PDU; write its number, or for example b0.17 for a virtual packet");
     text.parse().ok().or_else(virtual_packet).ok_or_else(wrong)
+}
+
+fn parse_log_buffer(text: &str) -> Result<RingSize, String> {
+    let bits: airpath_core::Bits =
+        text.parse().map_err(|error: airpath_core::quantity::QuantityError| error.to_string())?;
+    let bytes = bits.get() / 8;
+    if bytes < RingSize::LEAST_BYTES {
+        return Err(format!("it takes at least {} MB", RingSize::LEAST_BYTES / 1_000_000));
+    }
+    Ok(RingSize::within(bytes))
 }
 
 fn parse_port_kind(text: &str) -> Result<PortKind, String> {

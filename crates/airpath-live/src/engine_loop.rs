@@ -27,6 +27,8 @@ use step::Step;
 use waiter::{Waiter, Wake};
 
 use crate::clock::{self, ClockOffset};
+use crate::scheduling::ThreadUsage;
+use crate::watchdog;
 
 /// Slabs are large enough for a burst of super-packets, small enough for the second-level cache.
 const SLAB_BYTES: usize = 1 << 20;
@@ -123,6 +125,10 @@ pub struct LoopReport {
     pub wake_ups: u64,
     /// How early it woke before deadlines.
     pub margin: MarginCourse,
+    /// What the kernel did to the thread meanwhile.
+    pub usage: ThreadUsage,
+    /// When it lost its real-time priority because it had not slept for too long, in run time.
+    pub demoted: Option<Time>,
     /// When it ended, in run time.
     pub ended: Time,
 }
@@ -195,6 +201,7 @@ impl EngineLoop {
         let mut last_read_ns = None;
         let mut looked_ns = clock::monotonic_ns();
         let processor_start = clock::thread_processor_ns();
+        let usage_start = ThreadUsage::now();
         loop {
             let mut commanded = false;
             readable.clear();
@@ -300,6 +307,8 @@ impl EngineLoop {
         report.spun_ns = spin.spun_ns();
         report.margin = spin.course();
         report.processor_ns = clock::thread_processor_ns() - processor_start;
+        report.usage = ThreadUsage::now().since(usage_start);
+        report.demoted = watchdog::demoted_at_ns().map(|at_ns| self.time_of(at_ns));
         Ok((self.links.into_iter().map(LiveLink::finish).collect(), report))
     }
 

@@ -19,6 +19,7 @@ pub mod command;
 pub mod engine_loop;
 mod error;
 pub mod host_port;
+pub mod host_state;
 pub mod internet;
 pub mod listening;
 pub mod namespaces;
@@ -30,5 +31,7 @@ pub mod scheduling;
 pub mod session;
 pub mod supervise;
 pub mod tuning;
+pub mod wake_latency;
+pub mod watchdog;
 
 pub use error::{LiveError, Result};

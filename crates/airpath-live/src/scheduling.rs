@@ -5,8 +5,10 @@
 use std::fmt;
 use std::io;
 
+use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::mman::{MlockAllFlags, mlockall};
+use nix::sys::mman::{MlockAllFlags, mlockall, munlockall};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 
 /// What came of an attempt.
@@ -36,6 +38,21 @@ impl From<nix::Result<()>> for Outcome {
     }
 }
 
+impl Outcome {
+    /// Whether the kernel did it.
+    pub fn is_allowed(&self) -> bool {
+        *self == Self::Allowed
+    }
+
+    /// Says how to get what was refused.
+    fn or_else_do(self, mend: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::Refused(reason) => Self::Refused(format!("{reason}; {}", mend())),
+            Self::Allowed => self,
+        }
+    }
+}
+
 /// Real-time scheduling (SCHED_FIFO) of the calling thread at a priority from
 /// 1 to 99. Processes it starts are ordinary again.
 pub fn real_time(priority: i32) -> Outcome {
@@ -51,15 +68,122 @@ fn schedule(policy: libc::c_int, priority: i32) -> Outcome {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the parameters live over the call; 0 is the calling thread.
     let done = unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &parameters) };
-    nix::errno::Errno::result(done).map(drop).into()
+    Outcome::from(Errno::result(done).map(drop)).or_else_do(|| {
+        let limit = getrlimit(Resource::RLIMIT_RTPRIO).map_or(0, |(soft, _)| soft);
+        format!("run as root, or allow it (`ulimit -r {priority}`; rtprio in /etc/security/limits.conf; now {limit})")
+    })
 }
 
-/// Keeps all memory of the process resident.
+/// Ordinary scheduling (SCHED_OTHER) of the calling thread.
+pub fn ordinary() -> Outcome {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: as above. The flag stays, as only the privileged may take it away.
+    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, &parameters) };
+    Errno::result(done).map(drop).into()
+}
+
+/// Keeps all memory of the process resident from when it is first used: the buffers of a log are large,
+/// and most runs use little of them. What must not even be waited for the first time has to be touched
+/// beforehand.
+///
+/// Allocated memory that is freed stays with the process, too: giving it back and asking for it again
+/// changes the address space, for which every thread that meets a new page may have to wait.
 pub fn lock_memory() -> Outcome {
-    // Pages are locked when they are first used: the buffers of a log are large, and most runs use
-    // little of them.
     let on_fault = MlockAllFlags::from_bits_retain(libc::MCL_ONFAULT);
-    mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE | on_fault).into()
+    let locked = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE | on_fault);
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: mallopt takes integers and may be called at any time.
+        unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, libc::c_int::MAX) };
+        // SAFETY: as above. Larger blocks than this have mappings of their own all the same.
+        unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES) };
+    }
+    Outcome::from(locked).or_else_do(|| {
+        let limit = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
+        format!(
+            "run as root, or allow more locked memory than {limit} bytes (`ulimit -l unlimited`; memlock in \
+             /etc/security/limits.conf)"
+        )
+    })
+}
+
+/// Blocks of memory up to this size are kept when they are freed; the C library takes no more.
+#[cfg(target_env = "gnu")]
+const KEPT_BLOCK_BYTES: libc::c_int = 32 << 20;
+
+/// Lets the kernel take the memory of the process away again when others need it.
+pub fn unlock_memory() -> Outcome {
+    munlockall().into()
+}
+
+/// How much stack a thread of the datapath is given beforehand, in bytes; less than the half of the
+/// smallest that the standard library makes.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Brings the calling thread's stack into memory, as deep as the loop goes.
+#[inline(never)]
+pub fn touch_stack() {
+    let mut area = [0_u8; STACK_BYTES];
+    for page in area.chunks_mut(4096) {
+        page[0] = 1;
+    }
+    std::hint::black_box(&mut area);
+}
+
+/// What the kernel did to the calling thread since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadUsage {
+    /// Page faults without reading from a disk.
+    pub minor_faults: u64,
+    /// Page faults that waited for a disk.
+    pub major_faults: u64,
+    /// How often it went to sleep.
+    pub voluntary_switches: u64,
+    /// How often it was put aside for another.
+    pub involuntary_switches: u64,
+}
+
+impl ThreadUsage {
+    /// So far.
+    pub fn now() -> ThreadUsage {
+        let Ok(usage) = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_THREAD) else {
+            return ThreadUsage::default();
+        };
+        let count = |count: libc::c_long| u64::try_from(count).unwrap_or(0);
+        ThreadUsage {
+            minor_faults: count(usage.minor_page_faults()),
+            major_faults: count(usage.major_page_faults()),
+            voluntary_switches: count(usage.voluntary_context_switches()),
+            involuntary_switches: count(usage.involuntary_context_switches()),
+        }
+    }
+
+    /// What came after `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: ThreadUsage) -> ThreadUsage {
+        ThreadUsage {
+            minor_faults: self.minor_faults - earlier.minor_faults,
+            major_faults: self.major_faults - earlier.major_faults,
+            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
+            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+        }
+    }
+}
+
+/// The limits of a process's real-time threads (RLIMIT_RTTIME), in µs without sleeping.
+pub type RealTimeLimits = (u64, u64);
+
+/// Those of this process.
+pub fn real_time_limits() -> Option<RealTimeLimits> {
+    getrlimit(Resource::RLIMIT_RTTIME).ok()
+}
+
+/// Sets them. Makes one system call and nothing else, so that it may run between `fork` and `execve`.
+///
+/// # Errors
+/// When more is asked for than is allowed.
+pub fn set_real_time_limits(limits: RealTimeLimits) -> nix::Result<()> {
+    setrlimit(Resource::RLIMIT_RTTIME, limits.0, limits.1)
 }
 
 /// Ties the calling thread to one processor.
@@ -83,7 +207,7 @@ pub fn allowed_processors() -> io::Result<Vec<usize>> {
 pub fn timer_slack(slack_ns: u64) -> Outcome {
     // SAFETY: prctl with integer arguments.
     let done = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns as libc::c_ulong) };
-    nix::errno::Errno::result(done).map(drop).into()
+    Errno::result(done).map(drop).into()
 }
 
 #[cfg(test)]
@@ -95,6 +219,34 @@ mod tests {
         assert_eq!(Outcome::Allowed.to_string(), "allowed");
         let refused = Outcome::from(Err(nix::errno::Errno::EPERM));
         assert_eq!(refused.to_string(), "refused: EPERM");
+    }
+
+    #[test]
+    fn a_refusal_says_how_to_mend_it() {
+        let refused = Outcome::from(Err(Errno::EPERM)).or_else_do(|| "run as root".into());
+        assert_eq!(refused.to_string(), "refused: EPERM; run as root");
+        assert_eq!(Outcome::Allowed.or_else_do(|| unreachable!()), Outcome::Allowed);
+    }
+
+    #[test]
+    fn page_faults_of_a_thread_are_its_own() {
+        const PAGES: usize = 1024;
+        let before = ThreadUsage::now();
+        std::thread::spawn(|| {
+            let before = ThreadUsage::now();
+            // A mapping of its own, nowhere in memory yet.
+            let mut area = vec![0_u8; PAGES * 4096];
+            for page in area.chunks_mut(4096) {
+                page[0] = 1;
+            }
+            std::hint::black_box(&area);
+            let after = ThreadUsage::now().since(before);
+            // Large pages may bring many at once.
+            assert!(after.minor_faults >= 1, "{after:?}");
+        })
+        .join()
+        .unwrap();
+        assert!(ThreadUsage::now().since(before).minor_faults < PAGES as u64 / 2);
     }
 
     #[test]

@@ -1,8 +1,13 @@
 //! How the loop's thread asks the kernel to be woken: scheduling, memory, processor, and how it meets
 //! deadlines. Each wish may be refused; what came of it is told, and the run goes on.
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::engine_loop::SpinPolicy;
 use crate::scheduling;
+use crate::wake_latency::WakeLatency;
+use crate::watchdog;
 
 /// Priority of the loop among real-time threads: above ordinary programs, below the kernel's own.
 pub const REAL_TIME_PRIORITY: i32 = 10;
@@ -19,6 +24,41 @@ pub enum Policy {
     Fifo(i32),
     /// Real time, in turns, at a priority of 1 to 99.
     RoundRobin(i32),
+}
+
+impl FromStr for Policy {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Policy, String> {
+        let (name, priority) = match text.split_once(':') {
+            Some((name, priority)) => (name, Some(priority)),
+            None => (text, None),
+        };
+        let priority = match priority {
+            None => Ok(REAL_TIME_PRIORITY),
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|priority| (1..=99).contains(priority))
+                .ok_or_else(|| format!("`{text}` is no priority; priorities are 1 to 99")),
+        };
+        match (name, text.contains(':')) {
+            ("other", false) => Ok(Policy::Other),
+            ("other", true) => Err("`other` has no priority; write other, fifo[:PRIORITY] or rr[:PRIORITY]".into()),
+            ("fifo", _) => priority.map(Policy::Fifo),
+            ("rr", _) => priority.map(Policy::RoundRobin),
+            _ => Err(format!("`{name}` is no policy; write other, fifo[:PRIORITY] or rr[:PRIORITY]")),
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Policy::Other => f.write_str("other"),
+            Policy::Fifo(priority) => write!(f, "fifo:{priority}"),
+            Policy::RoundRobin(priority) => write!(f, "rr:{priority}"),
+        }
+    }
 }
 
 /// On which processors the loop may run.
@@ -42,6 +82,8 @@ pub struct Tuning {
     pub lock_memory: bool,
     /// By how much the kernel may delay its timers, in ns.
     pub timer_slack_ns: u64,
+    /// Whether processors are kept from idle states that take long to leave.
+    pub wake_latency: bool,
     /// How it meets deadlines.
     pub spin: SpinPolicy,
 }
@@ -57,7 +99,14 @@ impl Tuning {
             Some(last) if processors.len() >= PROCESSORS_TO_PIN => Affinity::Processor(*last),
             _ => Affinity::Any,
         };
-        Tuning { policy: Policy::Fifo(REAL_TIME_PRIORITY), affinity, lock_memory: true, timer_slack_ns: 1, spin }
+        Tuning {
+            policy: Policy::Fifo(REAL_TIME_PRIORITY),
+            affinity,
+            lock_memory: true,
+            timer_slack_ns: 1,
+            wake_latency: true,
+            spin,
+        }
     }
 
     /// For a kernel whose time passes only while everything sleeps: nobody comes first where working
@@ -68,6 +117,7 @@ impl Tuning {
             affinity: Affinity::Any,
             lock_memory: false,
             timer_slack_ns: 1,
+            wake_latency: false,
             spin: SpinPolicy::Off,
         }
     }
@@ -80,17 +130,37 @@ impl Tuning {
         vec![("memory lock".to_string(), scheduling::lock_memory().to_string())]
     }
 
+    /// Carries out what holds for as long as the returned value lives: the time of the run.
+    pub fn hold(&self) -> (Vec<Told>, Option<WakeLatency>) {
+        if !self.wake_latency {
+            return (Vec::new(), None);
+        }
+        let (outcome, held) = WakeLatency::hold(0);
+        (vec![("wake latency 0 us".to_string(), outcome.to_string())], held)
+    }
+
     /// Carries out what concerns the calling thread.
     pub fn prepare_thread(&self) -> Vec<Told> {
         let slack_ns = self.timer_slack_ns;
         let mut told = vec![(format!("timer slack {slack_ns} ns"), scheduling::timer_slack(slack_ns).to_string())];
-        match self.policy {
-            Policy::Other => {}
-            Policy::Fifo(priority) => {
-                told.push((format!("SCHED_FIFO {priority}"), scheduling::real_time(priority).to_string()));
-            }
-            Policy::RoundRobin(priority) => {
-                told.push((format!("SCHED_RR {priority}"), scheduling::round_robin(priority).to_string()));
+        if self.lock_memory {
+            scheduling::touch_stack();
+        }
+        let raised = match self.policy {
+            Policy::Other => None,
+            Policy::Fifo(priority) => Some((format!("SCHED_FIFO {priority}"), scheduling::real_time(priority))),
+            Policy::RoundRobin(priority) => Some((format!("SCHED_RR {priority}"), scheduling::round_robin(priority))),
+        };
+        if let Some((name, outcome)) = raised {
+            let allowed = outcome.is_allowed();
+            told.push((name, outcome.to_string()));
+            if allowed {
+                let guarded = watchdog::guard(watchdog::LIMIT);
+                told.push((format!("watchdog {} ms", watchdog::LIMIT.as_millis()), guarded.to_string()));
+                if !guarded.is_allowed() {
+                    // Nobody would stop it if it ran away.
+                    scheduling::ordinary();
+                }
             }
         }
         if let Affinity::Processor(processor) = self.affinity {
@@ -98,5 +168,30 @@ impl Tuning {
             told.push(("processor affinity".to_string(), format!("processor {processor}: {outcome}")));
         }
         told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_read_and_print() {
+        let read = |text: &str| text.parse::<Policy>();
+        assert_eq!(read("other"), Ok(Policy::Other));
+        assert_eq!(read("fifo"), Ok(Policy::Fifo(REAL_TIME_PRIORITY)));
+        assert_eq!(read("rr:99"), Ok(Policy::RoundRobin(99)));
+        for text in ["other", "fifo:10", "rr:1"] {
+            assert_eq!(read(text).unwrap().to_string(), text);
+        }
+        for (text, why) in [
+            ("fifo:0", "1 to 99"),
+            ("rr:x", "`x`"),
+            ("other:3", "no priority"),
+            ("deadline", "`deadline`"),
+            ("", "fifo"),
+        ] {
+            assert!(read(text).unwrap_err().contains(why), "{text}: {:?}", read(text));
+        }
     }
 }

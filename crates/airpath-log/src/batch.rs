@@ -1,7 +1,7 @@
 //! What travels from the loop to the writer thread: plain records and one arena of bytes, emptied
 //! and used again, so that the loop allocates nothing.
 
-use airpath_core::{Cause, Ecn, Event, FiveTuple, PduId, Time};
+use airpath_core::{Cause, Direction, Ecn, Event, EventKind, FiveTuple, Pdu, PduId, Time};
 
 use crate::recorder::Lost;
 
@@ -128,6 +128,16 @@ impl Default for BatchSize {
     }
 }
 
+impl BatchSize {
+    /// How much memory a batch of this size takes, in bytes.
+    pub const fn bytes(&self) -> usize {
+        self.events * size_of::<Event>()
+            + self.events / 2 * size_of::<Emitted>()
+            + self.inputs * size_of::<Input>()
+            + self.arena_bytes
+    }
+}
+
 /// Some milliseconds of a run.
 #[derive(Debug, Default)]
 pub struct LogBatch {
@@ -154,6 +164,33 @@ impl LogBatch {
             lost_before: Lost::default(),
             sealed_at: Time::ZERO,
         }
+    }
+
+    /// Brings all its memory in, so that filling it costs no page fault.
+    pub(crate) fn touch(&mut self) {
+        fn fill<T: Clone>(records: &mut Vec<T>, record: T) {
+            records.resize(records.capacity(), record);
+            records.clear();
+        }
+        fill(
+            &mut self.events,
+            Event::of_path(Time::ZERO, Direction::Uplink, EventKind::Offered, Cause::None, &Pdu::default(), 0),
+        );
+        fill(
+            &mut self.emitted,
+            Emitted {
+                event: 0,
+                port: 0,
+                changed: false,
+                at_ns: 0,
+                bytes: Stretch::default(),
+                length: 0,
+                flips: Stretch::default(),
+                kept_bytes: None,
+            },
+        );
+        fill(&mut self.inputs, Input::new(InputKind::Offer, Time::ZERO));
+        fill(&mut self.arena, 0);
     }
 
     pub(crate) fn clear(&mut self) {

@@ -48,6 +48,9 @@ pub struct Host {
     /// What the host knew of its clock when a live run began: whether it is synchronised, and by whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<serde_json::Value>,
+    /// What of it bears on timing; nothing for a run that needs no clock.
+    #[serde(flatten)]
+    pub state: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Host {
@@ -58,6 +61,7 @@ impl Host {
             kernel: kernel.trim().to_owned(),
             cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             clock: None,
+            state: serde_json::Map::new(),
         }
     }
 }
@@ -211,6 +215,27 @@ impl LogResults {
     }
 }
 
+/// What the loop of a live run says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct LoopResults {
+    /// Processor time of its thread.
+    pub processor_ns: u64,
+    /// Of that, time spent watching the clock.
+    pub spun_ns: u64,
+    /// How often it woke.
+    pub wake_ups: u64,
+    /// Page faults that needed no disk.
+    pub minor_faults: u64,
+    /// Page faults that waited for a disk.
+    pub major_faults: u64,
+    /// How often it went to sleep.
+    pub voluntary_switches: u64,
+    /// How often it was put aside for another thread.
+    pub involuntary_switches: u64,
+    /// When, in the run's time, it lost its real-time priority because it had not slept for too long.
+    pub demoted_ns: Option<u64>,
+}
+
 /// What came out of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Results {
@@ -222,6 +247,9 @@ pub struct Results {
     pub timings: TimingResults,
     /// The state of the log.
     pub log: LogResults,
+    /// The loop; none where there is no clock to keep up with.
+    #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
+    pub live_loop: Option<LoopResults>,
     /// The judgement.
     pub verdict: Verdict,
 }
@@ -380,6 +408,7 @@ mod tests {
             counters: counters(&machine, &["radio".into()]),
             timings: TimingResults::default(),
             log: LogResults::new(Lost { events: 1, inputs: 0 }, files),
+            live_loop: Some(LoopResults { major_faults: 1, ..LoopResults::default() }),
             verdict: Verdict::default(),
         });
         manifest.write(folder.path()).unwrap();

@@ -1,5 +1,7 @@
 //! The hot side of the log.
 
+use std::thread::Thread;
+
 use airpath_core::{Cause, Damage, Event, EventKind, LogLevel, Pdu, PduId, PortId, Span, Time};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use serde::{Deserialize, Serialize};
@@ -10,6 +12,12 @@ use crate::level::{Level, Snaplen};
 
 /// How long records may stay in the loop's hands before the writer gets them.
 const HAND_OVER_AFTER: Span = Span::from_millis(50);
+/// How many batches are in memory before the first record. What the recorder fills next is what it got
+/// back last, so that a writer that keeps up never sends it into memory that nobody has touched.
+const BATCHES_AT_START: usize = 8;
+
+/// How many batches may wait for the writer when one is handed over because of its age.
+const MOST_WAITING: usize = 2;
 
 /// How large the ring between the loop and the writer is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,9 +29,30 @@ pub struct RingSize {
 }
 
 impl Default for RingSize {
-    /// 32 batches of about 1.5 MB; what a slow run does not touch costs no memory.
+    /// About 64 MB; what a slow run does not touch costs no memory.
     fn default() -> RingSize {
-        RingSize { batches: 32, batch: BatchSize::default() }
+        RingSize::within(RingSize::DEFAULT_BYTES)
+    }
+}
+
+impl RingSize {
+    /// What the ring takes where nothing else is asked for.
+    pub const DEFAULT_BYTES: u64 = 64_000_000;
+    /// Less than this holds no two batches.
+    pub const LEAST_BYTES: u64 = 8_000_000;
+    /// As many batches as there may be.
+    const MOST_BATCHES: u64 = 1 << 16;
+
+    /// A ring of batches of the usual size that takes at most `bytes` (and two batches at least).
+    pub fn within(bytes: u64) -> RingSize {
+        let batch = BatchSize::default();
+        let batches = (bytes / batch.bytes() as u64).clamp(2, RingSize::MOST_BATCHES);
+        RingSize { batches: batches as usize, batch }
+    }
+
+    /// How much memory it takes at most, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.batches * self.batch.bytes()
     }
 }
 
@@ -98,7 +127,12 @@ pub struct Offered<'a> {
 }
 
 /// Appends records to a batch and hands full batches to the writer. Under [`Overflow::Lose`] no call
-/// blocks, locks or allocates; below [`Level::Events`] every call returns at once.
+/// blocks, takes a lock that the writer could hold, or allocates; below [`Level::Events`] every call
+/// returns at once.
+///
+/// Batches go to the writer when they are full, and after 50 ms. While the writer has not come to what it
+/// was given before, because of a stalled disk most likely, they go when they are full and not sooner, so
+/// that the ring holds as many records as it has room for, however slowly they come.
 ///
 /// The order of calls in one turn of the loop: [`offered`](Recorder::offered) before each
 /// `Machine::offer`, [`events`](Recorder::events) once the machine has advanced,
@@ -121,8 +155,50 @@ pub struct Recorder {
 
 #[derive(Debug)]
 struct Channel {
-    full: Sender<LogBatch>,
+    /// None once the recorder has ended.
+    full: Option<Sender<LogBatch>>,
     empty: Receiver<LogBatch>,
+    /// Batches that came back, the last on top: its memory is the most likely to be in the caches.
+    spare: Vec<LogBatch>,
+    /// How many spare batches there are when the writer has none.
+    batches: usize,
+    /// The writer's thread, which sleeps while it has nothing to do. It is woken by a system call of
+    /// its own and not through the channel, whose lock a sleeping reader holds now and then: it would
+    /// keep the loop waiting for a thread that the loop has itself put aside.
+    writer: Option<Thread>,
+}
+
+impl Channel {
+    /// Takes back what the writer has emptied.
+    fn collect(&mut self) {
+        while let Ok(batch) = self.empty.try_recv() {
+            self.spare.push(batch);
+        }
+    }
+
+    /// Hands a batch to the writer; it comes back if the writer is gone.
+    fn send(&self, batch: LogBatch) -> Option<LogBatch> {
+        // The channel has room for every batch there is: this never waits.
+        let refused = match &self.full {
+            Some(full) => full.try_send(batch).err().map(crossbeam_channel::TrySendError::into_inner),
+            None => Some(batch),
+        };
+        self.wake_writer();
+        refused
+    }
+
+    fn wake_writer(&self) {
+        if let Some(writer) = &self.writer {
+            writer.unpark();
+        }
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.full = None;
+        self.wake_writer();
+    }
 }
 
 /// The writer's end of the ring.
@@ -155,19 +231,29 @@ impl Recorder {
         // The channels hold every batch there is, so that sending never waits.
         let (full, take_full) = bounded(batches);
         let (give_empty, empty) = bounded(batches);
-        for _ in 1..batches {
-            give_empty.try_send(LogBatch::with_size(size.batch)).expect("the channel holds every batch");
+        let mut spare: Vec<LogBatch> = (1..batches).map(|_| LogBatch::with_size(size.batch)).collect();
+        let mut batch = LogBatch::with_size(size.batch);
+        if overflow == Overflow::Lose {
+            batch.touch();
+            spare.iter_mut().rev().take(BATCHES_AT_START - 1).for_each(LogBatch::touch);
         }
         let recorder = Recorder {
             level,
             snaplen: snaplen.bytes() as usize,
             size: size.batch,
-            batch: LogBatch::with_size(size.batch),
-            channel: Some(Channel { full, empty }),
+            batch,
+            channel: Some(Channel { full: Some(full), empty, spare, batches: batches - 1, writer: None }),
             overflow,
             ..Recorder::idle(level)
         };
         (recorder, Ring { full: take_full, empty: give_empty })
+    }
+
+    /// Names the thread to be woken when there is something to write.
+    pub(crate) fn wakes(&mut self, writer: Thread) {
+        if let Some(channel) = &mut self.channel {
+            channel.writer = Some(writer);
+        }
     }
 
     /// The level of the run.
@@ -329,21 +415,36 @@ impl Recorder {
     #[inline]
     pub fn tick(&mut self, now: Time) {
         if now >= self.hand_over_at {
-            self.hand_over(now);
+            if self.writer_is_behind() {
+                self.hand_over_at = now + HAND_OVER_AFTER;
+            } else {
+                self.hand_over(now);
+            }
         }
     }
 
-    /// Hands over what there is and ends recording: the one call that may wait for the writer, for
-    /// at most five seconds. Returns what was lost in the whole run.
+    /// Whether the writer has not yet come to what it was given before.
+    #[cold]
+    fn writer_is_behind(&mut self) -> bool {
+        match (&mut self.channel, self.overflow) {
+            (Some(channel), Overflow::Lose) => {
+                channel.collect();
+                channel.spare.is_empty() || channel.spare.len() + MOST_WAITING < channel.batches
+            }
+            _ => false,
+        }
+    }
+
+    /// Hands over what there is and ends recording, without waiting for the writer. Returns what was
+    /// lost in the whole run.
     pub fn finish(mut self, now: Time) -> Lost {
         if let Some(channel) = &self.channel
             && !(self.batch.is_empty() && self.lost_before.is_none())
         {
             self.batch.sealed_at = now;
             self.batch.lost_before = self.lost_before;
-            let batch = std::mem::take(&mut self.batch);
-            if let Err(error) = channel.full.send_timeout(batch, std::time::Duration::from_secs(5)) {
-                self.lost.add(&error.into_inner());
+            if let Some(batch) = channel.send(std::mem::take(&mut self.batch)) {
+                self.lost.add(&batch);
             }
         }
         self.lost
@@ -396,10 +497,12 @@ impl Recorder {
         if self.batch.is_empty() {
             return;
         }
-        let Some(channel) = &self.channel else { return };
-        let empty = match self.overflow {
-            Overflow::Lose => channel.empty.try_recv().ok(),
-            Overflow::Wait => channel.empty.recv().ok(),
+        let Some(channel) = &mut self.channel else { return };
+        channel.collect();
+        let empty = match (channel.spare.pop(), self.overflow) {
+            (Some(spare), _) => Some(spare),
+            (None, Overflow::Lose) => None,
+            (None, Overflow::Wait) => channel.empty.recv().ok(),
         };
         let Some(empty) = empty else {
             self.lose();
@@ -408,10 +511,10 @@ impl Recorder {
         let mut batch = std::mem::replace(&mut self.batch, empty);
         batch.sealed_at = now;
         batch.lost_before = std::mem::take(&mut self.lost_before);
-        if let Err(error) = channel.full.try_send(batch) {
+        if let Some(batch) = channel.send(batch) {
             // Only a writer that is gone refuses; keep its batch as the next empty one.
-            let spare = std::mem::replace(&mut self.batch, error.into_inner());
-            drop(spare);
+            let spare = std::mem::replace(&mut self.batch, batch);
+            channel.spare.push(spare);
             self.lose();
         }
     }

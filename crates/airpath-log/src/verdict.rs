@@ -103,6 +103,16 @@ pub enum Reads {
     },
 }
 
+impl Reads {
+    /// How many were late.
+    pub const fn late(&self) -> u64 {
+        match self {
+            Reads::Exact => 0,
+            Reads::Stamped { late, .. } | Reads::Gaps { late, .. } => *late,
+        }
+    }
+}
+
 /// Everything the verdict looks at.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Measurements {
@@ -126,6 +136,9 @@ pub struct Measurements {
     pub outside_drops: u64,
     /// For how long altogether the engine was behind by more than the bound.
     pub overload_ns: u64,
+    /// When the engine lost its real-time priority because it had not slept for too long, in ns of the
+    /// run.
+    pub demoted_ns: Option<u64>,
     /// Why the log is incomplete; empty for a complete one.
     pub log_incomplete: Vec<String>,
 }
@@ -228,6 +241,16 @@ pub fn judge(measured: &Measurements) -> Verdict {
         );
         reason(by_share(measured.overload_ns, measured.duration_ns), "overload", what, LESS_LOAD);
     }
+    let late = measured.late_emissions > 0 || measured.overload_ns > 0 || measured.reads.late() > 0;
+    if let Some(at_ns) = measured.demoted_ns.filter(|_| late) {
+        let what = format!(
+            "the engine lost its real-time priority {} into the run, as it had not slept for too long; any program \
+             could keep it waiting from then on",
+            show::span(at_ns)
+        );
+        let mend = "use a lower rate, fewer flows or a shorter --spin";
+        reason(Grade::Suspect, "demoted", what, mend);
+    }
     for why in &measured.log_incomplete {
         let mend = "record less (--log events, a smaller --snaplen) or to a faster disk with more room";
         reason(Grade::Suspect, "log_incomplete", format!("log incomplete: {why}"), mend);
@@ -313,6 +336,17 @@ mod tests {
         assert_eq!(only(&Measurements { overload_ns: 500_000_000, ..clean() }).grade, Grade::Invalid);
         let reason = only(&Measurements { log_incomplete: vec!["7 events were lost".into()], ..clean() });
         assert_eq!((reason.grade, reason.what.as_str()), (Grade::Suspect, "log incomplete: 7 events were lost"));
+    }
+
+    #[test]
+    fn a_lost_priority_is_told_where_something_was_late() {
+        let demoted = Measurements { demoted_ns: Some(2_500_000_000), ..clean() };
+        assert_eq!(judge(&demoted).grade, Grade::Trusted);
+        let lateness = Distribution { count: 10_000, max_ns: 4_200_000, ..Distribution::default() };
+        let verdict = judge(&Measurements { late_emissions: 3, lateness, ..demoted });
+        let codes: Vec<_> = verdict.reasons.iter().map(|reason| reason.code.as_str()).collect();
+        assert_eq!(codes, ["late_emissions", "demoted"]);
+        assert!(verdict.reasons[1].what.contains("2.50 s into the run"), "{verdict:?}");
     }
 
     #[test]

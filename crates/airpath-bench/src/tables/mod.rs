@@ -2,6 +2,7 @@
 
 mod delay;
 mod departures;
+pub mod disturbances;
 mod driver;
 mod frames;
 mod goodput;
@@ -56,6 +57,7 @@ pub const ALL: [(&str, Measure); 13] = [
     ("stream", stream::measure),
     ("small-packets", small_packets::measure),
     ("processor", processor::measure),
+    ("disturbances", disturbances::measure),
     ("many-links", many_links::measure),
     ("start-up", start_up::measure),
     ("goodput", goodput::measure),

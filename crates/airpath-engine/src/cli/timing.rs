@@ -37,6 +37,9 @@ pub enum TimingAction {
     /// Find how live runs meet deadlines best on this machine, and keep it for them.
     #[command(after_help = calibrate::EXAMPLES)]
     Calibrate(CalibrateArgs),
+    /// Tell what of this machine bears on timing: clocks, idle states, frequencies, limits.
+    #[command(after_help = HOST_EXAMPLES)]
+    Host(HostArgs),
     /// Compare the clock of this host with that of another.
     #[command(after_help = SYNC_EXAMPLES)]
     Sync(SyncArgs),
@@ -52,6 +55,19 @@ pub struct MethodsArgs {
     #[arg(long)]
     pub json: bool,
 }
+
+/// `airpath timing host`.
+#[derive(Args, Debug)]
+pub struct HostArgs {
+    /// Print as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+const HOST_EXAMPLES: &str = "\
+Examples:
+  airpath timing host
+  airpath timing host --json | jq .idle.states";
 
 /// What to measure.
 #[derive(Args, Debug)]

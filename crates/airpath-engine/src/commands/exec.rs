@@ -85,6 +85,11 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         say!("airpath: {warning}");
     }
     let guest = is_guest();
+    let tuning = if guest {
+        Tuning::where_work_takes_no_time()
+    } else {
+        args.tuned(Tuning::usual(args.spin.unwrap_or_default()))
+    };
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
         path,
@@ -102,8 +107,10 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         congestion_control: args.cc.clone(),
         mtu_bytes,
         port_kind: args.port,
-        tuning: if guest { Tuning::where_work_takes_no_time() } else { Tuning::usual(args.spin.unwrap_or_default()) },
+        tuning,
         calibration: "none: the clock is not the host's".into(),
+        asked_policy: args.policy.filter(|_| !guest),
+        ring: args.log_buffer,
         lateness_bound: args.lateness_bound,
         out: args.out.clone(),
         out_is_ours: false,

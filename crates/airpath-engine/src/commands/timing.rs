@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use airpath_core::Span;
 use airpath_core::nearest::nearest;
+use airpath_live::host_state::HostState;
 use airpath_log::show;
 use airpath_timing::measure::{Measurement, Progress, Request};
 use airpath_timing::method::{METHODS, Method, MethodOptions, USUAL};
@@ -16,7 +17,7 @@ use airpath_timing::{TimingError, conditions, files, line_rate, load, render};
 use serde_json::json;
 
 use super::{calibrate, clocks};
-use crate::cli::timing::{MeasureArgs, MethodsArgs, TimingAction, TimingArgs};
+use crate::cli::timing::{HostArgs, MeasureArgs, MethodsArgs, TimingAction, TimingArgs};
 use crate::error::{Failure, Result};
 use crate::signals;
 use crate::terminal::{say, show};
@@ -36,6 +37,7 @@ pub fn run(args: &TimingArgs) -> Result<i32> {
     match &args.action {
         None => measure(&args.measure),
         Some(TimingAction::Methods(args)) => Ok(methods(args)),
+        Some(TimingAction::Host(args)) => Ok(host(args)),
         Some(TimingAction::Calibrate(args)) => calibrate::run(args),
         Some(TimingAction::Sync(args)) => clocks::sync::run(args),
         Some(TimingAction::Correct(args)) => clocks::correct::run(args),
@@ -240,6 +242,17 @@ fn print(args: &MeasureArgs, measurement: &Measurement) -> Result<()> {
         say!("airpath: wrote {out}");
     }
     Ok(())
+}
+
+/// Tells what of this machine bears on timing.
+fn host(args: &HostArgs) -> i32 {
+    let state = HostState::look();
+    if args.json {
+        show!("{}\n", serde_json::to_string_pretty(&state).expect("facts are JSON"));
+    } else {
+        show!("{state}");
+    }
+    0
 }
 
 /// Lists the ways of sleeping.

@@ -49,7 +49,7 @@ pub fn apply(request: &mut RunRequest, args: &RunArgs) -> Result<()> {
     };
     request.calibration = match found {
         Ok((file, calibration)) => {
-            request.tuning = calibration.tuning(args.spin);
+            request.tuning = args.tuned(calibration.tuning(args.spin));
             record(&file, &calibration)
         }
         Err(reason) => reason.into(),

@@ -1,11 +1,15 @@
 //! The end of a live run: what happened, whether it can be trusted, and the exit status.
 
+use std::time::Duration;
+
 use airpath_core::{Direction, Event, EventKind, Origin, Time};
 use airpath_live::command::CommandEnd;
 use airpath_live::engine_loop::{LoopReport, MarginCourse};
-use airpath_log::manifest::{CommandRun, LogResults, Outcome, Results, Status, TimingResults, counters};
+use airpath_live::host_state::HostState;
+use airpath_live::watchdog;
+use airpath_log::manifest::{CommandRun, LogResults, LoopResults, Outcome, Results, Status, TimingResults, counters};
 use airpath_log::verdict::{Measurements, Reads, judge};
-use airpath_log::{Grade, Manifest, Summary};
+use airpath_log::{Clock, Grade, Manifest, Summary};
 
 use super::NOT_TRUSTED_STATUS;
 use super::files::KeptFiles;
@@ -15,6 +19,9 @@ use super::request::{Report, RunRequest};
 use super::workload::Ended;
 use crate::error::Result;
 use crate::terminal::say;
+
+/// For how long nobody needs to be told what is being waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The manifest of a run that is about to begin.
 pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
@@ -33,9 +40,14 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
         ("lateness_bound_ns", serde_json::json!(request.lateness_bound.nanos())),
         ("spin", serde_json::json!(request.tuning.spin.to_string())),
         ("calibration", request.calibration.clone()),
+        ("policy", serde_json::json!(request.tuning.policy.to_string())),
+        ("log_buffer_bytes", serde_json::json!(request.ring.bytes())),
         ("internet", serde_json::json!(request.internet)),
         ("host_ports", serde_json::json!(request.host_ports)),
     ];
+    if request.clock == Clock::Live {
+        manifest.host.state = HostState::look().facts();
+    }
     manifest.settings.extend(settings.map(|(key, value)| (key.to_string(), value)));
     let client = request.client.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let server = request.server.iter().map(|line| ("server", vec![line.clone()]));
@@ -54,7 +66,12 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let LiveOutcome { client, server, mut link, report, mut manifest, writer, .. } = outcome;
     let dropped_outside = drops_outside(&mut link.ports) + link.measurements.not_taken;
     let (lost, duration) = (link.recorder.finish(report.ended), report.ended.since(Time::ZERO));
-    let log = LogResults::new(lost, writer.finish());
+    let files = writer.finish_telling(PATIENCE, || {
+        if let (Some(folder), true) = (&request.out, request.report != Report::Nothing) {
+            say!("airpath: the run is over; waiting for the disk to take its log, in {}", folder.display());
+        }
+    });
+    let log = LogResults::new(lost, files);
     let stamped = link.ports.iter().all(airpath_live::ports::Port::has_kernel_stamps);
     let timings = &link.measurements.timings;
     let measured = Measurements {
@@ -76,8 +93,19 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         offered: offered(&link.counters),
         outside_drops: dropped_outside,
         overload_ns: link.measurements.overload.nanos(),
+        demoted_ns: report.demoted.map(Time::nanos),
         log_incomplete: log.files.incomplete.clone(),
     };
+    if let Some(at) = report.demoted
+        && request.report != Report::Nothing
+    {
+        say!(
+            "airpath: the engine worked for {} ms without sleeping at real-time priority and lost it {:.1} s into the \
+             run, so that the host stays usable",
+            watchdog::LIMIT.as_millis(),
+            seconds(at.nanos())
+        );
+    }
     let verdict = judge(&measured);
     let summary = Summary { clock: request.clock, ..Summary::new(&link.counters, timings, duration, verdict.clone()) };
     if request.out.is_some() || request.manifest.is_some() {
@@ -99,11 +127,23 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             ),
         });
         manifest.settings.insert("spin_margin".into(), margin(&report));
+        let usage = report.usage;
+        let live_loop = LoopResults {
+            processor_ns: report.processor_ns,
+            spun_ns: report.spun_ns,
+            wake_ups: report.wake_ups,
+            minor_faults: usage.minor_faults,
+            major_faults: usage.major_faults,
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
+            demoted_ns: report.demoted.map(Time::nanos),
+        };
         manifest.results = Some(Results {
             duration_ns: duration.nanos(),
             counters: counters(&link.counters, &request.hop_names()),
             timings: TimingResults::from(timings),
             log,
+            live_loop: Some(live_loop),
             verdict: verdict.clone(),
         });
         write_manifest(request, &manifest);

@@ -11,6 +11,7 @@ use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, Loop
 use airpath_live::session::{Endpoint, FarEnd, Session, SessionOptions, SessionReport};
 use airpath_live::supervise::EngineProcess;
 use airpath_live::tuning::{Told, Tuning};
+use airpath_live::wake_latency::WakeLatency;
 use airpath_live::{host_port, internet};
 use airpath_log::manifest::{Outcome, Status};
 use airpath_log::{Clock, Manifest, Recorder, Writer, WriterOptions};
@@ -46,6 +47,8 @@ struct Loop {
     thread: JoinHandle<std::io::Result<(Vec<FinishedLink>, LoopReport)>>,
     /// Readable once the thread has ended: its other end is closed with the thread.
     stopped: OwnedFd,
+    /// Let go when the loop has ended.
+    _wake_latency: Option<WakeLatency>,
 }
 
 impl Loop {
@@ -53,6 +56,8 @@ impl Loop {
         let (stopped, running) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)
             .map_err(|errno| Failure::new(format!("cannot make a pipe: {errno}")))?;
         let mut timing = tuning.prepare_process();
+        let (held, wake_latency) = tuning.hold();
+        timing.extend(held);
         let tuning = tuning.clone();
         let (tell, told) = mpsc::channel();
         let thread = std::thread::Builder::new()
@@ -64,7 +69,7 @@ impl Loop {
             })
             .map_err(|error| Failure::new(format!("cannot start the engine's thread: {error}")))?;
         timing.extend(told.recv().unwrap_or_default());
-        Ok((Loop { handle, thread, stopped }, timing))
+        Ok((Loop { handle, thread, stopped, _wake_latency: wake_latency }, timing))
     }
 
     fn stop(self) -> Result<(FinishedLink, LoopReport)> {
@@ -129,6 +134,9 @@ fn carry_out(
     let mut manifest = first_manifest(request, &files);
     // Nothing of the host comes into a guest while its time runs.
     let control = (request.clock == Clock::Live).then(|| Control::start(request, handle)).transpose();
+    if let (Some(policy), Some((_, outcome))) = (request.asked_policy, refused_policy(&timing)) {
+        say!("airpath: --policy {policy} was {outcome}; going on without");
+    }
     note_session(&mut manifest, process, &session_report, timing);
     if let Err(error) = &control {
         manifest.settings.insert("control".into(), format!("none: {error}").into());
@@ -153,6 +161,11 @@ fn carry_out(
         link.ports[1].remove_interface();
     }
     Ok((client, server, link, report, manifest))
+}
+
+/// What came of the wish for real-time scheduling, if the kernel refused it.
+fn refused_policy(told: &[Told]) -> Option<&Told> {
+    told.iter().find(|(name, outcome)| name.starts_with("SCHED_") && outcome.starts_with("refused"))
 }
 
 /// Writes the manifest into the run's folder, if there is one; a disk that refuses is told, and the
@@ -208,8 +221,11 @@ fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {
     // Below the level of events no file is opened, and the folder is not looked at.
     let folder = request.out.clone().unwrap_or_default();
     let names = (request.hop_names(), request.state_names());
-    let options =
-        WriterOptions { snaplen: request.snaplen, ..WriterOptions::of_path(&folder, request.level, names.0, names.1) };
+    let options = WriterOptions {
+        snaplen: request.snaplen,
+        ring: request.ring,
+        ..WriterOptions::of_path(&folder, request.level, names.0, names.1)
+    };
     Writer::start(&options).map_err(|error| Failure::new(error.to_string()))
 }
 

@@ -111,8 +111,14 @@ impl Recording {
         let verdict = judge(&measured);
         let summary = Summary::new(machine, &self.timings, duration, verdict.clone());
         let timings = TimingResults::from(&self.timings);
-        let results =
-            Results { duration_ns: duration.nanos(), counters: counters(machine, hops), timings, log, verdict };
+        let results = Results {
+            duration_ns: duration.nanos(),
+            counters: counters(machine, hops),
+            timings,
+            log,
+            live_loop: None,
+            verdict,
+        };
         Recorded { summary, results }
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use airpath_core::Span;
 use airpath_live::ports::PortKind;
-use airpath_live::tuning::Tuning;
-use airpath_log::{Clock, Level, Snaplen};
+use airpath_live::tuning::{Policy, Tuning};
+use airpath_log::{Clock, Level, RingSize, Snaplen};
 use airpath_models::PathConfig;
 use airpath_scenario::Scenario;
 
@@ -51,6 +51,8 @@ pub struct RunRequest {
     pub tuning: Tuning,
     /// By which calibration, for the record; or why by none.
     pub calibration: serde_json::Value,
+    /// The scheduling policy that the user asked for by name, whose refusal is told.
+    pub asked_policy: Option<Policy>,
     /// How late a packet may leave before the run is suspect.
     pub lateness_bound: Span,
     /// The folder of the run.
@@ -63,6 +65,8 @@ pub struct RunRequest {
     pub level: Level,
     /// How many bytes of each packet.
     pub snaplen: Snaplen,
+    /// How much of the log fits in memory while the disk takes nothing.
+    pub ring: RingSize,
     /// Whether a run that is not trusted fails.
     pub strict: bool,
     /// What is printed at the end.

@@ -8,19 +8,27 @@ use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::SigSet;
 use nix::unistd::Pid;
 
+use crate::scheduling::{self, RealTimeLimits};
+
 /// The state that the run began with.
 #[derive(Debug, Clone, Copy)]
 pub struct Inherited {
     mask: SigSet,
     timer_slack_ns: Option<u64>,
     processors: Option<CpuSet>,
+    real_time_limits: Option<RealTimeLimits>,
 }
 
 impl Inherited {
     pub(super) fn remember(mask: SigSet) -> Self {
         // SAFETY: no arguments beside the option.
         let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
-        Self { mask, timer_slack_ns: u64::try_from(slack).ok(), processors: sched_getaffinity(Pid::from_raw(0)).ok() }
+        Self {
+            mask,
+            timer_slack_ns: u64::try_from(slack).ok(),
+            processors: sched_getaffinity(Pid::from_raw(0)).ok(),
+            real_time_limits: scheduling::real_time_limits(),
+        }
     }
 
     /// Restores it in the calling thread. Only makes system calls, so that it
@@ -33,6 +41,10 @@ impl Inherited {
         if let Some(processors) = &self.processors {
             // A processor may have gone meanwhile: then the kernel's choice.
             let _ = nix::sched::sched_setaffinity(Pid::from_raw(0), processors);
+        }
+        if let Some(limits) = self.real_time_limits {
+            // What was allowed at the beginning still is.
+            let _ = scheduling::set_real_time_limits(limits);
         }
         // SAFETY: both pointers are valid; null asks for no old mask.
         let done = unsafe { libc::sigprocmask(libc::SIG_SETMASK, self.mask.as_ref(), std::ptr::null_mut()) };

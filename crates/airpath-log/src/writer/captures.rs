@@ -47,11 +47,17 @@ struct Waiting {
 }
 
 impl Captures {
-    pub fn create(folder: &Path, ports: &[String], hops: &[String], snaplen: u32) -> Result<Captures, LogError> {
+    pub fn create(
+        folder: &Path,
+        ports: &[String],
+        hops: &[String],
+        snaplen: u32,
+        open: &super::OpenSink<'_>,
+    ) -> Result<Captures, LogError> {
         let ports = ports
             .iter()
             .map(|name| {
-                let mut sink = Sink::create(folder.join(capture_name(name)))?;
+                let mut sink = open(folder.join(capture_name(name)))?;
                 let mut head = Vec::new();
                 pcapng::write_head(&mut head, name, snaplen);
                 sink.append(&head);

@@ -7,6 +7,8 @@ pub mod events;
 mod in_flight;
 mod inputs;
 pub(crate) mod sink;
+#[cfg(test)]
+mod stalled;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::RecvTimeoutError;
+use crossbeam_channel::TryRecvError;
 
 use crate::batch::LogBatch;
 use crate::error::LogError;
@@ -31,6 +33,8 @@ use table::Table;
 /// How long records of a live run may wait in the writer. Together with the time they may stay in the
 /// loop's hands, a run that is killed loses less than half a second.
 const WRITE_AFTER: Duration = Duration::from_millis(200);
+/// How often is looked whether everything has been written.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// How many rows are written at once at most.
 const WRITE_ROWS: usize = 65_536;
 
@@ -105,12 +109,22 @@ impl Writer {
         if options.level < Level::Events {
             return Ok((Recorder::idle(options.level), Writer { start_unix_ns, thread: None }));
         }
-        let files = Files::create(options, start_unix_ns.clone())?;
-        let (recorder, ring) = Recorder::connected(options.level, options.snaplen, options.ring, options.overflow);
+        let files = Files::create(options, start_unix_ns.clone(), &Sink::create)?;
+        Writer::over(files, options, start_unix_ns)
+    }
+
+    /// The same with files that are open already.
+    fn over(
+        files: Files,
+        options: &WriterOptions,
+        start_unix_ns: Arc<AtomicU64>,
+    ) -> Result<(Recorder, Writer), LogError> {
+        let (mut recorder, ring) = Recorder::connected(options.level, options.snaplen, options.ring, options.overflow);
         let thread = std::thread::Builder::new()
             .name("airpath-log".into())
             .spawn(move || files.run(&ring))
             .map_err(|source| LogError::io("start the writer of", &options.folder, source))?;
+        recorder.wakes(thread.thread().clone());
         Ok((recorder, Writer { start_unix_ns, thread: Some(thread) }))
     }
 
@@ -122,14 +136,30 @@ impl Writer {
 
     /// Waits until everything is written and in its final format. The recorder must have been
     /// finished or dropped before.
-    pub fn finish(mut self) -> WriterReport {
+    pub fn finish(self) -> WriterReport {
+        self.finish_telling(Duration::MAX, || ())
+    }
+
+    /// The same, and calls `tell` once if that takes longer than `patience`.
+    pub fn finish_telling(mut self, patience: Duration, tell: impl FnOnce()) -> WriterReport {
         let Some(thread) = self.thread.take() else { return WriterReport::default() };
+        let begun = Instant::now();
+        while patience < Duration::MAX && !thread.is_finished() {
+            if begun.elapsed() >= patience {
+                tell();
+                break;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
         thread.join().unwrap_or_else(|_| WriterReport {
             incomplete: vec!["the writer of the log failed; what it had written is readable".into()],
             ..WriterReport::default()
         })
     }
 }
+
+/// Makes a file of the log.
+type OpenSink<'a> = dyn Fn(PathBuf) -> Result<Sink, LogError> + 'a;
 
 struct Files {
     start_unix_ns: Arc<AtomicU64>,
@@ -146,16 +176,17 @@ struct Files {
 }
 
 impl Files {
-    fn create(options: &WriterOptions, start_unix_ns: Arc<AtomicU64>) -> Result<Files, LogError> {
+    /// Files in the folder of `options`, each made by `open`.
+    fn create(options: &WriterOptions, start_unix_ns: Arc<AtomicU64>, open: &OpenSink<'_>) -> Result<Files, LogError> {
         let events = EventColumns::new(&options.hops, &options.states);
         let inputs = InputColumns::new();
         let captures = (options.level >= Level::Packets)
-            .then(|| Captures::create(&options.folder, &options.ports, &options.hops, options.snaplen.bytes()))
+            .then(|| Captures::create(&options.folder, &options.ports, &options.hops, options.snaplen.bytes(), open))
             .transpose()?;
         Ok(Files {
             start_unix_ns,
-            event_table: Table::new(Sink::create(options.folder.join(folder::EVENTS))?, events.schema()),
-            input_table: Table::new(Sink::create(options.folder.join(folder::INPUT))?, inputs.schema()),
+            event_table: Table::new(open(options.folder.join(folder::EVENTS))?, events.schema()),
+            input_table: Table::new(open(options.folder.join(folder::INPUT))?, inputs.schema()),
             events,
             inputs,
             captures,
@@ -171,19 +202,19 @@ impl Files {
     fn run(mut self, ring: &Ring) -> WriterReport {
         let mut write_at: Option<Instant> = None;
         loop {
-            let next = match write_at {
-                None => ring.full.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(at) => ring.full.recv_deadline(at),
-            };
-            match next {
+            match ring.full.try_recv() {
                 Ok(mut batch) => {
                     self.take(&batch);
                     batch.clear();
                     let _ = ring.empty.try_send(batch);
                     write_at = write_at.or_else(|| self.deadline());
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+                // The recorder wakes this thread; see there why not the channel.
+                Err(TryRecvError::Empty) => match write_at {
+                    None => std::thread::park(),
+                    Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
+                },
+                Err(TryRecvError::Disconnected) => break,
             }
             let full = self.events.len().max(self.inputs.len()) >= WRITE_ROWS;
             if full || write_at.is_some_and(|at| Instant::now() >= at) {
