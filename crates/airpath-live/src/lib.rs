@@ -29,6 +29,7 @@ pub mod privilege;
 pub mod scheduling;
 pub mod session;
 pub mod supervise;
+pub mod tcp_state;
 pub mod tuning;
 
 pub use error::{LiveError, Result};
