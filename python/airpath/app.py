@@ -12,7 +12,7 @@ app = App(name="airpath", help="Commands over the files of a run.", help_format=
 trace = App(name="trace", help="Pictures of traces of rates.", help_format="plaintext")
 app.command(trace)
 
-Kind = Literal["time-sequence", "throughput", "queue", "delay"]
+Kind = Literal["time-sequence", "throughput", "queue", "delay", "tcp-state"]
 
 
 def run(arguments: list[str]) -> int:

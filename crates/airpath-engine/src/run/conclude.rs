@@ -31,6 +31,7 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
         ("mtu_bytes", serde_json::json!(request.mtu_bytes)),
         ("lateness_bound_ns", serde_json::json!(request.lateness_bound.nanos())),
         ("spin", serde_json::json!(request.tuning.spin.to_string())),
+        ("tcp_state", serde_json::json!(request.tcp_state.to_string())),
         ("internet", serde_json::json!(request.internet)),
         ("host_ports", serde_json::json!(request.host_ports)),
     ];

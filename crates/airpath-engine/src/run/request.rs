@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use airpath_core::Span;
 use airpath_live::ports::PortKind;
+use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::Tuning;
 use airpath_log::{Clock, Level, Snaplen};
 use airpath_models::PathConfig;
@@ -61,6 +62,10 @@ pub struct RunRequest {
     pub level: Level,
     /// How many bytes of each packet.
     pub snaplen: Snaplen,
+    /// Whether and how the state of TCP is recorded.
+    pub tcp_state: TcpStateMode,
+    /// Whether that was asked for, rather than the default.
+    pub tcp_state_is_asked: bool,
     /// Whether a run that is not trusted fails.
     pub strict: bool,
     /// What is printed at the end.
