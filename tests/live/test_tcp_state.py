@@ -100,7 +100,7 @@ def test_rows_join_with_events_and_captures(airpath: Airpath, user: User) -> Non
     for time_ns, number in acked.iter_rows():
         delivered = came.filter(pl.col("time_ns") <= time_ns)["bits"].sum() // 8
         assert number <= delivered + 1
-    assert rows["time_ns"].max() <= run.duration_ns + SECOND
+    assert rows["time_ns"].to_numpy().max() <= run.duration_ns
 
 
 def test_a_drop_halves_the_window_of_reno(airpath: Airpath, rootless: User) -> None:
@@ -233,7 +233,7 @@ def test_probe_tells_of_every_acknowledgement(airpath: Airpath, user: User) -> N
         came.select("time_ns", left_ns="emitted_ns"), on="time_ns"
     )
     late = (joined["time_ns"] - joined["left_ns"]).drop_nulls()
-    assert late.median() < 50 * MILLISECOND
+    assert sorted(late.to_list())[late.len() // 2] < 50 * MILLISECOND
 
 
 def test_a_killed_run_keeps_what_was_written(airpath: Airpath, rootless: User) -> None:

@@ -142,11 +142,12 @@ fn carry_out(
     {
         say!("airpath: {reason}");
     }
-    let ended = run_commands(process, request, &client, &server, &engine, (writer, sampler.as_ref()), |start_unix_ns| {
-        manifest.start_unix_ns = start_unix_ns;
-        write_manifest(request, &manifest);
-        *begun = Some(manifest.clone());
-    });
+    let ended =
+        run_commands(process, request, &client, &server, &engine, (writer, sampler.as_ref()), |start_unix_ns| {
+            manifest.start_unix_ns = start_unix_ns;
+            write_manifest(request, &manifest);
+            *begun = Some(manifest.clone());
+        });
     drop(control);
     if let Some(sampler) = sampler {
         let recorded = sampler.finish();
