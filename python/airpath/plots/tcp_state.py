@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from airpath.plots.style import (
     BLACK,
@@ -159,6 +159,8 @@ def _times(axis: Axes, rows: pl.DataFrame) -> None:
     axis.set_yscale("log")
     low, high = axis.get_ylim()
     axis.set_ylim(low, high * (high / low) ** 0.35)
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_minor_formatter(StrMethodFormatter("{x:g}"))
     axis.set_ylabel("Time (ms)")
 
 
