@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from airpath.plots.style import (
     BLACK,
@@ -159,8 +159,9 @@ def _times(axis: Axes, rows: pl.DataFrame) -> None:
     axis.set_yscale("log")
     low, high = axis.get_ylim()
     axis.set_ylim(low, high * (high / low) ** 0.35)
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.yaxis.set_minor_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_minor_formatter(NullFormatter())
     axis.set_ylabel("Time (ms)")
 
 
