@@ -15,7 +15,14 @@ timing = App(name="timing", help="Pictures of ways of sleeping.", help_format="p
 app.command(timing)
 
 Kind = Literal[
-    "time-sequence", "throughput", "queue", "delay", "distribution", "cdf", "goodput-course"
+    "time-sequence",
+    "throughput",
+    "queue",
+    "delay",
+    "tcp-state",
+    "distribution",
+    "cdf",
+    "goodput-course",
 ]
 TimingKind = Literal["line-rate", "packet-delay", "requests", "errors", "cost"]
 Format = Literal["png", "svg", "pdf"]

@@ -43,6 +43,38 @@ EVENT_COLUMNS: dict[str, pl.DataType] = {
 """Columns of ``Run.events``; times and amounts are signed so that differences are safe."""
 
 
+TCP_STATE_COLUMNS: dict[str, pl.DataType] = {
+    "time_ns": pl.Int64(),
+    "source": _TEXT,
+    "end": _TEXT,
+    "socket": pl.Int64(),
+    "state": _TEXT,
+    "local_address": _TEXT,
+    "local_port": pl.UInt16(),
+    "remote_address": _TEXT,
+    "remote_port": pl.UInt16(),
+    "flow": pl.UInt32(),
+    "reverse_flow": pl.UInt32(),
+    "congestion_control": _TEXT,
+    "congestion_state": _TEXT,
+    **dict.fromkeys(("cwnd", "ssthresh", "mss"), pl.Int64()),
+    **dict.fromkeys(("srtt_ns", "rttvar_ns", "min_rtt_ns", "rto_ns"), pl.Int64()),
+    **dict.fromkeys(("backoff", "unacked", "sacked", "lost", "retrans"), pl.Int64()),
+    **dict.fromkeys(("total_retrans", "bytes_acked", "bytes_received", "bytes_sent"), pl.Int64()),
+    **dict.fromkeys(("bytes_retrans", "delivery_rate_bps"), pl.Int64()),
+    "app_limited": pl.Boolean(),
+    **dict.fromkeys(("pacing_rate_bps", "snd_wnd", "rcv_wnd"), pl.Int64()),
+    **dict.fromkeys(("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns"), pl.Int64()),
+    **dict.fromkeys(("notsent_bytes", "reordering", "dsack_dups"), pl.Int64()),
+    **dict.fromkeys(("delivered", "delivered_ce"), pl.Int64()),
+    **dict.fromkeys(("bbr_bandwidth_bps", "bbr_min_rtt_ns"), pl.Int64()),
+    **dict.fromkeys(("bbr_pacing_gain", "bbr_cwnd_gain"), pl.Float64()),
+    "snd_una": pl.UInt32(),
+    "snd_nxt": pl.UInt32(),
+}
+"""Columns of ``Run.tcp_state``; docs/tcp-state.md says what they mean."""
+
+
 class RunError(Exception):
     """A folder holds no run that could be read."""
 
@@ -116,19 +148,43 @@ class Run:
         if not path.exists():
             self.notes.append("no events.arrow: the run's log level kept no events")
         else:
-            try:
-                log = read_arrow_log(path)
-            except ArrowLogError as error:
-                raise RunError(str(error)) from error
-            frame = log.frame
-            if log.torn_bytes:
-                self.notes.append(
-                    f"events.arrow is torn: its last {log.torn_bytes} bytes are incomplete "
-                    f"and were left out"
-                )
-            elif not log.clean_end:
-                self.notes.append("events.arrow was not ended: the run goes on, or was killed")
+            frame = self._read_log(path)
         return _with_event_columns(frame)
+
+    @cached_property
+    def tcp_state(self) -> pl.DataFrame:
+        """What the kernels knew of their TCP connections, in order of time.
+
+        The columns are those of ``TCP_STATE_COLUMNS``; what a kernel did not tell is null. Without
+        ``tcp.arrow`` there are no rows.
+        """
+        path = self.directory / "tcp.arrow"
+        if not path.exists():
+            return pl.DataFrame(schema=TCP_STATE_COLUMNS)
+        frame = self._read_log(path)
+        # A frame without columns is a log that was killed before it was begun.
+        columns = [
+            pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
+            for name, dtype in TCP_STATE_COLUMNS.items()
+        ]
+        if not frame.columns:
+            return pl.DataFrame(schema=TCP_STATE_COLUMNS)
+        return frame.select(columns).sort("time_ns", maintain_order=True)
+
+    def _read_log(self, path: Path) -> pl.DataFrame:
+        """Return the rows of an Arrow log; note what is missing of it."""
+        try:
+            log = read_arrow_log(path)
+        except ArrowLogError as error:
+            raise RunError(str(error)) from error
+        if log.torn_bytes:
+            self.notes.append(
+                f"{path.name} is torn: its last {log.torn_bytes} bytes are incomplete "
+                f"and were left out"
+            )
+        elif not log.clean_end:
+            self.notes.append(f"{path.name} was not ended: the run goes on, or was killed")
+        return log.frame
 
     @cached_property
     def captures(self) -> dict[str, pl.DataFrame]:

@@ -144,6 +144,36 @@ def tcp_client(family: str, port: str, up: str, down: str) -> None:
     print(json.dumps({**counters(), "longest": max(lengths), "congestion": used}))
 
 
+TCP_INFO_FIELDS = {
+    "rto_us": ("I", 8),
+    "mss": ("I", 16),
+    "srtt_us": ("I", 68),
+    "cwnd": ("I", 80),
+    "total_retrans": ("I", 100),
+    "bytes_acked": ("Q", 120),
+    "bytes_received": ("Q", 128),
+    "delivered": ("I", 192),
+    "snd_wnd": ("I", 228),
+}
+"""Where some fields of the kernel's struct tcp_info lie."""
+
+
+def tcp_info_client(family: str, port: str, up: str, down: str) -> None:
+    """Do as `tcp_client`, then keep still for a while and tell what the kernel says."""
+    with socket.create_connection(address("server", int(port), family)[:2], 30) as connection:
+        connection.settimeout(60)
+        data = content(1, int(up))
+        connection.sendall(struct.pack("!QQ", int(up), int(down)) + data)
+        receive_exactly(connection, 32)
+        receive_exactly(connection, int(down))
+        time.sleep(1)
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    told = {
+        name: struct.unpack_from(kind, info, at)[0] for name, (kind, at) in TCP_INFO_FIELDS.items()
+    }
+    print(json.dumps(told))
+
+
 def datagram_socket(family: str, protocol: str, coverage: int) -> socket.socket:
     """Open a UDP or UDP-Lite socket; coverage 0 means the whole datagram."""
     if protocol == "udp":
@@ -289,6 +319,7 @@ def noted_signal(path: str) -> None:
 PROGRAMS: dict[str, Callable[..., None]] = {
     "tcp-server": tcp_server,
     "tcp-client": tcp_client,
+    "tcp-info-client": tcp_info_client,
     "datagram-server": datagram_server,
     "datagram-client": datagram_client,
     "burst-client": burst_client,

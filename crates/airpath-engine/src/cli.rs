@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use airpath_core::Span;
 use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
+use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::{Policy, Tuning};
 use airpath_log::{Clock, Level, RingSize, Snaplen};
 use clap::{Args, Parser, Subcommand};
@@ -108,6 +109,7 @@ Examples:
   airpath log results/train
   airpath log results/train --kind dropped --json
   airpath log results/train --tcpdump
+  airpath log results/train --tcp --from '2 s' --to '3 s'
   airpath log results/train --mahimahi --direction downlink > downlink.log";
 
 /// Which link.
@@ -208,6 +210,10 @@ pub struct RunArgs {
     /// How much memory the log may take while the disk is slow; what does not fit is lost, and counted.
     #[arg(long, value_name = "BYTES", default_value = "64 MB", value_parser = parse_log_buffer, help_heading = "The run")]
     pub log_buffer: RingSize,
+    /// How often to record the state of TCP at both ends (tcp.arrow), such as '10 ms', or off, or probe:
+    /// also at every acknowledgement, as root [default: 10 ms where packets are recorded, else off].
+    #[arg(long, value_name = "HOW", help_heading = "The run")]
+    pub tcp_state: Option<TcpStateMode>,
     /// Exit with status 3 unless the verdict is `trusted`.
     #[arg(long, help_heading = "The run")]
     pub strict: bool,
@@ -316,6 +322,9 @@ pub struct LogArgs {
     /// In the text of tcpdump, with the fate of each packet.
     #[arg(long, conflicts_with = "json")]
     pub tcpdump: bool,
+    /// The state of TCP at both ends instead of events (see --tcp-state of airpath exec).
+    #[arg(long, conflicts_with_all = ["tcpdump", "mahimahi", "hop", "direction", "kind", "origin", "pdu"])]
+    pub tcp: bool,
     /// As JSON, one object a line.
     #[arg(long)]
     pub json: bool,

@@ -30,6 +30,7 @@ pub mod privilege;
 pub mod scheduling;
 pub mod session;
 pub mod supervise;
+pub mod tcp_state;
 pub mod tuning;
 pub mod wake_latency;
 pub mod watchdog;

@@ -6,6 +6,7 @@ mod address;
 mod link;
 mod route;
 mod sock_diag;
+mod tcp_diag;
 
 use std::fmt::Debug;
 use std::io;
@@ -21,6 +22,7 @@ use netlink_sys::{Socket, SocketAddr};
 pub use link::{LinkCounters, LinkOptions};
 pub use route::Route;
 pub use sock_diag::{BoundSocket, SockDiag, Transport};
+pub use tcp_diag::{ClosedSockets, TcpDiag, TcpSocket};
 
 /// Large enough for any datagram the kernel puts a dump into.
 const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
@@ -30,6 +32,7 @@ const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
 struct Connection {
     socket: Socket,
     sequence: u32,
+    buffer: Vec<u8>,
 }
 
 impl Connection {
@@ -37,7 +40,7 @@ impl Connection {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(Self { socket, sequence: 0 })
+        Ok(Self { socket, sequence: 0, buffer: vec![0; RECEIVE_BUFFER_BYTES] })
     }
 
     /// Sends one request and collects the answers up to the end of the dump or
@@ -62,7 +65,7 @@ impl Connection {
         M: NetlinkDeserializable + Debug,
     {
         let mut answers = Vec::new();
-        let mut buffer = vec![0_u8; RECEIVE_BUFFER_BYTES];
+        let buffer = &mut self.buffer;
         loop {
             let received = self.socket.recv(&mut &mut buffer[..], 0)?;
             let mut rest = &buffer[..received];

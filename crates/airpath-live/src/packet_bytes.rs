@@ -8,7 +8,7 @@ mod segment;
 
 pub use classify::{Noise, noise};
 pub use edit::{ECN_EDIT_BYTES, complete_checksum, ecn_of, set_ecn, shorten};
-pub use headers::{Headers, TransportHeader};
+pub use headers::{Headers, TransportHeader, flow_number, tcp_flow};
 pub use segment::{ChecksumWork, SegmentHeader, Segmenter, UnsupportedSuperPacket};
 
 #[cfg(test)]

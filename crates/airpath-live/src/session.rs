@@ -53,6 +53,10 @@ pub struct SessionOptions {
     pub mtu_bytes: u32,
     /// TCP congestion control of both ends; none: the kernel's default.
     pub congestion_control: Option<String>,
+    /// Give each namespace a table of TCP sockets of its own, a small one:
+    /// asking for its sockets walks through the table, which is the whole
+    /// machine's otherwise.
+    pub own_socket_tables: bool,
     /// Replaces /etc/resolv.conf; by default no name server is reachable, and
     /// the file says so.
     pub resolv_conf: Option<String>,
@@ -71,6 +75,7 @@ impl SessionOptions {
             super_packets: false,
             mtu_bytes: 1500,
             congestion_control: None,
+            own_socket_tables: false,
             resolv_conf: None,
         })
     }
@@ -160,9 +165,11 @@ impl Session {
     pub fn create(options: &SessionOptions) -> Result<Self> {
         check_mtu(options.mtu_bytes)?;
         let mut report = SessionReport::default();
-        let client_network = NetNamespace::create()?;
+        let new_namespace =
+            if options.own_socket_tables { NetNamespace::create_with_own_tables } else { NetNamespace::create };
+        let client_network = new_namespace()?;
         let server_network = match options.far_end {
-            FarEnd::Fresh | FarEnd::Internet => NetNamespace::create()?,
+            FarEnd::Fresh | FarEnd::Internet => new_namespace()?,
             FarEnd::Enclosing => enclosing_namespace()?,
         };
         prepare(options, &client_network, &server_network, &mut report)?;

@@ -12,6 +12,8 @@ pub const MANIFEST: &str = "run.json";
 pub const EVENTS: &str = "events.arrow";
 /// The input log's file name.
 pub const INPUT: &str = "input.arrow";
+/// The file name of the log of TCP state.
+pub const TCP_STATE: &str = "tcp.arrow";
 
 /// The folder of copies of the files that the scenario names.
 pub const FILES: &str = "files";
@@ -52,7 +54,7 @@ pub fn take_back(path: &Path, whole: bool) -> Result<(), LogError> {
     for entry in fs::read_dir(path).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         let text = name.to_string_lossy();
-        if text == EVENTS || text == INPUT || text.ends_with(".pcapng") {
+        if text == EVENTS || text == INPUT || text == TCP_STATE || text.ends_with(".pcapng") {
             fs::remove_file(path.join(&name)).map_err(failed)?;
         } else if text == FILES {
             fs::remove_dir_all(path.join(&name)).map_err(failed)?;
@@ -124,7 +126,7 @@ mod tests {
             create(&folder).unwrap();
             names.iter().for_each(|name| fs::write(folder.join(name), "x").unwrap());
         };
-        fill(&[EVENTS, INPUT, "client.pcapng"]);
+        fill(&[EVENTS, INPUT, TCP_STATE, "client.pcapng"]);
         take_back(&folder, true).unwrap();
         assert!(!folder.exists());
         fill(&[EVENTS]);

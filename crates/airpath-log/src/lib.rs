@@ -19,6 +19,7 @@ pub mod recorder;
 pub mod render;
 pub mod show;
 pub mod summary;
+pub mod tcp_state;
 pub mod verdict;
 pub mod writer;
 

@@ -254,6 +254,32 @@ pub struct Results {
     pub verdict: Verdict,
 }
 
+/// What was recorded of the state of TCP at both ends, in `tcp.arrow`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TcpStateRun {
+    /// How long from one sample to the next.
+    pub interval_ns: u64,
+    /// Whether every packet that came from the peer was recorded as well (tracepoint `tcp_probe`).
+    pub probe: bool,
+    /// Rows of `tcp.arrow`.
+    pub rows: u64,
+    /// How many sockets were seen.
+    pub sockets: u64,
+    /// How many samples were taken.
+    pub samples: u64,
+    /// The longest time from one sample to the next.
+    pub longest_gap_ns: u64,
+    /// How many records of the tracepoint, and messages of closed sockets, the kernel threw away because
+    /// they were not read in time.
+    pub lost: u64,
+    /// Processor time of the sampler.
+    pub processor_ns: u64,
+    /// What the kernel refused, and what is missing for it.
+    pub refused: Vec<String>,
+    /// Why the file is not whole; empty if it is.
+    pub incomplete: Vec<String>,
+}
+
 /// The manifest of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
@@ -295,6 +321,9 @@ pub struct Manifest {
     /// The workloads of a run without commands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<WorkloadRun>,
+    /// What was recorded of the state of TCP; none where it was not. Its numbers are those of the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_state: Option<TcpStateRun>,
     /// What came out; none while the run goes on.
     pub results: Option<Results>,
 }
@@ -321,6 +350,7 @@ impl Manifest {
             settings: serde_json::Map::new(),
             commands: Vec::new(),
             workloads: Vec::new(),
+            tcp_state: None,
             results: None,
         }
     }

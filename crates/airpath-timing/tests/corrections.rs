@@ -89,6 +89,7 @@ fn run(identity: &str) -> (TempDir, PathBuf) {
         counters: Vec::new(),
         timings: TimingResults::default(),
         log: LogResults::new(Lost::default(), WriterReport::default()),
+        live_loop: None,
         verdict: Verdict::default(),
     });
     manifest.write(&folder).unwrap();

@@ -50,7 +50,7 @@ fn ports_and_levels() -> Vec<(PortKind, Level)> {
 pub type Measure = fn(&Options) -> Result<Table, Failure>;
 
 /// The tables by name, in the order in which they are measured.
-pub const ALL: [(&str, Measure); 13] = [
+pub const ALL: [(&str, Measure); 14] = [
     ("delay", delay::measure),
     ("departures", departures::measure),
     ("lateness", lateness::measure),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use airpath_core::Span;
 use airpath_live::addressing::Nesting;
+use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::Tuning;
 use airpath_live::{privilege, supervise};
 use airpath_log::{Clock, Level};
@@ -117,6 +118,8 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         manifest: args.manifest_descriptor.map(adopt).transpose()?,
         level,
         snaplen: args.snaplen,
+        tcp_state: tcp_state(args.tcp_state, level, args.out.as_deref())?,
+        tcp_state_is_asked: args.tcp_state.is_some(),
         strict: args.strict,
         report: match (args.quiet, args.json) {
             (true, _) => Report::Nothing,
@@ -136,6 +139,22 @@ pub fn level(asked: Option<Level>, folder: Option<&Path>) -> Result<Level> {
         return Err(Failure::usage(format!("--log {level} needs a folder to write to: add --out DIR")));
     }
     Ok(level)
+}
+
+/// How the state of TCP is recorded where `asked` was asked for, at `level` into `folder`.
+///
+/// # Errors
+/// When there is something to write and no folder for it.
+fn tcp_state(asked: Option<TcpStateMode>, level: Level, folder: Option<&Path>) -> Result<TcpStateMode> {
+    match (asked, folder) {
+        (Some(TcpStateMode::Off), _) => Ok(TcpStateMode::Off),
+        (Some(mode), None) => {
+            Err(Failure::usage(format!("--tcp-state '{mode}' needs a folder to write to: add --out DIR")))
+        }
+        (Some(mode), Some(_)) => Ok(mode),
+        (None, _) if level == Level::Packets => Ok(TcpStateMode::Every(TcpStateMode::DEFAULT_INTERVAL)),
+        (None, _) => Ok(TcpStateMode::Off),
+    }
 }
 
 fn adopt(number: i32) -> Result<Arc<File>> {

@@ -7,7 +7,8 @@ use std::path::Path;
 use airpath_log::manifest::Status;
 use airpath_log::read::capture::CaptureLog;
 use airpath_log::render::{
-    Filter, RenderError, events_json, events_table, parse_direction, parse_kind, parse_origin, tcpdump,
+    Filter, RenderError, TimeRange, events_json, events_table, parse_direction, parse_kind, parse_origin,
+    tcp_state_json, tcp_state_table, tcpdump,
 };
 use airpath_log::{LogError, Manifest, folder};
 
@@ -33,7 +34,10 @@ pub fn run(args: &LogArgs) -> Result<i32> {
         RenderError::Filter(error) => Failure::usage(error.to_string()),
         other => Failure::new(other.to_string()),
     };
+    let range = TimeRange { from_ns: filter.from_ns, to_ns: filter.to_ns };
     let rendered = match (args.tcpdump, args.json, args.mahimahi) {
+        _ if args.tcp && args.json => tcp_state_json(&args.dir, range, &mut out).map_err(told)?,
+        _ if args.tcp => tcp_state_table(&args.dir, range, &mut out).map_err(told)?,
         (_, _, true) => {
             let manifest = manifest.as_ref().map_err(|error| Failure::new(error.to_string()))?;
             mahimahi::write(args, manifest, filter.direction, &mut out)?
@@ -55,6 +59,9 @@ pub fn run(args: &LogArgs) -> Result<i32> {
             say!("airpath: the run has not ended, or was killed: this is what had been written until then");
         }
         Ok(manifest) => {
+            for reason in manifest.tcp_state.iter().filter(|_| args.tcp).flat_map(|tcp| &tcp.incomplete) {
+                say!("airpath: the state of TCP is incomplete: {reason}");
+            }
             for reason in manifest.results.iter().flat_map(|results| &results.log.files.incomplete) {
                 say!("airpath: the log is incomplete: {reason}");
             }

@@ -42,6 +42,7 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
         ("calibration", request.calibration.clone()),
         ("policy", serde_json::json!(request.tuning.policy.to_string())),
         ("log_buffer_bytes", serde_json::json!(request.ring.bytes())),
+        ("tcp_state", serde_json::json!(request.tcp_state.to_string())),
         ("internet", serde_json::json!(request.internet)),
         ("host_ports", serde_json::json!(request.host_ports)),
     ];

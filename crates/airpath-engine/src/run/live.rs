@@ -10,10 +10,11 @@ use airpath_live::command::CommandEnd;
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, Word};
 use airpath_live::session::{Endpoint, FarEnd, Session, SessionOptions, SessionReport};
 use airpath_live::supervise::EngineProcess;
+use airpath_live::tcp_state::{self, Mode as TcpStateMode, Sampler};
 use airpath_live::tuning::{Told, Tuning};
 use airpath_live::wake_latency::WakeLatency;
 use airpath_live::{host_port, internet};
-use airpath_log::manifest::{Outcome, Status};
+use airpath_log::manifest::{Outcome, Status, TcpStateRun};
 use airpath_log::{Clock, Manifest, Recorder, Writer, WriterOptions};
 use airpath_models::Path;
 
@@ -125,6 +126,7 @@ fn carry_out(
     let files = KeptFiles::keep(&request.scenario, request.out.as_deref())?;
     let session = Session::create(&session_options(request)?).map_err(Failure::live)?;
     let Session { client, server, client_port, server_port, report: session_report, .. } = session;
+    let (sampler, tcp_state) = start_sampler(request, &client, &server)?;
     let machine = Box::new(Path::new(&request.path, Seed(request.seed)));
     let link = LiveLink::new(machine, [client_port, server_port], recorder, request.lateness_bound);
     let (engine, handle) = EngineLoop::new(vec![link], request.tuning.spin)
@@ -132,6 +134,7 @@ fn carry_out(
     let engine = if request.clock == Clock::Warp { engine.where_work_takes_no_time() } else { engine };
     let (engine, timing) = Loop::start(engine, handle.clone(), &request.tuning)?;
     let mut manifest = first_manifest(request, &files);
+    manifest.tcp_state = tcp_state;
     // Nothing of the host comes into a guest while its time runs.
     let control = (request.clock == Clock::Live).then(|| Control::start(request, handle)).transpose();
     if let (Some(policy), Some((_, outcome))) = (request.asked_policy, refused_policy(&timing)) {
@@ -147,12 +150,18 @@ fn carry_out(
     {
         say!("airpath: {reason}");
     }
-    let ended = run_commands(process, request, &client, &server, &engine, writer, |start_unix_ns| {
-        manifest.start_unix_ns = start_unix_ns;
-        write_manifest(request, &manifest);
-        *begun = Some(manifest.clone());
-    });
+    let ended =
+        run_commands(process, request, &client, &server, &engine, (writer, sampler.as_ref()), |start_unix_ns| {
+            manifest.start_unix_ns = start_unix_ns;
+            write_manifest(request, &manifest);
+            *begun = Some(manifest.clone());
+        });
     drop(control);
+    if let Some(sampler) = sampler {
+        let recorded = sampler.finish();
+        tell_incomplete(request, &recorded);
+        manifest.tcp_state = Some(recorded);
+    }
     // A loop that stopped of itself knows best what went wrong.
     let (mut link, report) = engine.stop()?;
     let (client, server) = ended?;
@@ -186,7 +195,7 @@ fn run_commands(
     client: &Endpoint,
     server: &Endpoint,
     engine: &Loop,
-    writer: &Writer,
+    (writer, sampler): (&Writer, Option<&Sampler>),
     begun: impl FnOnce(u64),
 ) -> Result<(Ended, Option<CommandEnd>)> {
     if request.internet && !request.enclosing {
@@ -203,6 +212,9 @@ fn run_commands(
     let (start_unix_ns, start_ns) = (clock::realtime_ns(), clock::monotonic_ns());
     writer.set_start(start_unix_ns);
     engine.handle.begin(start_ns);
+    if let Some(sampler) = sampler {
+        sampler.begin(start_ns);
+    }
     let released = match interrupted {
         Some(ended) => Ok(Some(ended)),
         None => workload.start_client(client, &request.client),
@@ -240,8 +252,40 @@ fn session_options(request: &RunRequest) -> Result<SessionOptions> {
     options.port_kind = request.port_kind;
     options.super_packets = true;
     options.mtu_bytes = request.mtu_bytes;
+    options.own_socket_tables = request.tcp_state != TcpStateMode::Off;
     options.congestion_control.clone_from(&request.congestion_control);
     Ok(options)
+}
+
+/// Gets the recording of TCP state ready, if there is to be one; what is known of it before the run goes
+/// into the manifest.
+fn start_sampler(
+    request: &RunRequest,
+    client: &Endpoint,
+    server: &Endpoint,
+) -> Result<(Option<Sampler>, Option<TcpStateRun>)> {
+    let (Some(interval), Some(folder)) = (request.tcp_state.interval(), &request.out) else { return Ok((None, None)) };
+    let options = tcp_state::Options {
+        interval,
+        probe: request.tcp_state == TcpStateMode::Probe,
+        required: request.tcp_state_is_asked,
+        folder: folder.clone(),
+    };
+    let (sampler, run) = Sampler::start(&options, client, server).map_err(Failure::live)?;
+    if sampler.is_none() && request.report != Report::Nothing {
+        for reason in &run.refused {
+            say!("airpath: {reason}");
+        }
+    }
+    Ok((sampler, Some(run)))
+}
+
+fn tell_incomplete(request: &RunRequest, recorded: &TcpStateRun) {
+    if request.report != Report::Nothing {
+        for reason in &recorded.incomplete {
+            say!("airpath: the state of TCP is incomplete: {reason}");
+        }
+    }
 }
 
 fn note_session(manifest: &mut Manifest, process: &EngineProcess, session: &SessionReport, timing: Vec<Told>) {

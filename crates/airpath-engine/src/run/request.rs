@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use airpath_core::Span;
 use airpath_live::ports::PortKind;
+use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::{Policy, Tuning};
 use airpath_log::{Clock, Level, RingSize, Snaplen};
 use airpath_models::PathConfig;
@@ -67,6 +68,10 @@ pub struct RunRequest {
     pub snaplen: Snaplen,
     /// How much of the log fits in memory while the disk takes nothing.
     pub ring: RingSize,
+    /// Whether and how the state of TCP is recorded.
+    pub tcp_state: TcpStateMode,
+    /// Whether that was asked for, rather than the default.
+    pub tcp_state_is_asked: bool,
     /// Whether a run that is not trusted fails.
     pub strict: bool,
     /// What is printed at the end.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use airpath_core::Span;
 use airpath_live::command::{self, search_path};
+use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::{privilege, supervise};
 use airpath_log::Manifest;
 use airpath_log::manifest::Status;
@@ -30,6 +31,12 @@ const DEFAULT_STALL_LIMIT: Duration = Duration::from_secs(30);
 /// # Errors
 /// Names the option, or what to do for a kernel.
 pub fn check(request: &RunRequest) -> Result<()> {
+    if request.tcp_state == TcpStateMode::Probe {
+        return Err(Failure::usage(
+            "--tcp-state probe does not go with --clock warp: its kernel has no tracepoints; --tcp-state '1 ms' asks \
+             every millisecond of virtual time",
+        ));
+    }
     let refused = match (request.internet, request.host_ports.is_empty()) {
         (true, _) => Some("--internet"),
         (_, false) => Some("--host-port"),

@@ -4,7 +4,7 @@ use airpath_core::{Ecn, Origin, Payload, Pdu, PduId, Time};
 use bytes::Bytes;
 
 use super::layout;
-use crate::packet_bytes::{ChecksumWork, Headers, Segmenter};
+use crate::packet_bytes::{ChecksumWork, Headers, Segmenter, flow_number};
 use crate::ports::{OffloadHeader, Received};
 
 /// A packet, or one of the segments of a super-packet, on its way to the machine.
@@ -68,7 +68,7 @@ impl Arrival {
             class: self.headers.dscp(),
             ecn: Ecn::of(self.headers.traffic_class),
             origin: Origin::User,
-            flow: (flow ^ flow >> 32) as u32,
+            flow: flow_number(flow),
             tuple: self.headers.tuple(&self.bytes),
             copied: false,
             damage: None,

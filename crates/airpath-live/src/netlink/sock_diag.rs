@@ -113,6 +113,6 @@ impl SockDiag {
 }
 
 /// The kernel has no such transport, or no diagnosis of it.
-fn absent(error: &io::Error) -> bool {
+pub(super) fn absent(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINVAL | libc::EOPNOTSUPP | libc::EPROTONOSUPPORT))
 }

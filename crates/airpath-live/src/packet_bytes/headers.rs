@@ -1,5 +1,7 @@
 //! Where the headers of a packet are and what they say.
 
+use std::net::{IpAddr, SocketAddr};
+
 use airpath_core::FiveTuple;
 
 /// The transport header that a packet begins with, as far as it is known.
@@ -155,14 +157,35 @@ impl Headers {
     /// flow share a hash among them (without ports), not with its whole
     /// packets.
     pub fn flow_hash(&self, packet: &[u8]) -> u64 {
-        let mut hash = Fnv::new();
-        hash.write(self.addresses(packet));
-        let (source, destination) = self.transport.map_or((0, 0), |transport| transport.ports);
-        hash.write(&[self.protocol]);
-        hash.write(&source.to_be_bytes());
-        hash.write(&destination.to_be_bytes());
-        hash.finish()
+        let ports = self.transport.map_or((0, 0), |transport| transport.ports);
+        hash_of(self.addresses(packet), self.protocol, ports)
     }
+}
+
+/// The flow, as in the event log, of the TCP packets from `source` to
+/// `destination`, which are of the same family.
+pub fn tcp_flow(source: SocketAddr, destination: SocketAddr) -> u32 {
+    let bytes = |address: IpAddr| match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    let addresses = [bytes(source.ip()), bytes(destination.ip())].concat();
+    flow_number(hash_of(&addresses, TCP, (source.port(), destination.port())))
+}
+
+/// The number of a flow in the event log, of its hash.
+pub fn flow_number(hash: u64) -> u32 {
+    (hash ^ hash >> 32) as u32
+}
+
+/// Of both addresses, source first.
+fn hash_of(addresses: &[u8], protocol: u8, (source, destination): (u16, u16)) -> u64 {
+    let mut hash = Fnv::new();
+    hash.write(addresses);
+    hash.write(&[protocol]);
+    hash.write(&source.to_be_bytes());
+    hash.write(&destination.to_be_bytes());
+    hash.finish()
 }
 
 /// An address of 4 or 16 bytes.
@@ -299,6 +322,22 @@ mod tests {
         let mut other = one.clone();
         other[21] ^= 1;
         assert_ne!(hash(&one), hash(&other));
+    }
+
+    #[test]
+    fn the_flow_of_addresses_is_that_of_their_packets() {
+        for version in [4, 6] {
+            let packet = tcp_packet(version, 0, 10);
+            let headers = Headers::read(&packet).unwrap();
+            let ports = headers.transport.unwrap().ports;
+            let (source, destination) = headers.addresses(&packet).split_at(headers.addresses(&packet).len() / 2);
+            let address = |bytes: &[u8]| match version {
+                4 => IpAddr::from(<[u8; 4]>::try_from(bytes).unwrap()),
+                _ => IpAddr::from(<[u8; 16]>::try_from(bytes).unwrap()),
+            };
+            let flow = tcp_flow((address(source), ports.0).into(), (address(destination), ports.1).into());
+            assert_eq!(flow, flow_number(headers.flow_hash(&packet)));
+        }
     }
 
     proptest! {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowDictionaryKeyType, ArrowPrimitiveType, UInt8Type, UInt16Type};
-use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray};
 
 use crate::error::LogError;
 
@@ -77,6 +77,11 @@ impl Columns<'_> {
 
     pub fn numbers<T: ArrowPrimitiveType>(&self, name: &str) -> Result<PrimitiveArray<T>, LogError> {
         let column = self.column(name)?.as_primitive_opt::<T>();
+        column.cloned().ok_or_else(|| self.wrong(format!("its column `{name}` has another type")))
+    }
+
+    pub fn flags(&self, name: &str) -> Result<BooleanArray, LogError> {
+        let column = self.column(name)?.as_boolean_opt();
         column.cloned().ok_or_else(|| self.wrong(format!("its column `{name}` has another type")))
     }
 

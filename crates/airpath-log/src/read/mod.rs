@@ -2,7 +2,7 @@
 
 pub mod arrow;
 pub mod capture;
-mod columns;
+pub(crate) mod columns;
 pub mod events;
 pub mod inputs;
 
@@ -27,6 +27,20 @@ pub fn open_events(folder: &Path) -> Result<ArrowLog, LogError> {
 /// When there is none; the message says what to do.
 pub fn open_inputs(folder: &Path) -> Result<ArrowLog, LogError> {
     open(folder, folder::INPUT)
+}
+
+/// Opens the log of TCP state in `folder`.
+///
+/// # Errors
+/// When there is none; the message says what to do.
+pub fn open_tcp_state(folder: &Path) -> Result<ArrowLog, LogError> {
+    let path = folder.join(folder::TCP_STATE);
+    if path.exists() || !folder.join(folder::MANIFEST).exists() {
+        return ArrowLog::open(&path);
+    }
+    Manifest::read(folder)?;
+    let mend = "record it again by the clock live or warp, with --tcp-state '10 ms'";
+    Err(LogError::content(&path, "the run was recorded without the state of TCP", mend))
 }
 
 fn open(folder: &Path, name: &str) -> Result<ArrowLog, LogError> {

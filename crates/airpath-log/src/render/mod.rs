@@ -9,6 +9,7 @@ mod mahimahi;
 mod packets;
 mod sequence;
 mod table;
+mod tcp_state;
 
 pub use dissect::describe;
 pub use filter::{Filter, FilterError, parse_direction, parse_kind, parse_origin};
@@ -16,6 +17,7 @@ pub use mahimahi::{MahimahiLog, Opportunities, mahimahi};
 pub use packets::tcpdump;
 pub use sequence::Sequences;
 pub use table::{events_json, events_table};
+pub use tcp_state::{TimeRange, tcp_state_json, tcp_state_table};
 
 use std::io;
 

@@ -2,14 +2,14 @@
 
 mod annotate;
 mod captures;
-mod columns;
+pub(crate) mod columns;
 pub mod events;
 mod in_flight;
 mod inputs;
 pub(crate) mod sink;
 #[cfg(test)]
 mod stalled;
-mod table;
+pub(crate) mod table;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
