@@ -85,7 +85,7 @@ class Agent:
 
     # What the two ends tell each other.
 
-    def say(self, word: str, content: Any = None) -> None:
+    def say(self, word: str, content: Any = True) -> None:
         """Put up a file for the other end, at once or not at all."""
         path = self.folder / f"{self.end}.{word}"
         path.with_suffix(".new").write_text(json.dumps(content))
@@ -340,7 +340,10 @@ class Agent:
         """Return what became of a program."""
         spec = running.spec
         for stream in running.streams.values():
-            stream.target.close()
+            with suppress(OSError):
+                if stream.total > stream.limit:
+                    stream.target.write(b"\n[cut off here, of %d bytes]\n" % stream.total)
+                stream.target.close()
         epoch = self.epoch_ns
         cut = {
             name: {"bytes": stream.total, "cut_off": stream.total > stream.limit}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -444,6 +445,9 @@ def results(
         return carry_out(open_results(directory), request)
     except (FolderError, FilterError) as error:
         return _fail("results", error)
+    except BrokenPipeError:  # `airpath results … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return STATUS_INCOMPLETE
     except OSError as error:
         return _fail("results", f"{error.filename}: {error.strerror}", STATUS_INCOMPLETE)
 
