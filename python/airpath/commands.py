@@ -121,7 +121,7 @@ COMMANDS: tuple[Command, ...] = (
 
 PYTHON_COMMANDS = frozenset(command.name for command in COMMANDS if command.in_python)
 EXPERIMENT_COMMANDS = frozenset({"run", "plan", "results", "check", "schema"})
-"""Commands over experiments; ``check`` and ``schema`` are the engine's where files are scenarios."""
+"""Commands over experiments; ``check`` and ``schema`` are the engine's for scenarios."""
 
 
 def overview() -> str:

@@ -325,15 +325,16 @@ class Agent:
             if time.monotonic() > until:
                 break
             self.turn(0.02)
+        records = [self.record(running) for running in self.programs]
         record = {
             "end": self.end,
             "epoch_unix_ns": self.epoch_unix_ns,
             "failure": self.failure,
             "interrupted": self.interrupted,
-            "programs": [self.record(running) for running in self.programs],
+            "programs": records,
         }
         self.say("json", record)
-        good = not self.failure and all(p["succeeded"] for p in record["programs"])
+        good = not self.failure and all(one["succeeded"] for one in records)
         return 0 if good else 1
 
     def record(self, running: Running) -> dict[str, Any]:

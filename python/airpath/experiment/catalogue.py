@@ -163,7 +163,7 @@ class Catalogue:
             )
             for table in ("metrics", "parameters"):
                 self.database.executemany(
-                    f"INSERT INTO {table} VALUES (?, ?, ?)",  # noqa: S608
+                    f"INSERT INTO {table} VALUES (?, ?, ?)",
                     [(path, key, value) for key, value in about[table].items()],
                 )
             self.database.executemany(
@@ -172,7 +172,7 @@ class Catalogue:
 
     def _forget(self, path: str) -> None:
         for table in ("runs", "metrics", "parameters", "tags"):
-            self.database.execute(f"DELETE FROM {table} WHERE path = ?", [path])  # noqa: S608
+            self.database.execute(f"DELETE FROM {table} WHERE path = ?", [path])
 
     def forget(self, path: str) -> None:
         """Take a run out of the index."""
@@ -190,7 +190,7 @@ class Catalogue:
 
     def names(self, table: str) -> list[str]:
         """Return the names of all metrics or parameters."""
-        rows = self.database.execute(f"SELECT DISTINCT name FROM {table} ORDER BY name")  # noqa: S608
+        rows = self.database.execute(f"SELECT DISTINCT name FROM {table} ORDER BY name")
         return [row[0] for row in rows]
 
     def select(self, which: Filter) -> list[dict[str, Any]]:
@@ -221,7 +221,7 @@ class Catalogue:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         self.database.row_factory = sqlite3.Row
         rows = self.database.execute(
-            f"SELECT * FROM runs{where} ORDER BY set_name, cell, replication",  # noqa: S608
+            f"SELECT * FROM runs{where} ORDER BY set_name, cell, replication",
             values,
         ).fetchall()
         found = []
@@ -231,7 +231,7 @@ class Catalogue:
             for table in ("metrics", "parameters"):
                 run[table] = dict(
                     self.database.execute(
-                        f"SELECT name, value FROM {table} WHERE path = ? ORDER BY rowid",  # noqa: S608
+                        f"SELECT name, value FROM {table} WHERE path = ? ORDER BY rowid",
                         [run["path"]],
                     ).fetchall()
                 )
@@ -265,7 +265,7 @@ class Catalogue:
                 column = "value"
                 if table == "parameters" and isinstance(amount, float):
                     column = "CAST(value AS REAL)"
-                inner = f"SELECT 1 FROM {table} m WHERE m.path = runs.path AND m.name = ?"  # noqa: S608
+                inner = f"SELECT 1 FROM {table} m WHERE m.path = runs.path AND m.name = ?"
                 return f"EXISTS ({inner} AND m.{column} {operator} ?)".replace(
                     "m.CAST(value", "CAST(m.value"
                 ), [name, amount]

@@ -450,5 +450,3 @@ def results(
         return STATUS_INCOMPLETE
     except OSError as error:
         return _fail("results", f"{error.filename}: {error.strerror}", STATUS_INCOMPLETE)
-
-

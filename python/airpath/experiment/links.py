@@ -89,7 +89,9 @@ def resolve_cell(network: Network, cell: Cell, here: Path) -> str:
         return resolve(options(network, cell, here, inline), here)
 
 
-def _ask(command: list[str], here: Path, allowed: tuple[int, ...] = (0,), patience_s: float = 60) -> str:
+def _ask(
+    command: list[str], here: Path, allowed: tuple[int, ...] = (0,), patience_s: float = 60
+) -> str:
     done = subprocess.run(
         command, cwd=here, capture_output=True, text=True, check=False, timeout=patience_s
     )

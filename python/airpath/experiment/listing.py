@@ -25,7 +25,7 @@ USUAL_METRICS = ("elapsed", "goodput")
 class Request:
     """What was asked for."""
 
-    which: Filter = Filter()
+    which: Filter = field(default_factory=Filter)
     metrics: list[str] = field(default_factory=list)
     runs: bool = False
     compare: tuple[str, str] | None = None
@@ -130,7 +130,7 @@ def _print_cells(rows: list[dict[str, Any]], metrics: list[str]) -> None:
         ]
         for name in metrics:
             values = [row["metrics"][name] for row in good if name in row["metrics"]]
-            line.append(_interval(estimate(values)) if values else "–")
+            line.append(_interval(estimate(values)) if values else "-")
         table.append(line)
     _print_table(table)
 
@@ -236,10 +236,12 @@ def _interval(found: Estimate) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}" if abs(value) < 1e5 else f"{value:.4e}"
+    return "-" if value is None else f"{value:.4g}" if abs(value) < 1e5 else f"{value:.4e}"
 
 
 def _print_table(table: list[list[str]]) -> None:
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     for row in table:
-        print("  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
+        print(
+            "  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
+        )

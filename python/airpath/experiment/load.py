@@ -209,7 +209,9 @@ def _problems(
         path, holders = _place(one["loc"], root)
         whole = (*base, *path)
         # A union of simple types adds its members' names behind the key.
-        while whole and isinstance(whole[-1], str) and whole[-1].startswith(("list[", "str", "int")):
+        while (
+            whole and isinstance(whole[-1], str) and whole[-1].startswith(("list[", "str", "int"))
+        ):
             whole = whole[:-1]
         shown = ".".join(str(part) for part in whole)
         key = str(whole[-1]) if whole else ""
@@ -225,7 +227,8 @@ def _problems(
             what = f"{shown}: there is no template `{given}`{nearest(str(given), templates)}"
         elif one["type"] == "literal_error":
             known = re.findall(r"'([^']*)'", str(one.get("ctx", {}).get("expected", "")))
-            what = f"{shown}: `{one['input']}` is none of the values{nearest(str(one['input']), known)}"
+            given = str(one["input"])
+            what = f"{shown}: `{given}` is none of the values{nearest(given, known)}"
         elif one["type"] == "string_pattern_mismatch":
             what = f"{shown}: a name has letters, digits and . _ + - only, and begins with neither"
         else:
@@ -257,7 +260,7 @@ def _relations(loaded: Loaded) -> list[Problem]:
         if network.scenario and not (loaded.file.parent / network.scenario).is_file():
             wrong(
                 (*here, "scenario"),
-                f"networks.{name}.scenario: there is no file {network.scenario} beside {loaded.file}",
+                f"networks.{name}.scenario: no file {network.scenario} beside {loaded.file}",
             )
     for name, workload in experiment.workloads.items():
         here = ("workloads", name)

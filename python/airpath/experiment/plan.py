@@ -1,4 +1,4 @@
-"""What an experiment comes to: its cells, checked, each with the digest that tells a changed one."""
+"""What an experiment comes to: its cells, checked, each with a digest that tells changes."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Outcome:
     """What became of a replication."""
 
     status: str
-    """succeeded; failed: the workload did; broken: the emulator did; stopped: not to be recorded."""
+    """succeeded; failed: the workload did; broken: the emulator did; stopped: not recorded."""
 
     verdict: str
     message: str
@@ -310,7 +310,7 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
             "programs": records,
         }
         (part / "workload.json").write_text(json.dumps(workload, indent=2) + "\n")
-        failures = workload["failures"][:1] or [
+        failures = [str(end["failure"]) for end in ends if end.get("failure")][:1] or [
             f"{record['name']}: {record['reason']}" for record in records if not record["succeeded"]
         ]
         if not records and not failures and status not in (125, 2):

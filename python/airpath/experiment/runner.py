@@ -173,7 +173,8 @@ class Runner:
             self.flying[future] = (task, state, 0)
             # How many ran beside it at most, for each that runs.
             self.flying = {
-                f: (t, s, max(beside, len(self.flying))) for f, (t, s, beside) in self.flying.items()
+                f: (t, s, max(beside, len(self.flying)))
+                for f, (t, s, beside) in self.flying.items()
             }
 
     def _next(self) -> tuple[_CellState, int, int] | None:
@@ -227,7 +228,8 @@ class Runner:
                 state.settled = True
                 state.note = (
                     f"{cell.key}: after {state.target} replications the half-width of "
-                    f"{rule.metric} is still {found.relative:.1%} of its mean, not {rule.half_width}"
+                    f"{rule.metric} is still {found.relative:.1%} of its mean, not "
+                    f"{rule.half_width}"
                 )
             else:
                 state.target = more[0]
@@ -324,9 +326,7 @@ class Runner:
             for key, entry in self.results.done.items():
                 if key[:2] != (cell.set_name, cell.name):
                     continue
-                setattr(
-                    self.report, entry["status"], getattr(self.report, entry["status"]) + 1
-                )
+                setattr(self.report, entry["status"], getattr(self.report, entry["status"]) + 1)
                 if entry["verdict"] != "trusted":
                     self.report.not_trusted += 1
 

@@ -77,7 +77,25 @@ def missing_programs(workload: Workload, directory: Path) -> list[str]:
 
 
 SHELL_WORDS = frozenset(
-    "exec cd test [ if for while until case . : set export trap wait ulimit eval".split()
+    [
+        "exec",
+        "cd",
+        "test",
+        "[",
+        "if",
+        "for",
+        "while",
+        "until",
+        "case",
+        ".",
+        ":",
+        "set",
+        "export",
+        "trap",
+        "wait",
+        "ulimit",
+        "eval",
+    ]
 )
 
 
