@@ -341,7 +341,7 @@ def check(
         except EngineError as error:
             return _fail("check", error)
         except ExperimentError as error:
-            status = STATUS_PROBLEM
+            status = max(status, 1)  # as the engine does for scenarios
             for problem in error.problems:
                 if json_:
                     print(

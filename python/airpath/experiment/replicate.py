@@ -112,7 +112,7 @@ def make_task(
         command += ["--cc", cell.congestion_control] if cell.congestion_control else []
         if cell.clock == "warp":
             command += ["--clock", "warp", "--wall-limit", workload.time_limit]
-        run = [_specification(program) for program in programs(workload)]
+        run = [_specification(program, here) for program in programs(workload)]
     return Task(
         set_name=cell.set_name,
         cell=cell.name,
@@ -134,7 +134,7 @@ def make_task(
     )
 
 
-def _specification(program: Any) -> dict[str, Any]:
+def _specification(program: Any, here: Path) -> dict[str, Any]:
     ready = None
     if program.ready is not None:
         ready = program.ready.model_dump()
@@ -143,6 +143,9 @@ def _specification(program: Any) -> dict[str, Any]:
     command = program.command
     if isinstance(command, str):
         command = ["/bin/sh", "-c", command]
+    elif "/" in command[0]:
+        # Beside the experiment's file: the program itself starts in a folder of its own.
+        command = [str(here / command[0]), *command[1:]]
     return {
         "name": program.name,
         "end": program.end,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,19 +55,22 @@ def missing_programs(workload: Workload, directory: Path) -> list[str]:
     missing = []
     for program in programs(workload):
         words = program.command
+        in_shell = isinstance(words, str)
         if isinstance(words, str):
+            # A shell's own words are for the shell to find.
+            if any(c in words for c in ";|&$`(){}<>=\n"):
+                continue
             try:
                 words = shlex.split(words)
             except ValueError:
                 continue
-            # A shell's own words are for the shell to find.
-            if not words or any(c in str(program.command) for c in ";|&$`(){}<>\n"):
-                continue
-            if words[0] in SHELL_WORDS or "=" in words[0]:
-                continue
-        name = words[0]
-        where = str(directory / name) if "/" in name else name
-        if shutil.which(where) is None:
+        name = words[0] if words else ""
+        if in_shell and "/" in name and not name.startswith("/"):
+            missing.append(
+                f"program `{program.name}`: programs start in folders of their own, where `{name}` "
+                f'is not: write "$AIRPATH_EXPERIMENT/{name.removeprefix("./")}"'
+            )
+        elif not _is_there(str(directory / name) if "/" in name else name, in_shell):
             remedy = (
                 f"install it (Debian: apt-get install {PACKAGES[name]})"
                 if name in PACKAGES
@@ -76,27 +80,13 @@ def missing_programs(workload: Workload, directory: Path) -> list[str]:
     return missing
 
 
-SHELL_WORDS = frozenset(
-    [
-        "exec",
-        "cd",
-        "test",
-        "[",
-        "if",
-        "for",
-        "while",
-        "until",
-        "case",
-        ".",
-        ":",
-        "set",
-        "export",
-        "trap",
-        "wait",
-        "ulimit",
-        "eval",
-    ]
-)
+def _is_there(name: str, in_shell: bool) -> bool:
+    if shutil.which(name) is not None:
+        return True
+    if not in_shell or "/" in name:
+        return False
+    asked = ["/bin/sh", "-c", 'command -v -- "$1"', "sh", name]  # a word of the shell's own
+    return subprocess.run(asked, stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def _made(one: Any, base: str) -> list[Program]:
