@@ -11,8 +11,15 @@ class Jobs:
     """How many at a time; found out by trying where nobody said."""
 
     now: int
+    """How many that run live."""
+
     automatic: bool
-    trusted_in_a_row: int = 0
+    most: int = 0
+    """How many that run in virtual time, which nothing disturbs: as many as at first."""
+
+    def __post_init__(self) -> None:
+        """Remember the number at first."""
+        self.most = self.most or self.now
 
     @classmethod
     def of(cls, text: str) -> Jobs:
@@ -35,9 +42,7 @@ class Jobs:
         A run that was alone is suspect for another reason than the number of those beside it.
         """
         if verdict not in ("suspect", "invalid"):
-            self.trusted_in_a_row += 1
             return ""
-        self.trusted_in_a_row = 0
         if not self.automatic or side_by_side <= 1 or self.now <= 1:
             return ""
         # Those that ran beside it may report as well: one step down for all of them.

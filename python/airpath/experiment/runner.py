@@ -153,9 +153,16 @@ class Runner:
             self.progress.show(self._line())
 
     def _submit(self, pool: Executor) -> None:
-        while len(self.flying) < self.jobs.now:
+        while len(self.flying) < self.jobs.most:
             following = self._next()
             if following is None:
+                return
+            # Only what runs in real time can be disturbed by what runs beside it.
+            clocks = {task.clock for task, _, _ in self.flying.values()}
+            if "live" in clocks | {following[0].planned.cell.clock} and (
+                len(self.flying) >= self.jobs.now
+            ):
+                self.again.insert(0, following)
                 return
             free = shutil.disk_usage(self.results.root).free
             if free < self.keep_free + self._typical_bytes() * (len(self.flying) + 1):
