@@ -271,6 +271,9 @@ class Agent:
         said = False
         while not self.interrupted:
             now = time.monotonic_ns() - self.epoch_ns
+            if self.heard("json") is not None:  # the other end was broken off
+                self.interrupted = not said
+                return
             while todo and todo[0].spec["start_ns"] <= now:
                 self.start(todo.pop(0))
             if all(running.over for running in foreground) and not any(
