@@ -30,6 +30,12 @@ Format = Literal["png", "svg", "pdf"]
 
 def run(arguments: list[str]) -> int:
     """Parse and run one of Python's commands; return its exit status."""
+    from airpath.commands import EXPERIMENT_COMMANDS
+
+    if arguments[0] in EXPERIMENT_COMMANDS:
+        from airpath.experiment.commands import register
+
+        register(app)
     result = app(arguments, result_action="return_value")
     return result if isinstance(result, int) else 0
 

@@ -25,7 +25,12 @@ def main() -> int:
 
     from airpath.commands import PYTHON_COMMANDS, PYTHON_SUBCOMMANDS
 
-    if command in PYTHON_COMMANDS or tuple(arguments[:2]) in PYTHON_SUBCOMMANDS:
+    if (
+        command in PYTHON_COMMANDS
+        or tuple(arguments[:2]) in PYTHON_SUBCOMMANDS
+        or (command == "schema" and "--experiment" in arguments)
+        or (command == "check" and _names_an_experiment(arguments[1:]))
+    ):
         from airpath.app import run
 
         return run(arguments)
@@ -37,3 +42,10 @@ def main() -> int:
     except EngineError as error:
         print(f"airpath: {error}", file=sys.stderr)
     return 127
+
+
+def _names_an_experiment(arguments: list[str]) -> bool:
+    """Say whether one of the files to check is an experiment, which Python checks."""
+    from airpath.experiment.detect import is_experiment
+
+    return any(is_experiment(word) for word in arguments if not word.startswith("-"))

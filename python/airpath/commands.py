@@ -34,18 +34,36 @@ COMMANDS: tuple[Command, ...] = (
         "airpath sim --profile gsm-data-9.6k --workload 'tcp bytes=102400 cc=reno'",
     ),
     Command(
+        "run",
+        "run the sets of an experiment, unattended",
+        "airpath run experiment.toml --jobs auto",
+        in_python=True,
+    ),
+    Command(
+        "plan",
+        "say what an experiment would run, how long and how large",
+        "airpath plan experiment.toml --pilot",
+        in_python=True,
+    ),
+    Command(
+        "results",
+        "list, compare, tag and remove results of experiments",
+        "airpath results results/experiment --where 'elapsed < 20'",
+        in_python=True,
+    ),
+    Command(
         "profiles",
         "list the built-in links, or show one as TOML",
         "airpath profiles show lte-good",
     ),
     Command(
         "check",
-        "check a scenario file",
+        "check a scenario or experiment file",
         "airpath check link.toml",
     ),
     Command(
         "schema",
-        "print the JSON Schema of scenario files",
+        "print the JSON Schema of scenario files, or --experiment files",
         "airpath schema > scenario.schema.json",
     ),
     Command(
@@ -121,6 +139,9 @@ COMMANDS: tuple[Command, ...] = (
 PYTHON_COMMANDS = frozenset(command.name for command in COMMANDS if command.in_python)
 PYTHON_SUBCOMMANDS = frozenset({("trace", "plot"), ("timing", "plot"), ("timing", "table")})
 """Python's among the subcommands of the engine's commands."""
+
+EXPERIMENT_COMMANDS = frozenset({"run", "plan", "results", "check", "schema"})
+"""Commands over experiments; ``check`` and ``schema`` are the engine's for scenarios."""
 
 
 def overview() -> str:

@@ -1,0 +1,1 @@
+"""Experiments: sets of replications, described in a file and run unattended."""

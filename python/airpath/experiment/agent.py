@@ -1,0 +1,426 @@
+"""Starts the programs of one end at their times, bounds them, and records what became of them.
+
+Run as a script by the engine at each end of the link, with the standard library alone (python -I
+-S), so that it starts quickly in a kernel of virtual time too. The two ends agree through files in
+a folder that both see: nothing of it goes over the link.
+
+usage: agent.py SPECIFICATION.json
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+LEAD_NS = 50_000_000
+"""From agreeing on t = 0 to t = 0: time for both ends to hear of it."""
+
+POLL_S = 0.02
+"""How often a file of the other end is looked for."""
+
+STOP_S = 2.0
+"""How long a program may take to end after SIGTERM."""
+
+LINE_LIMIT = 65536
+
+
+@dataclass
+class Stream:
+    """One output of a program, on its way into a file of bounded length."""
+
+    source: int
+    target: Any
+    limit: int
+    total: int = 0
+    line: bytes = b""
+    open: bool = True
+
+
+@dataclass
+class Running:
+    """A program of the workload."""
+
+    spec: dict[str, Any]
+    process: subprocess.Popen[bytes] | None = None
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    status: int | None = None
+    reason: str = ""
+    ready: bool = False
+    streams: dict[str, Stream] = field(default_factory=dict)
+    stopped: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, or never will have begun."""
+        return self.status is not None or bool(self.reason and self.process is None)
+
+
+class Agent:
+    """The programs of one end."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        """Prepare, start nothing."""
+        self.spec = spec
+        self.end: str = spec["end"]
+        self.other = "server" if self.end == "client" else "client"
+        self.folder = Path(spec["folder"])
+        self.programs = [Running(program) for program in spec["programs"]]
+        self.selector = selectors.DefaultSelector()
+        self.epoch_ns = 0
+        self.epoch_unix_ns = 0
+        self.failure = ""
+        self.interrupted = False
+
+    # What the two ends tell each other.
+
+    def say(self, word: str, content: Any = True) -> None:
+        """Put up a file for the other end, at once or not at all."""
+        path = self.folder / f"{self.end}.{word}"
+        path.with_suffix(".new").write_text(json.dumps(content))
+        path.with_suffix(".new").rename(path)
+
+    def heard(self, word: str) -> Any:
+        """Return what the other end said, or None."""
+        try:
+            return json.loads((self.folder / f"{self.other}.{word}").read_text())
+        except (OSError, ValueError):
+            return None
+
+    # One program.
+
+    def start(self, running: Running) -> None:
+        """Start a program; what fails is recorded."""
+        spec = running.spec
+        directory = Path(spec["directory"])
+        directory.mkdir(parents=True, exist_ok=True)
+        try:
+            running.process = subprocess.Popen(
+                spec["command"],
+                cwd=directory,
+                env={**os.environ, **spec["environment"]},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            running.reason = f"cannot be started: {spec['command'][0]}: {error.strerror}"
+            return
+        running.started_ns = time.monotonic_ns()
+        for name in ("stdout", "stderr"):
+            pipe = getattr(running.process, name)
+            os.set_blocking(pipe.fileno(), False)
+            target = Path(f"{spec['directory']}.{name}").open("wb")  # noqa: SIM115 (closed at the end)
+            stream = Stream(pipe.fileno(), target, self.spec["output_limit_bytes"])
+            running.streams[name] = stream
+            self.selector.register(pipe.fileno(), selectors.EVENT_READ, (running, stream))
+
+    def read(self, running: Running, stream: Stream) -> None:
+        """Take what a program has written; beyond the limit it is counted and thrown away."""
+        try:
+            piece = os.read(stream.source, 1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            piece = b""
+        if not piece:
+            self.selector.unregister(stream.source)
+            stream.open = False
+            return
+        room = max(0, stream.limit - stream.total)
+        if room:
+            try:
+                stream.target.write(piece[:room])
+                stream.target.flush()
+            except OSError as error:
+                self.failure = self.failure or f"{stream.target.name}: {error.strerror}"
+        stream.total += len(piece)
+        pattern = (running.spec.get("ready") or {}).get("output")
+        if pattern is not None and not running.ready:
+            *whole, rest = (stream.line + piece).split(b"\n")
+            stream.line = rest[-LINE_LIMIT:]
+            running.ready = any(re.search(pattern, line.decode(errors="replace")) for line in whole)
+
+    def reap(self) -> None:
+        """Note which programs have ended, and stop those whose time is up."""
+        now = time.monotonic_ns()
+        for running in self.programs:
+            process = running.process
+            if process is None or running.status is not None:
+                continue
+            status = process.poll()
+            if status is not None:
+                running.status = status
+                running.ended_ns = now
+                # A service's children end with it.
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGTERM)
+            elif running.started_ns is not None:
+                limit = running.spec["time_limit_ns"]
+                if now - running.started_ns > limit and not running.stopped:
+                    running.reason = f"took longer than {limit / 1e9:g} s and was stopped"
+                    self.stop([running])
+
+    def stop(self, programs: list[Running]) -> None:
+        """Stop programs and what they started: SIGTERM, and SIGKILL for those that stay."""
+        for number, patience in ((signal.SIGTERM, STOP_S), (signal.SIGKILL, STOP_S)):
+            left = [p for p in programs if p.process is not None and p.status is None]
+            for running in left:
+                running.stopped = True
+                assert running.process is not None
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(running.process.pid, number)
+            until = time.monotonic() + patience
+            while any(p.status is None for p in left) and time.monotonic() < until:
+                self.turn(0.01)
+
+    # The loop.
+
+    def turn(self, wait_s: float) -> None:
+        """Wait for output for so long at most, and look after the programs."""
+        for key, _ in self.selector.select(max(0.0, wait_s)):
+            self.read(*key.data)
+        for running in self.programs:
+            if running.process is not None and running.status is None:
+                self.reap()
+                break
+
+    def is_ready(self, running: Running) -> bool:
+        """Say whether a program that was started is ready."""
+        ready = running.spec["ready"]
+        if ready.get("port") is not None:
+            running.ready = ready["port"] in listening_ports()
+        elif ready.get("command") is not None:
+            done = subprocess.run(
+                ["/bin/sh", "-c", ready["command"]],
+                cwd=running.spec["directory"],
+                env={**os.environ, **running.spec["environment"]},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
+            running.ready = done.returncode == 0
+        return running.ready
+
+    def prepare(self) -> None:
+        """Start what has to be ready before t = 0, and wait for it."""
+        waiting = [running for running in self.programs if running.spec.get("ready")]
+        for running in waiting:
+            self.start(running)
+        for running in waiting:
+            within = running.spec["ready"]["within_ns"]
+            until = time.monotonic_ns() + within
+            while not self.interrupted and not running.reason and not self.is_ready(running):
+                if running.status is not None:
+                    running.reason = f"ended before it was ready, with status {running.status}"
+                elif time.monotonic_ns() > until:
+                    running.reason = f"was not ready within {within / 1e9:g} s"
+                self.turn(POLL_S)
+            if running.reason:
+                self.failure = f"{running.spec['name']} {running.reason}"
+                return
+
+    def agree(self) -> None:
+        """Settle t = 0 with the other end, if there is one."""
+        self.say("ready", {"failure": self.failure})
+        if self.spec["alone"]:
+            self.settle(time.monotonic_ns() + LEAD_NS)
+            return
+        until = time.monotonic_ns() + self.spec["patience_ns"]
+        while not self.interrupted:
+            word = self.heard("ready" if self.end == "client" else "epoch")
+            if word is not None:
+                if word.get("failure"):
+                    self.failure = self.failure or f"at the {self.other}: {word['failure']}"
+                elif self.end == "server":
+                    self.settle(word["monotonic_ns"])
+                break
+            if time.monotonic_ns() > until:
+                self.failure = self.failure or f"the {self.other} did not get ready"
+                break
+            self.turn(POLL_S)
+        if self.end == "client":
+            self.settle(time.monotonic_ns() + LEAD_NS)
+            self.say("epoch", {"failure": self.failure, "monotonic_ns": self.epoch_ns})
+
+    def settle(self, epoch_ns: int) -> None:
+        """Set t = 0."""
+        self.epoch_ns = epoch_ns
+        self.epoch_unix_ns = time.time_ns() + epoch_ns - time.monotonic_ns()
+
+    def work(self) -> None:
+        """Run the programs by the timetable until those that are waited for have ended."""
+        todo = sorted(
+            (p for p in self.programs if p.process is None and not p.reason),
+            key=lambda running: running.spec["start_ns"],
+        )
+        foreground = [p for p in self.programs if not p.spec["service"]]
+        said = False
+        while not self.interrupted:
+            now = time.monotonic_ns() - self.epoch_ns
+            if self.heard("json") is not None:  # the other end was broken off
+                self.interrupted = not said
+                return
+            while todo and todo[0].spec["start_ns"] <= now:
+                self.start(todo.pop(0))
+            if all(running.over for running in foreground) and not any(
+                not p.spec["service"] for p in todo
+            ):
+                if not said and not self.spec["alone"]:
+                    self.say("done")
+                    said = True
+                if self.spec["alone"] or self.heard("done") is not None:
+                    return
+                wait = POLL_S
+            else:
+                wait = 1.0
+            limits = [
+                p.started_ns + p.spec["time_limit_ns"] - time.monotonic_ns()
+                for p in self.programs
+                if p.started_ns is not None and p.status is None and not p.stopped
+            ]
+            starts = [todo[0].spec["start_ns"] - now] if todo else []
+            due = min([*limits, *starts], default=int(1e9)) / 1e9
+            self.wait(min(wait, due + 0.0005 if due > 0 else 0.0))
+
+    def wait(self, wait_s: float) -> None:
+        """Wait until something is due, a program ends or writes."""
+        watched = []
+        for running in self.programs:
+            if running.process is not None and running.status is None:
+                with suppress(OSError):
+                    handle = os.pidfd_open(running.process.pid)
+                    watched.append(handle)
+        for handle in watched:
+            self.selector.register(handle, selectors.EVENT_READ, None)
+        try:
+            for key, _ in self.selector.select(max(0.0, wait_s)):
+                if key.data is not None:
+                    self.read(*key.data)
+        finally:
+            for handle in watched:
+                self.selector.unregister(handle)
+                os.close(handle)
+        self.reap()
+
+    def finish(self) -> int:
+        """Stop what is left, take the last output, write the record; return the exit status."""
+        left = [p for p in self.programs if p.process is not None and p.status is None]
+        for running in left:
+            if not running.spec["service"] and not running.reason:
+                running.reason = "was stopped with the workload"
+        self.stop(left)
+        until = time.monotonic() + 0.5
+        while any(s.open for p in self.programs for s in p.streams.values()):
+            if time.monotonic() > until:
+                break
+            self.turn(0.02)
+        records = [self.record(running) for running in self.programs]
+        record = {
+            "end": self.end,
+            "epoch_unix_ns": self.epoch_unix_ns,
+            "failure": self.failure,
+            "interrupted": self.interrupted,
+            "programs": records,
+        }
+        self.say("json", record)
+        good = not self.failure and all(one["succeeded"] for one in records)
+        return 0 if good else 1
+
+    def record(self, running: Running) -> dict[str, Any]:
+        """Return what became of a program."""
+        spec = running.spec
+        for stream in running.streams.values():
+            with suppress(OSError):
+                if stream.total > stream.limit:
+                    stream.target.write(b"\n[cut off here, of %d bytes]\n" % stream.total)
+                stream.target.close()
+        epoch = self.epoch_ns
+        cut = {
+            name: {"bytes": stream.total, "cut_off": stream.total > stream.limit}
+            for name, stream in running.streams.items()
+        }
+        succeeded = not running.reason and (
+            running.status in spec["exit_status"] or (spec["service"] and running.stopped)
+        )
+        if spec["service"] and running.process is None and not running.reason:
+            succeeded = True  # it was to start later than the workload lasted
+        reason = running.reason
+        if not succeeded and not reason and running.status is not None:
+            reason = (
+                f"ended by signal {-running.status}"
+                if running.status < 0
+                else f"exit status {running.status}"
+            )
+        return {
+            "name": spec["name"],
+            "end": self.end,
+            "command": spec["command"],
+            "service": spec["service"],
+            "start_ns": None if running.started_ns is None else running.started_ns - epoch,
+            "end_ns": None if running.ended_ns is None else running.ended_ns - epoch,
+            "elapsed_ns": None
+            if running.started_ns is None or running.ended_ns is None
+            else running.ended_ns - running.started_ns,
+            "exit_status": running.status if (running.status or 0) >= 0 else None,
+            "signal": -running.status if (running.status or 0) < 0 else None,  # type: ignore[operator]
+            "stopped": running.stopped,
+            "succeeded": bool(succeeded),
+            "reason": reason,
+            "output": cut,
+        }
+
+
+def listening_ports() -> set[int]:
+    """Return the ports at which this network namespace listens: TCP, and bound UDP."""
+    ports = set()
+    for protocol in ("tcp", "tcp6", "udp", "udp6"):
+        with suppress(OSError):
+            for line in Path(f"/proc/self/net/{protocol}").read_text().splitlines()[1:]:
+                words = line.split()
+                if protocol.startswith("udp") or words[3] == "0A":
+                    ports.add(int(words[1].rpartition(":")[2], 16))
+    return ports
+
+
+def main() -> int:
+    """Run one end."""
+    spec = json.loads(Path(sys.argv[1]).read_text())
+    agent = Agent(spec)
+
+    def interrupt(_number: int, _frame: Any) -> None:
+        agent.interrupted = True
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, interrupt)
+    waiting = None
+    if agent.end == "server":
+        # The engine starts the client's end once something listens here; the ends wait for each
+        # other by themselves.
+        waiting = socket.socket()
+        waiting.bind(("0.0.0.0", 0))
+        waiting.listen()
+    agent.prepare()
+    agent.agree()
+    if waiting is not None:
+        waiting.close()
+    if not agent.failure:
+        agent.work()
+    return agent.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The engine's options for a network, and the engine's word on whether they are right."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airpath.engine import find_engine
+
+if TYPE_CHECKING:
+    from airpath.experiment.expand import Cell
+    from airpath.experiment.model import Network
+
+
+class LinkError(Exception):
+    """The engine refuses a link or a workload; the message is the engine's."""
+
+
+def options(network: Network, cell: Cell, here: Path, inline: Path) -> list[str]:
+    """Return the options of exec and sim that make a cell's link.
+
+    Args:
+        network: the network of the cell.
+        cell: the cell.
+        here: the folder of the experiment's file.
+        inline: where a scenario that stands in the experiment has been written.
+
+    """
+    words: list[str] = []
+    if network.profile:
+        words += ["--profile", network.profile]
+    elif network.scenario:
+        words += ["--scenario", str((here / network.scenario).resolve())]
+    elif network.inline:
+        words += ["--scenario", str(inline)]
+    for key, value in network.link.model_dump(exclude_none=True).items():
+        words += [f"--{key}", value]
+    for key, value in cell.network_parameters.items():
+        words += ["--set", f"{key}={_value(value)}"]
+    if cell.mtu is not None:
+        words += ["--mtu", str(cell.mtu)]
+    return words
+
+
+def inline_toml(table: dict[str, Any]) -> str:
+    """Write a scenario that stands in an experiment as TOML of its own."""
+    return "".join(f"{_key(key)} = {_inline(value)}\n" for key, value in table.items())
+
+
+def resolve(words: list[str], here: Path) -> str:
+    """Return the scenario that options mean, as the engine writes it.
+
+    Raises:
+        LinkError: the engine refuses them.
+
+    """
+    return _ask([find_engine(), "sim", *words, "--print-scenario"], here)
+
+
+def check_virtual(words: list[str], here: Path) -> None:
+    """Have the engine look at workloads of virtual time.
+
+    They run for a moment, on any link: the engine refuses wrong ones before it begins.
+
+    Raises:
+        LinkError: it refuses one.
+
+    """
+    command = [find_engine(), "sim", "--rate", "1 Gbit/s", *words, "--log", "none", "--quiet"]
+    with suppress(subprocess.TimeoutExpired):
+        _ask(command, here, allowed=(0, 1), patience_s=1)
+
+
+def resolve_cell(network: Network, cell: Cell, here: Path) -> str:
+    """Return the scenario of a cell's link; a scenario in the file needs no folder for it.
+
+    Raises:
+        LinkError: the engine refuses it.
+
+    """
+    with tempfile.TemporaryDirectory(prefix="airpath-") as folder:
+        inline = Path(folder) / f"{cell.network}.toml"
+        if network.inline:
+            inline.write_text(inline_toml(network.inline))
+        return resolve(options(network, cell, here, inline), here)
+
+
+def _ask(
+    command: list[str], here: Path, allowed: tuple[int, ...] = (0,), patience_s: float = 60
+) -> str:
+    done = subprocess.run(
+        command, cwd=here, capture_output=True, text=True, check=False, timeout=patience_s
+    )
+    if done.returncode not in allowed:
+        raise LinkError(done.stderr.strip().removeprefix("airpath: "))
+    return done.stdout
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, bool) else str(value)
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() else _inline(key)
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_key(key)} = {_inline(one)}" for key, one in value.items())
+        return f"{{ {inner} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    if isinstance(value, str):
+        # A JSON string is a basic string of TOML.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value)

@@ -1,0 +1,247 @@
+"""What ``airpath results`` prints and does."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airpath.experiment.catalogue import Catalogue, Filter
+from airpath.experiment.catalogue import rebuild as build_anew
+from airpath.experiment.folder import FolderError, Results, open_results
+from airpath.experiment.load import nearest
+from airpath.experiment.quantities import show_bytes
+from airpath.experiment.replicate import remove as remove_folder
+from airpath.experiment.statistics import Estimate, estimate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+USUAL_METRICS = ("elapsed", "goodput")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for."""
+
+    which: Filter = field(default_factory=Filter)
+    metrics: list[str] = field(default_factory=list)
+    runs: bool = False
+    compare: tuple[str, str] | None = None
+    add_tags: list[str] = field(default_factory=list)
+    remove_tags: list[str] = field(default_factory=list)
+    remove: bool = False
+    yes: bool = False
+    rebuild: bool = False
+    as_json: bool = False
+
+
+def list_folders(base: Path, as_json: bool) -> int:
+    """List the folders of results beneath a folder."""
+    found = sorted(path.parent for path in base.glob("*/plan.json"))
+    if not found and not as_json:
+        print(f"airpath results: no results beneath {base}/; name a folder", file=sys.stderr)
+        return 1
+    for root in found:
+        try:
+            entries = open_results(root).done.values()
+        except FolderError as error:
+            print(f"airpath results: {error}", file=sys.stderr)
+            continue
+        good = sum(entry["status"] == "succeeded" for entry in entries)
+        size = sum(entry["size_bytes"] for entry in entries)
+        if as_json:
+            print(json.dumps({"folder": str(root), "runs": len(entries), "succeeded": good}))
+        else:
+            print(f"{root}  {len(entries)} runs, {good} succeeded, {show_bytes(size)}")
+    return 0
+
+
+def carry_out(results: Results, request: Request) -> int:
+    """Do what was asked for; return the exit status.
+
+    Raises:
+        FilterError: a condition cannot be understood.
+        FolderError: the folder is in use, or the catalogue is damaged.
+
+    """
+    changes = request.remove or request.add_tags or request.remove_tags or request.rebuild
+    if changes:
+        results.lock()
+    try:
+        if request.rebuild:
+            count = build_anew(results.root)
+            print(f"{count} runs in the catalogue of {results.root}", file=sys.stderr)
+        with Catalogue(results.root) as catalogue:
+            if changes:
+                catalogue.follow(results)
+            rows = catalogue.select(request.which)
+            if request.add_tags or request.remove_tags:
+                for row in rows:
+                    catalogue.tag(row["path"], request.add_tags, request.remove_tags)
+                print(f"tags of {len(rows)} runs changed", file=sys.stderr)
+                rows = catalogue.select(request.which)
+            if request.remove:
+                return _remove(results, catalogue, rows, request)
+            known = catalogue.names("metrics")
+    finally:
+        results.close()
+    for name in request.metrics:
+        if name not in known:
+            message = f"no run has the metric `{name}`{nearest(name, known)}"
+            raise FolderError(message)
+    metrics = request.metrics or [name for name in USUAL_METRICS if name in known]
+    if request.compare:
+        return _compare(rows, request, metrics)
+    if request.runs or request.as_json:
+        _print_runs(rows, metrics, request.as_json)
+    else:
+        _print_cells(rows, metrics)
+    return 0
+
+
+def _print_runs(rows: list[dict[str, Any]], metrics: list[str], as_json: bool) -> None:
+    if as_json:
+        for row in rows:
+            print(json.dumps(row))
+        return
+    table = [["run", "status", "verdict", "seed", *metrics, "tags"]]
+    for row in rows:
+        figures = [_number(row["metrics"].get(name)) for name in metrics]
+        where = row["path"].removeprefix("runs/")
+        tags = " ".join(row["tags"])
+        table.append([where, row["status"], row["verdict"], str(row["seed"]), *figures, tags])
+    _print_table(table)
+    for row in rows:
+        if row["message"]:
+            print(f"{row['path'].removeprefix('runs/')}: {row['message']}")
+
+
+def _print_cells(rows: list[dict[str, Any]], metrics: list[str]) -> None:
+    table = [["cell", "runs", "failed", "not trusted", *(f"{name} ± 95 %" for name in metrics)]]
+    for key, of_cell in _by_cell(rows).items():
+        good = [row for row in of_cell if row["status"] == "succeeded"]
+        line = [
+            key,
+            str(len(of_cell)),
+            str(len(of_cell) - len(good)),
+            str(sum(row["verdict"] != "trusted" for row in of_cell)),
+        ]
+        for name in metrics:
+            values = [row["metrics"][name] for row in good if name in row["metrics"]]
+            line.append(_interval(estimate(values)) if values else "-")
+        table.append(line)
+    _print_table(table)
+
+
+def _by_cell(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    cells: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        cells.setdefault(f"{row['set']}/{row['cell']}", []).append(row)
+    return cells
+
+
+def _compare(rows: list[dict[str, Any]], request: Request, metrics: list[str]) -> int:
+    """Compare two cells: paired where replications of one number have the same seed."""
+    assert request.compare is not None
+    cells = _by_cell([row for row in rows if row["status"] == "succeeded"])
+    sides = []
+    for word in request.compare:
+        # A set of one cell is meant by its name alone.
+        of_set = [key for key in cells if key.partition("/")[0] == word]
+        key = of_set[0] if len(of_set) == 1 else word
+        if key not in cells:
+            message = f"there is no cell `{word}` with runs that succeeded{nearest(word, cells)}"
+            raise FolderError(message)
+        sides.append((key, {row["replication"]: row for row in cells[key]}))
+    (first_key, first), (second_key, second) = sides
+    table = [["metric", first_key, second_key, "difference ± 95 %", "pairs"]]
+    documents = []
+    for name in metrics:
+        pairs = [
+            (first[n]["metrics"][name], second[n]["metrics"][name])
+            for n in sorted(set(first) & set(second))
+            if first[n]["seed"] == second[n]["seed"]
+            and name in first[n]["metrics"]
+            and name in second[n]["metrics"]
+        ]
+        if not pairs:
+            continue
+        of_first = estimate([one for one, _ in pairs])
+        of_second = estimate([other for _, other in pairs])
+        difference = estimate([other - one for one, other in pairs])
+        documents.append(
+            {
+                "metric": name,
+                "first": of_first.mean,
+                "second": of_second.mean,
+                "difference": difference.mean,
+                "half_width": difference.half_width if len(pairs) > 1 else None,
+                "pairs": len(pairs),
+            }
+        )
+        table.append(
+            [
+                name,
+                _number(of_first.mean),
+                _number(of_second.mean),
+                _interval(difference),
+                str(len(pairs)),
+            ]
+        )
+    if not documents:
+        message = (
+            f"{first_key} and {second_key} have no pair of runs with the same replication, seed "
+            f"and metric"
+        )
+        raise FolderError(message)
+    if request.as_json:
+        print(json.dumps({"first": first_key, "second": second_key, "metrics": documents}))
+    else:
+        _print_table(table)
+    return 0
+
+
+def _remove(
+    results: Results, catalogue: Catalogue, rows: list[dict[str, Any]], request: Request
+) -> int:
+    size = sum(row["size_bytes"] for row in rows)
+    if not rows:
+        print("airpath results: no run to remove", file=sys.stderr)
+        return 1
+    if not request.yes:
+        if not sys.stdin.isatty():
+            message = f"{len(rows)} runs would be removed; say so with --yes"
+            raise FolderError(message)
+        answer = input(f"Remove {len(rows)} runs, {show_bytes(size)}, from {results.root}? [y/N] ")
+        if answer.strip().lower() not in ("y", "yes"):
+            return 1
+    for row in rows:
+        folder = (results.root / row["path"]).resolve()
+        if not folder.is_relative_to((results.root / "runs").resolve()):
+            message = f"{folder} is not within {results.root}; nothing of it is removed"
+            raise FolderError(message)
+        results.write("removed", set=row["set"], cell=row["cell"], replication=row["replication"])
+        catalogue.forget(row["path"])
+        remove_folder(folder)
+    print(f"{len(rows)} runs removed, {show_bytes(size)}")
+    return 0
+
+
+def _interval(found: Estimate) -> str:
+    if found.count < 2:
+        return _number(found.mean)
+    return f"{_number(found.mean)} ± {_number(found.half_width)}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}" if abs(value) < 1e5 else f"{value:.4e}"
+
+
+def _print_table(table: list[list[str]]) -> None:
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    for row in table:
+        print(
+            "  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
+        )

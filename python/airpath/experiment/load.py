@@ -1,0 +1,354 @@
+"""Reading an experiment file: every problem at once, each with its line and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+import types
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import ValidationError
+
+from airpath.experiment.model import Experiment, Table, Workload
+from airpath.experiment.positions import Path as KeyPath
+from airpath.experiment.positions import key_lines, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]*)\s*\}\}")
+SWEPT_SETTINGS = ("congestion_control", "mtu")
+"""What a sweep may vary beside parameters of the network and of the workload."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with a file."""
+
+    file: str
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        """Return it as one line, in the form that editors jump to."""
+        return f"{self.file}:{self.line}: {self.what}"
+
+
+class ExperimentError(Exception):
+    """A file that cannot be run, with every problem found in it."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        """Keep the problems."""
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An experiment that was read and found right as far as it tells by itself."""
+
+    file: Path
+    text: str
+    experiment: Experiment
+    raw: dict[str, Any]
+    """The file's content before parameters took the place of placeholders."""
+
+    lines: dict[KeyPath, int] = field(repr=False)
+
+    def problem(self, path: KeyPath, what: str) -> Problem:
+        """Return a problem with the key at ``path``."""
+        return Problem(str(self.file), line_of(self.lines, path), what)
+
+    def workload(self, name: str, parameters: dict[str, Any]) -> Workload:
+        """Return a workload with other values of its parameters.
+
+        Raises:
+            ExperimentError: the values do not fit where they stand.
+
+        """
+        raw = dict(self.raw["workloads"][name])
+        raw["parameters"] = {**raw.get("parameters", {}), **parameters}
+        try:
+            return Workload.model_validate(_filled(raw, raw["parameters"], []))
+        except ValidationError as error:
+            base: KeyPath = ("workloads", name)
+            problems = _problems(error, str(self.file), self.lines, base, Workload)
+            said = ", ".join(f"{key} = {value}" for key, value in parameters.items())
+            raise ExperimentError(
+                [Problem(p.file, p.line, f"{p.what} (with {said})") for p in problems]
+            ) from error
+
+
+def load(file: Path) -> Loaded:
+    """Read an experiment file.
+
+    Raises:
+        ExperimentError: it cannot be read, or something in it is wrong.
+
+    """
+    name = str(file)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ExperimentError([Problem(name, 1, f"cannot be read: {error.strerror}")]) from error
+    except UnicodeDecodeError as error:
+        raise ExperimentError([Problem(name, 1, "is not UTF-8 text")]) from error
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        line = int(at[1]) if at else text.count("\n") + 1
+        raise ExperimentError([Problem(name, line, f"not TOML: {error}")]) from error
+    lines = key_lines(text)
+    problems: list[Problem] = []
+    filled = dict(raw)
+    if isinstance(raw.get("workloads"), dict):
+        filled["workloads"] = {}
+        for key, workload in raw["workloads"].items():
+            unknown: list[tuple[str, list[str]]] = []
+            own = workload.get("parameters", {}) if isinstance(workload, dict) else {}
+            filled["workloads"][key] = _filled(workload, own, unknown)
+            problems += [
+                Problem(
+                    name,
+                    line_of(lines, ("workloads", key)),
+                    f"`{{{{{word}}}}}` is no parameter of workload `{key}`"
+                    f"{nearest(word, known)}; parameters stand in [workloads.{key}.parameters]",
+                )
+                for word, known in unknown
+            ]
+    try:
+        experiment = Experiment.model_validate(filled)
+    except ValidationError as error:
+        problems += _problems(error, name, lines, (), Experiment)
+        raise ExperimentError(sorted(problems, key=lambda p: p.line)) from error
+    loaded = Loaded(file, text, experiment, raw, lines)
+    problems += _relations(loaded)
+    if problems:
+        raise ExperimentError(sorted(problems, key=lambda p: p.line))
+    return loaded
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return "; did you mean …?" or a list of what there is."""
+    known = list(known)
+    close = difflib.get_close_matches(word, known, 1, 0.5)
+    if close:
+        return f"; did you mean `{close[0]}`?"
+    return f"; there are: {', '.join(known)}" if known else ""
+
+
+def as_list(value: str | list[str]) -> list[str]:
+    """Return a list, of one if it is none."""
+    return [value] if isinstance(value, str) else value
+
+
+def _filled(value: Any, parameters: Any, unknown: list[tuple[str, list[str]]]) -> Any:
+    """Put parameters in the place of {{NAME}}; a string that is nothing else takes their type."""
+    if isinstance(value, dict):
+        return {
+            key: inner if key == "parameters" else _filled(inner, parameters, unknown)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_filled(inner, parameters, unknown) for inner in value]
+    if not isinstance(value, str) or not isinstance(parameters, dict):
+        return value
+
+    def of(match: re.Match[str]) -> Any:
+        if match[1] not in parameters:
+            unknown.append((match[1], list(parameters)))
+            return match[0]
+        return parameters[match[1]]
+
+    whole = PLACEHOLDER.fullmatch(value)
+    return of(whole) if whole else PLACEHOLDER.sub(lambda match: str(of(match)), value)
+
+
+def _tables(annotation: Any) -> list[type[Table]]:
+    """Return the tables that an annotation speaks of."""
+    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        return [annotation] if issubclass(annotation, Table) else []
+    return [table for inner in get_args(annotation) for table in _tables(inner)]
+
+
+def _tag(table: type[Table]) -> str:
+    template = table.model_fields.get("template")
+    return str(get_args(template.annotation)[0]) if template else "program"
+
+
+def _place(location: tuple[int | str, ...], root: type[Table]) -> tuple[KeyPath, list[type[Table]]]:
+    """Follow a validator's location: the key's path in the file, and the table that holds it."""
+    path: KeyPath = ()
+    holders: list[type[Table]] = [root]
+    inner = holders
+    for step in location:
+        if isinstance(step, str):
+            tagged = [table for table in inner if _tag(table) == step]
+            if path and path[-2:-1] == ("programs",) and isinstance(path[-1], int) and tagged:
+                inner = tagged
+                continue
+            holders = inner
+            fields = [t.model_fields[step] for t in inner if step in t.model_fields]
+            if fields:
+                inner = [table for f in fields for table in _tables(f.annotation)]
+                if any(f.annotation in (str, int) for f in fields):
+                    inner = []
+        path = (*path, step)
+    return path, holders
+
+
+def _problems(
+    error: ValidationError, file: str, lines: dict[KeyPath, int], base: KeyPath, root: type[Table]
+) -> list[Problem]:
+    found: dict[tuple[int, str], Problem] = {}
+    for one in error.errors():
+        path, holders = _place(one["loc"], root)
+        whole = (*base, *path)
+        # A union of simple types adds its members' names behind the key.
+        while (
+            whole and isinstance(whole[-1], str) and whole[-1].startswith(("list[", "str", "int"))
+        ):
+            whole = whole[:-1]
+        shown = ".".join(str(part) for part in whole)
+        key = str(whole[-1]) if whole else ""
+        if one["type"] == "extra_forbidden":
+            known = list(dict.fromkeys(k for t in holders for k in t.model_fields))
+            what = f"{shown}: there is no such key{nearest(key, known)}"
+        elif one["type"] == "missing":
+            what = f"{shown}: must be given"
+        elif one["type"] == "union_tag_invalid":
+            tags = [_tag(table) for table in _tables_of_programs()]
+            given = one["input"].get("template") if isinstance(one["input"], dict) else ""
+            templates = [tag for tag in tags if tag != "program"]
+            what = f"{shown}: there is no template `{given}`{nearest(str(given), templates)}"
+        elif one["type"] == "literal_error":
+            known = re.findall(r"'([^']*)'", str(one.get("ctx", {}).get("expected", "")))
+            given = str(one["input"])
+            what = f"{shown}: `{given}` is none of the values{nearest(given, known)}"
+        elif one["type"] == "string_pattern_mismatch":
+            what = f"{shown}: a name has letters, digits and . _ + - only, and begins with neither"
+        else:
+            what = f"{shown}: {one['msg'].removeprefix('Value error, ')}"
+        problem = Problem(file, line_of(lines, whole), what)
+        found.setdefault((problem.line, what), problem)
+    return list(found.values())
+
+
+def _tables_of_programs() -> list[type[Table]]:
+    return _tables(Workload.model_fields["programs"].annotation)
+
+
+def _relations(loaded: Loaded) -> list[Problem]:
+    """Check what no key can tell alone."""
+    experiment = loaded.experiment
+    problems: list[Problem] = []
+
+    def wrong(path: KeyPath, what: str) -> None:
+        problems.append(loaded.problem(path, what))
+
+    for name, network in experiment.networks.items():
+        here: KeyPath = ("networks", name)
+        sources = [key for key in ("profile", "scenario", "inline") if getattr(network, key)]
+        if len(sources) > 1:
+            wrong(here, f"networks.{name}: has {' and '.join(sources)}; one of them")
+        if not sources and not network.link.model_dump(exclude_none=True):
+            wrong(here, f"networks.{name}: needs one of profile, scenario, inline, link")
+        if network.scenario and not (loaded.file.parent / network.scenario).is_file():
+            wrong(
+                (*here, "scenario"),
+                f"networks.{name}.scenario: no file {network.scenario} beside {loaded.file}",
+            )
+    for name, workload in experiment.workloads.items():
+        here = ("workloads", name)
+        if not workload.programs and not workload.virtual:
+            wrong(here, f"workloads.{name}: needs programs (live, warp) or virtual, or both")
+        for index, program in enumerate(workload.programs):
+            place: KeyPath = (*here, "programs", index)
+            both = (getattr(program, "bytes", None), getattr(program, "time", None))
+            if hasattr(program, "bytes") and all(value is not None for value in both):
+                wrong(place, f"workloads.{name}.programs.{index}: bytes or time, not both")
+            ready = getattr(program, "ready", None)
+            if ready is not None:
+                given = [k for k in ("port", "command", "output") if getattr(ready, k) is not None]
+                if len(given) != 1:
+                    wrong(
+                        (*place, "ready"),
+                        f"workloads.{name}.programs.{index}.ready: one of port, command, output",
+                    )
+                elif ready.output is not None:
+                    try:
+                        re.compile(ready.output)
+                    except re.error as error:
+                        wrong((*place, "ready"), f"ready.output: no regular expression: {error}")
+    seen: set[str] = set()
+    for index, one in enumerate(experiment.sets):
+        here = ("sets", index)
+        if one.name in seen:
+            wrong((*here, "name"), f"sets: two are called `{one.name}`")
+        seen.add(one.name)
+        if (one.repetitions is None) == (one.until is None):
+            wrong(here, f"set `{one.name}`: needs repetitions, or until, and not both")
+        if one.until and one.until.least > one.until.most:
+            wrong((*here, "until"), f"set `{one.name}`: least is more than most")
+        for key, known in (("network", experiment.networks), ("workload", experiment.workloads)):
+            for word in as_list(getattr(one, key)):
+                if word not in known:
+                    wrong(
+                        (*here, key),
+                        f"set `{one.name}`: there is no {key} `{word}`{nearest(word, known)}",
+                    )
+        clock = one.clock or experiment.clock
+        for word in as_list(one.workload):
+            workload_of = experiment.workloads.get(word)
+            needed = "virtual" if clock == "virtual" else "programs"
+            if workload_of is not None and not getattr(workload_of, needed):
+                wrong(
+                    (*here, "workload"),
+                    f"set `{one.name}`: workload `{word}` has no `{needed}`, "
+                    f"which the clock {clock} runs",
+                )
+        lengths = {len(values) for values in one.sweep.zip.values()}
+        if len(lengths) > 1:
+            wrong((*here, "sweep", "zip"), f"set `{one.name}`: lists of sweep.zip differ in length")
+        swept: list[str] = []
+        for table in ("grid", "zip"):
+            for key, values in getattr(one.sweep, table).items():
+                swept.append(key)
+                if not values:
+                    wrong((*here, "sweep", table, key), f"set `{one.name}`: {key} has no values")
+        for row in one.sweep.rows:
+            swept += [key for key in row if key not in swept]
+        for key in swept:
+            kind, _, rest = key.partition(".")
+            place = next(
+                (
+                    (*here, "sweep", table, key)
+                    for table in ("grid", "zip")
+                    if key in getattr(one.sweep, table)
+                ),
+                (*here, "sweep"),
+            )
+            if kind == "workload" and rest:
+                for word in as_list(one.workload):
+                    of = experiment.workloads.get(word)
+                    if of is not None and rest not in of.parameters:
+                        wrong(
+                            place,
+                            f"set `{one.name}`: workload `{word}` has no parameter `{rest}`"
+                            f"{nearest(rest, of.parameters)}",
+                        )
+            elif not (kind == "network" and rest) and key not in SWEPT_SETTINGS:
+                choices = [
+                    *SWEPT_SETTINGS,
+                    *(f"workload.{p}" for w in experiment.workloads.values() for p in w.parameters),
+                ]
+                wrong(
+                    place,
+                    f"set `{one.name}`: `{key}` cannot be swept{nearest(key, choices)}"
+                    f" (parameters of a link begin with `network.`)",
+                )
+    return problems

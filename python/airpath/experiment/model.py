@@ -1,0 +1,276 @@
+"""What an experiment file may hold: the one declaration, from which checks and schema follow.
+
+pydantic, because it reports every error of a file at once, each with its place, and writes the
+JSON Schema from the same declarations; of the alternatives msgspec stops at the first error.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from airpath.experiment.quantities import length_bytes, share, time_ns
+
+Scalar = str | int | float | bool
+
+
+def _check(parse: Any) -> AfterValidator:
+    def validate(text: str) -> str:
+        parse(text)
+        return text
+
+    return AfterValidator(validate)
+
+
+Time = Annotated[str, _check(time_ns)]
+Length = Annotated[str, _check(length_bytes)]
+Share = Annotated[str, _check(share)]
+Amount = int | Length
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=64)]
+End = Literal["client", "server"]
+Clock = Literal["live", "warp", "virtual"]
+LogLevel = Literal["none", "counters", "events", "packets"]
+
+
+class Table(BaseModel):
+    """A table without keys that are not declared."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Link(Table):
+    """A link in short words: each is the option of that name of ``airpath exec``."""
+
+    rate: str | None = Field(default=None, description="Rate, or UPLINK,DOWNLINK")
+    delay: str | None = Field(default=None, description="One-way delay, or UPLINK,DOWNLINK")
+    jitter: str | None = Field(default=None, description="Standard deviation of the delay")
+    loss: str | None = Field(default=None, description="Probability that a packet is lost")
+    reorder: str | None = Field(default=None, description="Probability that a packet is held back")
+    duplicate: str | None = Field(default=None, description="Probability that a packet comes twice")
+    queue: str | None = Field(default=None, description="What the queue before the link holds")
+    blackout: str | None = Field(default=None, description="BEGIN,LENGTH[,drop|store]")
+
+
+class Network(Table):
+    """What is between the two ends."""
+
+    profile: str | None = Field(default=None, description="A built-in link (airpath profiles)")
+    scenario: str | None = Field(
+        default=None, description="A scenario file, beside the experiment's"
+    )
+    inline: dict[str, Any] | None = Field(default=None, description="A scenario, written here")
+    link: Link = Field(default=Link(), description="A link in short words, or changes to one")
+    set: dict[str, Scalar] = Field(default={}, description="Parameters of the scenario to override")
+    mtu: int | None = Field(default=None, ge=68, le=65535, description="MTU of both ends in bytes")
+
+
+class Ready(Table):
+    """How it shows that a program is ready; one of the keys."""
+
+    port: int | None = Field(default=None, ge=1, le=65535, description="It listens at this port")
+    command: str | None = Field(default=None, description="This shell command succeeds at its end")
+    output: str | None = Field(
+        default=None, description="A line of its output matches this regular expression"
+    )
+    within: Time = Field(default="10 s", description="How long it may take to get ready")
+
+
+class Common(Table):
+    """What every program has, whether written out or made by a template."""
+
+    name: Name | None = Field(default=None, description="What to call it in results")
+    start: Time = Field(default="0 s", description="When it starts, after t = 0")
+    time_limit: Time = Field(default="10 min", description="How long it may run")
+    environment: dict[str, str] = Field(default={}, description="Added to its environment")
+
+
+class Program(Common):
+    """Any program, at one of the ends."""
+
+    end: End = Field(description="Where it runs")
+    command: str | list[str] = Field(
+        description="A shell command, or a program and its arguments", min_length=1
+    )
+    ready: Ready | None = Field(
+        default=None, description="It starts before t = 0, which waits until it is ready"
+    )
+    service: bool | None = Field(
+        default=None, description="Stopped at the end, not waited for; default: if `ready` is given"
+    )
+    keep: list[str] = Field(
+        default=["*"],
+        description="Patterns of files that it leaves in its folder and that are kept",
+    )
+    exit_status: list[int] = Field(default=[0], description="Exit statuses that mean success")
+
+
+class Iperf3(Common):
+    """iperf3 at both ends; its JSON is kept."""
+
+    template: Literal["iperf3"]
+    bytes: Amount | None = Field(default=None, description="How much to send: bytes, or `1 MB`")
+    time: Time | None = Field(default=None, description="How long to send")
+    sender: End = Field(default="server", description="The end that sends")
+    parallel: int = Field(default=1, ge=1, le=128, description="Streams")
+    congestion_control: str | None = Field(default=None, description="The sender's")
+    port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
+
+
+class Send(Common):
+    """``airpath send`` and ``airpath recv``."""
+
+    template: Literal["send"]
+    bytes: Amount | None = Field(default=None, description="How much to send: bytes, or `1 MB`")
+    time: Time | None = Field(default=None, description="How long to send")
+    sender: End = Field(default="server", description="The end that sends")
+    parallel: int = Field(default=1, ge=1, le=128, description="Streams")
+    congestion_control: str | None = Field(default=None, description="The sender's")
+    udp_rate: str | None = Field(default=None, description="Datagrams at this rate instead of TCP")
+    length: int | None = Field(default=None, ge=16, description="Payload of a datagram in bytes")
+    port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
+
+
+class Interactive(Common):
+    """Small requests and responses in turn over one connection, as a remote shell has them."""
+
+    template: Literal["interactive"]
+    count: int = Field(default=50, ge=1, description="Requests")
+    request: int = Field(default=48, ge=1, description="Bytes of a request")
+    response: int = Field(default=96, ge=1, description="Bytes of a response")
+    port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
+
+
+class Curl(Common):
+    """curl fetches a file, or a page with its parts, from a small built-in HTTP server."""
+
+    template: Literal["curl"]
+    size: Amount = Field(default="100 kB", description="Length of the file or of the page itself")
+    parts: int = Field(default=0, ge=0, le=1000, description="Parts of the page, fetched after it")
+    part_size: Amount = Field(default="20 kB", description="Length of each part")
+    connections: int = Field(default=6, ge=1, le=100, description="Connections for the parts")
+    port: int = Field(default=8000, ge=1, le=65535, description="The server's port")
+
+
+class Ping(Common):
+    """Echo requests from the client."""
+
+    template: Literal["ping"]
+    count: int = Field(default=10, ge=1, description="Requests")
+    interval: Time = Field(default="1 s", description="From one to the next")
+    size: int = Field(default=56, ge=0, le=65507, description="Payload in bytes")
+
+
+class Ffmpeg(Common):
+    """ffmpeg streams a test picture from the server to the client, MPEG-TS over UDP."""
+
+    template: Literal["ffmpeg"]
+    time: Time = Field(default="10 s", description="How long to stream")
+    bitrate: str = Field(default="300k", description="ffmpeg's -b:v")
+    picture: str = Field(default="320x240", description="Width and height")
+    frames_per_second: int = Field(default=15, ge=1, le=120, description="Frames per second")
+    port: int = Field(default=5004, ge=1024, le=65535, description="The client's port")
+
+
+def _kind(value: Any) -> str | None:
+    template = value.get("template") if isinstance(value, dict) else None
+    template = template or getattr(value, "template", None)
+    return "program" if template is None else str(template)
+
+
+AnyProgram = Annotated[
+    Annotated[Program, Tag("program")]
+    | Annotated[Iperf3, Tag("iperf3")]
+    | Annotated[Send, Tag("send")]
+    | Annotated[Interactive, Tag("interactive")]
+    | Annotated[Curl, Tag("curl")]
+    | Annotated[Ping, Tag("ping")]
+    | Annotated[Ffmpeg, Tag("ffmpeg")],
+    Discriminator(_kind),
+]
+
+
+class Workload(Table):
+    """What runs at the two ends."""
+
+    programs: list[AnyProgram] = Field(default=[], description="Programs, for clocks live and warp")
+    virtual: list[str] = Field(
+        default=[], description="Workloads of airpath sim, for the clock virtual"
+    )
+    duration: Time | None = Field(default=None, description="Clock virtual: end of the run")
+    parameters: dict[str, Scalar] = Field(default={}, description="Values that stand for {{NAME}}")
+    congestion_control: str | None = Field(
+        default=None, description="Of TCP at both ends; live, warp"
+    )
+    time_limit: Time = Field(
+        default="15 min", description="How long a replication may take, real time"
+    )
+    output_limit: Length = Field(
+        default="10 MB", description="How much of each program's output to keep"
+    )
+
+
+class Until(Table):
+    """A stopping rule: replications until the mean of a metric is known well enough."""
+
+    metric: str = Field(description="The metric, as airpath results shows it")
+    half_width: Share = Field(description="Half-width of the 95 % interval, relative to the mean")
+    least: int = Field(default=5, ge=2, description="Replications at least")
+    most: int = Field(default=100, ge=2, description="Replications at most")
+
+
+class Sweep(Table):
+    """Parameters and their values: network.NAME, workload.NAME, congestion_control or mtu."""
+
+    grid: dict[str, list[Scalar]] = Field(default={}, description="Every value with every other")
+    zip: dict[str, list[Scalar]] = Field(
+        default={}, description="First values together, then second ones"
+    )
+    rows: list[dict[str, Scalar]] = Field(default=[], description="Combinations, one a table")
+
+
+class Set(Table):
+    """A replication set: networks with workloads, so many times."""
+
+    name: Name = Field(description="Its name, also of its folder")
+    network: str | list[str] = Field(description="Network or networks", min_length=1)
+    workload: str | list[str] = Field(description="Workload or workloads", min_length=1)
+    repetitions: int | None = Field(default=None, ge=1, le=1_000_000, description="How often")
+    until: Until | None = Field(default=None, description="Instead of repetitions: a stopping rule")
+    clock: Clock | None = Field(
+        default=None, description="By which clock; default: the experiment's"
+    )
+    seed: int | None = Field(default=None, ge=0, description="Seed of the first replication")
+    random_numbers: Literal["common", "independent"] = Field(
+        default="common",
+        description="common: replication N has the same seed in every cell and set",
+    )
+    sweep: Sweep = Field(default=Sweep(), description="Parameters to vary")
+    tags: list[Name] = Field(default=[], description="Tags of its runs in the catalogue")
+
+
+class Experiment(Table):
+    """An experiment: networks, workloads, and sets of replications that pair them."""
+
+    name: Name = Field(default="experiment", description="Its name")
+    description: str = Field(default="", description="What it is about")
+    seed: int = Field(
+        default=1, ge=0, le=2**63, description="Seed of the first replication of each cell"
+    )
+    clock: Clock = Field(default="live", description="By which clock its sets run")
+    log: LogLevel = Field(default="packets", description="What each run records")
+    reruns: int = Field(
+        default=2, ge=0, le=20, description="How often a run that became suspect is run again"
+    )
+    keep_free: Length = Field(default="500 MB", description="Disk space that must stay free")
+    networks: dict[Name, Network] = Field(description="What is between the ends", min_length=1)
+    workloads: dict[Name, Workload] = Field(description="What runs at the ends", min_length=1)
+    sets: list[Set] = Field(description="Replication sets", min_length=1)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of experiment files."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Experiment.model_json_schema(),
+    }

@@ -1,0 +1,171 @@
+"""What an experiment comes to: its cells, checked, each with a digest that tells changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airpath.experiment.expand import Cell, cells
+from airpath.experiment.links import LinkError, check_virtual, resolve_cell
+from airpath.experiment.load import ExperimentError, Loaded, Problem, nearest
+from airpath.experiment.quantities import time_ns
+from airpath.experiment.templates import missing_programs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell with what identifies it."""
+
+    cell: Cell
+    scenario: str
+    """Its link, as the engine writes it."""
+
+    digest: str
+    """Of everything that its results depend on, the file's own names aside."""
+
+    @property
+    def longest_s(self) -> float:
+        """How long one replication may take in real time."""
+        return time_ns(self.cell.workload.time_limit) / 1e9
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cells of an experiment, in the file's order."""
+
+    loaded: Loaded
+    cells: tuple[PlannedCell, ...]
+    missing: tuple[str, ...]
+    """Programs that are needed and not installed here."""
+
+    @property
+    def least(self) -> int:
+        """Replications at least."""
+        return sum(planned.cell.least for planned in self.cells)
+
+    @property
+    def most(self) -> int:
+        """Replications at most."""
+        return sum(planned.cell.most for planned in self.cells)
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as it is kept with the results."""
+        return {
+            "experiment": self.loaded.experiment.name,
+            "cells": [
+                {
+                    "set": p.cell.set_name,
+                    "cell": p.cell.name,
+                    "digest": p.digest,
+                    "network": p.cell.network,
+                    "workload": p.cell.workload_name,
+                    "clock": p.cell.clock,
+                    "parameters": p.cell.parameters,
+                    "first_seed": p.cell.first_seed,
+                    "replications": [p.cell.least, p.cell.most],
+                    "until": p.cell.until.model_dump() if p.cell.until else None,
+                }
+                for p in self.cells
+            ],
+        }
+
+
+def make_plan(
+    loaded: Loaded, only: list[str], progress: Callable[[int, int], None] | None = None
+) -> Plan:
+    """Expand and check an experiment.
+
+    Args:
+        loaded: the experiment.
+        only: names of sets; empty for all.
+        progress: told how many cells have been checked, of how many.
+
+    Raises:
+        ExperimentError: something in it is wrong.
+
+    """
+    experiment = loaded.experiment
+    known = [one.name for one in experiment.sets]
+    for name in only:
+        if name not in known:
+            raise ExperimentError(
+                [Problem(str(loaded.file), 1, f"there is no set `{name}`{nearest(name, known)}")]
+            )
+    problems: list[Problem] = []
+    all_cells: list[tuple[int, Cell]] = []
+    for index, one in enumerate(experiment.sets):
+        if only and one.name not in only:
+            continue
+        try:
+            all_cells += [(index, cell) for cell in cells(loaded, one)]
+        except ExperimentError as error:
+            problems += error.problems
+    here = loaded.file.resolve().parent
+    scenarios: dict[str, str | None] = {}
+    checked: set[str] = set()
+    planned: list[PlannedCell] = []
+    missing: dict[str, None] = {}
+    for done, (index, cell) in enumerate(all_cells):
+        if progress:
+            progress(done, len(all_cells))
+        network = experiment.networks[cell.network]
+        asked = json.dumps([cell.network, cell.network_parameters, cell.mtu])
+        if asked not in scenarios:
+            try:
+                scenarios[asked] = resolve_cell(network, cell, here)
+            except LinkError as error:
+                scenarios[asked] = None
+                what = f"set `{cell.set_name}`, network `{cell.network}`: {error}"
+                swept = any(key.startswith("network.") for key in cell.parameters)
+                path = ("sets", index, "sweep") if swept else ("networks", cell.network)
+                problems.append(loaded.problem(path, what))
+        if cell.clock == "virtual":
+            words = [w for text in cell.workload.virtual for w in ("--workload", text)]
+            if cell.workload.duration:
+                words += ["--duration", cell.workload.duration]
+            if " ".join(words) not in checked:
+                checked.add(" ".join(words))
+                try:
+                    check_virtual(words, here)
+                except LinkError as error:
+                    what = f"workload `{cell.workload_name}`: {error}"
+                    problems.append(loaded.problem(("workloads", cell.workload_name), what))
+        else:
+            missing.update(dict.fromkeys(missing_programs(cell.workload, here)))
+        scenario = scenarios[asked]
+        if scenario is not None:
+            planned.append(PlannedCell(cell, scenario, _digest(cell, scenario)))
+    if problems:
+        unique = {str(problem): problem for problem in problems}
+        raise ExperimentError(list(unique.values()))
+    return Plan(loaded, tuple(planned), tuple(missing))
+
+
+def _digest(cell: Cell, scenario: str) -> str:
+    workload = cell.workload.model_dump()
+    workload.pop("parameters")
+    virtual = cell.clock == "virtual"
+    what = {
+        "scenario": scenario,
+        "workload": {
+            key: value
+            for key, value in workload.items()
+            if (key in ("virtual", "duration")) == virtual
+        },
+        "clock": cell.clock,
+        "congestion_control": cell.congestion_control,
+        "mtu": cell.mtu,
+        "seed": cell.first_seed,
+    }
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def cell_folder(root: Path, cell: Cell) -> Path:
+    """Return where a cell's runs are kept."""
+    return root / "runs" / cell.set_name / cell.name

@@ -1,0 +1,92 @@
+"""Amounts with units, as experiment files write them: times, lengths, shares."""
+
+from __future__ import annotations
+
+import re
+
+NANOSECONDS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "min": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+BYTES = {
+    "bytes": 1,
+    "byte": 1,
+    "B": 1,
+    "kB": 1_000,
+    "MB": 1_000_000,
+    "GB": 1_000_000_000,
+    "TB": 1_000_000_000_000,
+}
+
+_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ%]*)\s*")
+
+
+class QuantityError(ValueError):
+    """An amount that cannot be understood; the message says what would be."""
+
+
+def time_ns(text: str) -> int:
+    """Return a time such as "1.5 min" in nanoseconds.
+
+    Raises:
+        QuantityError: there is no number, no unit, or no such unit.
+
+    """
+    return _with_unit(text, NANOSECONDS, "a time such as `90 s`")
+
+
+def length_bytes(text: str) -> int:
+    """Return a length such as "10 MB" (decimal) in bytes.
+
+    Raises:
+        QuantityError: there is no number, no unit, or no such unit.
+
+    """
+    return _with_unit(text, BYTES, "a length such as `10 MB`")
+
+
+def share(text: str) -> float:
+    """Return a share such as "5 %" as a fraction of 1.
+
+    Raises:
+        QuantityError: it is no percentage above 0 %.
+
+    """
+    found = _AMOUNT.fullmatch(text)
+    if not found or found[2] != "%" or float(found[1]) <= 0:
+        message = f"`{text}` is not a share above 0 % such as `5 %`"
+        raise QuantityError(message)
+    return float(found[1]) / 100
+
+
+def _with_unit(text: str, units: dict[str, int], what: str) -> int:
+    found = _AMOUNT.fullmatch(text)
+    if not found or found[2] not in units:
+        message = f"`{text}` is not {what} (units: {', '.join(units)})"
+        raise QuantityError(message)
+    return round(float(found[1]) * units[found[2]])
+
+
+def show_seconds(seconds: float) -> str:
+    """Return a time for people: "48 ms", "2 min 05 s", "3 h 10 min"."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def show_bytes(amount: float) -> str:
+    """Return a length for people, in decimal units."""
+    for unit in ("TB", "GB", "MB", "kB"):
+        if amount >= BYTES[unit]:
+            return f"{amount / BYTES[unit]:.3g} {unit}"
+    return f"{amount:.0f} bytes"

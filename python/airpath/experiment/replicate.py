@@ -1,0 +1,386 @@
+"""One replication: an engine's process, from an empty folder to a recorded result.
+
+``replicate`` takes a picklable task and returns a picklable outcome, so that any
+``concurrent.futures.Executor`` can carry it out.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airpath.engine import find_engine
+from airpath.experiment import links
+from airpath.experiment.metrics import of_programs, of_summary, of_workloads
+from airpath.experiment.plan import PlannedCell, cell_folder
+from airpath.experiment.quantities import length_bytes, time_ns
+from airpath.experiment.templates import programs
+
+if TYPE_CHECKING:
+    from airpath.experiment.model import Experiment
+
+STOP = threading.Event()
+"""Set when no replication shall go on: those that run are ended and not recorded."""
+
+PART = ".part"
+"""End of the name of a run's folder until it is complete."""
+
+WORK = ".work"
+"""End of the name of the folder that the agents work in."""
+
+GRACE_S = 15
+"""How long the server's end may take to stop its programs and write its record."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a replication needs."""
+
+    set_name: str
+    cell: str
+    replication: int
+    attempt: int
+    seed: int
+    clock: str
+    network: str
+    workload: str
+    parameters: dict[str, Any]
+    tags: tuple[str, ...]
+    digest: str
+    command: tuple[str, ...]
+    """The engine's; without --out."""
+
+    here: str
+    folder: str
+    """Where the run is kept once it is complete."""
+
+    programs: tuple[dict[str, Any], ...]
+    output_limit_bytes: int
+    wall_limit_s: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a replication."""
+
+    status: str
+    """succeeded; failed: the workload did; broken: the emulator did; stopped: not recorded."""
+
+    verdict: str
+    message: str
+    metrics: dict[str, float] = field(default_factory=dict)
+    wall_s: float = 0.0
+    size_bytes: int = 0
+
+
+def make_task(
+    experiment: Experiment,
+    planned: PlannedCell,
+    replication: int,
+    attempt: int,
+    root: Path,
+    here: Path,
+) -> Task:
+    """Return the task of a replication, counted from 1."""
+    cell = planned.cell
+    workload = cell.workload
+    words = links.options(
+        experiment.networks[cell.network], cell, here, root / "networks" / f"{cell.network}.toml"
+    )
+    words += ["--seed", str(cell.seed(replication)), "--log", experiment.log, "--json"]
+    run: list[dict[str, Any]] = []
+    if cell.clock == "virtual":
+        command = [find_engine(), "sim", *words]
+        for text in workload.virtual:
+            command += ["--workload", text]
+        command += ["--duration", workload.duration] if workload.duration else []
+    else:
+        command = [find_engine(), "exec", *words, "--server-grace", f"{GRACE_S} s"]
+        command += ["--server-timeout", "60 s"]
+        command += ["--cc", cell.congestion_control] if cell.congestion_control else []
+        if cell.clock == "warp":
+            command += ["--clock", "warp", "--wall-limit", workload.time_limit]
+        run = [_specification(program, here) for program in programs(workload)]
+    return Task(
+        set_name=cell.set_name,
+        cell=cell.name,
+        replication=replication,
+        attempt=attempt,
+        seed=cell.seed(replication),
+        clock=cell.clock,
+        network=cell.network,
+        workload=cell.workload_name,
+        parameters=cell.parameters,
+        tags=cell.tags,
+        digest=planned.digest,
+        command=tuple(command),
+        here=str(here),
+        folder=str(cell_folder(root, cell) / f"{replication:04}"),
+        programs=tuple(run),
+        output_limit_bytes=length_bytes(workload.output_limit),
+        wall_limit_s=time_ns(workload.time_limit) / 1e9,
+    )
+
+
+def _specification(program: Any, here: Path) -> dict[str, Any]:
+    ready = None
+    if program.ready is not None:
+        ready = program.ready.model_dump()
+        ready["within_ns"] = time_ns(ready.pop("within"))
+    service = program.service if program.service is not None else ready is not None
+    command = program.command
+    if isinstance(command, str):
+        command = ["/bin/sh", "-c", command]
+    elif "/" in command[0]:
+        # Beside the experiment's file: the program itself starts in a folder of its own.
+        command = [str(here / command[0]), *command[1:]]
+    return {
+        "name": program.name,
+        "end": program.end,
+        "command": command,
+        "start_ns": time_ns(program.start),
+        # A service lasts as long as the others.
+        "time_limit_ns": 10**18 if service else time_ns(program.time_limit),
+        "environment": program.environment,
+        "ready": ready,
+        "service": service,
+        "exit_status": program.exit_status,
+        "keep": program.keep,
+    }
+
+
+def replicate(task: Task) -> Outcome:
+    """Run a replication; its folder is complete, or is not there.
+
+    Raises:
+        OSError: its folders cannot be written.
+
+    """
+    final = Path(task.folder)
+    part, work = final.with_name(final.name + PART), final.with_name(final.name + WORK)
+    for left in (part, work, final):
+        remove(left)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    work.mkdir()
+    began = time.monotonic()
+    try:
+        command = [*task.command, "--out", str(part)]
+        if task.programs:
+            command += _ends(task, work)
+        status, timed_out = _run(task, command, work)
+        if STOP.is_set():
+            return Outcome("stopped", "unknown", "stopped before its end")
+        outcome = _judge(task, part, work, status, timed_out)
+        outcome = Outcome(
+            **{**asdict(outcome), "wall_s": time.monotonic() - began, "size_bytes": _size(part)}
+        )
+        _record(task, outcome, part)
+        part.rename(final)
+        _sync(final.parent)
+        return outcome
+    finally:
+        remove(work)
+        remove(part)
+
+
+def remove(folder: Path) -> None:
+    """Delete a run's folder, if it is there, so that a half-deleted one is never taken for one."""
+    if not folder.is_dir():
+        return
+    if not folder.name.endswith((PART, WORK)):
+        doomed = folder.with_name(folder.name + PART)
+        if doomed.exists():
+            shutil.rmtree(doomed, ignore_errors=True)
+        folder.rename(doomed)
+        folder = doomed
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ends(task: Task, work: Path) -> list[str]:
+    """Write what the agents shall do; return the rest of the engine's command line."""
+    ends = {program["end"] for program in task.programs}
+    agent = [sys.executable, "-I", "-S", str(Path(__file__).parent / "agent.py")]
+    patience = sum((p["ready"] or {}).get("within_ns", 0) for p in task.programs) + 20 * 10**9
+    for end in ("client", "server"):
+        specification = {
+            "end": end,
+            "folder": str(work.resolve()),
+            "alone": "server" not in ends,
+            "patience_ns": patience,
+            "output_limit_bytes": task.output_limit_bytes,
+            "programs": [
+                {
+                    **program,
+                    "directory": str(work.resolve() / "programs" / program["name"]),
+                    "environment": {
+                        "AIRPATH_EXPERIMENT": task.here,
+                        "AIRPATH_SEED": str(task.seed),
+                        "AIRPATH_REPLICATION": str(task.replication),
+                        **program["environment"],
+                    },
+                }
+                for program in task.programs
+                if program["end"] == end
+            ],
+        }
+        (work / f"{end}.specification.json").write_text(json.dumps(specification))
+    path = work.resolve()
+    words = []
+    if "server" in ends:
+        words += ["--server", shlex.join([*agent, str(path / "server.specification.json")])]
+    return [*words, "--", *agent, str(path / "client.specification.json")]
+
+
+def _run(task: Task, command: list[str], work: Path) -> tuple[int, bool]:
+    """Run the engine; return its status and whether it took too long."""
+    launch = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
+    with (work / "engine.stderr").open("wb") as err:
+        process = subprocess.Popen(
+            [*launch, str(os.getpid()), *command],
+            cwd=task.here,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=err,
+            start_new_session=True,
+        )
+        # Warp's own limit comes first; ends get time to say what they were at.
+        until = time.monotonic() + task.wall_limit_s + (GRACE_S if task.clock == "warp" else 0)
+        timed_out = False
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(min(0.1, max(0.01, until - time.monotonic())))
+                return process.returncode, timed_out
+            timed_out = time.monotonic() > until
+            if timed_out or STOP.is_set():
+                _end(process)
+                return process.returncode, timed_out
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for number, patience in ((signal.SIGTERM, 10), (signal.SIGKILL, 10)):
+        with suppress(ProcessLookupError):
+            process.send_signal(number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+            return
+
+
+def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> Outcome:
+    """Say what became of it, and gather into the run's folder what belongs there."""
+    lines = (work / "engine.stderr").read_text(errors="replace").splitlines()
+    # The summary is a line of its own among what the engine has to tell.
+    summary = next((found for line in reversed(lines) if (found := _summary(line))), {})
+    said = "\n".join(line for line in lines if not _summary(line)).strip()
+    last = said.splitlines()[-1].removeprefix("airpath: ") if said else ""
+    part.mkdir(exist_ok=True)
+    if said:
+        (part / "engine.stderr").write_text(said + "\n")
+    metrics = of_summary(summary)
+    verdict = str((summary.get("verdict") or {}).get("grade", "unknown"))
+    if task.clock == "virtual":
+        reports = summary.get("workloads") or []
+        metrics.update(of_workloads(reports))
+        failures = [
+            f"{report.get('name')}: {report.get('outcome')}"
+            for report in reports
+            if report.get("outcome") != "complete" and status
+        ]
+    else:
+        ends = [_json(work / f"{end}.json") for end in ("client", "server")]
+        records = [record for end in ends for record in end.get("programs", [])]
+        if (work / "programs").is_dir():
+            _keep(task, work / "programs")
+            (work / "programs").rename(part / "programs")
+        metrics.update(of_programs(records, part / "programs"))
+        workload = {
+            "epoch_unix_ns": ends[0].get("epoch_unix_ns"),
+            "congestion_control": (_json(part / "run.json").get("settings") or {}).get(
+                "congestion_control"
+            ),
+            "failures": [end["failure"] for end in ends if end.get("failure")],
+            "programs": records,
+        }
+        (part / "workload.json").write_text(json.dumps(workload, indent=2) + "\n")
+        failures = [str(end["failure"]) for end in ends if end.get("failure")][:1] or [
+            f"{record['name']}: {record['reason']}" for record in records if not record["succeeded"]
+        ]
+        if not records and not failures and status not in (125, 2):
+            failures = [last or "the programs left no record"]
+    if timed_out:
+        return Outcome("failed", verdict, f"took longer than {task.wall_limit_s:g} s", metrics)
+    if failures:
+        return Outcome("failed", verdict, "; ".join(failures), metrics)
+    if status != 0:
+        return Outcome("broken", verdict, last or f"the engine ended with {status}", metrics)
+    return Outcome("succeeded", verdict, "", metrics)
+
+
+def _keep(task: Task, folder: Path) -> None:
+    """Delete what programs left and nobody asked for."""
+    for program in task.programs:
+        own = folder / program["name"]
+        for path in sorted(own.rglob("*"), reverse=True):
+            name = str(path.relative_to(own))
+            if path.is_dir() and not path.is_symlink():
+                with suppress(OSError):
+                    path.rmdir()
+            elif not any(fnmatch.fnmatch(name, pattern) for pattern in program["keep"]):
+                path.unlink()
+        with suppress(OSError):
+            own.rmdir()
+
+
+def _record(task: Task, outcome: Outcome, part: Path) -> None:
+    about = asdict(task)
+    for internal in ("programs", "folder", "output_limit_bytes", "wall_limit_s"):
+        about.pop(internal)
+    document = {"format_version": 1, **about, **asdict(outcome), "ended_unix_s": time.time()}
+    (part / "replication.json").write_text(json.dumps(document, indent=2) + "\n")
+    # Everything is on the disk before the folder gets its name.
+    for path in part.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            _sync(path)
+    _sync(part)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _summary(line: str) -> dict[str, Any]:
+    """Return the engine's summary if a line is it, else nothing."""
+    if not line.startswith("{"):
+        return {}
+    try:
+        content = json.loads(line)
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) and "verdict" in content else {}

@@ -1,0 +1,419 @@
+"""Running an experiment unattended: what is left to do, side by side, and what comes of it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airpath.experiment import replicate as replication
+from airpath.experiment.catalogue import Catalogue
+from airpath.experiment.folder import FolderError, Key
+from airpath.experiment.quantities import length_bytes, show_bytes, show_seconds
+from airpath.experiment.replicate import Outcome, Task, make_task, remove
+from airpath.experiment.statistics import checkpoints, estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from airpath.experiment.folder import Results
+    from airpath.experiment.jobs import Jobs
+    from airpath.experiment.plan import Plan, PlannedCell
+
+MANY = 1024
+"""Threads that an executor may have; how many are busy is for ``Jobs`` to say."""
+
+
+@dataclass
+class _CellState:
+    planned: PlannedCell
+    target: int
+    """How many replications are wanted for now."""
+
+    handed_out: set[int] = field(default_factory=set)
+    settled: bool = False
+    note: str = ""
+
+
+@dataclass
+class Report:
+    """What a whole run came to."""
+
+    succeeded: int = 0
+    failed: int = 0
+    broken: int = 0
+    not_trusted: int = 0
+    stopped: str = ""
+    """Why it ended before everything was done; empty if it did not."""
+
+    notes: list[str] = field(default_factory=list)
+
+
+class Runner:
+    """Carries a plan out in a results folder."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        results: Results,
+        jobs: Jobs,
+        tell: Callable[[str], None],
+        executor: Callable[[], Executor] | None = None,
+        carry_out: Callable[[Task], Outcome] = replication.replicate,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            plan: what to run.
+            results: the folder, locked.
+            jobs: how many at a time.
+            tell: takes lines for the user.
+            executor: makes what runs the replications; threads, each with an engine's process.
+            carry_out: what it runs.
+
+        """
+        self.plan = plan
+        self.results = results
+        self.jobs = jobs
+        self.tell = tell
+        self.executor = executor or (lambda: ThreadPoolExecutor(MANY))
+        self.carry_out = carry_out
+        self.here = plan.loaded.file.resolve().parent
+        self.experiment = plan.loaded.experiment
+        self.keep_free = length_bytes(self.experiment.keep_free)
+        self.states = [_CellState(planned, planned.cell.least) for planned in plan.cells]
+        self.flying: dict[Future[Outcome], tuple[Task, _CellState, int]] = {}
+        self.again: list[tuple[_CellState, int, int]] = []
+        self.began = time.monotonic()
+        self.finished_here = 0
+        self.busy_s = 0.0
+        self.report = Report()
+        self.progress = Progress()
+
+    def clean(self) -> None:
+        """Delete what an earlier run left incomplete, and what its journal does not know."""
+        known = {f"{s}/{c}/{n:04}" for s, c, n in self.results.done}
+        runs = self.results.root / "runs"
+        for folder in runs.glob("*/*/*"):
+            if folder.is_dir() and str(folder.relative_to(runs)) not in known:
+                remove(folder)
+        for key, entry in list(self.results.done.items()):
+            if not (runs / key[0] / key[1] / f"{key[2]:04}" / "replication.json").is_file():
+                # Its folder was deleted by hand.
+                self.results.write("removed", set=key[0], cell=key[1], replication=key[2])
+                del entry
+
+    def run(self) -> Report:
+        """Run what is not done yet; return what it came to."""
+        with Catalogue(self.results.root) as catalogue:
+            catalogue.follow(self.results)
+            pool = self.executor()
+            try:
+                self._loop(pool, catalogue)
+            except KeyboardInterrupt:
+                self.report.stopped = "interrupted"
+            finally:
+                replication.STOP.set()
+                self.progress.clear()
+                if self.flying and not self.report.stopped:
+                    self.report.stopped = "an error"
+                wait(self.flying)
+                for future, (task, state, beside) in list(self.flying.items()):
+                    if not future.cancelled() and future.exception() is None:
+                        self._landed(future.result(), task, state, beside, catalogue)
+                pool.shutdown(cancel_futures=True)
+                replication.STOP.clear()
+        self._count()
+        return self.report
+
+    def _loop(self, pool: Executor, catalogue: Catalogue) -> None:
+        while True:
+            if not self.report.stopped:
+                self._submit(pool)
+            if not self.flying:
+                return
+            done, _ = wait(self.flying, timeout=0.5, return_when=FIRST_COMPLETED)
+            for future in done:
+                task, state, beside = self.flying.pop(future)
+                try:
+                    outcome = future.result()
+                except OSError as error:
+                    self.report.stopped = (
+                        f"{error.filename or self.results.root}: {error.strerror}; "
+                        f"mend that and go on with --resume"
+                    )
+                    replication.STOP.set()
+                    continue
+                self._landed(outcome, task, state, beside, catalogue)
+            self.progress.show(self._line())
+
+    def _submit(self, pool: Executor) -> None:
+        while len(self.flying) < self.jobs.most:
+            following = self._next()
+            if following is None:
+                return
+            # Only what runs in real time can be disturbed by what runs beside it.
+            clocks = {task.clock for task, _, _ in self.flying.values()}
+            if "live" in clocks | {following[0].planned.cell.clock} and (
+                len(self.flying) >= self.jobs.now
+            ):
+                self.again.insert(0, following)
+                return
+            free = shutil.disk_usage(self.results.root).free
+            if free < self.keep_free + self._typical_bytes() * (len(self.flying) + 1):
+                self.report.stopped = (
+                    f"{show_bytes(free)} of disk space are left where {self.results.root} is, and "
+                    f"{show_bytes(self.keep_free)} shall stay free (keep_free); make room, and go "
+                    f"on with --resume"
+                )
+                return
+            state, number, attempt = following
+            task = make_task(
+                self.experiment, state.planned, number, attempt, self.results.root, self.here
+            )
+            future = pool.submit(self.carry_out, task)
+            self.flying[future] = (task, state, 0)
+            # How many ran beside it at most, for each that runs.
+            self.flying = {
+                f: (t, s, max(beside, len(self.flying)))
+                for f, (t, s, beside) in self.flying.items()
+            }
+
+    def _next(self) -> tuple[_CellState, int, int] | None:
+        if self.again:
+            return self.again.pop(0)
+        for state in self.states:
+            if state.settled:
+                continue
+            cell = state.planned.cell
+            while True:
+                for number in range(1, state.target + 1):
+                    key = (cell.set_name, cell.name, number)
+                    if key not in self.results.done and number not in state.handed_out:
+                        state.handed_out.add(number)
+                        return state, number, 1
+                if not self._grown(state):
+                    break
+        return None
+
+    def _grown(self, state: _CellState) -> bool:
+        """Look at a cell whose replications have all been handed out; say if it wants more."""
+        cell = state.planned.cell
+        entries = [
+            self.results.done.get((cell.set_name, cell.name, n)) for n in range(1, state.target + 1)
+        ]
+        if any(entry is None for entry in entries):
+            return False  # some of them still run
+        rule = cell.until
+        if rule is None:
+            state.settled = True
+            return False
+        values = [
+            entry["metrics"][rule.metric]
+            for entry in entries
+            if entry and entry["status"] == "succeeded" and rule.metric in entry["metrics"]
+        ]
+        if not values:
+            state.settled = True
+            there = sorted({k for entry in entries if entry for k in entry["metrics"]})
+            state.note = (
+                f"{cell.key}: no replication that succeeded has the metric `{rule.metric}` of its "
+                f"stopping rule; there are: {', '.join(there) or 'none'}"
+            )
+        else:
+            found = estimate(values)
+            wanted = float(rule.half_width.strip(" %")) / 100
+            more = [n for n in checkpoints(rule.least, rule.most) if n > state.target]
+            if found.count >= 2 and found.relative <= wanted:
+                state.settled = True
+            elif not more:
+                state.settled = True
+                state.note = (
+                    f"{cell.key}: after {state.target} replications the half-width of "
+                    f"{rule.metric} is still {found.relative:.1%} of its mean, not "
+                    f"{rule.half_width}"
+                )
+            else:
+                state.target = more[0]
+                return True
+        if state.note:
+            self.report.notes.append(state.note)
+        return False
+
+    def _landed(
+        self, outcome: Outcome, task: Task, state: _CellState, beside: int, catalogue: Catalogue
+    ) -> None:
+        key: Key = (task.set_name, task.cell, task.replication)
+        if outcome.status == "stopped" or key in self.results.done:
+            return
+        self.finished_here += 1
+        self.busy_s += outcome.wall_s
+        where = f"{task.set_name}/{task.cell}/{task.replication:04}"
+        note = self.jobs.judged(outcome.verdict, beside) if outcome.status != "broken" else ""
+        if note:
+            self._say(note)
+        again = (
+            outcome.status != "broken"
+            and outcome.verdict in ("suspect", "invalid")
+            and task.clock == "live"
+            and task.attempt <= self.experiment.reruns
+            and not self.report.stopped
+        )
+        if again:
+            self._say(
+                f"{where}: {outcome.verdict}; run again "
+                f"({task.attempt} of {self.experiment.reruns} times)"
+            )
+            self.results.write(
+                "rerun",
+                set=key[0],
+                cell=key[1],
+                replication=key[2],
+                attempt=task.attempt,
+                verdict=outcome.verdict,
+            )
+            self.again.append((state, task.replication, task.attempt + 1))
+            return
+        self.results.write(
+            "done",
+            set=key[0],
+            cell=key[1],
+            replication=key[2],
+            digest=task.digest,
+            attempt=task.attempt,
+            seed=task.seed,
+            status=outcome.status,
+            verdict=outcome.verdict,
+            message=outcome.message,
+            wall_s=round(outcome.wall_s, 3),
+            size_bytes=outcome.size_bytes,
+            metrics=outcome.metrics,
+        )
+        catalogue.add_folder(self.results.root / "runs" / where)
+        if outcome.status != "succeeded":
+            self._say(f"{where}: {outcome.status}: {outcome.message}")
+        elif outcome.verdict != "trusted":
+            self._say(f"{where}: {outcome.verdict}")
+
+    def _say(self, line: str) -> None:
+        self.progress.clear()
+        self.tell(line)
+
+    def _typical_bytes(self) -> float:
+        sizes = [entry["size_bytes"] for entry in self.results.done.values()]
+        return sum(sizes) / len(sizes) if sizes else 0
+
+    def _line(self) -> str:
+        wanted = sum(state.target for state in self.states)
+        done = self._done()
+        line = f"{done} of {wanted} done, {len(self.flying)} running"
+        if self.finished_here:
+            left = max(0, wanted - done)
+            each = self.busy_s / self.finished_here
+            line += f", about {show_seconds(left * each / self.jobs.now)} left"
+            if any(not state.settled and state.planned.cell.until for state in self.states):
+                line += " or more"
+        return line
+
+    def _done(self) -> int:
+        return sum(
+            (state.planned.cell.set_name, state.planned.cell.name, number) in self.results.done
+            for state in self.states
+            for number in range(1, state.target + 1)
+        )
+
+    def _count(self) -> None:
+        for state in self.states:
+            cell = state.planned.cell
+            for key, entry in self.results.done.items():
+                if key[:2] != (cell.set_name, cell.name):
+                    continue
+                setattr(self.report, entry["status"], getattr(self.report, entry["status"]) + 1)
+                if entry["verdict"] != "trusted":
+                    self.report.not_trusted += 1
+
+
+class Progress:
+    """One line that is written over on a terminal; elsewhere a line now and then."""
+
+    def __init__(self) -> None:
+        """Begin."""
+        self.terminal = sys.stderr.isatty()
+        self.began = self.last = time.monotonic()
+        self.shown = False
+        self._lock = threading.Lock()
+
+    def show(self, line: str) -> None:
+        """Show how far it is, once that has taken two seconds."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self.began < 2 or now - self.last < (0.2 if self.terminal else 30):
+                return
+            self.last = now
+            if self.terminal:
+                print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
+                self.shown = True
+            else:
+                print(line, file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take the line away before something else is written."""
+        with self._lock:
+            if self.shown:
+                print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+                self.shown = False
+
+
+def check_same(plan: Plan, results: Results) -> None:
+    """Make sure that what is done was done with what the file says now.
+
+    Raises:
+        FolderError: a cell was changed since.
+
+    """
+    digests = {(p.cell.set_name, p.cell.name): p.digest for p in plan.cells}
+    changed = sorted(
+        {
+            f"{key[0]}/{key[1]}"
+            for key, entry in results.done.items()
+            if digests.get(key[:2], entry["digest"]) != entry["digest"]
+        }
+    )
+    if changed:
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        message = (
+            f"{', '.join(changed[:3])}{more}: changed since results were recorded in "
+            f"{results.root} (link, workload, clock or seed); name another folder with --out, or "
+            f"remove those results (airpath results {results.root} --set SET --remove)"
+        )
+        raise FolderError(message)
+
+
+def prepare_links(plan: Plan, root: Path) -> None:
+    """Write the scenarios that stand in the experiment where the engine can read them."""
+    from airpath.experiment.links import inline_toml
+
+    for name, network in plan.loaded.experiment.networks.items():
+        if network.inline:
+            folder = root / "networks"
+            folder.mkdir(exist_ok=True)
+            (folder / f"{name}.toml").write_text(inline_toml(network.inline))
+
+
+def summary(report: Report, root: Path, seconds: float) -> dict[str, Any]:
+    """Return a report for programs."""
+    return {
+        "folder": str(root),
+        "succeeded": report.succeeded,
+        "failed": report.failed,
+        "broken": report.broken,
+        "not_trusted": report.not_trusted,
+        "stopped": report.stopped or None,
+        "notes": report.notes,
+        "wall_s": round(seconds, 3),
+    }
