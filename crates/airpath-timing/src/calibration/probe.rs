@@ -33,6 +33,8 @@ pub struct Setting {
     pub affinity: Affinity,
     /// How it meets deadlines.
     pub spin: SpinPolicy,
+    /// Whether processors are kept from idle states that take long to leave, where that is allowed.
+    pub wake_latency: bool,
 }
 
 /// What came of it.
@@ -129,7 +131,9 @@ fn run(
     let (recorder, writer) = Writer::start(&options).map_err(io::Error::other)?;
     let link = LiveLink::new(Box::new(Ticker::new(packet)), ports, recorder, LATENESS_BOUND);
     let (engine, handle) = EngineLoop::new(vec![link], setting.spin)?;
-    let tuning = Tuning { policy: setting.policy, affinity: setting.affinity, ..Tuning::usual(setting.spin) };
+    let Setting { policy, affinity, spin, wake_latency } = setting;
+    let tuning = Tuning { policy, affinity, wake_latency, ..Tuning::usual(spin) };
+    let (_, _held) = tuning.hold();
     let thread = std::thread::Builder::new().name("airpath-loop".into()).spawn(move || {
         tuning.prepare_thread();
         engine.run()

@@ -7,6 +7,7 @@ use airpath_core::Span;
 use airpath_live::engine_loop::{AutoSpin, SpinPolicy};
 use airpath_live::scheduling::{self, Outcome, allowed_processors};
 use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY};
+use airpath_live::wake_latency::WakeLatency;
 use serde::Serialize;
 
 use super::{Lateness, Probed, Prober, Setting, policy_name};
@@ -28,6 +29,11 @@ const ROUNDS: u32 = 3;
 /// The shortest time for all rounds of one that says something of one packet in a hundred.
 const LEAST_PROBE: Duration = Duration::from_millis(200);
 
+/// A margin before which nothing is ever due: the clock is watched all the time.
+const ALL_THE_TIME_NS: u64 = 10_000_000;
+/// For so long at a time, so that the watchdog of a real-time loop does not put it back.
+const LONGEST_WATCH: Duration = Duration::from_millis(300);
+
 /// What is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
@@ -42,7 +48,7 @@ pub struct Wish {
 /// A setting that was tried, and what came of it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Candidate {
-    /// What was varied: policy, processor, margin or auto.
+    /// What was varied: idle, policy, processor, margin, auto or floor.
     pub step: &'static str,
     /// Its policy.
     pub policy: String,
@@ -207,11 +213,17 @@ fn together(mut rounds: Vec<Lateness>) -> Lateness {
 /// When the loop cannot run.
 pub fn search(wish: &Wish, prober: &mut Prober, tell: &mut dyn FnMut(&Candidate)) -> airpath_live::Result<Found> {
     let (policies, affinities) = (policies(), affinities());
-    let probes = policies.len() + affinities.len() - 1 + MARGINS_PERCENT.len() + 1;
+    let may_hold = WakeLatency::hold(0).1.is_some();
+    let probes = usize::from(may_hold) + policies.len() + affinities.len() - 1 + MARGINS_PERCENT.len() + 2;
     let each = (wish.duration / probes as u32).max(LEAST_PROBE);
     let mut search = Search { wish, prober, each, tell, candidates: Vec::new() };
-    let mut setting = Setting { policy: policies[0], affinity: Affinity::Any, spin: SpinPolicy::Off };
+    let mut setting =
+        Setting { policy: policies[0], affinity: Affinity::Any, spin: SpinPolicy::Off, wake_latency: true };
     let mut reasons = Vec::new();
+
+    // Told and not chosen by: a machine that is busy now may be idle during the runs.
+    let left =
+        if may_hold { Some(search.try_all("idle", &[Setting { wake_latency: false, ..setting }])?[0]) } else { None };
 
     let settings: Vec<Setting> = policies.iter().map(|policy| Setting { policy: *policy, ..setting }).collect();
     let tried = search.try_all("policy", &settings)?;
@@ -220,6 +232,7 @@ pub fn search(wish: &Wish, prober: &mut Prober, tell: &mut dyn FnMut(&Candidate)
     let best_ns = tried.iter().map(|measured| measured.p99_ns).min().unwrap_or(0);
     let alike = tried.iter().filter(|measured| !is_later(measured.p99_ns, best_ns, CLEARLY_SHARE)).count();
     reasons.push(reason_for_policy(setting.policy, policies.len(), alike));
+    reasons.extend(left.map(|left| reason_for_wake_latency(&left, &tried[0])));
 
     let settings: Vec<Setting> =
         affinities[1..].iter().map(|affinity| Setting { affinity: *affinity, ..setting }).collect();
@@ -244,9 +257,33 @@ pub fn search(wish: &Wish, prober: &mut Prober, tell: &mut dyn FnMut(&Candidate)
     let auto = AutoSpin { budget_ppm: wish.budget_ppm, bound_ns: wish.bound_ns, start_ns: margin_ns };
     let measured = search.try_all("auto", &[Setting { spin: SpinPolicy::Auto(auto), ..setting }])?[0];
     let meets = wish.is_met_by(&measured);
+    search.each = search.each.min(LONGEST_WATCH * ROUNDS);
+    let floor = search.try_all("floor", &[Setting { spin: SpinPolicy::Margin(ALL_THE_TIME_NS), ..setting }])?[0];
+    if !meets {
+        reasons.push(reason_for_floor(wish, &floor));
+    }
     let candidates = search.candidates;
     let Setting { policy, affinity, .. } = setting;
     Ok(Found { candidates, policy, affinity, margin_ns, measured, meets, reasons })
+}
+
+/// What `left`, with idle states as they are, differs by from `held`.
+fn reason_for_wake_latency(left: &Lateness, held: &Lateness) -> String {
+    let [left, held] = [left, held].map(|measured| Span::from_nanos(measured.p99_ns / 100 * 100));
+    format!("idle states are left quickly during a run (--wake-latency hold): {held}, and {left} if they are not")
+}
+
+fn reason_for_floor(wish: &Wish, floor: &Lateness) -> String {
+    let p99 = Span::from_nanos(floor.p99_ns / 100 * 100);
+    if floor.p99_ns > wish.bound_ns {
+        format!(
+            "with the clock watched all the time, 99 in 100 packets leave within {p99}: what is more than the bound \
+             is not the timer's, but time that other programs, the kernel or the hypervisor take, and the call \
+             that writes a packet"
+        )
+    } else {
+        format!("with the clock watched all the time, 99 in 100 packets leave within {p99}: a larger budget helps")
+    }
 }
 
 /// `alike` of `tried` policies were as early as the best.
