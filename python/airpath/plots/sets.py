@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from airpath.analysis.statistics import outliers
 from airpath.analysis.text import scale
 from airpath.plots.style import (
-    SETTINGS,
     BLACK,
     BLUE,
     GREEN,
     GREY,
     ORANGE,
     PURPLE,
+    SETTINGS,
     SKY,
     VERMILLION,
     WIDTH_INCHES,
