@@ -111,10 +111,17 @@ fn start(server: &Endpoint, mtu_bytes: u32, announce: &OwnedFd) -> Result<Child>
     unsafe { command.pre_exec(prepare) };
     match command.spawn() {
         Ok(child) => Ok(child),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(LiveError::Request(format!(
+        Err(error) if error.kind() == io::ErrorKind::NotFound || !is_installed() => Err(LiveError::Request(format!(
             "the internet cannot be reached from here: {PROGRAM} is not installed; install \
                  the package `{PROGRAM}` (`apt install {PROGRAM}`, `dnf install {PROGRAM}`)"
         ))),
         Err(error) => Err(LiveError::system(format!("start {PROGRAM}"), error)),
     }
+}
+
+/// Whether the program is anywhere on the path: a folder there that may not be entered makes the kernel refuse
+/// a program that does not exist.
+fn is_installed() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(PROGRAM).is_file())
 }
