@@ -105,19 +105,15 @@ impl Wish {
         measured.p99_ns <= self.bound_ns && self.within_budget(measured)
     }
 
-    /// Which of `tried` to take: the one that meets the bound at the least cost; where none does, the cheapest
-    /// of those within the budget that are hardly later than the best.
+    /// Which of `tried`, with the margins in ascending order, to take: the least that meets the bound; where none
+    /// does, the least of those within the budget that are hardly later than the best. What watching costs
+    /// grows with the margin, while a single measurement of it may not.
     fn choose(&self, tried: &[Lateness]) -> usize {
-        let affordable = |index: &usize| self.within_budget(&tried[*index]);
-        let least = |indices: Vec<usize>| {
-            let cost = |index: &usize| tried[*index].core_percent;
-            indices.into_iter().min_by(|one, other| cost(one).total_cmp(&cost(other)))
-        };
-        let all = || (0..tried.len()).filter(affordable);
-        let meeting = all().filter(|index| self.is_met_by(&tried[*index])).collect();
-        least(meeting).unwrap_or_else(|| {
-            let best_ns = all().map(|index| tried[index].p99_ns).min().unwrap_or(u64::MAX);
-            least(all().filter(|index| !is_later(tried[*index].p99_ns, best_ns, HARDLY_SHARE)).collect()).unwrap_or(0)
+        let affordable = || (0..tried.len()).filter(|index| self.within_budget(&tried[*index]));
+        let meeting = affordable().find(|index| self.is_met_by(&tried[*index]));
+        meeting.unwrap_or_else(|| {
+            let best_ns = affordable().map(|index| tried[index].p99_ns).min().unwrap_or(u64::MAX);
+            affordable().find(|index| !is_later(tried[*index].p99_ns, best_ns, HARDLY_SHARE)).unwrap_or(0)
         })
     }
 }
