@@ -233,10 +233,13 @@ impl EngineLoop {
                     if wake_ns > now_ns && woke_ns >= wake_ns {
                         spin.woke(wake_ns, woke_ns);
                     }
-                    if woke_ns < deadline_ns {
-                        spin.spent(self.waiter.watch_clock(deadline_ns)? - woke_ns);
+                    // One that a signal cut short just looks around earlier.
+                    if woke_ns >= wake_ns {
+                        if woke_ns < deadline_ns {
+                            spin.spent(self.waiter.watch_clock(deadline_ns)? - woke_ns);
+                        }
+                        awaited = true;
                     }
-                    awaited = true;
                     self.waiter.poll(&mut note)?;
                 }
                 Step::Beat { wake_ns } => {
@@ -270,14 +273,15 @@ impl EngineLoop {
                             let (due, woke) = (self.time_of(wake_ns), self.time_of(woke_ns));
                             self.links.iter_mut().for_each(|link| link.measurements.away(due, woke));
                         }
-                        if margin_ns > 0 && woke_ns < deadline_ns {
+                        // A sleep that a signal cut short ended at no margin: the deadline may be far off.
+                        if margin_ns > 0 && (wake_ns..deadline_ns).contains(&woke_ns) {
                             spin.spent(self.waiter.watch_clock(deadline_ns)? - woke_ns);
                             self.waiter.poll(|wake| match wake {
                                 Wake::Port(port) => readable.push(port),
                                 Wake::Command => commanded = true,
                             })?;
                         }
-                        awaited = true;
+                        awaited = woke_ns >= wake_ns;
                     }
                 }
             }
