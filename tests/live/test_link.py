@@ -286,6 +286,28 @@ def test_a_run_whose_engine_was_stopped_is_not_trusted(airpath: Airpath, port_wa
     assert verdict["grade"] in ("suspect", "invalid"), verdict
 
 
+def test_an_engine_that_goes_on_does_not_watch_the_clock_for_seconds(
+    airpath: Airpath, port_way: Way
+) -> None:
+    out = airpath.path("run")
+    # One packet is under way for so long that the engine is stopped meanwhile, and goes on.
+    ping = ("ping", "-c", "1", "-W", "30", "server")
+    options = ("exec", "--port", port_way.port, "--log", "none", "--out", out, "--delay", "4 s")
+    process = airpath.start(*options, "--", *ping, user=port_way.user)
+    await_true(lambda: any(words[:1] == ["ping"] for words in airpath.tree().values()))
+    time.sleep(0.5)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    engine = int(children.read_text().split()[0])
+    os.kill(engine, signal.SIGSTOP)
+    time.sleep(0.1)
+    os.kill(engine, signal.SIGCONT)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    loop = load_run(out).manifest["results"]["loop"]
+    assert loop["spun_ns"] < 300 * MS, loop
+    assert loop["demoted_ns"] is None, loop
+
+
 def test_idle_link_costs_no_processor_time(airpath: Airpath, any_way: Way) -> None:
     out = airpath.path("run")
     airpath.exec(any_way, "--delay", "10 ms", "--out", out, "--", "sleep", "3").check()

@@ -9,6 +9,7 @@ mod link;
 mod measure;
 mod spin;
 mod step;
+mod traffic;
 mod unread;
 mod waiter;
 
@@ -24,6 +25,7 @@ pub use link::{FinishedLink, LiveLink};
 pub use measure::LinkMeasurements;
 pub use spin::{AutoSpin, MarginCourse, Spin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_share};
 use step::Step;
+pub use traffic::TrafficBell;
 use waiter::{Waiter, Wake};
 
 use crate::clock::{self, ClockOffset};
@@ -146,6 +148,7 @@ pub struct EngineLoop {
     offset: ClockOffset,
     offset_read_ns: u64,
     work_takes_no_time: bool,
+    traffic: Option<std::sync::Arc<TrafficBell>>,
 }
 
 impl EngineLoop {
@@ -174,6 +177,7 @@ impl EngineLoop {
             offset: ClockOffset::measure(),
             offset_read_ns: clock::monotonic_ns(),
             work_takes_no_time: false,
+            traffic: None,
         };
         Ok((engine, Handle { words: sender, bell }))
     }
@@ -184,6 +188,12 @@ impl EngineLoop {
     #[must_use]
     pub fn where_work_takes_no_time(self) -> EngineLoop {
         EngineLoop { work_takes_no_time: true, ..self }
+    }
+
+    /// Tells `bell` of whatever passes.
+    #[must_use]
+    pub fn telling(self, bell: Option<std::sync::Arc<TrafficBell>>) -> EngineLoop {
+        EngineLoop { traffic: bell, ..self }
     }
 
     /// Runs until it is told to stop.
@@ -233,10 +243,13 @@ impl EngineLoop {
                     if wake_ns > now_ns && woke_ns >= wake_ns {
                         spin.woke(wake_ns, woke_ns);
                     }
-                    if woke_ns < deadline_ns {
-                        spin.spent(self.waiter.watch_clock(deadline_ns)? - woke_ns);
+                    // One that a signal cut short just looks around earlier.
+                    if woke_ns >= wake_ns {
+                        if woke_ns < deadline_ns {
+                            spin.spent(self.waiter.watch_clock(deadline_ns)? - woke_ns);
+                        }
+                        awaited = true;
                     }
-                    awaited = true;
                     self.waiter.poll(&mut note)?;
                 }
                 Step::Beat { wake_ns } => {
@@ -270,14 +283,15 @@ impl EngineLoop {
                             let (due, woke) = (self.time_of(wake_ns), self.time_of(woke_ns));
                             self.links.iter_mut().for_each(|link| link.measurements.away(due, woke));
                         }
-                        if margin_ns > 0 && woke_ns < deadline_ns {
+                        // A sleep that a signal cut short ended at no margin: the deadline may be far off.
+                        if margin_ns > 0 && (wake_ns..deadline_ns).contains(&woke_ns) {
                             spin.spent(self.waiter.watch_clock(deadline_ns)? - woke_ns);
                             self.waiter.poll(|wake| match wake {
                                 Wake::Port(port) => readable.push(port),
                                 Wake::Command => commanded = true,
                             })?;
                         }
-                        awaited = true;
+                        awaited = woke_ns >= wake_ns;
                     }
                 }
             }
@@ -346,6 +360,7 @@ impl EngineLoop {
         readable.sort_unstable();
         readable.dedup();
         let mut next = 0;
+        let mut driven = false;
         for (index, link) in self.links.iter_mut().enumerate() {
             let mut has_read = false;
             while let Some(port) = readable.get(next).filter(|port| **port / 2 == index as u32) {
@@ -356,6 +371,7 @@ impl EngineLoop {
             // Before the run begins there is no time for the machine to be in.
             if self.started && (has_read || link.next_deadline() <= now) {
                 link.drive(now, clock)?;
+                driven = true;
             }
             let paused: SmallVec<[(PortId, bool); 2]> = link.take_flow_control().collect();
             for (port, pause) in paused {
@@ -363,7 +379,16 @@ impl EngineLoop {
                 self.waiter.watch_port(descriptor, index as u32 * 2 + u32::from(port.0), !pause)?;
             }
         }
+        if driven {
+            self.tell_of_traffic();
+        }
         Ok(())
+    }
+
+    fn tell_of_traffic(&self) {
+        if let Some(bell) = &self.traffic {
+            bell.passed();
+        }
     }
 
     /// Carries out an order at the time at which it was received: what came before it is read and
@@ -389,7 +414,9 @@ impl EngineLoop {
                 return Ok(Answer::Refused(error));
             }
             link.drive(link.driven_to(), clock)?;
+            self.tell_of_traffic();
         }
+        let link = &self.links[order.link];
         let at = if order.command.is_some() { link.driven_to() } else { now };
         Ok(Answer::Done { received, at, state: link.state_in_force() })
     }

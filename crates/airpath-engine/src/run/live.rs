@@ -126,12 +126,13 @@ fn carry_out(
     let files = KeptFiles::keep(&request.scenario, request.out.as_deref())?;
     let session = Session::create(&session_options(request)?).map_err(Failure::live)?;
     let Session { client, server, client_port, server_port, report: session_report, .. } = session;
-    let (sampler, tcp_state) = start_sampler(request, &client, &server)?;
+    let (mut sampler, tcp_state) = start_sampler(request, &client, &server)?;
     let machine = Box::new(Path::new(&request.path, Seed(request.seed)));
     let link = LiveLink::new(machine, [client_port, server_port], recorder, request.lateness_bound);
     let (engine, handle) = EngineLoop::new(vec![link], request.tuning.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
     let engine = if request.clock == Clock::Warp { engine.where_work_takes_no_time() } else { engine };
+    let engine = engine.telling(sampler.as_ref().map(Sampler::traffic_bell));
     let (engine, timing) = Loop::start(engine, handle.clone(), &request.tuning)?;
     let mut manifest = first_manifest(request, &files);
     manifest.tcp_state = tcp_state;
@@ -157,13 +158,18 @@ fn carry_out(
             *begun = Some(manifest.clone());
         });
     drop(control);
+    if let Some(sampler) = &mut sampler {
+        sampler.stop();
+    }
+    let stopped = engine.stop();
+    // Only now: the run does not last until a disk has taken the file.
     if let Some(sampler) = sampler {
         let recorded = sampler.finish();
         tell_incomplete(request, &recorded);
         manifest.tcp_state = Some(recorded);
     }
     // A loop that stopped of itself knows best what went wrong.
-    let (mut link, report) = engine.stop()?;
+    let (mut link, report) = stopped?;
     let (client, server) = ended?;
     if request.enclosing {
         // The server's end is in somebody else's namespace: leave it as it was before this returns.
@@ -189,6 +195,7 @@ pub fn write_manifest(request: &RunRequest, manifest: &Manifest) {
 
 /// The server's command, then the client's. `begun` is told when t = 0 was, in nanoseconds since
 /// 1970, once the client's command is on its way: a slow disk must not stand between the two.
+/// In virtual time that is before the command.
 fn run_commands(
     process: &EngineProcess,
     request: &RunRequest,
@@ -215,11 +222,17 @@ fn run_commands(
     if let Some(sampler) = sampler {
         sampler.begin(start_ns);
     }
+    let mut begun = Some(begun);
+    let mut begin = || begun.take().into_iter().for_each(|begun| begun(start_unix_ns));
+    // In a guest no disk is slow, but a command that never sleeps lets nobody write anything any more.
+    if request.clock == Clock::Warp {
+        begin();
+    }
     let released = match interrupted {
         Some(ended) => Ok(Some(ended)),
         None => workload.start_client(client, &request.client),
     };
-    begun(start_unix_ns);
+    begin();
     let client = match released? {
         Some(ended) => ended,
         None => workload

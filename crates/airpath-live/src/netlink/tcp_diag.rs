@@ -12,6 +12,7 @@ use netlink_packet_sock_diag::inet::nlas::Nla;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
 use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+use nix::sys::socket::{setsockopt, sockopt};
 
 use super::sock_diag::absent;
 use super::{Connection, RECEIVE_BUFFER_BYTES, Transport, open_sock_diag};
@@ -24,7 +25,7 @@ const BBR_INFO: u16 = 16;
 const CLOSED_GROUPS: [u32; 2] = [1, 3];
 
 /// Room for messages of closed sockets until they are read, in bytes.
-const CLOSED_BUFFER_BYTES: usize = 1 << 20;
+const CLOSED_BUFFER_BYTES: usize = 8 << 20;
 
 /// What the kernel says of one TCP socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,8 +147,11 @@ impl ClosedSockets {
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
         socket.bind_auto()?;
-        // Without this many the messages of a crowd would be lost; less will do mostly.
-        let _ = socket.set_rx_buf_sz(CLOSED_BUFFER_BYTES as libc::c_int);
+        // Without this much the messages of a crowd would be lost; less will do mostly. The kernel gives an
+        // ordinary user no more than net.core.rmem_max.
+        if setsockopt(&socket, sockopt::RcvBufForce, &CLOSED_BUFFER_BYTES).is_err() {
+            let _ = socket.set_rx_buf_sz(CLOSED_BUFFER_BYTES as libc::c_int);
+        }
         for group in CLOSED_GROUPS {
             socket.add_membership(group)?;
         }

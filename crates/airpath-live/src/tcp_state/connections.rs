@@ -29,6 +29,7 @@ pub(super) struct Connections {
     unknown: Vec<ProbeRecord>,
     rows: Vec<Row>,
     sockets: u32,
+    told: u64,
     lost: u64,
 }
 
@@ -52,6 +53,7 @@ impl Connections {
             unknown: Vec::new(),
             rows: Vec::new(),
             sockets: 0,
+            told: 0,
             lost: 0,
         }
     }
@@ -59,6 +61,16 @@ impl Connections {
     /// How many sockets were seen.
     pub fn sockets(&self) -> u64 {
         u64::from(self.sockets)
+    }
+
+    /// How many samples and closings told something new so far.
+    pub fn rows_so_far(&self) -> u64 {
+        self.told
+    }
+
+    /// Whether nothing waits for its time.
+    pub fn is_settled(&self) -> bool {
+        self.unknown.is_empty() && self.closed.is_empty() && self.known.values().all(|known| known.seen)
     }
 
     /// How many records of the tracepoint were thrown away for want of room.
@@ -91,6 +103,7 @@ impl Connections {
             let known = self.known.entry(socket.cookie).or_insert(Known { last: row, written: false, seen: true });
             let changed = new || !row.says_the_same_as(&known.last);
             if changed {
+                self.told += 1;
                 self.rows.push(row);
             }
             *known = Known { last: row, written: changed, seen: true };
@@ -106,6 +119,7 @@ impl Connections {
         (row.time_ns, row.source) = (time_ns, Source::Closed);
         fill(&mut row, socket);
         self.known.remove(&socket.cookie);
+        self.told += 1;
         self.rows.push(row);
         self.closed.insert(socket.cookie, (row, time_ns));
     }

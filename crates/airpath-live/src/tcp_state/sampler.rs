@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use airpath_core::{End, Span};
 use airpath_log::manifest::TcpStateRun;
@@ -16,6 +17,7 @@ use nix::sys::time::TimeSpec;
 use super::connections::Connections;
 use super::probe::Probe;
 use crate::clock::{monotonic_ns, thread_processor_ns};
+use crate::engine_loop::TrafficBell;
 use crate::error::{Attempting, LiveError, Result};
 use crate::netlink::{ClosedSockets, TcpDiag};
 use crate::session::Endpoint;
@@ -23,6 +25,13 @@ use crate::session::Endpoint;
 /// How long rows may wait in memory, and how many.
 const WRITE_AFTER_NS: u64 = 200_000_000;
 const WRITE_ROWS: usize = 8_192;
+
+/// For how long nothing may have changed before nobody is asked any more until
+/// the next packet.
+const IDLE_AFTER_NS: u64 = 1_000_000_000;
+
+/// How long the end of a run waits for the last sample.
+const LAST_SAMPLE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// What is recorded, and where.
 #[derive(Debug, Clone)]
@@ -42,6 +51,9 @@ pub struct Options {
 pub struct Sampler {
     stop: Arc<EventFd>,
     begin: mpsc::Sender<u64>,
+    /// Closed once the last sample was taken.
+    sampled: mpsc::Receiver<()>,
+    traffic: Arc<TrafficBell>,
     thread: Option<JoinHandle<TcpStateRun>>,
 }
 
@@ -77,7 +89,10 @@ impl Sampler {
         let log = TcpStateLog::create(&options.folder).map_err(|error| LiveError::Request(error.to_string()))?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).attempting(|| "make an event descriptor".into())?;
         let stop = Arc::new(stop);
+        let traffic = TrafficBell::new().attempting(|| "make an event descriptor".into())?;
+        let traffic = Arc::new(traffic);
         let (begin, begun) = mpsc::channel();
+        let (sampling, sampled) = mpsc::channel();
         let work = Work {
             interval_ns: options.interval.nanos(),
             connections: Connections::new([client.addresses().to_vec(), server.addresses().to_vec()]),
@@ -87,12 +102,14 @@ impl Sampler {
             run: run.clone(),
             waiting: Vec::new(),
             stop: stop.clone(),
+            traffic: traffic.clone(),
+            sampling: Some(sampling),
         };
         let thread = std::thread::Builder::new()
             .name("airpath-tcp".into())
             .spawn(move || work.run(&begun))
             .attempting(|| "start the thread that records the state of TCP".into())?;
-        Ok((Some(Self { stop, begin, thread: Some(thread) }), run))
+        Ok((Some(Self { stop, begin, sampled, traffic, thread: Some(thread) }), run))
     }
 
     /// Begins to record; the run's time 0 is at `start_ns` of CLOCK_MONOTONIC.
@@ -101,7 +118,21 @@ impl Sampler {
         let _ = self.begin.send(start_ns);
     }
 
-    /// Takes a last sample, ends the file, and tells what was recorded.
+    /// What wants to be told when packets pass.
+    pub fn traffic_bell(&self) -> Arc<TrafficBell> {
+        self.traffic.clone()
+    }
+
+    /// Takes the last sample. Returns once it is taken, or soon after if that
+    /// takes long: no disk holds up the end of a run.
+    pub fn stop(&mut self) {
+        let _ = self.stop.write(1);
+        // One that has not begun waits for this end to go.
+        drop(std::mem::replace(&mut self.begin, mpsc::channel().0));
+        let _ = self.sampled.recv_timeout(LAST_SAMPLE_PATIENCE);
+    }
+
+    /// Stops, ends the file, and tells what was recorded.
     pub fn finish(mut self) -> TcpStateRun {
         self.join().unwrap_or_else(|| TcpStateRun {
             incomplete: vec!["the thread that records the state of TCP failed; what it had written is readable".into()],
@@ -157,6 +188,9 @@ struct Work {
     /// Rows that are in order and not yet written.
     waiting: Vec<Row>,
     stop: Arc<EventFd>,
+    traffic: Arc<TrafficBell>,
+    /// Dropped after the last sample.
+    sampling: Option<mpsc::Sender<()>>,
 }
 
 impl Work {
@@ -166,6 +200,7 @@ impl Work {
         {
             self.run.incomplete.push(format!("the state of TCP could no longer be asked for: {error}"));
         }
+        self.sampling = None;
         let file = self.log.finish();
         self.run.rows = file.rows;
         self.run.incomplete.extend(file.incomplete);
@@ -184,13 +219,25 @@ impl Work {
         }
         let (mut last_ns, mut before_ns, mut written_ns) = (0, 0, 0);
         let mut next_ns = 0;
+        let mut idle = Idle::default();
         loop {
-            let stopped = self.wait_until(start_ns + next_ns)?;
+            let slept = idle == Idle::Asleep;
+            let deadline_ns = if slept { None } else { Some(start_ns + next_ns) };
+            let stopped = self.wait_until(deadline_ns)?;
             self.hear(start_ns, Connections::closed)?;
             let now_ns = monotonic_ns().saturating_sub(start_ns);
+            if slept {
+                self.traffic.leave();
+                idle = Idle::since(now_ns);
+                // Samples keep their instants, as if none had been left out.
+                next_ns = now_ns.next_multiple_of(self.interval_ns);
+                // Nothing was to be seen meanwhile, which is no gap.
+                last_ns = now_ns;
+            }
             if now_ns < next_ns && !stopped {
                 continue;
             }
+            let rows_before = self.connections.rows_so_far();
             self.sample(start_ns)?;
             self.run.longest_gap_ns = self.run.longest_gap_ns.max(now_ns - last_ns);
             // Rows of this round may still be preceded by others of it.
@@ -200,8 +247,19 @@ impl Work {
             if stopped {
                 let rest = self.connections.finish(now_ns);
                 self.waiting.extend(rest);
+                self.sampling = None;
                 self.log.write(&std::mem::take(&mut self.waiting));
                 return Ok(());
+            }
+            let changed = self.connections.rows_so_far() != rows_before || !self.connections.is_settled();
+            let was = idle;
+            idle = was.next(now_ns, changed || self.probe.is_some());
+            match idle {
+                // One more sample sees what came before this, and the bell tells of what comes after.
+                Idle::Watching => self.traffic.await_next(),
+                Idle::Awake { .. } if was == Idle::Watching => self.traffic.leave(),
+                Idle::Awake { .. } => {}
+                Idle::Asleep => written_ns = 0,
             }
             if self.waiting.len() >= WRITE_ROWS || now_ns >= written_ns + WRITE_AFTER_NS {
                 self.log.write(&self.waiting);
@@ -247,18 +305,76 @@ impl Work {
         Ok(())
     }
 
-    /// Waits until `deadline_ns` of CLOCK_MONOTONIC, or until a socket was
-    /// closed; returns whether the end has come.
-    fn wait_until(&self, deadline_ns: u64) -> io::Result<bool> {
-        let left_ns = deadline_ns.saturating_sub(monotonic_ns());
-        let timeout = TimeSpec::new((left_ns / 1_000_000_000) as i64, (left_ns % 1_000_000_000) as i64);
+    /// Waits until `deadline_ns` of CLOCK_MONOTONIC, or without one until a
+    /// packet passes, or until a socket was closed; returns whether the end has
+    /// come.
+    fn wait_until(&self, deadline_ns: Option<u64>) -> io::Result<bool> {
+        let timeout = deadline_ns.map(|deadline_ns| {
+            let left_ns = deadline_ns.saturating_sub(monotonic_ns());
+            TimeSpec::new((left_ns / 1_000_000_000) as i64, (left_ns % 1_000_000_000) as i64)
+        });
+        let bell = timeout.is_none().then(|| self.traffic.as_fd());
         let told = self.ends.iter().filter_map(|watched| watched.told.as_ref()).map(AsFd::as_fd);
-        let descriptors: Vec<BorrowedFd<'_>> = std::iter::once(self.stop.as_fd()).chain(told).collect();
+        let descriptors: Vec<BorrowedFd<'_>> = std::iter::once(self.stop.as_fd()).chain(told).chain(bell).collect();
         let mut ends: Vec<PollFd<'_>> =
             descriptors.into_iter().map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN)).collect();
-        match ppoll(&mut ends, Some(timeout), None) {
+        match ppoll(&mut ends, timeout, None) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(ends[0].any().unwrap_or(false)),
             Err(errno) => Err(errno.into()),
         }
+    }
+}
+
+/// Whether it is worth asking: an end's TCP changes when packets pass, or
+/// while it has something under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Idle {
+    /// Something changed at this time, or might have.
+    Awake { since_ns: u64 },
+    /// Nothing has for a while: the next sample decides.
+    Watching,
+    /// Nobody is asked before the next packet.
+    Asleep,
+}
+
+impl Default for Idle {
+    fn default() -> Self {
+        Self::since(0)
+    }
+}
+
+impl Idle {
+    fn since(since_ns: u64) -> Self {
+        Self::Awake { since_ns }
+    }
+
+    /// After a sample at `now_ns`, which found a change or not.
+    fn next(self, now_ns: u64, changed: bool) -> Self {
+        match self {
+            _ if changed => Self::since(now_ns),
+            Self::Awake { since_ns } if now_ns < since_ns + IDLE_AFTER_NS => self,
+            Self::Awake { .. } => Self::Watching,
+            Self::Watching | Self::Asleep => Self::Asleep,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_sleeps_after_a_second_without_change_and_one_more_look() {
+        const MS: u64 = 1_000_000;
+        let mut idle = Idle::default();
+        for now_ms in (10..1_000).step_by(10) {
+            idle = idle.next(now_ms * MS, false);
+            assert_eq!(idle, Idle::since(0));
+        }
+        assert_eq!(idle.next(1_000 * MS, true), Idle::since(1_000 * MS));
+        idle = idle.next(1_000 * MS, false);
+        assert_eq!(idle, Idle::Watching);
+        assert_eq!(idle.next(1_010 * MS, true), Idle::since(1_010 * MS));
+        assert_eq!(idle.next(1_010 * MS, false), Idle::Asleep);
     }
 }
