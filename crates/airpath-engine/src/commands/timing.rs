@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use airpath_core::Span;
 use airpath_core::nearest::nearest;
 use airpath_live::host_state::HostState;
+use airpath_live::wake_latency::HOLD;
 use airpath_log::show;
 use airpath_timing::measure::{Measurement, Progress, Request};
 use airpath_timing::method::{METHODS, Method, MethodOptions, USUAL};
@@ -108,6 +109,7 @@ fn request(args: &MeasureArgs) -> Result<Request> {
         effort: if args.quick { line_rate::QUICK } else { line_rate::USUAL },
         load: load::find(&args.load).map_err(failure)?,
         policy: conditions::policy(&args.policy).map_err(failure)?,
+        hold_wake_latency: args.wake_latency == HOLD,
         jobs: args.jobs,
         seed: args.seed,
     })
@@ -222,11 +224,12 @@ fn print(args: &MeasureArgs, measurement: &Measurement) -> Result<()> {
     }
     let asked = &report.asked;
     show!(
-        "{} of {} each; load {}, policy {}, seed {}\n\n{}",
+        "{} of {} each; load {}, policy {}, wake latency {}, seed {}\n\n{}",
         show::counted(asked.requests.into(), "request"),
         asked.distribution,
         asked.load,
         asked.policy,
+        if asked.wake_latency == HOLD { "held" } else { "left" },
         asked.seed,
         render::series(report)
     );
