@@ -158,6 +158,18 @@ def test_wake_latency_is_held_or_its_refusal_says_what_to_do(tmp_path: Path) -> 
     assert report(*SHORT, "--methods", "select")["asked"]["wake_latency"] == "leave"
 
 
+def wait_until_it_sleeps(pid: int) -> None:
+    """Wait until the thread of the first series does."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            status = (thread / "status").read_text()
+            if "Name:\tairpath-series" in status and "State:\tS" in status:
+                return
+        time.sleep(0.02)
+    pytest.fail("the series does not begin")
+
+
 def test_a_second_interrupt_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     out = tmp_path / "never"
     words = ("--distribution", "constant:10s", "--methods", "select", "--requests", "2")
@@ -169,6 +181,7 @@ def test_a_second_interrupt_ends_at_once_and_leaves_nothing(tmp_path: Path) -> N
     assert process.stderr is not None
     assert "about" in process.stderr.readline()
     assert "[1/" in process.stderr.readline()
+    wait_until_it_sleeps(process.pid)
     process.send_signal(signal.SIGINT)
     assert "once more to end at once" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
