@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -267,6 +270,46 @@ def test_tables_stand_beside_the_paper(quiet: Report, loaded: Report) -> None:
     widths = {line.count(" | ") for line in lines if line.startswith("| select")}
     assert len(widths) == 1
     assert "compare in kind only" not in text
+
+
+def test_held_wake_latency_and_broken_off_measurements_are_told(tmp_path: Path) -> None:
+    write_timing(tmp_path / "held", requests=5)
+    path = tmp_path / "held" / "timing.json"
+    content = json.loads(path.read_text())
+    content["asked"]["wake_latency"] = "hold"
+    content["interrupted"] = True
+    path.write_text(json.dumps(content))
+    report = load_report(tmp_path / "held")
+    assert report.title == "held (no load, policy other, wake latency held)"
+    assert "policy other, wake latency held" in tables([report])
+    assert "broken off early" in tables([report])
+
+
+def test_who_reads_no_further_gets_no_complaint(quiet: Report) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from airpath.app import run; sys.exit(run(sys.argv[1:]))",
+        "timing",
+        "table",
+        str(quiet.directory),
+    ]
+    result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+def test_pictures_that_cannot_be_written_are_told_with_what_to_do(
+    quiet: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        assert run_app(["timing", "plot", str(quiet.directory), "--out", str(place)]) == 1
+        told = capsys.readouterr().err
+        assert str(tmp_path / "file") in told
+        assert "another folder with --out" in told
 
 
 def test_the_command_draws_and_names_its_files(

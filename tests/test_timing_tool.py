@@ -142,6 +142,54 @@ def test_what_the_kernel_refuses_is_told_before_anything_is_measured(tmp_path: P
     assert not out.exists()
 
 
+def test_wake_latency_is_held_or_its_refusal_says_what_to_do(tmp_path: Path) -> None:
+    out = tmp_path / "held"
+    words = (*SHORT, "--methods", "select", "--wake-latency", "hold", "--out", out)
+    result = timing(*words)
+    if result.returncode == 0:
+        assert "policy other, wake latency held, seed 1" in result.stdout
+        assert "holds the wake latency where it may, as here." in result.stdout
+        assert json.loads((out / "timing.json").read_text())["asked"]["wake_latency"] == "hold"
+    else:
+        assert result.returncode == 1
+        assert "/dev/cpu_dma_latency" in result.stderr
+        assert "--wake-latency leave" in result.stderr
+        assert not out.exists()
+    assert report(*SHORT, "--methods", "select")["asked"]["wake_latency"] == "leave"
+
+
+def wait_until_it_sleeps(pid: int) -> None:
+    """Wait until the thread of the first series does."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            status = (thread / "status").read_text()
+            if "Name:\tairpath-series" in status and "State:\tS" in status:
+                return
+        time.sleep(0.02)
+    pytest.fail("the series does not begin")
+
+
+def test_a_second_interrupt_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "never"
+    words = ("--distribution", "constant:10s", "--methods", "select", "--requests", "2")
+    process = subprocess.Popen(
+        [str(find_engine()), "timing", *words, "--out", str(out)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    assert "about" in process.stderr.readline()
+    assert "[1/" in process.stderr.readline()
+    wait_until_it_sleeps(process.pid)
+    process.send_signal(signal.SIGINT)
+    assert "once more to end at once" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not out.exists()
+
+
 def children(pid: int) -> list[int]:
     listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(word) for word in listed.split()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -246,9 +247,9 @@ def timing_plot(
     from airpath.plots.timing import draw
     from airpath.timing import TimingError, load_report
 
+    target = out or directories[0] / "plots"
     try:
         reports = [load_report(directory) for directory in directories]
-        target = out or directories[0] / "plots"
         target.mkdir(parents=True, exist_ok=True)
         drawn = 0
         for kind in only or get_args(TimingKind):
@@ -258,8 +259,18 @@ def timing_plot(
                 print(picture.save(target, file_format), flush=True)
             if not pictures and only:
                 print(f"airpath timing plot: {_NOTHING[kind]}", file=sys.stderr)
-    except (TimingError, OSError) as error:
+    except TimingError as error:
         print(f"airpath timing plot: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # `airpath timing plot … | head`
+        return _nobody_reads()
+    except OSError as error:
+        place = error.filename or target
+        print(
+            f"airpath timing plot: cannot write {place}: {error.strerror}; "
+            f"make room or give the right to write there, or name another folder with --out",
+            file=sys.stderr,
+        )
         return 1
     if not drawn and not only:
         print(
@@ -291,8 +302,22 @@ def timing_table(directories: Annotated[list[Path], Parameter(required=True)], /
     from airpath.timing_table import tables
 
     try:
-        print(tables([load_report(directory) for directory in directories]), end="")
-    except (TimingError, OSError) as error:
+        print(tables([load_report(directory) for directory in directories]), end="", flush=True)
+    except TimingError as error:
         print(f"airpath timing table: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # `airpath timing table … | head`
+        return _nobody_reads()
+    except OSError as error:
+        print(
+            f"airpath timing table: cannot write to standard output: {error.strerror}",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+def _nobody_reads() -> int:
+    """Let what is still buffered go nowhere: whoever read has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

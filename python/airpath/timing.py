@@ -169,6 +169,15 @@ class Asked:
     seed: int
     load: str
     policy: str
+    wake_latency: str
+    """Whether idle states that take long to leave were forbidden: hold or leave."""
+
+    @property
+    def conditions(self) -> str:
+        """Under what was measured; the wake latency only where it was held."""
+        load = "no load" if self.load == "none" else f"{self.load} load"
+        held = ", wake latency held" if self.wake_latency == "hold" else ""
+        return f"{load}, policy {self.policy}{held}"
 
 
 @dataclass(frozen=True)
@@ -182,6 +191,8 @@ class Report:
     series: tuple[Series, ...]
     line_rates: tuple[LineRate, ...]
     recommendation: tuple[str, ...]
+    interrupted: bool
+    """Whether it was broken off, so that series are missing or shorter than asked for."""
 
     @property
     def name(self) -> str:
@@ -196,8 +207,7 @@ class Report:
     @property
     def title(self) -> str:
         """Its name, and under what it was measured."""
-        load = "no load" if self.asked.load == "none" else f"{self.asked.load} load"
-        return f"{self.name} ({load}, policy {self.asked.policy})"
+        return f"{self.name} ({self.asked.conditions})"
 
     @cached_property
     def samples(self) -> pl.DataFrame:
@@ -327,10 +337,13 @@ def _report(directory: Path, fields: _Fields) -> Report:
             seed=asked.get("seed", int),
             load=asked.get("load", str),
             policy=asked.get("policy", str),
+            # Earlier versions had no choice.
+            wake_latency=asked.optional("wake_latency", str) or "leave",
         ),
         series=tuple(_series(index, each) for index, each in enumerate(fields.each("series"))),
         line_rates=tuple(_line_rate(each) for each in fields.each("line_rates")),
         recommendation=tuple(str(text) for text in fields.get("recommendation", list)),
+        interrupted=fields.optional("interrupted", bool) or False,
     )
 
 

@@ -70,9 +70,8 @@ def _reasons(report: Report, method: str | None, technique: str) -> list[str]:
 
 def _conditions(report: Report) -> str:
     asked = report.asked
-    load = "no load" if asked.load == "none" else f"{asked.load} load"
     text = f"{report.name}: {asked.requests} requests, {asked.distribution}, seed {asked.seed}, "
-    text += f"{load}, policy {asked.policy}"
+    text += asked.conditions
     if isinstance(report.host, dict):
         facts = (f"{key} {value}" for key, value in report.host.items() if _is_plain(value))
         text = ", ".join([text, *facts])
@@ -80,6 +79,8 @@ def _conditions(report: Report) -> str:
         asked.requests != PAPER_REQUESTS
     ):
         text += "; not the requests of the paper, so that its figures compare in kind only"
+    if report.interrupted:
+        text += "; broken off early, so that series are missing or have fewer requests"
     return _cell(text)
 
 

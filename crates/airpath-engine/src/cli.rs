@@ -18,6 +18,7 @@ use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::{Policy, Tuning};
+use airpath_live::wake_latency::{HOLD, LEAVE};
 use airpath_log::{Clock, Level, RingSize, Snaplen};
 use clap::{Args, Parser, Subcommand};
 
@@ -190,7 +191,7 @@ pub struct RunArgs {
     pub policy: Option<Policy>,
     /// Keep processors from idle states that take long to leave: hold, or leave them alone, which saves
     /// power.
-    #[arg(long, value_name = "HOW", default_value = "hold", value_parser = ["hold", "leave"], help_heading = "The engine")]
+    #[arg(long, value_name = "HOW", default_value = HOLD, value_parser = [HOLD, LEAVE], help_heading = "The engine")]
     pub wake_latency: String,
     /// How late a packet may leave before the run is suspect.
     #[arg(long, value_name = "TIME", default_value = "1 ms", help_heading = "The engine")]
@@ -234,7 +235,7 @@ pub struct RunArgs {
 impl RunArgs {
     /// `tuning`, but for what the options ask for by name.
     pub fn tuned(&self, tuning: Tuning) -> Tuning {
-        Tuning { policy: self.policy.unwrap_or(tuning.policy), wake_latency: self.wake_latency == "hold", ..tuning }
+        Tuning { policy: self.policy.unwrap_or(tuning.policy), wake_latency: self.wake_latency == HOLD, ..tuning }
     }
 }
 

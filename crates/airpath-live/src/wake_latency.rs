@@ -11,6 +11,11 @@ use crate::scheduling::Outcome;
 /// The device that takes a latency in µs and holds it while it is open.
 pub const DEVICE: &str = "/dev/cpu_dma_latency";
 
+/// How it is asked for on the command line and called in records that it be held.
+pub const HOLD: &str = "hold";
+/// The same for leaving it alone.
+pub const LEAVE: &str = "leave";
+
 /// A latency that is being held; until it is dropped. Commands do not inherit it.
 #[derive(Debug)]
 pub struct WakeLatency {

@@ -4,6 +4,7 @@
 
 use airpath_live::scheduling::{self, Outcome};
 use airpath_live::tuning::{Policy, REAL_TIME_PRIORITY};
+use airpath_live::wake_latency::{DEVICE, LEAVE, WakeLatency};
 use nix::sys::mman::munlockall;
 
 use crate::error::{Result, TimingError, unknown};
@@ -43,8 +44,7 @@ impl Conditions {
         match outcome {
             Outcome::Allowed => Ok(()),
             Outcome::Refused(reason) => Err(TimingError::Refused(format!(
-                "the kernel refuses {name} ({reason}): run as root or with CAP_SYS_NICE, let an administrator allow \
-                 it (`rtprio` in /etc/security/limits.conf), or measure with --policy other"
+                "the kernel refuses {name} ({reason}), or measure with --policy other"
             ))),
         }
     }
@@ -81,8 +81,7 @@ impl LockedMemory {
         match scheduling::lock_memory() {
             Outcome::Allowed => Ok(LockedMemory(())),
             Outcome::Refused(reason) => Err(TimingError::Refused(format!(
-                "the kernel refuses to lock memory ({reason}): run as root or with CAP_IPC_LOCK, raise the limit \
-                 (`ulimit -l unlimited`), or measure with --memory unlocked"
+                "the kernel refuses to lock memory ({reason}), or measure with --memory unlocked"
             ))),
         }
     }
@@ -91,6 +90,20 @@ impl LockedMemory {
 impl Drop for LockedMemory {
     fn drop(&mut self) {
         unlock_memory();
+    }
+}
+
+/// Keeps processors from idle states that take long to leave, as the live loop does, until what is returned
+/// is dropped.
+///
+/// # Errors
+/// When the kernel refuses; with how to mend it.
+pub fn hold_wake_latency() -> Result<WakeLatency> {
+    match WakeLatency::hold(0) {
+        (_, Some(held)) => Ok(held),
+        (outcome, None) => Err(TimingError::Refused(format!(
+            "the wake latency cannot be held ({DEVICE}: {outcome}), or measure with --wake-latency {LEAVE}"
+        ))),
     }
 }
 

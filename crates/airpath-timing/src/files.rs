@@ -34,10 +34,13 @@ pub fn give_back(path: &Path, whole: bool) {
 /// When a file cannot be written; nothing of it is left then.
 pub fn write(path: &Path, measurement: &Measurement) -> Result<()> {
     put(path, SAMPLES, |file| write_samples(file, measurement))?;
-    put(path, FILE, |mut file| {
+    let report = put(path, FILE, |mut file| {
         serde_json::to_writer_pretty(&mut file, &measurement.report)?;
-        file.write_all(b"\n")
-    })
+        file.write_all(b"\n")?;
+        file.flush()
+    });
+    // Samples alone are no measurement, and would keep the folder from being taken again.
+    report.inspect_err(|_| drop(fs::remove_file(path.join(SAMPLES))))
 }
 
 fn put(folder: &Path, name: &str, write: impl FnOnce(io::BufWriter<&File>) -> io::Result<()>) -> Result<()> {

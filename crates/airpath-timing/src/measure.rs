@@ -9,8 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use airpath_core::Rate;
 use airpath_live::scheduling::allowed_processors;
 use airpath_live::tuning::Policy;
+use airpath_live::wake_latency::{HOLD, LEAVE};
 
-use crate::conditions::{Conditions, LockedMemory, POLICIES, try_out, unlock_memory};
+use crate::conditions::{self, Conditions, LockedMemory, POLICIES, try_out, unlock_memory};
 use crate::error::{Result, TimingError};
 use crate::line_rate::{self, Effort};
 use crate::load::{self, Load};
@@ -46,6 +47,8 @@ pub struct Request {
     pub load: Option<&'static load::Kind>,
     /// The scheduling policy.
     pub policy: Policy,
+    /// Whether processors are kept from idle states that take long to leave.
+    pub hold_wake_latency: bool,
     /// How many series at a time.
     pub jobs: u32,
     /// The seed of everything that is drawn.
@@ -139,11 +142,15 @@ impl Request {
     /// Makes sure of what every series needs.
     ///
     /// # Errors
-    /// When the policy, or the locking of memory (if nothing else is asked for), cannot be had.
+    /// When the policy, the wake latency, or the locking of memory (if nothing else is asked for), cannot be
+    /// had.
     pub fn check(&self) -> Result<()> {
         try_out(Conditions { timer_slack_ns: None, policy: self.policy })?;
         if self.memory_locked == [true] {
             drop(LockedMemory::new()?);
+        }
+        if self.hold_wake_latency {
+            drop(conditions::hold_wake_latency()?);
         }
         Ok(())
     }
@@ -161,6 +168,8 @@ impl Request {
         let requested_ns: Arc<[u64]> = self.pattern.lengths_ns(self.seed, self.requests as usize).into();
         let items = self.items();
         let mut load = self.load.map(Load::start).transpose()?;
+        // After the load, whose processes would else hold it, too.
+        let wake_latency = self.hold_wake_latency.then(conditions::hold_wake_latency).transpose()?;
         let mut runner = Runner::new(self, &items, requested_ns.clone(), stop, progress)?;
         for memory_locked in [false, true] {
             unlock_memory();
@@ -175,6 +184,7 @@ impl Request {
             }
         }
         let results = runner.results;
+        drop(wake_latency);
         drop(load);
         Ok(self.conclude(&items, results, &requested_ns, began_unix_s, host, stop.load(Ordering::Relaxed)))
     }
@@ -232,6 +242,7 @@ impl Request {
                 seed: self.seed,
                 load: self.load.map_or(load::NONE, |kind| kind.name).into(),
                 policy: policy.into(),
+                wake_latency: if self.hold_wake_latency { HOLD } else { LEAVE }.into(),
                 jobs: self.jobs,
                 margin_ns: self.options.margin_ns,
             },
@@ -397,6 +408,7 @@ mod tests {
             effort: Effort { point_ns: 1_000_000, least: 1, most: 3 },
             load: None,
             policy: Policy::Other,
+            hold_wake_latency: false,
             jobs: 1,
             seed: 1,
         }
@@ -497,6 +509,31 @@ mod tests {
         runner.occupiers = 0;
         assert_eq!(runner.forbidden(&items[0]), None);
         assert!(runner.forbidden(items.last().unwrap()).unwrap().contains("only processor"));
+    }
+
+    #[test]
+    fn wake_latency_is_held_and_recorded_or_its_refusal_says_what_to_do() {
+        let mut request = request(&["clock_nanosleep"], &[Technique::Plain]);
+        request.hold_wake_latency = true;
+        match request.check() {
+            Ok(()) => {
+                let held = || {
+                    let files = std::fs::read_dir("/proc/self/fd").unwrap();
+                    files
+                        .filter_map(|file| std::fs::read_link(file.ok()?.path()).ok())
+                        .any(|file| file == std::path::Path::new(airpath_live::wake_latency::DEVICE))
+                };
+                let _alone = crate::conditions::MEMORY_IN_TESTS.lock();
+                let mut during = Vec::new();
+                let report = request.measure(&Arc::default(), &mut |_| during.push(held())).unwrap().report;
+                assert_eq!(report.asked.wake_latency, HOLD);
+                assert_eq!((during, held()), (vec![true; 2], false));
+            }
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains("/dev/cpu_dma_latency") && text.contains("--wake-latency leave"), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a measurement means for whoever wants to keep time on this machine, in words.
 
+use airpath_live::wake_latency::HOLD;
 use airpath_log::show;
 
 use crate::host;
@@ -151,6 +152,10 @@ fn bias(measured: &Measured) -> f64 {
 }
 
 fn slack(measured: &[One<'_>]) -> Option<String> {
+    // Sleeps of nothing have no time for errors to be made up in, nor to be a share of.
+    if measured.iter().all(|(_, measured)| measured.requested_total_ns == 0) {
+        return None;
+    }
     let mut biased: Vec<One<'_>> =
         measured.iter().copied().filter(|(series, m)| is_plain(series) && bias(m) > BIAS).collect();
     biased.sort_by(|one, other| bias(other.1).total_cmp(&bias(one.1)));
@@ -192,9 +197,16 @@ fn live_loop(report: &TimingReport, measured: &[One<'_>]) -> Option<String> {
         Ok(()) => "real-time scheduling, which is allowed here",
         Err(_) => "real-time scheduling, which is refused here (run as root, or with CAP_SYS_NICE)",
     };
+    let held = report.asked.wake_latency == HOLD;
+    let wake_latency = if held {
+        "as here"
+    } else {
+        "which was left alone here (--wake-latency hold measures with it, and may be a good deal earlier where \
+         nothing else keeps processors awake)"
+    };
     let uses = format!(
         "The live loop sleeps until instants with a timer slack of 1 ns, wakes early to watch the clock as early_spin \
-         does, and asks for {real_time}."
+         does, asks for {real_time}, and holds the wake latency where it may, {wake_latency}."
     );
     let early = measured
         .iter()
@@ -205,7 +217,13 @@ fn live_loop(report: &TimingReport, measured: &[One<'_>]) -> Option<String> {
     let meaning = if latest_ns <= BOUND_NS {
         "within the usual bound of 1 ms: expect trusted runs under these conditions".to_string()
     } else if early.error_ns.p99 <= BOUND_NS {
-        let hint = if report.asked.policy == "other" { "; see whether --policy fifo helps" } else { "" };
+        let unused = [(report.asked.policy == "other", "--policy fifo"), (!held, "--wake-latency hold")];
+        let unused: Vec<&str> = unused.into_iter().filter(|(unused, _)| *unused).map(|(_, option)| option).collect();
+        let hint = match unused.as_slice() {
+            [] => String::new(),
+            [one] => format!("; see whether {one} helps"),
+            several => format!("; see whether {} help", several.join(" and ")),
+        };
         format!(
             "beyond the usual bound of 1 ms, as 1 in 100 at most was: expect suspect runs under these conditions{hint}"
         )
@@ -237,6 +255,8 @@ fn unavailable(report: &TimingReport) -> Option<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use airpath_live::wake_latency::LEAVE;
+
     use crate::report::{Asked, Estimates, FORMAT_VERSION, Quantiles};
 
     fn measured(p50: i64, p99: i64, processor_ns: f64) -> Measured {
@@ -277,6 +297,7 @@ pub(crate) mod tests {
                 seed: 1,
                 load: "none".into(),
                 policy: "other".into(),
+                wake_latency: LEAVE.into(),
                 jobs: 1,
                 margin_ns: None,
             },
@@ -318,6 +339,29 @@ pub(crate) mod tests {
         );
         assert!(text[4].contains("the latest of 1,000 sleeps was 900 ns late, within the usual bound"), "{text:#?}");
         assert_eq!(text[5], "Not available here: rtc (there is no such device).");
+    }
+
+    #[test]
+    fn what_the_live_loop_does_besides_is_told_from_what_was_measured() {
+        let left = recommendation(&report())[4].clone();
+        assert!(left.contains("left alone here (--wake-latency hold measures with it"), "{left}");
+        let mut held = report();
+        held.asked.wake_latency = HOLD.into();
+        let text = recommendation(&held)[4].clone();
+        assert!(text.contains("where it may, as here."), "{text}");
+        held.series[5].measured.as_mut().unwrap().error_ns.max = 4_000_000;
+        assert!(recommendation(&held)[4].ends_with("see whether --policy fifo helps."), "{held:#?}");
+        held.asked.policy = "fifo".into();
+        assert!(recommendation(&held)[4].contains("suspect runs under these conditions."), "{held:#?}");
+    }
+
+    #[test]
+    fn sleeps_of_nothing_say_nothing_of_slack() {
+        let mut nothing = report();
+        for measured in nothing.series.iter_mut().filter_map(|series| series.measured.as_mut()) {
+            measured.requested_total_ns = 0;
+        }
+        assert!(!recommendation(&nothing).join("\n").contains("slack, "), "{nothing:#?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Beside it lies `samples.arrow` with one row a request: `series` (index into
 //! [`TimingReport::series`]), `request` (index in the series), `requested_ns`, `actual_ns`.
 
+use airpath_live::wake_latency::LEAVE;
 use serde::{Deserialize, Serialize};
 
 /// The version of the format of `timing.json`.
@@ -49,12 +50,19 @@ pub struct Asked {
     pub load: String,
     /// The scheduling policy: other, fifo or rr.
     pub policy: String,
+    /// Whether processors were kept from idle states that take long to leave: hold or leave.
+    #[serde(default = "leave")]
+    pub wake_latency: String,
     /// How many series were measured at a time.
     #[serde(default = "one")]
     pub jobs: u32,
     /// How long before its end early_spin woke, in ns; none where it learnt that.
     #[serde(default)]
     pub margin_ns: Option<u64>,
+}
+
+fn leave() -> String {
+    LEAVE.into()
 }
 
 fn one() -> u32 {

@@ -95,8 +95,9 @@ impl Way {
         };
         let usage = || getrusage(UsageWho::RUSAGE_THREAD).map_err(|errno| format!("getrusage: {errno}"));
         let usage_before = usage()?;
-        let processor_before_ns = thread_processor_ns();
+        // Within the other, so that no more processor time is seen than time.
         let before_ns = monotonic_ns();
+        let processor_before_ns = thread_processor_ns();
         let slept = sleep_series(
             sleeper.as_mut(),
             &monotonic_ns,
@@ -106,8 +107,8 @@ impl Way {
             &mut rest,
             stop,
         );
-        let elapsed_ns = monotonic_ns() - before_ns;
         let processor_ns = thread_processor_ns() - processor_before_ns;
+        let elapsed_ns = monotonic_ns() - before_ns;
         let usage_after = usage()?;
         actual_ns.truncate(slept.map_err(failed)?);
         let more = |after: libc::c_long, before: libc::c_long| (after - before) as u64;

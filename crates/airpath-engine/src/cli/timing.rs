@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use airpath_core::Span;
+use airpath_live::wake_latency::{HOLD, LEAVE};
 use clap::{Args, Subcommand};
 
 use super::calibrate::{self, CalibrateArgs};
@@ -14,8 +15,10 @@ Examples:
   airpath timing --out results/timing      # as in Gurtov 1999: 1000 requests of 0 to 100 ms
   airpath timing --methods all --techniques plain --jobs 4
   airpath timing --methods select,early_spin --load cpu --policy fifo
+  airpath timing --methods early_spin --policy fifo --wake-latency hold   # as the live loop has it
   airpath timing --methods select --techniques plain,slack --line-rates 1kbit/s..1Mbit/s
-  airpath timing methods                   # what there is, and what of it works here";
+  airpath timing methods                   # what there is, and what of it works here
+  airpath timing plot results/timing       # pictures; airpath timing table: the same as Markdown";
 
 /// `airpath timing`.
 #[derive(Args, Debug)]
@@ -110,6 +113,10 @@ pub struct MeasureArgs {
     /// Whether all memory is locked: unlocked, locked or both.
     #[arg(long, value_name = "HOW", default_value = "unlocked", help_heading = "Under what conditions")]
     pub memory: String,
+    /// Whether processors are kept from idle states that take long to leave, as during live runs: hold
+    /// (usually only root may), or leave them alone.
+    #[arg(long, value_name = "HOW", default_value = LEAVE, value_parser = [LEAVE, HOLD], help_heading = "Under what conditions")]
+    pub wake_latency: String,
     /// How many series at a time; those that watch the clock leave a processor to others.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "The measurement")]
     pub jobs: u32,

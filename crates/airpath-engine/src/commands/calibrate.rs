@@ -25,6 +25,9 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
     if args.check {
         return Ok(check(&host, rights));
     }
+    if args.bound.nanos() == 0 {
+        return Err(Failure::usage("--bound 0 s: nothing leaves in no time; write for example 20 us"));
+    }
     let folder = if args.dry_run { None } else { Some(store::folder().map_err(unusable)?) };
     let wish = Wish {
         bound_ns: args.bound.nanos(),
@@ -126,14 +129,15 @@ fn heading(args: &CalibrateArgs) -> String {
 fn line(candidate: &Candidate) -> String {
     let Lateness { p50_ns, p99_ns, p999_ns, max_ns, core_percent, watching_percent, .. } = candidate.measured;
     let [p50, p99, p999, max] = [p50_ns, p99_ns, p999_ns, max_ns].map(|ns| format!("{:.1}", ns as f64 / 1e3));
-    format!(
-        "{:9}  {:7}  {:9}  {:>14}  {p50:>7} {p99:>7} {p999:>7} {max:>7}  {core_percent:>12.2} {watching_percent:>11.2}  {}\n",
+    let line = format!(
+        "{:9}  {:7}  {:9}  {:>14}  {p50:>7} {p99:>7} {p999:>7} {max:>7}  {core_percent:>12.2} {watching_percent:>11.2}  {}",
         candidate.step,
         candidate.policy,
         candidate.processor.map_or("any".to_owned(), |processor| processor.to_string()),
         candidate.spin,
         if candidate.meets { "meets it" } else { "" }
-    )
+    );
+    format!("{}\n", line.trim_end())
 }
 
 fn conclusion(found: &Found, wish: &Wish) -> String {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use airpath_core::Span;
 use airpath_core::nearest::nearest;
 use airpath_live::host_state::HostState;
+use airpath_live::wake_latency::HOLD;
 use airpath_log::show;
 use airpath_timing::measure::{Measurement, Progress, Request};
 use airpath_timing::method::{METHODS, Method, MethodOptions, USUAL};
@@ -108,6 +109,7 @@ fn request(args: &MeasureArgs) -> Result<Request> {
         effort: if args.quick { line_rate::QUICK } else { line_rate::USUAL },
         load: load::find(&args.load).map_err(failure)?,
         policy: conditions::policy(&args.policy).map_err(failure)?,
+        hold_wake_latency: args.wake_latency == HOLD,
         jobs: args.jobs,
         seed: args.seed,
     })
@@ -120,18 +122,23 @@ fn measure(args: &MeasureArgs) -> Result<i32> {
     if let Some(out) = &args.out {
         files::take(out).map_err(failure)?;
     }
-    let measured = measure_until_interrupted(&request).and_then(|(measurement, signal)| {
-        if let Some(out) = &args.out {
-            files::write(out, &measurement).map_err(failure)?;
-        }
-        Ok((measurement, signal))
-    });
-    let (measurement, signal) = measured.inspect_err(|_| {
-        if let Some(out) = &args.out {
+    let taken = args.out.clone();
+    let give_back = move || {
+        if let Some(out) = &taken {
             files::give_back(out, made);
         }
-    })?;
+    };
+    let (measurement, signal) = measure_until_interrupted(&request, give_back.clone()).inspect_err(|_| give_back())?;
+    let written = args.out.as_deref().map_or(Ok(()), |out| files::write(out, &measurement).map_err(failure));
+    if written.is_err() {
+        give_back();
+    }
+    // Also where it could not be written: it took minutes, and is shown at least.
     print(args, &measurement)?;
+    written?;
+    if let Some(out) = args.out.as_deref().map(Path::display) {
+        say!("airpath: wrote {out}");
+    }
     if signal != 0 {
         say!("airpath: broken off; this is what was measured until then");
         return Ok(128 + signal);
@@ -144,8 +151,9 @@ fn measure(args: &MeasureArgs) -> Result<i32> {
     Ok(0)
 }
 
-/// Measures; returns also the signal that broke it off, or 0.
-fn measure_until_interrupted(request: &Request) -> Result<(Measurement, i32)> {
+/// Measures; returns also the signal that broke it off, or 0. A second signal calls `give_back` and ends the
+/// process.
+fn measure_until_interrupted(request: &Request, give_back: impl Fn() + Send + 'static) -> Result<(Measurement, i32)> {
     let stop = Arc::new(AtomicBool::new(false));
     let signal = Arc::new(AtomicI32::new(0));
     let (stops, told) = (stop.clone(), signal.clone());
@@ -153,8 +161,10 @@ fn measure_until_interrupted(request: &Request) -> Result<(Measurement, i32)> {
         told.store(signal as i32, Ordering::Relaxed);
         if stops.swap(true, Ordering::Relaxed) {
             // Asked twice: nothing is waited for. The kernel ends loads with this process.
+            give_back();
             std::process::exit(128 + signal as i32);
         }
+        say!("airpath: ending after the sleep that has begun; once more to end at once");
     })?;
     let (series, expected_ns) = request.expected();
     let announce = expected_ns >= SHORT_NS;
@@ -222,11 +232,12 @@ fn print(args: &MeasureArgs, measurement: &Measurement) -> Result<()> {
     }
     let asked = &report.asked;
     show!(
-        "{} of {} each; load {}, policy {}, seed {}\n\n{}",
+        "{} of {} each; load {}, policy {}, wake latency {}, seed {}\n\n{}",
         show::counted(asked.requests.into(), "request"),
         asked.distribution,
         asked.load,
         asked.policy,
+        if asked.wake_latency == HOLD { "held" } else { "left" },
         asked.seed,
         render::series(report)
     );
@@ -237,9 +248,6 @@ fn print(args: &MeasureArgs, measurement: &Measurement) -> Result<()> {
     show!("\nOn this machine\n");
     for paragraph in &report.recommendation {
         show!("- {paragraph}\n");
-    }
-    if let Some(out) = args.out.as_deref().map(Path::display) {
-        say!("airpath: wrote {out}");
     }
     Ok(())
 }

@@ -91,6 +91,9 @@ pub struct Calibration {
     pub measured: Lateness,
 }
 
+/// No margin that is found is as long: it would be watching the clock all the time.
+const MOST_MARGIN_NS: u64 = 1_000_000_000;
+
 impl Calibration {
     /// Whether what is stored makes sense.
     ///
@@ -100,6 +103,12 @@ impl Calibration {
         read_policy(&self.policy)?;
         if self.budget_ppm > WHOLE_CORE_PPM {
             return Err(format!("budget_ppm is {}, which is more than a core", self.budget_ppm));
+        }
+        if self.margin_ns > MOST_MARGIN_NS {
+            return Err(format!("margin_ns is {}, which is more than {MOST_MARGIN_NS}", self.margin_ns));
+        }
+        if self.bound_ns == 0 {
+            return Err("bound_ns is 0, which nothing meets".into());
         }
         Ok(())
     }
@@ -196,6 +205,18 @@ mod tests {
         let SpinPolicy::Auto(auto) = stored.tuning(Some(asked)).spin else { panic!("it is auto") };
         assert_eq!((auto.budget_ppm, auto.bound_ns, auto.start_ns), (50_000, 20_000, 44_000));
         assert_eq!(stored.tuning(Some(SpinPolicy::Off)).spin, SpinPolicy::Off);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told() {
+        assert_eq!(calibration().check(), Ok(()));
+        for (wrong, told) in [
+            (Calibration { margin_ns: MOST_MARGIN_NS + 1, ..calibration() }, "margin_ns is 1000000001"),
+            (Calibration { bound_ns: 0, ..calibration() }, "bound_ns is 0"),
+            (Calibration { budget_ppm: WHOLE_CORE_PPM + 1, ..calibration() }, "more than a core"),
+        ] {
+            assert!(wrong.check().unwrap_err().contains(told), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -298,6 +298,10 @@ fn reason_for_margin(wish: &Wish, margin_ns: u64, measured: &Lateness) -> String
     match (wish.is_met_by(measured), margin_ns) {
         (true, 0) => format!("no margin: 99 in 100 packets leave within {bound} without watching the clock"),
         (true, _) => format!("margin {margin}: the cheapest with which 99 in 100 packets leave within {bound}"),
+        (false, 0) => format!(
+            "no margin: none that was tried meets {bound} within the budget; without one 99 in 100 packets leave \
+             within {p99}, and one would hardly help"
+        ),
         (false, _) => format!(
             "margin {margin}: none that was tried meets {bound} within the budget; with this one 99 in 100 packets \
              leave within {p99}, and more would hardly help"
@@ -347,6 +351,14 @@ mod tests {
         assert_eq!(first_among_equals(&[measured(50_000, 0.0, 0.0), measured(30_000, 0.0, 0.0)]), 0);
         assert_eq!(first_among_equals(&[measured(50_000, 0.0, 0.0), measured(20_000, 0.0, 0.0)]), 1);
         assert_eq!(first_among_equals(&[measured(6_000, 0.0, 0.0), measured(4_000, 0.0, 0.0)]), 0);
+    }
+
+    #[test]
+    fn a_margin_of_nothing_is_called_none() {
+        let (late, early) = (measured(60_000, 0.3, 0.0), measured(9_000, 0.3, 0.0));
+        assert!(reason_for_margin(&WISH, 0, &late).starts_with("no margin: none that was tried meets 20 us"));
+        assert!(reason_for_margin(&WISH, 0, &early).starts_with("no margin: 99 in 100"));
+        assert!(reason_for_margin(&WISH, 5_000, &late).starts_with("margin 5 us: none that was tried"));
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub fn file(folder: &Path, host: &CalibratedHost, rights: Rights) -> PathBuf {
 pub fn read(file: &Path) -> Result<Calibration, Unusable> {
     let name = file.display();
     let text = fs::read_to_string(file)
-        .map_err(|error| Unusable(format!("the calibration {name} cannot be read: {error}")))?;
+        .map_err(|error| Unusable(format!("the calibration {name} cannot be read: {error}; {MEND} to make one")))?;
     let damaged = |what: String| {
         Unusable(format!("the calibration {name} is damaged ({what}); delete it, or {MEND} to replace it"))
     };

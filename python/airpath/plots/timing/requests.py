@@ -140,7 +140,7 @@ def _panel(
     below.set_ylim(-2 * missed, 2 * missed)
     # Ticks between show that the scale is logarithmic.
     decades = math.floor(math.log10(missed))
-    ticks = sorted({-(10.0**decades), 0.0, 10.0 ** ((decades + 1) // 2), 10.0**decades})
+    ticks = sorted({-(10.0**decades), 0.0, 10.0 ** (decades // 2), 10.0**decades})
     below.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     below.minorticks_off()
     below.tick_params(labelsize=6.5)
