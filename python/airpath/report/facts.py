@@ -27,7 +27,7 @@ class Way:
     """One direction of a run."""
 
     goodput_bps: float | None
-    """As the metric ``goodput`` of the analysis; of several transfers the median; none if unknown."""
+    """As the analysis has it; of several transfers the median; none if unknown."""
     delivered: int
     drops: dict[str, int]
     """Packets of the endpoints by the cause of their drop."""
@@ -55,7 +55,13 @@ class Facts:
 
 
 def facts_of(run: Run, values: pl.DataFrame) -> Facts:
-    """Return the figures of a run of which the analysis gave values; what it did not record is none, or nothing."""
+    """Return the figures of a run; what it did not record is none, or nothing.
+
+    Args:
+        run: the run.
+        values: what the analysis measured of it.
+
+    """
     timings = run.results.get("timings")
     timings = timings if isinstance(timings, dict) else {}
     lateness = _timing(timings, "lateness")

@@ -30,7 +30,7 @@ MOST_ELEMENTS = 400_000
 MOST_IN_DIAGRAM = 30_000
 LEAST_IN_DIAGRAM = 1_000
 KINDS = 6
-"""Kinds of elements that share a diagram's number: segments, losses, ACKs, SACK blocks, cwnd, RTO."""
+"""Kinds of elements that share a diagram's number: segments, losses, ACKs, SACKs, cwnd, RTO."""
 
 RETRANSMISSION = 1
 DAMAGED = 2

@@ -51,9 +51,7 @@ def build(material: Material) -> Section | None:
         return None
     inline = [(name, inline_svg(picture, name)) for name, picture in pictures]
     left_out = max(len(material.entries) - MOST_CURVES, 0)
-    body = fill(
-        "distributions", pictures=inline, left_out=left_out, most=MOST_CURVES, notes=notes
-    )
+    body = fill("distributions", pictures=inline, left_out=left_out, most=MOST_CURVES, notes=notes)
     return Section("distributions", "Distributions", body)
 
 

@@ -11,6 +11,7 @@ from airpath.analysis.text import between, number, scale, where
 from airpath.report.measured import MAIN, metric_words
 from airpath.report.page import Section, fill
 from airpath.report.sections.verdicts import GRADES
+from airpath.report.units import NOTHING
 
 if TYPE_CHECKING:
     from airpath.report.material import Entry, Material
@@ -61,7 +62,7 @@ def build(material: Material) -> Section | None:
                 if (count := sum(entry.run.verdict == grade for entry in entries))
             ],
             sum(entry.about.get("status", "succeeded") != "succeeded" for entry in entries),
-            [column.get(name, ("–", "", "")) for column in values],
+            [column.get(name, (NOTHING, "", "")) for column in values],
         )
         for name, entries in sets.items()
     ]
