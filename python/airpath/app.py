@@ -47,7 +47,9 @@ def plot(
     /,
     *,
     out: Path | None = None,
-    file_format: Annotated[Literal["png", "svg", "pdf"], Parameter(name="--format")] = "png",
+    file_format: Annotated[
+        Literal["png", "svg", "pdf", "xplot"], Parameter(name="--format")
+    ] = "png",
     only: Annotated[list[Kind] | None, Parameter(negative="")] = None,
     metrics: Annotated[list[str] | None, Parameter(negative="")] = None,
     include_untrusted: Annotated[bool, Parameter(negative="")] = False,
@@ -60,7 +62,7 @@ def plot(
         directory: the run's folder, as given to --out of airpath exec, or one with runs below it:
             of those distribution, cdf and goodput-course are drawn, by set.
         out: the folder for the pictures; by default the folder plots in the run's.
-        file_format: format of the pictures.
+        file_format: format of the pictures; xplot writes the time-sequence diagrams alone.
         only: draw this kind only; may be given several times.
         metrics: of sets, the metrics to draw, separated by commas (see airpath analyse --list).
         include_untrusted: of sets, keep replications whose verdict is not trusted.
@@ -77,6 +79,8 @@ def plot(
     if begin is not None and end is not None and end <= begin:
         print(f"airpath plot: --to {end:g} must be later than --from {begin:g}", file=sys.stderr)
         return 2
+    if file_format == "xplot":
+        return _plot_xplot(directory, out)
     try:
         if directory.is_dir() and not is_run(directory) and any(directory.iterdir()):
             return plot_sets(
@@ -117,6 +121,25 @@ def plot(
     return 0
 
 
+def _plot_xplot(directory: Path, out: Path | None) -> int:
+    from airpath.plots import xplot
+    from airpath.run import RunError, load_run
+
+    try:
+        run_folder = load_run(directory)
+        target = out or directory / "plots"
+        target.mkdir(parents=True, exist_ok=True)
+        paths = xplot.save(run_folder, target)
+    except (RunError, OSError) as error:
+        print(f"airpath plot: {error}", file=sys.stderr)
+        return 1
+    for path in paths:
+        print(path)
+    if not paths:
+        print(f"airpath plot: {directory} has no TCP transfer in its captures", file=sys.stderr)
+    return 0 if paths else 1
+
+
 @app.command
 def report(
     directories: Annotated[list[Path], Parameter(required=True)],
@@ -125,21 +148,38 @@ def report(
     out: Path | None = None,
     title: str | None = None,
     pictures: int = 4,
+    figures: Path | None = None,
+    file_format: Annotated[Format, Parameter(name="--format")] = "png",
+    csv: Path | None = None,
+    xplot: Path | None = None,
 ) -> int:
     """Write one page of HTML about runs, complete in itself; print its path.
 
-    For example: airpath report results/gprs --out gprs.html
+    For example: airpath report results/gprs --out gprs.html --figures figures --format pdf
 
     Args:
         directories: folders of runs, or folders with runs in them, such as replications.
         out: the page; by default report.html in the folder, or here if several are given.
         title: its title; by default the names of the scenarios.
         pictures: how many runs have their pictures on it, from the first on.
+        figures: a folder into which all pictures are written as files too.
+        file_format: their format.
+        csv: a folder for the values of all runs, the figures of sets and comparisons, as CSV.
+        xplot: a folder for a time-sequence diagram of each TCP transfer, as xplot reads it.
 
     """
     from airpath.report.command import write
 
-    return write(directories, out=out, title=title, pictures=pictures)
+    return write(
+        directories,
+        out=out,
+        title=title,
+        pictures=pictures,
+        figures=figures,
+        file_format=file_format,
+        csv=csv,
+        xplot=xplot,
+    )
 
 
 @app.command

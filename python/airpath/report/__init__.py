@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 SECTIONS = (
     "verdicts",
+    "sets",
+    "comparisons",
+    "sweeps",
     "runs",
     "diagrams",
     "distributions",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airpath.report import write_report
+from airpath.report.files import write_figures, write_tables, write_xplot
 from airpath.report.material import load_material
 from airpath.run import RunError
 
@@ -20,9 +21,17 @@ NAME = "report.html"
 
 
 def write(
-    directories: Sequence[Path], *, out: Path | None, title: str | None, pictures: int
+    directories: Sequence[Path],
+    *,
+    out: Path | None,
+    title: str | None,
+    pictures: int,
+    figures: Path | None = None,
+    file_format: str = "png",
+    csv: Path | None = None,
+    xplot: Path | None = None,
 ) -> int:
-    """Write the page and print its path; return the exit status."""
+    """Write the page, and files where folders are named; print all paths; return the status."""
     if pictures < 0:
         print(f"airpath report: --pictures {pictures} must not be negative", file=sys.stderr)
         return 2
@@ -35,6 +44,16 @@ def write(
         number = len(material.entries)
         runs = f"{number:,} run" + ("" if number == 1 else "s")
         page = write_report(material, lambda section: _progress(f"{runs}: {section}"))
+        files: list[Path] = []
+        if figures is not None:
+            _progress(f"{runs}: figures")
+            files += write_figures(material, figures, file_format)
+        if csv is not None:
+            _progress(f"{runs}: tables")
+            files += write_tables(material, csv)
+        if xplot is not None:
+            _progress(f"{runs}: xplot")
+            files += write_xplot(material, xplot)
         _progress("")
         target.parent.mkdir(parents=True, exist_ok=True)
         _write_whole(target, page)
@@ -42,7 +61,8 @@ def write(
         _progress("")
         print(f"airpath report: {error}", file=sys.stderr)
         return 1
-    print(target)
+    for path in [*files, target]:
+        print(path)
     return 0
 
 

@@ -1,16 +1,19 @@
 """The figures of one run that tables and distributions show.
 
 From the manifest, where the engine has written its results, so that a run counts alike everywhere;
-goodput comes from the receiver's capture, or from the reports of virtual workloads.
+goodput is the analysis's, or for QUIC from the reports of virtual workloads.
 """
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
+from airpath.report.measured import LEAST_SHARE
 from airpath.run import DIRECTIONS, RunError
-from airpath.tcp import goodput_events
 
 if TYPE_CHECKING:
     from airpath.run import Run
@@ -24,7 +27,7 @@ class Way:
     """One direction of a run."""
 
     goodput_bps: float | None
-    """New payload of TCP over the time from the first packet of it to the last; none if unknown."""
+    """As the analysis has it; of several transfers the median; none if unknown."""
     delivered: int
     drops: dict[str, int]
     """Packets of the endpoints by the cause of their drop."""
@@ -51,8 +54,14 @@ class Facts:
         return total
 
 
-def facts_of(run: Run) -> Facts:
-    """Return the figures of a run; what it did not record is none, or nothing."""
+def facts_of(run: Run, values: pl.DataFrame) -> Facts:
+    """Return the figures of a run; what it did not record is none, or nothing.
+
+    Args:
+        run: the run.
+        values: what the analysis measured of it.
+
+    """
     timings = run.results.get("timings")
     timings = timings if isinstance(timings, dict) else {}
     lateness = _timing(timings, "lateness")
@@ -63,7 +72,7 @@ def facts_of(run: Run) -> Facts:
         duration_ns = 0
     return Facts(
         duration_ns=duration_ns,
-        ways={direction: _way(run, timings, direction) for direction in DIRECTIONS},
+        ways={direction: _way(run, values, timings, direction) for direction in DIRECTIONS},
         lateness_p99_ns=lateness.get("p99_ns"),
         lateness_max_ns=lateness.get("max_ns"),
     )
@@ -75,10 +84,10 @@ def _timing(timings: dict[str, Any], name: str) -> dict[str, int]:
     return found if isinstance(found, dict) and found.get("count") else {}
 
 
-def _way(run: Run, timings: dict[str, Any], direction: str) -> Way:
+def _way(run: Run, values: pl.DataFrame, timings: dict[str, Any], direction: str) -> Way:
     delay = _timing(timings, f"{direction}_delay")
     return Way(
-        goodput_bps=_goodput(run, direction),
+        goodput_bps=_goodput(run, values, direction),
         delivered=_counted(run, direction, "kinds").get("delivered", 0),
         drops=_drops(run, direction),
         delay_p50_ns=delay.get("p50_ns"),
@@ -112,18 +121,21 @@ def _drops(run: Run, direction: str) -> dict[str, int]:
     return dict(sorted(((str(cause), number) for cause, number in found.items())))
 
 
-def _goodput(run: Run, direction: str) -> float | None:
-    try:
-        events = goodput_events(run, direction)
-    except RunError as error:
-        run.notes.append(str(error))
-        return None
-    if events.height >= 2:
-        times = events["time_ns"]
-        lasted = int(times[-1]) - int(times[0])
-        # The first arrival only starts the clock.
-        if lasted > 0:
-            return 8e9 * int(events["bytes"][1:].sum()) / lasted
+def _goodput(run: Run, flows: pl.DataFrame, direction: str) -> float | None:
+    """Return the goodput of a TCP flow, the median where there are several transfers."""
+    most = pl.col("value").max().over("flow")
+    carried = flows.filter(pl.col("metric") == "received_bytes")
+    # What went the other way of a transfer is requests.
+    transfers = carried.filter(
+        (pl.col("direction") == direction) & (pl.col("value") >= LEAST_SHARE * most)
+    ).select("flow", "direction")
+    rates_of_flows = (
+        flows.filter(pl.col("metric") == "goodput")
+        .join(transfers, on=["flow", "direction"], how="semi")["value"]
+        .to_list()
+    )
+    if rates_of_flows:
+        return statistics.median(rates_of_flows)
     rates = [
         way.get("goodput_bits_per_second")
         for workload in _reports(run)
@@ -131,7 +143,7 @@ def _goodput(run: Run, direction: str) -> float | None:
         if isinstance(way, dict)
     ]
     numbers = [float(rate) for rate in rates if isinstance(rate, int | float)]
-    return sum(numbers) if numbers else None
+    return statistics.median(numbers) if numbers else None
 
 
 def _reports(run: Run) -> list[dict[str, Any]]:

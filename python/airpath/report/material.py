@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from airpath.analysis.folders import Replication
 from airpath.report.facts import Facts, facts_of
+from airpath.report.measured import Measured, measure_all, values_of
 from airpath.run import RunError, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import polars as pl
 
     from airpath.run import Run
 
@@ -32,11 +37,30 @@ class Entry:
     label: str
     """Its folder, as short as tells it apart."""
     run: Run
+    set_name: str = ""
+    """The set of replications that it belongs to: SET/CELL of an experiment, or the folder's."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """What an experiment wrote of it (replication.json); empty for other runs."""
+
+    @property
+    def name(self) -> str:
+        """Its own folder's name, which tells it from others of its set."""
+        return self.run.directory.resolve().name
+
+    @property
+    def place(self) -> Replication:
+        """The run as the analysis takes it: opened anew, and let go afterwards."""
+        return Replication(self.set_name, self.name, self.run.directory)
 
     @cached_property
     def facts(self) -> Facts:
         """What the tables say of it."""
-        return facts_of(self.run)
+        return facts_of(self.run, self.values)
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """What the analysis measures of it."""
+        return values_of(self.run)
 
 
 @dataclass
@@ -49,6 +73,19 @@ class Material:
     """What a reader must know of the page as a whole."""
     most_pictures: int = 4
     """Runs whose pictures are on the page."""
+
+    @cached_property
+    def measured(self) -> Measured:
+        """What the analysis says of all runs, as tables."""
+        return measure_all(self.entries)
+
+    @property
+    def sets(self) -> dict[str, list[Entry]]:
+        """The sets of replications, in the order of the page."""
+        found: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            found.setdefault(entry.set_name, []).append(entry)
+        return found
 
     @property
     def version(self) -> str:
@@ -98,14 +135,32 @@ def load_material(directories: Sequence[Path], title: str | None, most_pictures:
     """
     folders = find_runs(directories)
     labels = _labels(folders, directories)
-    entries = [
-        Entry(number, label, load_run(folder))
-        for number, (folder, label) in enumerate(zip(folders, labels, strict=True), 1)
-    ]
+    entries = []
+    for number, (folder, label) in enumerate(zip(folders, labels, strict=True), 1):
+        about = _about(folder)
+        name = str(Path(label).parent)
+        if about:
+            name = f"{about['set_name']}/{about['cell']}"
+            if len(directories) > 1:
+                # Several results may have sets of one name.
+                name = str(Path(label).parent).replace("/runs/", "/", 1)
+        elif name == ".":
+            name = folder.resolve().parent.name if label != folder.name else directories[0].name
+        entries.append(Entry(number, label, load_run(folder), name, about))
     names = list(dict.fromkeys(entry.run.name for entry in entries))
     if title is None:
         title = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return Material(title=title, entries=entries, most_pictures=most_pictures)
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    """Return what an experiment says of a run; nothing if it is not of one, or unreadable."""
+    try:
+        about = json.loads((folder / "replication.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    known = isinstance(about, dict) and {"set_name", "cell", "replication"} <= about.keys()
+    return about if known else {}
 
 
 def _labels(folders: Sequence[Path], directories: Sequence[Path]) -> list[str]:

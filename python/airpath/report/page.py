@@ -23,6 +23,9 @@ COLOURS = {
     "acknowledged": style.GREEN,
     "selective": style.PURPLE,
     "state": style.GREY,
+    "cwnd": style.ORANGE,
+    "rto": "#A0528A",
+    "bands": style.SKY,
 }
 """What each thing is drawn in, in diagrams as in the pictures."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpath.report.page import Section, fill
@@ -51,8 +52,63 @@ def build(material: Material) -> Section:
         found.setdefault(key, configuration)
         if found[key] is not configuration:
             found[key].entries.append(entry)
-    body = fill("configuration", configurations=list(found.values()))
+    body = fill(
+        "configuration",
+        configurations=list(found.values()),
+        experiments=_experiments(material),
+        repeats=[(entry, line) for entry in material.entries if (line := repeat(entry))],
+    )
     return Section("configuration", "Configuration", body)
+
+
+def _root(entry: Entry) -> Path:
+    """Return the results folder of an experiment's run: DIR of DIR/runs/SET/CELL/NNNN."""
+    return entry.run.directory.resolve().parents[3]
+
+
+def _file(entry: Entry) -> Path:
+    """Return the experiment's file: the one that was run if it is unchanged, else its copy."""
+    copy = _root(entry) / "experiment.toml"
+    try:
+        text = copy.read_text()
+        for path in sorted(Path(entry.about["here"]).glob("*.toml")):
+            if path.read_text() == text:
+                return path
+    except (OSError, KeyError, UnicodeDecodeError):
+        pass
+    return copy
+
+
+def _experiments(material: Material) -> list[tuple[str, str]]:
+    """Return the file of each experiment and the command that runs all of it anew."""
+    found: dict[Path, tuple[str, str]] = {}
+    for entry in material.entries:
+        if not entry.about or _root(entry) in found:
+            continue
+        try:
+            text = (_root(entry) / "experiment.toml").read_text()
+        except (OSError, UnicodeDecodeError):
+            continue
+        command = shlex.join(["airpath", "run", str(_file(entry)), "--out", "results/again"])
+        found[_root(entry)] = (command, text)
+    return list(found.values())
+
+
+def repeat(entry: Entry) -> str:
+    """Return one command line that repeats a replication of an experiment; else nothing."""
+    about = entry.about
+    if not about:
+        return ""
+    words = [str(word) for word in about.get("command") or []]
+    scenario = words[words.index("--scenario") + 1] if "--scenario" in words[:-1] else ""
+    if about.get("clock") == "virtual" and words and (not scenario or Path(scenario).is_file()):
+        return shlex.join(["airpath", *(word for word in words[1:] if word != "--json")])
+    root = str(_root(entry))
+    which = ["--set", about["set_name"], "--cell", about["cell"]]
+    which += ["--where", f"replication = {about['replication']}"]
+    take = shlex.join(["airpath", "results", root, *which, "--remove", "--yes"])
+    again = ["airpath", "run", str(_file(entry)), "--only", about["set_name"], "--out", root]
+    return f"{take} && {shlex.join([*again, '--resume'])}"
 
 
 def _configuration(entry: Entry) -> Configuration:

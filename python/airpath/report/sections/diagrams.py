@@ -12,12 +12,13 @@ from matplotlib.colors import to_hex
 from airpath.plots.style import drop_styles
 from airpath.report.page import Section, data, fill
 from airpath.run import RunError
-from airpath.tcp import transfers
+from airpath.tcp import SENDING_END, transfers
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
     from airpath.report.material import Entry, Material
+    from airpath.run import Run
     from airpath.tcp import Transfer
 
 MOST_TRANSFERS = 4
@@ -28,8 +29,8 @@ MOST_ELEMENTS = 400_000
 
 MOST_IN_DIAGRAM = 30_000
 LEAST_IN_DIAGRAM = 1_000
-KINDS = 4
-"""Kinds of elements that share a diagram's number: segments, losses, ACKs, SACK blocks."""
+KINDS = 6
+"""Kinds of elements that share a diagram's number: segments, losses, ACKs, SACKs, cwnd, RTO."""
 
 RETRANSMISSION = 1
 DAMAGED = 2
@@ -112,12 +113,76 @@ def diagram(entry: Entry, transfer: Transfer, identity: str, most: int) -> Diagr
             "number": lost["number"].to_list(),
             "cause": [causes.index(cause) + 1 if cause else 0 for cause in lost["cause"]],
         },
+        "kernel": _kernel(entry.run, transfer, most, notes),
         "states": [
             [time_ns // 1000, state] for time_ns, state in entry.run.state_changes() if time_ns > 0
         ],
     }
     label = f"{transfer.direction}, {transfer.label}, seen at the {transfer.vantage}"
     return Diagram(identity, label, content, notes)
+
+
+def _kernel(run: Run, transfer: Transfer, most: int, notes: list[str]) -> dict[str, Any]:
+    """Return what the sender's kernel knew: cwnd, RTO, and the states of congestion control.
+
+    cwnd in bytes, RTO in ms; each value holds until the next. Nothing without ``tcp.arrow``.
+    """
+    empty: dict[str, Any] = {"cwnd": {}, "rto": {}, "bands": []}
+    if transfer.vantage != SENDING_END[transfer.direction]:
+        return empty
+    try:
+        rows = run.tcp_state
+    except RunError as error:
+        run.notes.append(str(error))
+        return empty
+    local = pl.concat_str(["local_address", pl.lit(" "), "local_port"])
+    remote = pl.concat_str(["remote_address", pl.lit(" "), "remote_port"])
+    rows = rows.filter(
+        (pl.col("end").cast(pl.String) == transfer.vantage)
+        & (local == _spaced(transfer.source))
+        & (remote == _spaced(transfer.destination))
+    )
+    window = rows.select("time_ns", value=pl.col("cwnd") * pl.col("mss").forward_fill())
+    timeout = rows.select("time_ns", value=pl.col("rto_ns") / 1e6)
+    states = rows.select("time_ns", state=pl.col("congestion_state").cast(pl.String)).drop_nulls()
+    changed = states.filter(
+        (pl.col("state") != pl.col("state").shift(1)) | (pl.int_range(pl.len()) == 0)
+    )
+    end_ns = int(rows["time_ns"][-1]) if rows.height else 0
+    bands = [
+        [int(time) // 1000, int(until) // 1000, state]
+        for time, until, state in changed.with_columns(
+            until=pl.col("time_ns").shift(-1).fill_null(end_ns)
+        )
+        .select("time_ns", "until", "state")
+        .iter_rows()
+        if state != "open"
+    ]
+    return {
+        "cwnd": _course(window, most, "values of cwnd", notes),
+        "rto": _course(timeout, most, "values of RTO", notes),
+        "bands": bands[:most],
+    }
+
+
+def _course(rows: pl.DataFrame, most: int, what: str, notes: list[str]) -> dict[str, list[int]]:
+    """Return a value where it changes, and its last."""
+    told = rows.drop_nulls()
+    changes = told.filter(
+        (pl.col("value") != pl.col("value").shift(1)).fill_null(value=True)
+        | (pl.int_range(pl.len()) == pl.len() - 1)
+    )
+    shown = thin(changes, most, what, notes)
+    return {
+        "time": _steps(shown["time_ns"] // 1000),
+        "value": shown["value"].round().cast(pl.Int64).to_list(),
+    }
+
+
+def _spaced(end: str) -> str:
+    """Return "address port" of a transfer's end."""
+    address, _, port = end.rpartition(":")
+    return f"{address.strip('[]')} {port}"
 
 
 def _segments(

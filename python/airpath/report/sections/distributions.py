@@ -10,6 +10,7 @@ from matplotlib.ticker import PercentFormatter
 
 from airpath.plots import style
 from airpath.plots.delay import one_way_delays
+from airpath.report import gallery
 from airpath.report.page import Section, fill
 from airpath.report.sections.pictures import inline_svg
 from airpath.run import DIRECTIONS, RunError
@@ -40,14 +41,17 @@ def build(material: Material) -> Section | None:
     for entry in material.entries:
         groups.setdefault(entry.run.name, []).append(entry)
     pictures = []
-    if len(material.entries) > 1:
+    notes: list[str] = []
+    drawn = list(gallery.of_sets(material, notes))
+    pictures += drawn
+    if not drawn and len(material.entries) > 1:
         pictures += _over_runs(groups)
     pictures += _delays(groups)
     if not pictures:
         return None
     inline = [(name, inline_svg(picture, name)) for name, picture in pictures]
     left_out = max(len(material.entries) - MOST_CURVES, 0)
-    body = fill("distributions", pictures=inline, left_out=left_out, most=MOST_CURVES)
+    body = fill("distributions", pictures=inline, left_out=left_out, most=MOST_CURVES, notes=notes)
     return Section("distributions", "Distributions", body)
 
 

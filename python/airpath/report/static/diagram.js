@@ -4,7 +4,7 @@
 (() => {
   const colours = JSON.parse(document.getElementById("colours").textContent);
   const RETRANSMISSION = 1, DAMAGED = 2, CAUSE_SHIFT = 2;
-  const LEFT = 62, RIGHT = 12, TOP = 22, BOTTOM = 34, NEAR = 14;
+  const LEFT = 62, RIGHT = 12, SCALE = 56, TOP = 22, BOTTOM = 34, NEAR = 14;
   const DEEPEST = 10; // microseconds across, at least
   const INK = "#333333", GRID = "#e4e4e4";
   // Shapes of drops by the number of their cause, told apart without colour too.
@@ -78,6 +78,16 @@
       this.blocks = { time: summed(raw.selective.time), first: raw.selective.first,
         length: raw.selective.length };
       this.lost = { time: summed(raw.lost.time), number: raw.lost.number, cause: raw.lost.cause };
+      // What the kernel knew, each with a scale of its own to the right.
+      const course = (of) => ({ time: summed(of.time ?? []), value: of.value ?? [],
+        most: Math.max(1, ...(of.value ?? [])) * 1.05 });
+      const widest = Math.max(1, ...(raw.kernel.cwnd.value ?? []));
+      const [perWindow, windowUnit] = bytesUnit(widest);
+      this.kernel = { cwnd: course(raw.kernel.cwnd), rto: course(raw.kernel.rto) };
+      Object.assign(this.kernel.cwnd, { text: `cwnd (${windowUnit})`, per: perWindow });
+      Object.assign(this.kernel.rto, this.kernel.rto.most > 2000
+        ? { text: "RTO (s)", per: 1000 } : { text: "RTO (ms)", per: 1 });
+      this.bands = raw.kernel.bands;
       const end = Math.max(raw.end, this.segments.time.at(-1) ?? 0, 1);
       const most = Math.max(raw.bytes, 1);
       this.whole = { t0: -0.01 * end, t1: 1.01 * end, y0: -0.03 * most, y1: 1.04 * most };
@@ -134,6 +144,9 @@
         add(`cause-${cause.name}`, `dropped, ${cause.text}`, number, cause.colour, index);
       });
       add("damaged", "damaged", this.count((mark) => mark & DAMAGED), "#b5a600", 3);
+      add("cwnd", "cwnd", this.kernel.cwnd.time.length, colours.cwnd);
+      add("rto", "RTO", this.kernel.rto.time.length, colours.rto);
+      add("bands", "recovery and other states of the kernel", this.bands.length, colours.bands);
       const buttons = this.figure.querySelector(".buttons");
       for (const [text, label, action] of [
         ["+", "Zoom in", () => this.zoom(0.5)],
@@ -245,7 +258,9 @@
       if (!across || !down) return; // inside a closed part of the page
       canvas.width = across * sharpness;
       canvas.height = down * sharpness;
-      this.width = across - LEFT - RIGHT;
+      const scales = ["cwnd", "rto"].filter(
+        (key) => this.kernel[key].time.length && !this.hidden.has(key));
+      this.width = across - LEFT - RIGHT - SCALE * scales.length;
       this.height = down - TOP - BOTTOM;
       const context = canvas.getContext("2d");
       context.scale(sharpness, sharpness);
@@ -253,11 +268,14 @@
       context.fillRect(0, 0, across, down);
       context.font = "12px system-ui, sans-serif";
       this.axes(context);
+      scales.forEach((key, index) => this.scale(context, key, index));
       context.save();
       context.beginPath();
       context.rect(LEFT, TOP, this.width, this.height);
       context.clip();
+      if (!this.hidden.has("bands")) this.drawBands(context);
       this.drawStates(context);
+      for (const key of scales) this.drawCourse(context, key);
       if (!this.hidden.has("selective")) this.drawBlocks(context);
       if (!this.hidden.has("acknowledged")) this.drawAnswers(context);
       this.drawSegments(context);
@@ -320,6 +338,70 @@
         context.fillText(name, x + 2, 12);
         free = x + wide + 8;
       }
+    }
+
+    // The height of a kernel's value: its scale is the whole height, however the view is zoomed.
+    level(key, value) {
+      return TOP + (1 - value / this.kernel[key].most) * this.height;
+    }
+
+    scale(context, key, index) {
+      const { most, per, text } = this.kernel[key];
+      const x = LEFT + this.width + SCALE * index + 6;
+      context.save();
+      context.fillStyle = context.strokeStyle = colours[key];
+      context.beginPath(); context.moveTo(x, TOP); context.lineTo(x, TOP + this.height);
+      context.stroke();
+      context.textAlign = "left";
+      context.textBaseline = "middle";
+      const step = tickStep(most / per, Math.max(2, this.height / 70));
+      const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step))));
+      for (let i = 0; i * step * per <= most; i++) {
+        const y = this.level(key, i * step * per);
+        context.beginPath(); context.moveTo(x, y); context.lineTo(x + 4, y); context.stroke();
+        context.fillText((i * step).toFixed(digits), x + 6, y);
+      }
+      context.translate(x + 44, TOP + this.height / 2);
+      context.rotate(-Math.PI / 2);
+      context.textAlign = "center";
+      context.fillText(text, 0, 0);
+      context.restore();
+    }
+
+    drawCourse(context, key) {
+      const { time, value } = this.kernel[key], [begin, end] = this.range(time);
+      if (begin >= end) return;
+      context.strokeStyle = colours[key];
+      context.lineWidth = 1.2;
+      context.setLineDash(key === "rto" ? [6, 3] : []);
+      context.beginPath();
+      context.moveTo(this.x(time[begin]), this.level(key, value[begin]));
+      for (let i = begin + 1; i < end; i++) {
+        context.lineTo(this.x(time[i]), this.level(key, value[i - 1]));
+        context.lineTo(this.x(time[i]), this.level(key, value[i]));
+      }
+      context.stroke();
+      context.setLineDash([]);
+    }
+
+    drawBands(context) {
+      context.save();
+      context.font = "10px system-ui, sans-serif";
+      context.textBaseline = "bottom";
+      context.textAlign = "left";
+      for (const [from, to, name] of this.bands) {
+        if (to < this.view.t0 || from > this.view.t1) continue;
+        const x = this.x(from), wide = Math.max(this.x(to) - x, 1);
+        context.globalAlpha = name === "loss" ? 0.4 : 0.2;
+        context.fillStyle = name === "loss" ? colours.retransmission : colours.bands;
+        context.fillRect(x, TOP, wide, this.height);
+        context.globalAlpha = 1;
+        context.fillStyle = INK;
+        if (context.measureText(name).width + 4 < wide) {
+          context.fillText(name, x + 2, TOP + this.height - 2);
+        }
+      }
+      context.restore();
     }
 
     drawStates(context) {
@@ -447,6 +529,12 @@
       if (!this.hidden.has("selective")) {
         near(b.time, (i) => toBar(b.first[i], b.first[i] + b.length[i]),
           (i) => `SACK, bytes ${whole(b.first[i])} to ${whole(b.first[i] + b.length[i])}`);
+      }
+      for (const [key, name] of [["cwnd", "cwnd"], ["rto", "RTO"]]) {
+        if (this.hidden.has(key)) continue;
+        const of = this.kernel[key];
+        near(of.time, (i) => Math.abs(this.level(key, of.value[i]) - y), (i) =>
+          `${name} ${whole(of.value[i])} ${key === "rto" ? "ms" : "bytes"}`);
       }
       const l = this.lost;
       near(l.time, (i) => Math.abs(this.y(l.number[i]) - y), (i) =>

@@ -1,0 +1,77 @@
+"""Time-sequence diagrams as files for xplot and jPlot, in the manner of tcptrace.
+
+Times are seconds since the run began, sequence numbers bytes since the stream's first. White arrows
+are segments, red ones retransmissions (``R``), the green line is what was acknowledged, purple bars
+are SACK blocks (``S``); crosses with a cause are what the link dropped, which tcptrace cannot know.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airpath.tcp import transfers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from airpath.run import Run
+    from airpath.tcp import Transfer
+
+
+def save(run: Run, directory: Path, prefix: str = "") -> list[Path]:
+    """Write a file for each TCP transfer of a run into a folder that exists; return the paths."""
+    paths = []
+    for number, transfer in enumerate(transfers(run), 1):
+        path = directory / f"{prefix}time-sequence-{number}-{transfer.direction}.xpl"
+        path.write_text(text(transfer))
+        paths.append(path)
+    return paths
+
+
+def text(transfer: Transfer) -> str:
+    """Return a transfer as the commands of xplot."""
+    return "\n".join(_commands(transfer)) + "\n"
+
+
+def _commands(transfer: Transfer) -> Iterator[str]:
+    yield "timeval unsigned"
+    yield "title"
+    yield f"{transfer.source}_==>_{transfer.destination} (time sequence graph)"
+    yield from ("xlabel", "time", "ylabel", "sequence number (bytes)")
+    rows = transfer.segments.select(
+        "time_ns", "first", "end", "retransmission", "cause", "damaged"
+    ).iter_rows()
+    for time_ns, first, end, again, cause, damaged in rows:
+        at, colour = _seconds(time_ns), "red" if again else "white"
+        yield f"{colour}\nline {at} {first} {at} {end}"
+        yield f"darrow {at} {first}\nuarrow {at} {end}"
+        if again:
+            yield f"atext {at} {end}\nR"
+        fate = cause or ("damaged" if damaged else "")
+        if fate:
+            yield f"yellow\nx {at} {(first + end) // 2}\nrtext {at} {(first + end) // 2}\n{fate}"
+    before: tuple[str, int] | None = None
+    for time_ns, number in transfer.acknowledgements.select("time_ns", "number").iter_rows():
+        at = _seconds(time_ns)
+        if before is None:
+            yield f"green\ndot {at} {number}"
+            before = at, number
+            continue
+        then, highest = before
+        yield f"green\nline {then} {highest} {at} {highest}"
+        if number > highest:
+            yield f"line {at} {highest} {at} {number}"
+        else:
+            yield f"dtick {at} {highest}"
+        before = at, max(highest, number)
+    for time_ns, first, end in transfer.selective.select("time_ns", "first", "end").iter_rows():
+        at = _seconds(time_ns)
+        yield f"purple\nline {at} {first} {at} {end}\natext {at} {end}\nS"
+    yield "go"
+
+
+def _seconds(time_ns: int) -> str:
+    """Return a time as xplot's timeval: seconds and six digits."""
+    microseconds = max(time_ns, 0) // 1000
+    return f"{microseconds // 1_000_000}.{microseconds % 1_000_000:06}"

@@ -1,0 +1,225 @@
+"""What the analysis says of the runs on a page: values, figures of sets, comparisons.
+
+Everything comes from the registry of ``airpath.analysis``, or, for the figures of programs, from
+what an experiment noted of each replication; nothing is computed anew here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from airpath.analysis.metric import REGISTRY
+from airpath.analysis.statistics import compare, holm, select_trusted, summarise
+from airpath.analysis.table import COLUMNS, choose, measure
+from airpath.run import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airpath.report.material import Entry
+    from airpath.run import Run
+
+MAIN = (
+    "elapsed_time",
+    "transfer_time",
+    "goodput",
+    "retransmitted_segments",
+    "timeouts",
+    "packets_lost",
+    "one_way_delay_median",
+    "jain_fairness",
+    "quic_packets_lost",
+    "quic_rtt_median",
+)
+"""Metrics of the registry that tables and pictures of sets show, in this order."""
+
+ALSO = ("received_bytes",)
+"""Needed to tell transfers from requests."""
+
+LEAST_SHARE = 0.1
+"""A flow counts in a direction from this share of what it carried in the other."""
+
+MOST_FLOWS = 4
+"""Flows of a set that tables and pictures show; files have all."""
+
+MOST_COMPARISONS = 12
+"""Pairs of sets on the page; ``airpath analyse --compare`` has any other."""
+
+UNITS = {"elapsed": "s", "goodput": "bit/s", "transfer_time": "s", "bytes": "B"}
+"""Units of the figures that experiments take from programs, by the last part of the name."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two sets side by side."""
+
+    first: str
+    second: str
+    table: pl.DataFrame
+    """As ``airpath.analysis.statistics.compare`` returns it."""
+    notes: list[str]
+
+
+@dataclass
+class Measured:
+    """The tables of all runs."""
+
+    values: pl.DataFrame
+    """All values, with the columns of ``airpath.analysis.table.COLUMNS``."""
+    parameters: dict[str, dict[str, Any]]
+    """What was swept in each set of an experiment."""
+    notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def main(self) -> pl.DataFrame:
+        """The main metrics of trusted runs."""
+        return select_trusted(_main(self.values), include_untrusted=False).table
+
+    @cached_property
+    def left_out(self) -> list[str]:
+        """Which runs do not enter the figures of their sets, and why."""
+        return select_trusted(self.values, include_untrusted=False).notes
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """Figures of each set."""
+        return summarise(self.main)
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """All pairs of sets worth a comparison, those that differ least first."""
+        counted = self.main.group_by("set", maintain_order=True).agg(pl.col("run").n_unique())
+        names = sorted(name for name, runs in counted.iter_rows() if runs > 1)
+        found = []
+        for first, second in combinations(names, 2):
+            one, other = self.parameters.get(first), self.parameters.get(second)
+            distance = 0
+            if one is not None and other is not None:
+                distance = sum(one.get(key) != other.get(key) for key in one.keys() | other.keys())
+            found.append((distance, first, second))
+        return [(first, second) for _, first, second in sorted(found, key=lambda each: each[0])]
+
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """The first pairs, with ``p_holm`` corrected over all tests of the page."""
+        done = []
+        for first, second in self.pairs[:MOST_COMPARISONS]:
+            both = self.main.filter(pl.col("set").is_in([first, second]))
+            selection = compare(both, first, second)
+            notes = [note for note in selection.notes if "p_holm" not in note]
+            done.append(Comparison(first, second, selection.table, notes))
+        tested = [p for one in done for p in one.table["p"].to_list() if p is not None]
+        corrected = iter(holm(tested))
+        return [
+            Comparison(
+                one.first,
+                one.second,
+                one.table.with_columns(
+                    p_holm=pl.Series(
+                        [None if p is None else next(corrected) for p in one.table["p"]],
+                        dtype=pl.Float64,
+                    )
+                ),
+                one.notes,
+            )
+            for one in done
+        ]
+
+
+def values_of(run: Run) -> pl.DataFrame:
+    """Measure a run; what kept it from being measured is noted there."""
+    names = dict.fromkeys([*(metric.name for metric in choose(None)), *MAIN, *ALSO])
+    try:
+        return measure(run, choose(list(names)))
+    except (RunError, pl.exceptions.PolarsError) as error:
+        run.notes.append(f"not measured: {error}")
+        return pl.DataFrame(schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
+
+
+def measure_all(entries: Sequence[Entry]) -> Measured:
+    """Return the tables of all runs."""
+    parts = [pl.DataFrame(schema=COLUMNS)]
+    parameters: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        values = entry.values
+        if entry.about:
+            parameters.setdefault(
+                entry.set_name,
+                {
+                    "set": entry.about["set_name"],
+                    "network": entry.about.get("network"),
+                    "workload": entry.about.get("workload"),
+                    **(entry.about.get("parameters") or {}),
+                },
+            )
+            if entry.about.get("status") == "succeeded":
+                values = pl.concat([values, _of_programs(entry.about)])
+        seed = entry.run.manifest.get("seed")
+        parts.append(
+            values.select(
+                set=pl.lit(entry.set_name),
+                run=pl.lit(entry.name),
+                # Seeds beyond what a column holds pair with nothing.
+                seed=pl.lit(
+                    seed if isinstance(seed, int) and seed < 2**63 else None, dtype=pl.Int64
+                ),
+                verdict=pl.lit(entry.run.verdict),
+                **{name: pl.col(name) for name in list(COLUMNS)[4:]},
+            )
+        )
+    return Measured(pl.concat(parts), parameters)
+
+
+def _of_programs(about: dict[str, Any]) -> pl.DataFrame:
+    """Return what an experiment took from programs and their output."""
+    metrics = about.get("metrics") or {}
+    rows = [
+        {"flow": "", "direction": "", "hop": "", "metric": name, "value": float(value)}
+        | {"unit": UNITS.get(name.rsplit(".", 1)[-1], "")}
+        for name, value in metrics.items()
+        if not name.startswith(("uplink.", "downlink."))
+        # The registry has these two by better definitions.
+        and name not in ("duration", "goodput")
+    ]
+    return pl.DataFrame(rows, schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
+
+
+def transfers_only(values: pl.DataFrame) -> pl.DataFrame:
+    """Leave out what flows sent as requests: little in one direction, much in the other."""
+    keys = ["set", "run", "flow", "direction"]
+    bytes_ = values.filter(pl.col("metric") == "received_bytes").select(*keys, "value")
+    most = pl.col("value").max().over("set", "run", "flow")
+    requests = bytes_.filter(pl.col("value") < LEAST_SHARE * most).select(keys)
+    return values.join(requests, on=keys, how="anti", maintain_order="left")
+
+
+def _main(values: pl.DataFrame) -> pl.DataFrame:
+    """Return what tables of sets show."""
+    kept = transfers_only(values)
+    flows = kept.filter((pl.col("flow") != "") & (pl.col("metric") == "goodput"))
+    first = (
+        flows.select("set", "flow")
+        .unique(maintain_order=True)
+        .filter(pl.int_range(pl.len()).over("set") < MOST_FLOWS)
+    )
+    of_flow = kept.join(first, on=["set", "flow"], how="semi", maintain_order="left")
+    of_quic = kept.filter(pl.col("metric").str.starts_with("quic_"))
+    chosen = pl.concat([kept.filter(pl.col("flow") == ""), of_flow, of_quic]).unique(
+        maintain_order=True
+    )
+    names = ["elapsed", *MAIN]
+    known = pl.col("metric").is_in(names)
+    # A hop's figures repeat those of the path in the runs with one hop.
+    return chosen.filter(known & (pl.col("hop") == ""))
+
+
+def metric_words(name: str) -> str:
+    """Return the definition of a metric, for who points at it."""
+    if name in REGISTRY:
+        return REGISTRY[name].text
+    return "From the experiment's t = 0 to the end of the last program that is waited for."

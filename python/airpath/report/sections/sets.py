@@ -1,0 +1,112 @@
+"""The sets of replications: how many, how trusted, medians with their intervals, outliers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from airpath.analysis.text import between, number, scale, where
+from airpath.report.measured import MAIN, metric_words
+from airpath.report.page import Section, fill
+from airpath.report.sections.verdicts import GRADES
+from airpath.report.units import NOTHING
+
+if TYPE_CHECKING:
+    from airpath.report.material import Entry, Material
+
+MOST_COLUMNS = 16
+"""Metrics (and what they are of) in the table; ``--csv`` has all."""
+
+_KEYS = ["metric", "flow", "direction", "hop", "unit"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One metric of one flow, direction or run."""
+
+    name: str
+    of: str
+    unit: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One set."""
+
+    name: str
+    entries: list[Entry]
+    verdicts: list[tuple[str, int]]
+    failed: int
+    cells: list[tuple[str, str, str]]
+    """Median, interval, and how many values."""
+
+
+def build(material: Material) -> Section | None:
+    """Return the table of sets; nothing where no set has two runs and none is an experiment's."""
+    sets = material.sets
+    experiment = any(entry.about for entry in material.entries)
+    if not experiment and all(len(entries) == 1 for entries in sets.values()):
+        return None
+    measured = material.measured
+    columns, values = _columns(measured.summary)
+    rows = [
+        Row(
+            name,
+            entries,
+            [
+                (grade, count)
+                for grade in GRADES
+                if (count := sum(entry.run.verdict == grade for entry in entries))
+            ],
+            sum(entry.about.get("status", "succeeded") != "succeeded" for entry in entries),
+            [column.get(name, (NOTHING, "", "")) for column in values],
+        )
+        for name, entries in sets.items()
+    ]
+    body = fill(
+        "sets",
+        columns=columns[:MOST_COLUMNS],
+        rows=[Row(r.name, r.entries, r.verdicts, r.failed, r.cells[:MOST_COLUMNS]) for r in rows],
+        more=max(len(columns) - MOST_COLUMNS, 0),
+        outliers=_outliers(material),
+        left_out=measured.left_out,
+        failures=[entry for entry in material.entries if entry.about.get("message")],
+    )
+    return Section("sets", "Sets", body)
+
+
+def _columns(summary: pl.DataFrame) -> tuple[list[Column], list[dict[str, tuple[str, str, str]]]]:
+    columns, values = [], []
+    order = {name: place for place, name in enumerate(["elapsed", *MAIN])}
+    groups = [
+        (dict(zip(_KEYS, key, strict=True)), part)
+        for key, part in summary.group_by(_KEYS, maintain_order=True)
+    ]
+    for key, part in sorted(groups, key=lambda group: order.get(str(group[0]["metric"]), 99)):
+        divisor, unit = scale(str(key["unit"]), part["median"].to_list())
+        name = str(key["metric"])
+        columns.append(Column(name.replace("_", " "), where(key), unit, metric_words(name)))
+        values.append({str(row["set"]): _cell(row, divisor) for row in part.iter_rows(named=True)})
+    return columns, values
+
+
+def _cell(row: dict[str, Any], divisor: float) -> tuple[str, str, str]:
+    low, high = row["median_low"], row["median_high"]
+    interval = "" if low is None else between(low, high, divisor)
+    return number(row["median"], divisor), interval, str(row["n"])
+
+
+def _outliers(material: Material) -> list[tuple[str, str, list[Entry]]]:
+    by_name = {(entry.set_name, entry.name): entry for entry in material.entries}
+    return [
+        (
+            row["set"],
+            f"{row['metric'].replace('_', ' ')} {where(row)}".strip(),
+            [by_name[row["set"], run] for run in row["outliers"]],
+        )
+        for row in material.measured.summary.iter_rows(named=True)
+        if row["outliers"]
+    ]

@@ -1,0 +1,153 @@
+"""What the report says of sets of replications and of experiments, and the files it writes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from airpath.analysis import measure
+from airpath.app import run as run_app
+from airpath.plots import sweeps, xplot
+from airpath.report.material import load_material
+from airpath.report.sections import configuration, diagrams
+from airpath.run import TCP_STATE_COLUMNS, load_run
+from airpath.tcp import transfers
+from synthetic import write_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEEDS = range(1, 6)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an experiment of two cells, one replication of which is suspect."""
+    root = tmp_path_factory.mktemp("experiment") / "results"
+    for limit, size in ((4, 6400), (8, 7680)):
+        for seed in SEEDS:
+            folder = root / "runs" / "model" / f"limit={limit}packets" / f"{seed:04}"
+            verdict = "suspect" if (limit, seed) == (8, 5) else "trusted"
+            write_run(folder, seed=seed, size=size, verdict=verdict)
+            about = {
+                "set_name": "model",
+                "cell": f"limit={limit}packets",
+                "replication": seed,
+                "network": "gsm",
+                "workload": "download",
+                "clock": "live",
+                "parameters": {"network.radio.link.queue.limit": f"{limit} packets"},
+                "status": "succeeded",
+                "message": "",
+                "metrics": {"elapsed": 10.0 * limit + seed, "download.bytes": size},
+                "command": ["/opt/airpath-engine", "exec"],
+                "here": str(root.parent),
+            }
+            (folder / "replication.json").write_text(json.dumps(about))
+    (root / "experiment.toml").write_text('name = "queues"\n')
+    return root
+
+
+def test_sets_have_medians_verdicts_and_a_comparison(results: Path, tmp_path: Path) -> None:
+    csv = tmp_path / "csv"
+    page = tmp_path / "page.html"
+    arguments = ["report", str(results), "--pictures", "0", "--out", str(page), "--csv", str(csv)]
+    assert run_app([*arguments, "--figures", str(tmp_path / "figures"), "--format", "svg"]) == 0
+    html = page.read_text()
+    row = re.search(r'<tr id="set-2">.*?</tr>', html, re.DOTALL)
+    assert row
+    text = re.sub(r"<.*?>", " ", row[0])
+    assert "model/limit=8packets" in text
+    assert "4 trusted" in text
+    assert "1 suspect" in text
+    assert "82.5" in text, "the median of elapsed without the suspect run"
+    assert "model/limit=8packets: 0005 is suspect, and left out" in html
+    assert 'id="comparison-1"' in html
+    assert "paired by seed: 4 pairs" in html
+    assert 'id="model-sweep-network-radio-link-queue-limit"' in html
+    for name in ("distribution", "cdf", "goodput-course"):
+        assert f'id="sets-model-{name}"' in html
+        assert (tmp_path / "figures" / f"sets-model-{name}.svg").stat().st_size > 1000
+    values = pl.read_csv(csv / "values.csv", schema_overrides={"run": pl.String})
+    run = load_run(results / "runs" / "model" / "limit=4packets" / "0002")
+    expected = measure(run).filter(pl.col("metric") == "goodput")["value"].to_list()
+    found = values.filter(
+        (pl.col("set") == "model/limit=4packets")
+        & (pl.col("run") == "0002")
+        & (pl.col("metric") == "goodput")
+    )["value"].to_list()
+    assert found == pytest.approx(expected)
+    comparison = pl.read_csv(csv / "comparisons.csv").filter(pl.col("metric") == "elapsed")
+    assert comparison["shift"].to_list() == [40.0]
+
+
+def test_the_experiment_and_a_command_for_each_replication_are_given(results: Path) -> None:
+    material = load_material([results], None, 0)
+    section = configuration.build(material)
+    assert "name = &#34;queues&#34;" in section.body
+    words = shlex.split(configuration.repeat(material.entries[0]))
+    assert words[:3] == ["airpath", "results", str(results.resolve())]
+    assert words[words.index("--where") + 1] == "replication = 1"
+    assert words[words.index("&&") + 1 : words.index("&&") + 3] == ["airpath", "run"]
+    assert words[-1] == "--resume"
+    entry = material.entries[1]
+    entry.about |= {"clock": "virtual", "command": ["/x/engine", "sim", "--seed", "2", "--json"]}
+    assert configuration.repeat(entry) == "airpath sim --seed 2"
+
+
+def test_values_of_a_sweep_lie_where_their_numbers_are() -> None:
+    assert sweeps.axis_values(["4 packets", "16 packets"]) == (
+        {"4 packets": 4.0, "16 packets": 16.0},
+        "packets",
+    )
+    assert sweeps.axis_values(["64 kbit/s", "1 Mbit/s"])[0] == {"64 kbit/s": 0.0, "1 Mbit/s": 1.0}
+    assert sweeps.axis_values(["reno", "cubic"]) == ({"reno": 0.0, "cubic": 1.0}, "")
+
+
+def test_cwnd_and_rto_of_the_sender_are_in_the_diagram(results: Path) -> None:
+    run = load_run(results / "runs" / "model" / "limit=4packets" / "0001")
+    (transfer,) = transfers(run)
+    address, port = transfer.source.rsplit(":", 1)
+    peer, peer_port = transfer.destination.rsplit(":", 1)
+    rows = {
+        "time_ns": [1_000_000, 2_000_000, 3_000_000],
+        "end": ["server"] * 3,
+        "local_address": [address] * 3,
+        "local_port": [int(port)] * 3,
+        "remote_address": [peer] * 3,
+        "remote_port": [int(peer_port)] * 3,
+        "cwnd": [10, 10, 5],
+        "mss": [256] * 3,
+        "rto_ns": [200_000_000, 400_000_000, 400_000_000],
+        "congestion_state": ["open", "loss", "open"],
+    }
+    frame = pl.DataFrame(rows).select(
+        (pl.col(name) if name in rows else pl.lit(None).alias(name)).cast(dtype)
+        for name, dtype in TCP_STATE_COLUMNS.items()
+    )
+    run.__dict__["tcp_state"] = frame
+    entry = load_material([run.directory], None, 0).entries[0]
+    entry.run = run
+    kernel = diagrams.diagram(entry, transfer, "d", 1000).content["kernel"]
+    assert kernel["cwnd"] == {"time": [1000, 2000], "value": [2560, 1280]}
+    assert kernel["rto"]["value"] == [200, 400, 400]
+    assert kernel["bands"] == [[2000, 3000, "loss"]]
+
+
+def test_xplot_files_have_every_segment(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = results / "runs" / "model" / "limit=4packets" / "0001"
+    assert run_app(["plot", str(folder), "--format", "xplot", "--out", str(folder / "x")]) == 0
+    path = folder / "x" / "time-sequence-1-downlink.xpl"
+    assert capsys.readouterr().out == f"{path}\n"
+    lines = path.read_text().splitlines()
+    assert lines[0] == "timeval unsigned"
+    assert lines[-1] == "go"
+    (transfer,) = transfers(load_run(folder))
+    assert sum(line.startswith("uarrow") for line in lines) == transfer.segments.height
+    assert lines.count("R") == transfer.segments["retransmission"].sum()
+    assert xplot.text(transfer).splitlines() == lines
