@@ -102,7 +102,8 @@ def test_the_page_has_its_sections_with_stable_ids(html: str) -> None:
     assert len(page.ids) == len(set(page.ids)), "ids are unique"
     expected = {*SECTIONS, "table-runs", "run-1", "run-3", "diagram-1-1", "diagram-3-1"}
     expected |= {"picture-1-delay", "picture-2-queue-packets", "configuration-1", "colours"}
-    expected |= {"distribution-runs", "distribution-delays"}
+    expected |= {"sets-distribution", "sets-cdf", "distribution-delays", "set-1"}
+    expected -= {"comparisons", "sweeps"}  # of one set there is nothing to compare
     assert expected <= set(page.ids)
     assert "picture-3-delay" not in page.ids
     assert "1 more runs have no pictures here" in page.text

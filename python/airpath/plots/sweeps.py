@@ -86,8 +86,9 @@ def draw(
                     if one in by_set
                 )
                 _line(axis, points, divisor, index, len(lines), text, numeric=numeric)
-            of = where(key)
-            axis.set_title(f"{str(key['metric']).replace('_', ' ')}{f', {of}' if of else ''}")
+            whose = where(key)
+            title = str(key["metric"]).replace("_", " ")
+            axis.set_title(f"{title}, {whose}" if whose else title)
             axis.set_ylabel(name or "ratio")
             # Nothing is cut off: differences are to be seen in proportion.
             axis.set_ylim(bottom=0, top=None if axis.get_ylim()[1] > 0 else 1)

@@ -135,7 +135,7 @@ def _goodput(run: Run, flows: pl.DataFrame, direction: str) -> float | None:
         .to_list()
     )
     if rates_of_flows:
-        return statistics.median(rates_of_flows)
+        return float(statistics.median(rates_of_flows))
     rates = [
         way.get("goodput_bits_per_second")
         for workload in _reports(run)

@@ -23,7 +23,7 @@ COLOURS = {
     "acknowledged": style.GREEN,
     "selective": style.PURPLE,
     "state": style.GREY,
-    "cwnd": style.ORANGE,
+    "cwnd": "#7A4B00",
     "rto": "#A0528A",
     "bands": style.SKY,
 }
