@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from airpath.analysis.statistics import outliers
 from airpath.analysis.text import scale
 from airpath.plots.style import (
-    _SETTINGS,
     BLACK,
     BLUE,
     GREEN,
     GREY,
     ORANGE,
     PURPLE,
+    SETTINGS,
     SKY,
     VERMILLION,
     WIDTH_INCHES,
@@ -85,7 +85,7 @@ def draw(runs: Sequence[Replication], table: pl.DataFrame, kinds: Sequence[str])
 
 @contextmanager
 def _sheet(rows: int, row_inches: float) -> Iterator[tuple[Figure, list[Axes]]]:
-    with mpl.rc_context(cast("Any", _SETTINGS)):
+    with mpl.rc_context(cast("Any", SETTINGS)):
         figure = Figure(figsize=(WIDTH_INCHES, row_inches * rows + 0.3), layout="constrained")
         yield figure, list(figure.subplots(rows, 1, squeeze=False)[:, 0])
 
