@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from airpath.analysis.metric import KEYS, REGISTRY, in_order
 
@@ -136,6 +135,8 @@ def _bootstrap(
         spread = [np.ptp(samples[1] - samples[0])]
     if not any(spread):
         return same, same
+    from scipy import stats  # here, as its import takes longer than a picture of one run
+
     with warnings.catch_warnings():
         # Samples of which nearly all are equal: the acceleration is undefined, see below.
         warnings.simplefilter("ignore")
@@ -264,6 +265,8 @@ def p_value(first: Values, second: Values, *, paired: bool) -> float | None:
     """Return the two-sided p of the test; nothing for too few values."""
     if min(len(first), len(second)) < LEAST_FOR_TEST:
         return None
+    from scipy import stats
+
     if paired:
         difference = second - first
         if not difference.any():
