@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airpath.experiment.catalogue import Catalogue, Filter
+from airpath.experiment.catalogue import DATABASE, Catalogue, Filter
 from airpath.experiment.catalogue import rebuild as build_anew
 from airpath.experiment.folder import FolderError, Results, open_results
 from airpath.experiment.load import nearest
@@ -73,6 +73,14 @@ def carry_out(results: Results, request: Request) -> int:
         if request.rebuild:
             count = build_anew(results.root)
             print(f"{count} runs in the catalogue of {results.root}", file=sys.stderr)
+            if count < len(results.done):
+                print(
+                    f"airpath results: {len(results.done) - count} runs of the journal have no "
+                    f"replication.json that can be read; airpath run --resume runs them again",
+                    file=sys.stderr,
+                )
+        elif not (results.root / DATABASE).exists():
+            build_anew(results.root)  # an index that was deleted tells nothing of the runs
         with Catalogue(results.root) as catalogue:
             if changes:
                 catalogue.follow(results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import threading
@@ -103,8 +104,10 @@ class Runner:
             if folder.is_dir() and str(folder.relative_to(runs)) not in known:
                 remove(folder)
         for key, entry in list(self.results.done.items()):
-            if not (runs / key[0] / key[1] / f"{key[2]:04}" / "replication.json").is_file():
-                # Its folder was deleted by hand.
+            folder = runs / key[0] / key[1] / f"{key[2]:04}"
+            if not _is_whole(folder):
+                # Deleted or damaged by other hands.
+                remove(folder)
                 self.results.write("removed", set=key[0], cell=key[1], replication=key[2])
                 del entry
 
@@ -336,6 +339,15 @@ class Runner:
                 setattr(self.report, entry["status"], getattr(self.report, entry["status"]) + 1)
                 if entry["verdict"] != "trusted":
                     self.report.not_trusted += 1
+
+
+def _is_whole(folder: Path) -> bool:
+    """Say whether a run has its record and, as every run that was not broken has, its manifest."""
+    try:
+        about = json.loads((folder / "replication.json").read_text())
+        return about["status"] != "succeeded" or (folder / "run.json").is_file()
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 class Progress:
