@@ -437,6 +437,52 @@ def test_a_damaged_journal_is_told_with_its_line(tmp_path: Path) -> None:
         Results(tmp_path).read()
 
 
+def test_a_relative_folder_of_results_is_the_users_and_not_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of-the-file").mkdir()
+    file = written(tmp_path / "of-the-file", SMALL)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    done = airpath("run", file, "--only", "sizes", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    manifests = list(Path("out").glob("runs/sizes/*/*/run.json"))
+    assert len(manifests) == 4
+    # A run whose record was damaged is run again; a deleted index is built anew.
+    record = manifests[0].with_name("replication.json")
+    record.write_text("{")
+    Path("out/catalogue.sqlite").unlink()
+    listed = airpath("results", "out", "--runs", "--json")
+    assert len(listed.stdout.splitlines()) == 3, listed.stderr
+    assert "1 runs of the journal" in airpath("results", "out", "--rebuild").stderr
+    again = airpath("run", file, "--only", "sizes", "--out", "out", "--resume")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(record.read_text())["status"] == "succeeded"
+
+
+@pytest.mark.parametrize(
+    "words", [("analyse", "--list"), ("plan", "FILE")], ids=["analyse", "plan"]
+)
+def test_output_that_cannot_be_written_is_told(small: Path, words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-c", START, *(str(small) if w == "FILE" else w for w in words)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        f"airpath {words[0]}: output cannot be written: No space left on device"
+    ]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 # Programs, live.
 
 PROGRAMS = """\
