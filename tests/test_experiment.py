@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from airpath.analysis.statistics import mean_with_half_width
 from airpath.experiment.expand import cells
 from airpath.experiment.folder import FolderError, Results
 from airpath.experiment.jobs import Jobs
@@ -25,7 +26,7 @@ from airpath.experiment.model import schema
 from airpath.experiment.plan import make_plan
 from airpath.experiment.replicate import Outcome, Task
 from airpath.experiment.runner import Runner
-from airpath.experiment.statistics import checkpoints, estimate, t_quantile
+from airpath.experiment.statistics import checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,17 +191,11 @@ def test_random_numbers_are_common_unless_asked_otherwise(tmp_path: Path) -> Non
 # Statistics: values of Student's t from printed tables.
 
 
-@pytest.mark.parametrize(
-    ("freedom", "quantile"), [(1, 12.7062), (2, 4.3027), (4, 2.7764), (9, 2.2622), (120, 1.9799)]
-)
-def test_quantiles_of_students_t(freedom: int, quantile: float) -> None:
-    assert t_quantile(0.975, freedom) == pytest.approx(quantile, abs=1e-4)
-
-
 def test_an_interval_is_the_textbooks() -> None:
-    found = estimate([1.0, 2.0, 3.0, 4.0, 5.0])
+    found = mean_with_half_width([1.0, 2.0, 3.0, 4.0, 5.0])
     assert (found.mean, found.count) == (3.0, 5)
     assert found.half_width == pytest.approx(2.7764 * (2.5 / 5) ** 0.5, abs=1e-4)
+    assert mean_with_half_width([1.0]).half_width == float("inf")
     assert checkpoints(4, 10) == [4, 5, 7, 9, 10]
 
 
@@ -345,9 +340,9 @@ def test_a_stopping_rule_ends_at_the_same_count_however_many_run_beside(tmp_path
             by_cell.setdefault(entry["cell"], []).append(entry["metrics"]["elapsed"])
         for values in by_cell.values():
             assert len(values) in checkpoints(3, 40)
-            assert estimate(values).relative <= 0.2
+            assert mean_with_half_width(values).relative <= 0.2
             earlier = [n for n in checkpoints(3, 40) if n < len(values)]
-            assert all(estimate(values[:n]).relative > 0.2 for n in earlier)
+            assert all(mean_with_half_width(values[:n]).relative > 0.2 for n in earlier)
         counts.append({cell: len(values) for cell, values in by_cell.items()})
     assert counts[0] == counts[1]
 

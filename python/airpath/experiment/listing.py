@@ -7,13 +7,13 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airpath.analysis.statistics import Mean, mean_with_half_width
 from airpath.experiment.catalogue import DATABASE, Catalogue, Filter
 from airpath.experiment.catalogue import rebuild as build_anew
 from airpath.experiment.folder import FolderError, Results, open_results
 from airpath.experiment.load import nearest
 from airpath.experiment.quantities import show_bytes
 from airpath.experiment.replicate import remove as remove_folder
-from airpath.experiment.statistics import Estimate, estimate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,7 +138,7 @@ def _print_cells(rows: list[dict[str, Any]], metrics: list[str]) -> None:
         ]
         for name in metrics:
             values = [row["metrics"][name] for row in good if name in row["metrics"]]
-            line.append(_interval(estimate(values)) if values else "-")
+            line.append(_interval(mean_with_half_width(values)) if values else "-")
         table.append(line)
     _print_table(table)
 
@@ -176,9 +176,9 @@ def _compare(rows: list[dict[str, Any]], request: Request, metrics: list[str]) -
         ]
         if not pairs:
             continue
-        of_first = estimate([one for one, _ in pairs])
-        of_second = estimate([other for _, other in pairs])
-        difference = estimate([other - one for one, other in pairs])
+        of_first = mean_with_half_width([one for one, _ in pairs])
+        of_second = mean_with_half_width([other for _, other in pairs])
+        difference = mean_with_half_width([other - one for one, other in pairs])
         documents.append(
             {
                 "metric": name,
@@ -237,7 +237,7 @@ def _remove(
     return 0
 
 
-def _interval(found: Estimate) -> str:
+def _interval(found: Mean) -> str:
     if found.count < 2:
         return _number(found.mean)
     return f"{_number(found.mean)} ± {_number(found.half_width)}"

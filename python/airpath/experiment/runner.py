@@ -11,12 +11,13 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airpath.analysis.statistics import mean_with_half_width
 from airpath.experiment import replicate as replication
 from airpath.experiment.catalogue import Catalogue
 from airpath.experiment.folder import FolderError, Key
 from airpath.experiment.quantities import length_bytes, show_bytes, show_seconds
 from airpath.experiment.replicate import Outcome, Task, make_task, remove
-from airpath.experiment.statistics import checkpoints, estimate
+from airpath.experiment.statistics import checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -229,7 +230,7 @@ class Runner:
                 f"stopping rule; there are: {', '.join(there) or 'none'}"
             )
         else:
-            found = estimate(values)
+            found = mean_with_half_width(values)
             wanted = float(rule.half_width.strip(" %")) / 100
             more = [n for n in checkpoints(rule.least, rule.most) if n > state.target]
             if found.count >= 2 and found.relative <= wanted:
