@@ -163,3 +163,38 @@ def test_another_link_type_is_refused(path: Path) -> None:
     path.write_bytes(bytes(content))
     with pytest.raises(CaptureError, match="link type 1;"):
         read_capture(path)
+
+
+def test_big_endian_sections_and_other_units_of_time(path: Path) -> None:
+    def block(kind: int, body: bytes) -> bytes:
+        length = struct.pack(">I", len(body) + 12)
+        return struct.pack(">I", kind) + length + body + length
+
+    def option(code: int, value: bytes) -> bytes:
+        return struct.pack(">HH", code, len(value)) + value + bytes(-len(value) % 4)
+
+    content = tcp(A, B, sequence=3)
+    stamp = 1_790_000_000_123_456
+    head = struct.pack(">5I", 0, stamp >> 32, stamp & 0xFFFFFFFF, len(content), len(content))
+    options = option(2, struct.pack(">I", 2)) + option(5, struct.pack(">Q", 1 << 40))
+    options += option(1, b"odd") + bytes(4)
+    big = block(0x0A0D0D0A, struct.pack(">IHHq", 0x1A2B3C4D, 1, 0, -1))
+    big += block(1, struct.pack(">HHI", 101, 0, 128) + option(2, b"link") + bytes(4))
+    big += block(6, head + content + options)
+    # A second section, of the other order of bytes.
+    path.write_bytes(big + capture([Packet(7, 0, content, 8)]))
+    rows = read_capture(path).packets.to_dicts()
+    assert [row["time_ns"] for row in rows] == [stamp * 1000, 7], "microseconds unless told"
+    assert [row["interface"] for row in rows] == ["tx", "rx"]
+    assert [row["pdu"] for row in rows] == [1 << 40, 8]
+    assert [row["comment"] for row in rows] == ["odd", ""]
+    assert [row["sequence"] for row in rows] == [3, 3]
+
+
+def test_a_packet_of_no_declared_interface_is_refused(path: Path) -> None:
+    whole = bytearray(capture([Packet(1, 0, tcp(A, B, sequence=1))]))
+    block = len(whole) - len(capture([]))
+    whole[-block + 8] = 1
+    path.write_bytes(whole)
+    with pytest.raises(CaptureError, match="undeclared interface"):
+        read_capture(path)

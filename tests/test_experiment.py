@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from airpath.analysis.statistics import mean_with_half_width
 from airpath.experiment.expand import cells
 from airpath.experiment.folder import FolderError, Results
 from airpath.experiment.jobs import Jobs
@@ -25,7 +26,7 @@ from airpath.experiment.model import schema
 from airpath.experiment.plan import make_plan
 from airpath.experiment.replicate import Outcome, Task
 from airpath.experiment.runner import Runner
-from airpath.experiment.statistics import checkpoints, estimate, t_quantile
+from airpath.experiment.statistics import checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,17 +191,11 @@ def test_random_numbers_are_common_unless_asked_otherwise(tmp_path: Path) -> Non
 # Statistics: values of Student's t from printed tables.
 
 
-@pytest.mark.parametrize(
-    ("freedom", "quantile"), [(1, 12.7062), (2, 4.3027), (4, 2.7764), (9, 2.2622), (120, 1.9799)]
-)
-def test_quantiles_of_students_t(freedom: int, quantile: float) -> None:
-    assert t_quantile(0.975, freedom) == pytest.approx(quantile, abs=1e-4)
-
-
 def test_an_interval_is_the_textbooks() -> None:
-    found = estimate([1.0, 2.0, 3.0, 4.0, 5.0])
+    found = mean_with_half_width([1.0, 2.0, 3.0, 4.0, 5.0])
     assert (found.mean, found.count) == (3.0, 5)
     assert found.half_width == pytest.approx(2.7764 * (2.5 / 5) ** 0.5, abs=1e-4)
+    assert mean_with_half_width([1.0]).half_width == float("inf")
     assert checkpoints(4, 10) == [4, 5, 7, 9, 10]
 
 
@@ -345,9 +340,9 @@ def test_a_stopping_rule_ends_at_the_same_count_however_many_run_beside(tmp_path
             by_cell.setdefault(entry["cell"], []).append(entry["metrics"]["elapsed"])
         for values in by_cell.values():
             assert len(values) in checkpoints(3, 40)
-            assert estimate(values).relative <= 0.2
+            assert mean_with_half_width(values).relative <= 0.2
             earlier = [n for n in checkpoints(3, 40) if n < len(values)]
-            assert all(estimate(values[:n]).relative > 0.2 for n in earlier)
+            assert all(mean_with_half_width(values[:n]).relative > 0.2 for n in earlier)
         counts.append({cell: len(values) for cell, values in by_cell.items()})
     assert counts[0] == counts[1]
 
@@ -435,6 +430,52 @@ def test_a_damaged_journal_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "journal").write_text('{"kind": "done"}\nnonsense\n{"kind": "done"}\n')
     with pytest.raises(FolderError, match="journal:2"):
         Results(tmp_path).read()
+
+
+def test_a_relative_folder_of_results_is_the_users_and_not_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of-the-file").mkdir()
+    file = written(tmp_path / "of-the-file", SMALL)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    done = airpath("run", file, "--only", "sizes", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    manifests = list(Path("out").glob("runs/sizes/*/*/run.json"))
+    assert len(manifests) == 4
+    # A run whose record was damaged is run again; a deleted index is built anew.
+    record = manifests[0].with_name("replication.json")
+    record.write_text("{")
+    Path("out/catalogue.sqlite").unlink()
+    listed = airpath("results", "out", "--runs", "--json")
+    assert len(listed.stdout.splitlines()) == 3, listed.stderr
+    assert "1 runs of the journal" in airpath("results", "out", "--rebuild").stderr
+    again = airpath("run", file, "--only", "sizes", "--out", "out", "--resume")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(record.read_text())["status"] == "succeeded"
+
+
+@pytest.mark.parametrize(
+    "words", [("analyse", "--list"), ("plan", "FILE")], ids=["analyse", "plan"]
+)
+def test_output_that_cannot_be_written_is_told(small: Path, words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-c", START, *(str(small) if w == "FILE" else w for w in words)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        f"airpath {words[0]}: output cannot be written: No space left on device"
+    ]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 # Programs, live.

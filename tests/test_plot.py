@@ -294,3 +294,12 @@ def test_a_wrong_option_names_the_right_ones(download: Path) -> None:
     assert result.returncode == 2
     assert "png" in result.stdout + result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_picture_of_one_run_needs_no_statistics_of_many() -> None:
+    modules = "airpath.app, airpath.analysis.command, airpath.plots.sets, airpath.report.command"
+    loaded = f"import sys, {modules}; print('scipy' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == "False\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -37,8 +38,29 @@ def run(arguments: list[str]) -> int:
         from airpath.experiment.commands import register
 
         register(app)
-    result = app(arguments, result_action="return_value")
+    try:
+        result = app(arguments, result_action="return_value")
+        # What is still in the buffer would fail where nobody can say of what.
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:  # airpath … | head
+        _discard_output()
+        return 1
+    except OSError as error:
+        # Commands tell of their own files; what comes here has no name: the output.
+        if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+            raise
+        _discard_output()
+        print(
+            f"airpath {arguments[0]}: output cannot be written: {error.strerror}", file=sys.stderr
+        )
+        return 1
     return result if isinstance(result, int) else 0
+
+
+def _discard_output() -> None:
+    """Keep the interpreter from writing what is left once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 @app.command

@@ -8,16 +8,20 @@ drop (opt_comment).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from airpath.headers import PARSED_COLUMNS, parse_headers
+from airpath.headers import parse_headers
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Offsets = NDArray[np.int64]
 
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE_DESCRIPTION = 1
@@ -42,6 +46,15 @@ POINTS = ("drop", "rx", "tx")
 """Where a packet of no direction (0), an inbound (1) and an outbound (2) one was seen."""
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
+
+OWN: dict[str, pl.DataType] = {
+    "time_ns": pl.Int64(),
+    "interface": pl.Categorical(),
+    "pdu": pl.UInt64(),
+    "length": pl.Int64(),
+    "comment": pl.String(),
+}
+"""Columns that the capture itself tells, beside those of ``headers.PARSED_COLUMNS``."""
 
 
 class CaptureError(Exception):
@@ -69,6 +82,19 @@ class _Interface:
     ticks_per_second: int
 
 
+@dataclass
+class _Section:
+    """The blocks of one section; numbers of a section have one order of bytes."""
+
+    order: str
+    interfaces: list[_Interface] = field(default_factory=list)
+    declared_at: list[int] = field(default_factory=list)
+    """Offsets of the interfaces' blocks."""
+
+    packets: list[int] = field(default_factory=list)
+    """Offsets of the packets' blocks."""
+
+
 def read_capture(path: Path) -> Capture:
     """Read a capture of raw IP packets.
 
@@ -78,143 +104,196 @@ def read_capture(path: Path) -> Capture:
 
     """
     content = path.read_bytes()
-    scan = _Scan(content, path)
-    end = scan.run()
-    starts = np.asarray(scan.starts, dtype=np.int64)
-    captured = np.asarray(scan.captured, dtype=np.int64)
-    columns = {
-        "time_ns": np.asarray(scan.times_ns, dtype=np.int64),
-        "interface": pl.Series(scan.interfaces, dtype=pl.Categorical),
-        "pdu": np.asarray(scan.ids, dtype=np.uint64),
-        "length": np.asarray(scan.lengths, dtype=np.int64),
-        "comment": pl.Series(scan.comments, dtype=pl.String),
-        **parse_headers(content, starts, captured),
-    }
-    packets = pl.DataFrame(columns, schema_overrides=PARSED_COLUMNS)
+    sections, end = _walk(content, path)
+    parts = [_packets_of(section, content, path) for section in sections if section.packets]
+    packets = pl.concat(parts or [_table(content, {})])
     return Capture(packets, torn_bytes=len(content) - end)
 
 
-class _Scan:
-    """One walk over the blocks of a file, collecting what packets need, column by column."""
+def _walk(content: bytes, path: Path) -> tuple[list[_Section], int]:
+    """Find the blocks; return the sections, and the offset behind the last complete block.
 
-    def __init__(self, content: bytes, path: Path) -> None:
-        self.content = content
-        self.path = path
-        self.order = "<"
-        self.section: list[_Interface] = []
-        self.starts: list[int] = []
-        self.captured: list[int] = []
-        self.times_ns: list[int] = []
-        self.interfaces: list[str] = []
-        self.ids: list[int] = []
-        self.lengths: list[int] = []
-        self.comments: list[str] = []
-
-    def run(self) -> int:
-        """Walk; return the offset behind the last complete block."""
-        content = self.content
-        position = 0
-        if not content:
-            return 0
-        if content[:4] != struct.pack("<I", SECTION_HEADER)[: len(content)]:
-            message = f"{self.path}: not a pcapng capture"
-            raise CaptureError(message)
-        while position + 12 <= len(content):
-            (kind,) = struct.unpack_from(self.order + "I", content, position)
-            if kind == SECTION_HEADER:
-                self._begin_section(position)
-            (length,) = struct.unpack_from(self.order + "I", content, position + 4)
-            if length < 12 or length % 4 or position + length > len(content):
-                break
-            end_of_block = position + length
-            # A block ends with its length once more: where the two differ, it is damaged.
-            if content[position + 4 : position + 8] != content[end_of_block - 4 : end_of_block]:
-                break
-            if kind == ENHANCED_PACKET:
-                self._packet(position + 8, position + length - 4)
-            elif kind == INTERFACE_DESCRIPTION:
-                self._interface(position + 8, position + length - 4)
-            position += length
-        return position
-
-    def _begin_section(self, position: int) -> None:
-        for order in "<>":
-            if struct.unpack_from(order + "I", self.content, position + 8)[0] == BYTE_ORDER_MAGIC:
-                self.order = order
-                self.section = []
-                return
-        message = f"{self.path}: damaged pcapng section header at byte {position}"
+    The one loop over blocks in Python: each block's place depends on the length of the one before.
+    """
+    sections: list[_Section] = []
+    if not content:
+        return sections, 0
+    if content[:4] != struct.pack("<I", SECTION_HEADER)[: len(content)]:
+        message = f"{path}: not a pcapng capture"
         raise CaptureError(message)
+    position, size = 0, len(content)
+    section = _Section("<")
+    head, word = struct.Struct("<II").unpack_from, struct.Struct("<I").unpack_from
+    add = section.packets.append
+    while position + 12 <= size:
+        kind, length = head(content, position)
+        if kind == SECTION_HEADER:  # the same in either order of bytes
+            section = _Section(_order(content, position, path))
+            sections.append(section)
+            head = struct.Struct(section.order + "II").unpack_from
+            word = struct.Struct(section.order + "I").unpack_from
+            add = section.packets.append
+            _, length = head(content, position)
+        behind = position + length
+        if length < 12 or length % 4 or behind > size:
+            break
+        # A block ends with its length once more: where the two differ, it is damaged.
+        if word(content, behind - 4)[0] != length:
+            break
+        if kind == ENHANCED_PACKET:
+            add(position)
+        elif kind == INTERFACE_DESCRIPTION:
+            section.declared_at.append(position)
+            section.interfaces.append(_interface(section, content, position + 8, behind - 4, path))
+        position = behind
+    return sections, position
 
-    def _interface(self, start: int, end: int) -> None:
-        if end - start < 8:
-            message = f"{self.path}: an interface at byte {start} is too short; the file is damaged"
-            raise CaptureError(message)
-        (link_type,) = struct.unpack_from(self.order + "H", self.content, start)
-        if link_type not in RAW_LINK_TYPES:
-            message = (
-                f"{self.path}: link type {link_type}; only raw IP captures "
-                f"(link type 101) are understood"
-            )
-            raise CaptureError(message)
-        interface = _Interface(name=f"if{len(self.section)}", ticks_per_second=1_000_000)
-        for code, value in self._options(start + 8, end):
-            if code == OPTION_INTERFACE_NAME:
-                interface.name = value.decode(errors="replace")
-            elif code == OPTION_TIME_RESOLUTION and value:
-                exponent = value[0] & 0x7F
-                interface.ticks_per_second = (2 if value[0] & 0x80 else 10) ** exponent
-        self.section.append(interface)
 
-    def _packet(self, start: int, end: int) -> None:
-        if end - start < 20:
-            message = f"{self.path}: a packet at byte {start} is too short; the file is damaged"
-            raise CaptureError(message)
-        index, high, low, captured, length = struct.unpack_from(
-            self.order + "5I", self.content, start
+def _order(content: bytes, position: int, path: Path) -> str:
+    for order in "<>":
+        if struct.unpack_from(order + "I", content, position + 8)[0] == BYTE_ORDER_MAGIC:
+            return order
+    message = f"{path}: damaged pcapng section header at byte {position}"
+    raise CaptureError(message)
+
+
+def _interface(section: _Section, content: bytes, start: int, end: int, path: Path) -> _Interface:
+    if end - start < 8:
+        message = f"{path}: an interface at byte {start} is too short; the file is damaged"
+        raise CaptureError(message)
+    (link_type,) = struct.unpack_from(section.order + "H", content, start)
+    if link_type not in RAW_LINK_TYPES:
+        message = (
+            f"{path}: link type {link_type}; only raw IP captures (link type 101) are understood"
         )
-        if index >= len(self.section):
-            message = f"{self.path}: a packet at byte {start} names an undeclared interface"
-            raise CaptureError(message)
-        interface = self.section[index]
-        data = start + 20
-        if captured > end - data:
-            message = f"{self.path}: a packet at byte {start} contradicts itself; it is damaged"
-            raise CaptureError(message)
-        identity = 0
-        comment = ""
-        flags = 0
-        for code, value in self._options(data + (captured + 3) // 4 * 4, end):
-            if code == OPTION_PACKET_ID and len(value) == 8:
-                (identity,) = struct.unpack(self.order + "Q", value)
-            elif code == OPTION_COMMENT:
-                comment = value.decode(errors="replace")
-            elif code == OPTION_PACKET_FLAGS and len(value) == 4:
-                (flags,) = struct.unpack(self.order + "I", value)
-        point = interface.name
-        if point == LINK:
-            if flags & 3 >= len(POINTS):
-                message = f"{self.path}: a packet at byte {start} has no valid direction"
-                raise CaptureError(message)
-            point = POINTS[flags & 3]
-        ticks = (high << 32) | low
-        if interface.ticks_per_second != NANOSECONDS_PER_SECOND:
-            ticks = ticks * NANOSECONDS_PER_SECOND // interface.ticks_per_second
-        self.starts.append(data)
-        self.captured.append(captured)
-        self.times_ns.append(ticks)
-        self.interfaces.append(point)
-        self.ids.append(identity)
-        self.lengths.append(length)
-        self.comments.append(comment)
+        raise CaptureError(message)
+    interface = _Interface(name=f"if{len(section.interfaces)}", ticks_per_second=1_000_000)
+    position = start + 8
+    while position + 4 <= end:
+        code, length = struct.unpack_from(section.order + "HH", content, position)
+        if code == OPTION_END:
+            break
+        value = content[position + 4 : position + 4 + length]
+        if code == OPTION_INTERFACE_NAME:
+            interface.name = value.decode(errors="replace")
+        elif code == OPTION_TIME_RESOLUTION and value:
+            interface.ticks_per_second = (2 if value[0] & 0x80 else 10) ** (value[0] & 0x7F)
+        position += 4 + (length + 3) // 4 * 4
+    return interface
 
-    def _options(self, position: int, end: int) -> list[tuple[int, bytes]]:
-        options = []
-        while position + 4 <= end:
-            code, length = struct.unpack_from(self.order + "HH", self.content, position)
-            if code == OPTION_END:
-                break
-            position += 4
-            options.append((code, self.content[position : position + length]))
-            position += (length + 3) // 4 * 4
-        return options
+
+def _packets_of(section: _Section, content: bytes, path: Path) -> pl.DataFrame:
+    """Read the packets of a section, all together, a field at a time."""
+    # Blocks and all that is read of them begin at multiples of four bytes.
+    words = np.frombuffer(content, dtype=f"{section.order}u4", count=len(content) // 4)
+    blocks = np.asarray(section.packets, dtype=np.int64)
+
+    def word(at: Offsets) -> Offsets:
+        values: Offsets = words[at // 4].astype(np.int64)
+        return values
+
+    def refuse(wrong: NDArray[np.bool_], what: str) -> None:
+        if wrong.any():
+            message = f"{path}: a packet at byte {blocks[wrong.argmax()] + 8} {what}"
+            raise CaptureError(message)
+
+    ends = blocks + word(blocks + 4) - 4
+    data = blocks + 28
+    refuse(data > ends, "is too short; the file is damaged")
+    index, captured, length = word(blocks + 8), word(blocks + 20), word(blocks + 24)
+    declared = np.searchsorted(np.asarray(section.declared_at, dtype=np.int64), blocks)
+    refuse(index >= declared, "names an undeclared interface")
+    refuse(captured > ends - data, "contradicts itself; it is damaged")
+    found = _options_of(words, section.order, content, data + (captured + 3) // 4 * 4, ends)
+    high = word(blocks + 12)
+    refuse(high >= 1 << 31, "has a time that cannot be; it is damaged")
+
+    # An interface's own name, or its points for a link.
+    names = [interface.name for interface in section.interfaces] + list(POINTS)
+    of_link = np.array([interface.name == LINK for interface in section.interfaces])[index]
+    refuse(of_link & (found.directions >= len(POINTS)), "has no valid direction")
+    point = np.where(of_link, len(section.interfaces) + found.directions, index)
+    columns = {
+        "time_ns": _times_ns(section, index, high << 32 | word(blocks + 16)),
+        "interface": pl.Series(names, dtype=pl.String).gather(point),
+        "pdu": found.ids,
+        "length": length,
+        "comment": found.comments,
+    }
+    return _table(content, columns, data, captured)
+
+
+def _times_ns(section: _Section, index: Offsets, ticks: Offsets) -> Offsets:
+    """Return stamps in nanoseconds, whatever the unit of their interfaces."""
+    times = ticks.copy()
+    for number, interface in enumerate(section.interfaces):
+        unit = interface.ticks_per_second
+        if unit != NANOSECONDS_PER_SECOND:
+            of_it = np.flatnonzero(index == number)
+            # As Python's integers: the product needs more than 64 bits.
+            times[of_it] = [t * NANOSECONDS_PER_SECOND // unit for t in ticks[of_it].tolist()]
+    return times
+
+
+@dataclass(frozen=True)
+class _Options:
+    ids: NDArray[np.uint64]
+    directions: Offsets
+    comments: pl.Series
+
+
+def _options_of(
+    words: NDArray[np.uint32], order: str, content: bytes, starts: Offsets, ends: Offsets
+) -> _Options:
+    """Read the options of packets: the first one of all of them, then the second one, and so on."""
+    ids = np.zeros(len(starts), dtype=np.uint64)
+    flags = np.zeros(len(starts), dtype=np.int64)
+    comments: dict[int, str] = {}
+    rows = np.arange(len(starts))
+    position = starts
+    while True:
+        inside = position + 4 <= ends[rows]
+        rows, position = rows[inside], position[inside]
+        head = words[position // 4].astype(np.int64)
+        code, length = head & 0xFFFF, head >> 16
+        if order == ">":
+            code, length = length, code
+        value = position + 4
+        # What reaches beyond its block is none, as is what follows an end.
+        going = (code != OPTION_END) & (value + length <= ends[rows])
+        rows, value, code, length = rows[going], value[going], code[going], length[going]
+        if not len(rows):
+            break
+        chosen = (code == OPTION_PACKET_ID) & (length == 8)
+        low, high = (words[value[chosen] // 4 + half].astype(np.uint64) for half in (0, 1))
+        if order == ">":
+            low, high = high, low
+        ids[rows[chosen]] = high << np.uint64(32) | low
+        chosen = (code == OPTION_PACKET_FLAGS) & (length == 4)
+        flags[rows[chosen]] = words[value[chosen] // 4]
+        chosen = code == OPTION_COMMENT
+        for row, begin, count in zip(
+            rows[chosen].tolist(), value[chosen].tolist(), length[chosen].tolist(), strict=True
+        ):
+            comments[row] = content[begin : begin + count].decode(errors="replace")
+        position = value + (length + 3) // 4 * 4
+    places = np.fromiter(comments, dtype=np.int64, count=len(comments))
+    texts = pl.repeat("", len(starts), eager=True)
+    if comments:
+        texts = texts.scatter(places, list(comments.values()))
+    return _Options(ids, flags & 3, texts)
+
+
+def _table(
+    content: bytes,
+    columns: dict[str, Any],
+    starts: Offsets | None = None,
+    captured: Offsets | None = None,
+) -> pl.DataFrame:
+    """Return the table of packets; without columns an empty one."""
+    none = np.zeros(0, dtype=np.int64)
+    parsed = parse_headers(
+        content, none if starts is None else starts, none if captured is None else captured
+    )
+    own = [pl.Series(name, columns.get(name, []), dtype=dtype) for name, dtype in OWN.items()]
+    return pl.DataFrame([*own, *(column.alias(name) for name, column in parsed.items())])

@@ -74,11 +74,10 @@ def parse_headers(
         One column for each entry of ``PARSED_COLUMNS``.
 
     """
-    buffer = np.frombuffer(content, dtype=np.uint8)
+    # Room behind the last packet, so that as much can be looked at in it as in every other one.
+    buffer = np.frombuffer(content + bytes(_HEAD), dtype=np.uint8)
     parts = [
-        _parse_chunk(
-            content, buffer, starts[first : first + _CHUNK], captured[first : first + _CHUNK]
-        )
+        _parse_chunk(buffer, starts[first : first + _CHUNK], captured[first : first + _CHUNK])
         for first in range(0, len(starts), _CHUNK)
     ]
     columns: dict[str, pl.Series] = {}
@@ -89,19 +88,16 @@ def parse_headers(
 
 
 def _parse_chunk(
-    content: bytes,
     buffer: NDArray[np.uint8],
     starts: NDArray[np.int64],
     captured: NDArray[np.int64],
 ) -> dict[str, Any]:
     count = len(starts)
-    last = max(len(buffer) - 1, 0)
-    head = buffer[np.minimum(starts[:, None] + np.arange(_HEAD), last)]
-    rows = np.arange(count)
+    head = np.lib.stride_tricks.sliding_window_view(buffer, _HEAD)[starts]
+    flat, rows = head.reshape(-1), np.arange(count) * _HEAD
 
     def byte(offset: NDArray[np.int64]) -> NDArray[np.int64]:
-        selected: NDArray[np.uint8] = head[rows, np.minimum(offset, _HEAD - 1)]
-        return selected.astype(np.int64)
+        return flat.take(rows + np.minimum(offset, _HEAD - 1)).astype(np.int64)
 
     def number(offset: NDArray[np.int64], width: int) -> NDArray[np.int64]:
         value = np.zeros(count, dtype=np.int64)
@@ -144,8 +140,8 @@ def _parse_chunk(
     options, end = at + 20, at + transport_header
     return {
         "protocol": protocol.astype(np.uint8),
-        "source": _addresses(content, starts, is_4, is_6, 0),
-        "destination": _addresses(content, starts, is_4, is_6, 1),
+        "source": _addresses(head, is_4, is_6, 0),
+        "destination": _addresses(head, is_4, is_6, 1),
         "source_port": when(has_ports, number(at, 2)).astype(np.uint16),
         "destination_port": when(has_ports, number(at + 2, 2)).astype(np.uint16),
         "payload": payload,
@@ -179,20 +175,27 @@ def _skip_extensions(head: NDArray[np.uint8], captured: int) -> tuple[int, int]:
 
 
 def _addresses(
-    content: bytes,
-    starts: NDArray[np.int64],
+    head: NDArray[np.uint8],
     is_4: NDArray[np.bool_],
     is_6: NDArray[np.bool_],
     offset: int,
 ) -> pl.Series:
     """Return the source (offset 0) or destination (offset 1) of each packet as text."""
-    raw = np.full(len(starts), b"", dtype=object)
+    places = np.zeros(len(head), dtype=np.int64)
+    names = [""]
     for version, first, width in ((is_4, 12, 4), (is_6, 8, 16)):
+        rows = np.flatnonzero(version)
+        if not len(rows):
+            continue
         begin = first + offset * width
-        for row in np.flatnonzero(version).tolist():
-            raw[row] = content[starts[row] + begin : starts[row] + begin + width]
-    names = {address: str(ipaddress.ip_address(address)) if address else "" for address in set(raw)}
-    return pl.Series([names[address] for address in raw], dtype=pl.Categorical)
+        raw = np.ascontiguousarray(head[rows, begin : begin + width]).view(f"S{width}")[:, 0]
+        _, examples, which = np.unique(raw, return_index=True, return_inverse=True)
+        places[rows] = len(names) + which
+        names += [
+            str(ipaddress.ip_address(head[row, begin : begin + width].tobytes()))
+            for row in rows[examples]
+        ]
+    return pl.Series(names, dtype=pl.String).gather(places).cast(pl.Categorical)
 
 
 def _sack_blocks(

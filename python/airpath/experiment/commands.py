@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -445,8 +444,7 @@ def results(
         return carry_out(open_results(directory), request)
     except (FolderError, FilterError) as error:
         return _fail("results", error)
-    except BrokenPipeError:  # `airpath results … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return STATUS_INCOMPLETE
     except OSError as error:
+        if error.filename is None:  # of the output, of which all commands tell alike
+            raise
         return _fail("results", f"{error.filename}: {error.strerror}", STATUS_INCOMPLETE)

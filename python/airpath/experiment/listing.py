@@ -7,13 +7,13 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airpath.experiment.catalogue import Catalogue, Filter
+from airpath.analysis.statistics import Mean, mean_with_half_width
+from airpath.experiment.catalogue import DATABASE, Catalogue, Filter
 from airpath.experiment.catalogue import rebuild as build_anew
 from airpath.experiment.folder import FolderError, Results, open_results
 from airpath.experiment.load import nearest
 from airpath.experiment.quantities import show_bytes
 from airpath.experiment.replicate import remove as remove_folder
-from airpath.experiment.statistics import Estimate, estimate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +73,14 @@ def carry_out(results: Results, request: Request) -> int:
         if request.rebuild:
             count = build_anew(results.root)
             print(f"{count} runs in the catalogue of {results.root}", file=sys.stderr)
+            if count < len(results.done):
+                print(
+                    f"airpath results: {len(results.done) - count} runs of the journal have no "
+                    f"replication.json that can be read; airpath run --resume runs them again",
+                    file=sys.stderr,
+                )
+        elif not (results.root / DATABASE).exists():
+            build_anew(results.root)  # an index that was deleted tells nothing of the runs
         with Catalogue(results.root) as catalogue:
             if changes:
                 catalogue.follow(results)
@@ -130,7 +138,7 @@ def _print_cells(rows: list[dict[str, Any]], metrics: list[str]) -> None:
         ]
         for name in metrics:
             values = [row["metrics"][name] for row in good if name in row["metrics"]]
-            line.append(_interval(estimate(values)) if values else "-")
+            line.append(_interval(mean_with_half_width(values)) if values else "-")
         table.append(line)
     _print_table(table)
 
@@ -168,9 +176,9 @@ def _compare(rows: list[dict[str, Any]], request: Request, metrics: list[str]) -
         ]
         if not pairs:
             continue
-        of_first = estimate([one for one, _ in pairs])
-        of_second = estimate([other for _, other in pairs])
-        difference = estimate([other - one for one, other in pairs])
+        of_first = mean_with_half_width([one for one, _ in pairs])
+        of_second = mean_with_half_width([other for _, other in pairs])
+        difference = mean_with_half_width([other - one for one, other in pairs])
         documents.append(
             {
                 "metric": name,
@@ -229,7 +237,7 @@ def _remove(
     return 0
 
 
-def _interval(found: Estimate) -> str:
+def _interval(found: Mean) -> str:
     if found.count < 2:
         return _number(found.mean)
     return f"{_number(found.mean)} ± {_number(found.half_width)}"

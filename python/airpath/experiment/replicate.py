@@ -97,7 +97,10 @@ def make_task(
     cell = planned.cell
     workload = cell.workload
     words = links.options(
-        experiment.networks[cell.network], cell, here, root / "networks" / f"{cell.network}.toml"
+        experiment.networks[cell.network],
+        cell,
+        here,
+        root.resolve() / "networks" / f"{cell.network}.toml",
     )
     words += ["--seed", str(cell.seed(replication)), "--log", experiment.log, "--json"]
     run: list[dict[str, Any]] = []
@@ -127,7 +130,8 @@ def make_task(
         digest=planned.digest,
         command=tuple(command),
         here=str(here),
-        folder=str(cell_folder(root, cell) / f"{replication:04}"),
+        # In full, as the engine works in the folder of the experiment's file.
+        folder=str(cell_folder(root.resolve(), cell) / f"{replication:04}"),
         programs=tuple(run),
         output_limit_bytes=length_bytes(workload.output_limit),
         wall_limit_s=time_ns(workload.time_limit) / 1e9,

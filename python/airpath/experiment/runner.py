@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import threading
@@ -10,12 +11,13 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airpath.analysis.statistics import mean_with_half_width
 from airpath.experiment import replicate as replication
 from airpath.experiment.catalogue import Catalogue
 from airpath.experiment.folder import FolderError, Key
 from airpath.experiment.quantities import length_bytes, show_bytes, show_seconds
 from airpath.experiment.replicate import Outcome, Task, make_task, remove
-from airpath.experiment.statistics import checkpoints, estimate
+from airpath.experiment.statistics import checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,8 +105,10 @@ class Runner:
             if folder.is_dir() and str(folder.relative_to(runs)) not in known:
                 remove(folder)
         for key, entry in list(self.results.done.items()):
-            if not (runs / key[0] / key[1] / f"{key[2]:04}" / "replication.json").is_file():
-                # Its folder was deleted by hand.
+            folder = runs / key[0] / key[1] / f"{key[2]:04}"
+            if not _is_whole(folder):
+                # Deleted or damaged by other hands.
+                remove(folder)
                 self.results.write("removed", set=key[0], cell=key[1], replication=key[2])
                 del entry
 
@@ -226,7 +230,7 @@ class Runner:
                 f"stopping rule; there are: {', '.join(there) or 'none'}"
             )
         else:
-            found = estimate(values)
+            found = mean_with_half_width(values)
             wanted = float(rule.half_width.strip(" %")) / 100
             more = [n for n in checkpoints(rule.least, rule.most) if n > state.target]
             if found.count >= 2 and found.relative <= wanted:
@@ -336,6 +340,15 @@ class Runner:
                 setattr(self.report, entry["status"], getattr(self.report, entry["status"]) + 1)
                 if entry["verdict"] != "trusted":
                     self.report.not_trusted += 1
+
+
+def _is_whole(folder: Path) -> bool:
+    """Say whether a run has its record and, as every run that was not broken has, its manifest."""
+    try:
+        about = json.loads((folder / "replication.json").read_text())
+        return about["status"] != "succeeded" or (folder / "run.json").is_file()
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 class Progress:
