@@ -124,9 +124,15 @@ class Runner:
             finally:
                 replication.STOP.set()
                 self.progress.clear()
+                while True:
+                    try:
+                        wait(self.flying)
+                        break
+                    except KeyboardInterrupt:  # Ctrl-C once more
+                        self.report.stopped = "interrupted"
+                        self.tell("airpath run: ending what runs")
                 if self.flying and not self.report.stopped:
                     self.report.stopped = "an error"
-                wait(self.flying)
                 for future, (task, state, beside) in list(self.flying.items()):
                     if not future.cancelled() and future.exception() is None:
                         self._landed(future.result(), task, state, beside, catalogue)
