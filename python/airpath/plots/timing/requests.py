@@ -7,7 +7,7 @@ the panel itself.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,9 +36,9 @@ def draw(reports: Sequence[Report]) -> list[Picture]:
     Of settings the first is drawn, which is the system's own if it was measured.
     """
     techniques = look.in_order(each.technique for report in reports for each in report.measured)
-    limits = _limits(reports)
     pictures = []
     for technique in techniques:
+        limits = _limits(reports, technique)
         names = look.methods(
             each for report in reports for each in report.measured if each.technique == technique
         )
@@ -60,22 +60,30 @@ def draw(reports: Sequence[Report]) -> list[Picture]:
 _Place = tuple["Report", str, "Series | None"]
 
 
-def _limits(reports: Sequence[Report]) -> tuple[float, float]:
-    """Return the longest time in ms and the largest miss in µs of what is drawn anywhere."""
-    longest, missed = 0.0, LINEAR_US
+class _Limits(NamedTuple):
+    """What the axes of all panels of a technique reach to."""
+
+    requested_ms: float
+    actual_ms: float
+    missed_us: float
+
+
+def _limits(reports: Sequence[Report], technique: str) -> _Limits:
+    longest, slept, missed = 0.0, 0.0, LINEAR_US
     for report in reports:
         for series in report.measured:
             rows = report.samples_of(series).head(REQUESTS)
-            if rows.is_empty():
+            if series.technique != technique or rows.is_empty():
                 continue
             requested, actual = rows["requested_ns"].to_numpy(), rows["actual_ns"].to_numpy()
-            longest = max(longest, float(requested.max()) / 1e6, float(actual.max()) / 1e6)
+            longest = max(longest, float(requested.max()) / 1e6)
+            slept = max(slept, float(actual.max()) / 1e6)
             missed = max(missed, float(np.abs(actual - requested).max()) / 1e3)
-    return longest, missed
+    return _Limits(longest, slept, missed)
 
 
 def _picture(
-    name: str, page: Sequence[_Place], columns: int, limits: tuple[float, float], *, several: bool
+    name: str, page: Sequence[_Place], columns: int, limits: _Limits, *, several: bool
 ) -> Picture:
     rows = math.ceil(len(page) / columns)
     technique = next(series.technique_text for _, _, series in page if series is not None)
@@ -114,13 +122,11 @@ def _picture(
     return Picture(name, figure)
 
 
-def _panel(
-    above: Axes, below: Axes, report: Report, series: Series, limits: tuple[float, float]
-) -> None:
+def _panel(above: Axes, below: Axes, report: Report, series: Series, limits: _Limits) -> None:
     rows = report.samples_of(series).head(REQUESTS)
     requested = rows["requested_ns"].to_numpy() / 1e6
     actual = rows["actual_ns"].to_numpy() / 1e6
-    longest, missed = limits
+    longest, slept, missed = limits
     look_of_marks: dict[str, Any] = {
         "linestyle": "",
         "marker": "o",
@@ -133,7 +139,7 @@ def _panel(
     above.plot([0, longest], [0, longest], color=BLACK, linestyle="--", linewidth=0.7, zorder=2)
     above.plot(requested, actual, label=series.method, zorder=3, **look_of_marks)
     above.set_xlim(-0.03 * longest, 1.03 * longest)
-    above.set_ylim(-0.03 * longest, 1.03 * longest)
+    above.set_ylim(-0.03 * slept, 1.03 * max(slept, longest))
     below.axhline(0, color=BLACK, linestyle="--", linewidth=0.7, zorder=2)
     below.plot(requested, (actual - requested) * 1e3, zorder=3, **look_of_marks)
     below.set_yscale("symlog", linthresh=LINEAR_US, linscale=0.5)
