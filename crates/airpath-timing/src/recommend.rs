@@ -25,6 +25,7 @@ pub fn recommendation(report: &TimingReport) -> Vec<String> {
         return vec!["Nothing was measured, so that nothing can be recommended.".into()];
     }
     [
+        busy_machine(report),
         most_exact(&measured),
         most_exact_asleep(&measured),
         timer_slack(report, &measured),
@@ -35,6 +36,19 @@ pub fn recommendation(report: &TimingReport) -> Vec<String> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Others kept the processors busy before anything was measured, so that the figures are theirs, too.
+fn busy_machine(report: &TimingReport) -> Option<String> {
+    let load = report.host["load_average"].as_f64()?;
+    let processors = report.host["processors"].as_u64()?;
+    (load >= processors as f64).then(|| {
+        format!(
+            "Other programs were busy: the load average was {load:.1} on {} before the first series. Measure again \
+             when the machine is idle, unless that is how it will be used.",
+            show::counted(processors, "processor")
+        )
+    })
 }
 
 /// How far off 99 in 100 sleeps are at most, in either direction, in ns.
@@ -367,6 +381,11 @@ pub(crate) mod tests {
     #[test]
     fn a_machine_that_is_late_is_not_praised() {
         let mut late = report();
+        late.host = serde_json::json!({"load_average": 8.25, "processors": 2});
+        let text = recommendation(&late);
+        assert!(text[0].contains("load average was 8.2 on 2 processors before"), "{text:#?}");
+        late.host = serde_json::json!({"load_average": 0.05, "processors": 2});
+        assert!(recommendation(&late)[0].starts_with("Keeps time best"));
         late.series[5].measured.as_mut().unwrap().error_ns.max = 4_000_000;
         let text = recommendation(&late).join("\n");
         assert!(text.contains("4.00 ms late, beyond the usual bound") && text.contains("--policy fifo"), "{text}");

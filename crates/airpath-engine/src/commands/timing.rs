@@ -232,13 +232,14 @@ fn print(args: &MeasureArgs, measurement: &Measurement) -> Result<()> {
     }
     let asked = &report.asked;
     show!(
-        "{} of {} each; load {}, policy {}, wake latency {}, seed {}\n\n{}",
+        "{} of {} each; load {}, policy {}, wake latency {}, seed {}{}\n\n{}",
         show::counted(asked.requests.into(), "request"),
         asked.distribution,
         asked.load,
         asked.policy,
         if asked.wake_latency == HOLD { "held" } else { "left" },
         asked.seed,
+        if report.interrupted { "; broken off" } else { "" },
         render::series(report)
     );
     show!("\nTable 1 of Gurtov 1999 (Linux 2.0.36, Pentium II) and the same here\n{}", render::table_one(report));
