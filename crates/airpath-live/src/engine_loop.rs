@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 
 pub use link::{FinishedLink, LiveLink};
 pub use measure::LinkMeasurements;
-pub use spin::{AutoSpin, MarginCourse, Spin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_share};
+pub use spin::{AutoSpin, MOST_MARGIN_NS, MarginCourse, Spin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_share};
 use step::Step;
 pub use traffic::TrafficBell;
 use waiter::{Waiter, Wake};

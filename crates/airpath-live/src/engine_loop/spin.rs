@@ -21,8 +21,8 @@ const NEAR_THE_BEST: f64 = 0.005;
 const CREDIT_LIMIT_NS: u64 = 5_000_000;
 /// Half of the usual bound on lateness.
 const BATCH_NAP_NS: u64 = 500_000;
-/// What is later than this is the scheduler's doing, and no margin would cover it.
-const MOST_MARGIN_NS: u64 = 250_000;
+/// What is later than this, in ns, is the scheduler's doing, and no margin would cover it.
+pub const MOST_MARGIN_NS: u64 = 250_000;
 /// The margin is chosen anew after so many wake-ups.
 const CHOOSE_EVERY: u32 = 16;
 /// Nothing is chosen from fewer wake-ups than this.

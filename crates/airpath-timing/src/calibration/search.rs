@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use airpath_core::Span;
-use airpath_live::engine_loop::{AutoSpin, SpinPolicy};
+use airpath_live::engine_loop::{AutoSpin, MOST_MARGIN_NS, SpinPolicy};
 use airpath_live::scheduling::{self, Outcome, allowed_processors};
 use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY};
 use airpath_live::wake_latency::WakeLatency;
@@ -242,7 +242,9 @@ pub fn search(wish: &Wish, prober: &mut Prober, tell: &mut dyn FnMut(&Candidate)
     });
 
     let without = by_affinity[best];
-    let margins = MARGINS_PERCENT.map(|percent| without.p99_ns * percent / 100 / 1_000 * 1_000);
+    // The loop takes no margin above its own limit: what is later than that is the scheduler's doing.
+    let reach_ns = without.p99_ns.min(MOST_MARGIN_NS * 100 / MARGINS_PERCENT[MARGINS_PERCENT.len() - 1]);
+    let margins = MARGINS_PERCENT.map(|percent| reach_ns * percent / 100 / 1_000 * 1_000);
     let settings = margins.map(|margin_ns| Setting { spin: SpinPolicy::Margin(margin_ns), ..setting });
     let mut by_margin = vec![without];
     by_margin.extend(search.try_all("margin", &settings)?);

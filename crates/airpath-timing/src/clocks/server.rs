@@ -147,9 +147,12 @@ impl Server {
     }
 
     fn answer(&self, answer: &Message, arrival: &Arrival, departures: &mut Departures) {
+        // Counted first: who has the answer may end the server at once, and ask for the number.
+        self.answered.fetch_add(1, Ordering::Relaxed);
         if self.socket.send(&answer.encode(), Some(arrival.from), Some(arrival)).is_ok() {
             departures.sent(answer.session, answer.number);
-            self.answered.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.answered.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

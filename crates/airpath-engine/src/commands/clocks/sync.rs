@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use airpath_log::show;
 use airpath_timing::clocks::client::{self, MOST_REQUESTS, Plan, Progress};
 use airpath_timing::clocks::server::{Notice, Server};
 use airpath_timing::clocks::{ClockError, DEFAULT_PORT, Estimate};
@@ -35,7 +36,7 @@ fn serve(args: &SyncArgs) -> Result<i32> {
     let (address, port) = args.listen.map_or((None, DEFAULT_PORT), |listen| (listen.address, listen.port));
     let server = Arc::new(Server::bind(address, port, args.simulated_error).map_err(|error| failure(&error))?);
     let watched = Arc::clone(&server);
-    on_interrupt(move || Some(format!("{} requests were answered", watched.answered())))?;
+    on_interrupt(move || Some(format!("{} answered", show::counted(watched.answered(), "request"))))?;
     match server.local_addr() {
         Ok(address) => say!("airpath: answering at {address} (UDP); end with Ctrl-C"),
         Err(error) => say!("airpath: answering; end with Ctrl-C ({error})"),
