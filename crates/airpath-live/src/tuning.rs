@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::engine_loop::SpinPolicy;
-use crate::scheduling;
+use crate::scheduling::{self, Outcome};
 use crate::wake_latency::WakeLatency;
 use crate::watchdog;
 
@@ -24,6 +24,26 @@ pub enum Policy {
     Fifo(i32),
     /// Real time, in turns, at a priority of 1 to 99.
     RoundRobin(i32),
+}
+
+impl Policy {
+    /// Schedules the calling thread so, for good; a thread that is ordinary already is left alone.
+    pub fn take(self) -> Outcome {
+        match self {
+            Policy::Other => Outcome::Allowed,
+            Policy::Fifo(priority) => scheduling::real_time(priority),
+            Policy::RoundRobin(priority) => scheduling::round_robin(priority),
+        }
+    }
+
+    /// What the kernel calls it.
+    pub fn kernel_name(self) -> &'static str {
+        match self {
+            Policy::Other => "SCHED_OTHER",
+            Policy::Fifo(_) => "SCHED_FIFO",
+            Policy::RoundRobin(_) => "SCHED_RR",
+        }
+    }
 }
 
 impl FromStr for Policy {
@@ -146,14 +166,10 @@ impl Tuning {
         if self.lock_memory {
             scheduling::touch_stack();
         }
-        let raised = match self.policy {
-            Policy::Other => None,
-            Policy::Fifo(priority) => Some((format!("SCHED_FIFO {priority}"), scheduling::real_time(priority))),
-            Policy::RoundRobin(priority) => Some((format!("SCHED_RR {priority}"), scheduling::round_robin(priority))),
-        };
-        if let Some((name, outcome)) = raised {
+        if let Policy::Fifo(priority) | Policy::RoundRobin(priority) = self.policy {
+            let outcome = self.policy.take();
             let allowed = outcome.is_allowed();
-            told.push((name, outcome.to_string()));
+            told.push((format!("{} {priority}", self.policy.kernel_name()), outcome.to_string()));
             if allowed {
                 let guarded = watchdog::guard(watchdog::LIMIT);
                 told.push((format!("watchdog {} ms", watchdog::LIMIT.as_millis()), guarded.to_string()));

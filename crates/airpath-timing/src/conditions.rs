@@ -36,15 +36,11 @@ impl Conditions {
         {
             return Err(TimingError::Refused(format!("the kernel refuses a timer slack of {slack_ns} ns: {reason}")));
         }
-        let (name, outcome) = match self.policy {
-            Policy::Other => return Ok(()),
-            Policy::Fifo(priority) => ("SCHED_FIFO", scheduling::real_time(priority)),
-            Policy::RoundRobin(priority) => ("SCHED_RR", scheduling::round_robin(priority)),
-        };
-        match outcome {
+        match self.policy.take() {
             Outcome::Allowed => Ok(()),
             Outcome::Refused(reason) => Err(TimingError::Refused(format!(
-                "the kernel refuses {name} ({reason}), or measure with --policy other"
+                "the kernel refuses {} ({reason}), or measure with --policy other",
+                self.policy.kernel_name()
             ))),
         }
     }

@@ -59,7 +59,7 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
         rights,
         bound_ns: wish.bound_ns,
         budget_ppm: wish.budget_ppm,
-        policy: calibration::policy_name(found.policy),
+        policy: found.policy.to_string(),
         processor: match found.affinity {
             Affinity::Any => None,
             Affinity::Processor(processor) => Some(processor),

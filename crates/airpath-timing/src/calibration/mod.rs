@@ -136,24 +136,10 @@ impl Calibration {
     }
 }
 
-/// A policy as it is stored.
-pub fn policy_name(policy: Policy) -> String {
-    match policy {
-        Policy::Other => "other".into(),
-        Policy::Fifo(priority) => format!("fifo:{priority}"),
-        Policy::RoundRobin(priority) => format!("rr:{priority}"),
-    }
-}
-
+/// A policy as it is stored: with its priority.
 fn read_policy(text: &str) -> Result<Policy, String> {
-    let (name, priority) = text.split_once(':').unwrap_or((text, ""));
-    let priority = priority.parse().ok().filter(|priority| (1..=99).contains(priority));
-    match (name, priority) {
-        ("other", None) => Ok(Policy::Other),
-        ("fifo", Some(priority)) => Ok(Policy::Fifo(priority)),
-        ("rr", Some(priority)) => Ok(Policy::RoundRobin(priority)),
-        _ => Err(format!("the policy `{text}` is none of other, fifo:PRIORITY and rr:PRIORITY, from 1 to 99")),
-    }
+    let policy = text.parse::<Policy>().ok().filter(|policy| policy.to_string() == text);
+    policy.ok_or_else(|| format!("the policy `{text}` is none of other, fifo:PRIORITY and rr:PRIORITY, from 1 to 99"))
 }
 
 #[cfg(test)]
@@ -188,7 +174,7 @@ mod tests {
     #[test]
     fn policies_are_read_as_they_are_written() {
         for policy in [Policy::Other, Policy::Fifo(10), Policy::RoundRobin(99)] {
-            assert_eq!(read_policy(&policy_name(policy)), Ok(policy));
+            assert_eq!(read_policy(&policy.to_string()), Ok(policy));
         }
         for wrong in ["", "fifo", "fifo:0", "rr:100", "other:1", "idle"] {
             assert!(read_policy(wrong).is_err(), "{wrong}");

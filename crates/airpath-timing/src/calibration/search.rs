@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use airpath_core::Span;
 use airpath_live::engine_loop::{AutoSpin, MOST_MARGIN_NS, SpinPolicy};
-use airpath_live::scheduling::{self, Outcome, allowed_processors};
+use airpath_live::scheduling::{Outcome, allowed_processors};
 use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY};
 use airpath_live::wake_latency::WakeLatency;
 use serde::Serialize;
 
-use super::{Lateness, Probed, Prober, Setting, policy_name};
+use super::{Lateness, Probed, Prober, Setting};
 
 /// The rate of packets to which costs refer.
 pub const PACKETS_PER_SECOND: f64 = 100.0;
@@ -133,12 +133,7 @@ fn first_among_equals(tried: &[Lateness]) -> usize {
 /// real-time policies hold when the machine becomes loaded.
 fn policies() -> Vec<Policy> {
     let try_out = |policy: Policy| {
-        let attempt = move || match policy {
-            Policy::Other => Outcome::Allowed,
-            Policy::Fifo(priority) => scheduling::real_time(priority),
-            Policy::RoundRobin(priority) => scheduling::round_robin(priority),
-        };
-        std::thread::spawn(attempt).join().is_ok_and(|outcome| outcome == Outcome::Allowed)
+        std::thread::spawn(move || policy.take()).join().is_ok_and(|outcome| outcome == Outcome::Allowed)
     };
     let all = [Policy::Fifo(REAL_TIME_PRIORITY), Policy::RoundRobin(REAL_TIME_PRIORITY), Policy::Other];
     all.into_iter().filter(|policy| try_out(*policy)).collect()
@@ -173,7 +168,7 @@ impl Search<'_> {
         for (setting, measured) in settings.iter().zip(&tried) {
             let candidate = Candidate {
                 step,
-                policy: policy_name(setting.policy),
+                policy: setting.policy.to_string(),
                 processor: match setting.affinity {
                     Affinity::Any => None,
                     Affinity::Processor(processor) => Some(processor),
@@ -286,11 +281,10 @@ fn reason_for_floor(wish: &Wish, floor: &Lateness) -> String {
 
 /// `alike` of `tried` policies were as early as the best.
 fn reason_for_policy(policy: Policy, tried: usize, alike: usize) -> String {
-    let name = policy_name(policy);
     match (policy, tried, alike) {
-        (Policy::Other, 1, _) => format!("policy {name}: this user may have no real-time one"),
-        (_, _, 1) => format!("policy {name}: clearly earlier than the others"),
-        _ => format!("policy {name}: none was clearly earlier, and this one holds when the machine becomes loaded"),
+        (Policy::Other, 1, _) => format!("policy {policy}: this user may have no real-time one"),
+        (_, _, 1) => format!("policy {policy}: clearly earlier than the others"),
+        _ => format!("policy {policy}: none was clearly earlier, and this one holds when the machine becomes loaded"),
     }
 }
 
