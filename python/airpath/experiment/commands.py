@@ -98,7 +98,7 @@ def run(
         file: the experiment.
         only: run this set only; may be given several times.
         jobs: how many replications at a time: a number, or auto for as many as keep verdicts
-            trusted.
+            trusted, found by trying.
         resume: go on with what the folder holds; nothing is run twice.
         out: the folder of results; by default results/NAME.
         manual: bring up the network of a set's first cell, and take commands from the terminal.
@@ -153,6 +153,8 @@ def run(
         words += [f"{report.broken} broken"] if report.broken else []
         words += [f"{report.not_trusted} not trusted"] if report.not_trusted else []
         print(f"{', '.join(words)}; {root}, {show_seconds(seconds)}")
+        if how_many.words():
+            print(how_many.words())
     if report.stopped == "interrupted":
         print(
             "airpath run: interrupted; what is complete is kept, --resume goes on", file=sys.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import sys
@@ -15,6 +16,7 @@ from airpath.analysis.statistics import mean_with_half_width
 from airpath.experiment import replicate as replication
 from airpath.experiment.catalogue import Catalogue
 from airpath.experiment.folder import FolderError, Key
+from airpath.experiment.jobs import Memory
 from airpath.experiment.quantities import length_bytes, show_bytes, show_seconds
 from airpath.experiment.replicate import Outcome, Task, make_task, remove
 from airpath.experiment.statistics import checkpoints
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from airpath.experiment.folder import Results
     from airpath.experiment.jobs import Jobs
     from airpath.experiment.plan import Plan, PlannedCell
+
+SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+"""Errors that say that this many side by side are too many for the machine."""
 
 MANY = 1024
 """Threads that an executor may have; how many are busy is for ``Jobs`` to say."""
@@ -54,6 +59,8 @@ class Report:
     """Why it ended before everything was done; empty if it did not."""
 
     notes: list[str] = field(default_factory=list)
+    jobs: dict[str, Any] = field(default_factory=dict)
+    """What was found of how many may run side by side, as ``Jobs.summary`` has it."""
 
 
 class Runner:
@@ -91,7 +98,7 @@ class Runner:
         self.states = [_CellState(planned, planned.cell.least) for planned in plan.cells]
         self.flying: dict[Future[Outcome], tuple[Task, _CellState, int]] = {}
         self.again: list[tuple[_CellState, int, int]] = []
-        self.began = time.monotonic()
+        self.memory = Memory()
         self.finished_here = 0
         self.busy_s = 0.0
         self.report = Report()
@@ -139,6 +146,7 @@ class Runner:
                 pool.shutdown(cancel_futures=True)
                 replication.STOP.clear()
         self._count()
+        self.report.jobs = self.jobs.summary()
         return self.report
 
     def _loop(self, pool: Executor, catalogue: Catalogue) -> None:
@@ -153,6 +161,12 @@ class Runner:
                 try:
                     outcome = future.result()
                 except OSError as error:
+                    if error.errno in SHORT and self.flying:
+                        self.again.append((state, task.replication, task.attempt))
+                        note = self.jobs.short(len(self.flying), str(error.strerror))
+                        if note:
+                            self._say(note)
+                        continue
                     self.report.stopped = (
                         f"{error.filename or self.results.root}: {error.strerror}; "
                         f"mend that and go on with --resume"
@@ -163,15 +177,12 @@ class Runner:
             self.progress.show(self._line())
 
     def _submit(self, pool: Executor) -> None:
-        while len(self.flying) < self.jobs.most:
+        while self.memory.holds_one_more(len(self.flying)):
             following = self._next()
             if following is None:
                 return
-            # Only what runs in real time can be disturbed by what runs beside it.
             clocks = {task.clock for task, _, _ in self.flying.values()}
-            if "live" in clocks | {following[0].planned.cell.clock} and (
-                len(self.flying) >= self.jobs.now
-            ):
+            if len(self.flying) >= self._limit(clocks | {following[0].planned.cell.clock}):
                 self.again.insert(0, following)
                 return
             free = shutil.disk_usage(self.results.root).free
@@ -193,6 +204,10 @@ class Runner:
                 f: (t, s, max(beside, len(self.flying)))
                 for f, (t, s, beside) in self.flying.items()
             }
+
+    def _limit(self, clocks: set[str]) -> int:
+        """Say how many may run; only what runs in real time is disturbed by what is beside it."""
+        return self.jobs.now if "live" in clocks else self.jobs.most
 
     def _next(self) -> tuple[_CellState, int, int] | None:
         if self.again:
@@ -264,7 +279,9 @@ class Runner:
         self.finished_here += 1
         self.busy_s += outcome.wall_s
         where = f"{task.set_name}/{task.cell}/{task.replication:04}"
-        note = self.jobs.judged(outcome.verdict, beside) if outcome.status != "broken" else ""
+        note = ""
+        if outcome.status != "broken" and task.clock == "live":
+            note = self.jobs.judged(outcome.verdict, beside, f"{task.set_name}/{task.cell}")
         if note:
             self._say(note)
         again = (
@@ -287,6 +304,7 @@ class Runner:
                 attempt=task.attempt,
                 verdict=outcome.verdict,
             )
+            self.jobs.rerun += 1
             self.again.append((state, task.replication, task.attempt + 1))
             return
         self.results.write(
@@ -325,7 +343,9 @@ class Runner:
         if self.finished_here:
             left = max(0, wanted - done)
             each = self.busy_s / self.finished_here
-            line += f", about {show_seconds(left * each / self.jobs.now)} left"
+            clocks = {s.planned.cell.clock for s in self.states if not s.settled}
+            at_once = max(1, min(self._limit(clocks), left))
+            line += f", about {show_seconds(left * each / at_once)} left"
             if any(not state.settled and state.planned.cell.until for state in self.states):
                 line += " or more"
         return line
@@ -434,5 +454,6 @@ def summary(report: Report, root: Path, seconds: float) -> dict[str, Any]:
         "not_trusted": report.not_trusted,
         "stopped": report.stopped or None,
         "notes": report.notes,
+        "jobs": report.jobs,
         "wall_s": round(seconds, 3),
     }
