@@ -79,11 +79,12 @@ def test_programs_at_both_ends_run_at_their_times_and_are_recorded(tmp_path: Pat
     assert len(kept) < 10_100
     assert [path.name for path in (run / "programs/flood").iterdir()] == ["left.txt"]
     metrics = json.loads((run / "replication.json").read_text())["metrics"]
-    assert metrics["transfer.goodput"] > 0
-    assert metrics["typing.response_p50_seconds"] >= 0.010
-    assert metrics["page.transfers"] == 3
-    assert metrics["page.bytes"] == 6000
+    assert metrics["program_goodput/transfer"] > 0
+    assert metrics["program_response_time_median/typing"] >= 0.010
+    assert metrics["program_transfers/page"] == 3
+    assert metrics["program_bytes/page"] == 6000
     assert metrics["elapsed"] > 0.2
+    assert metrics["counted_packets_delivered/downlink"] > 0
 
 
 FAILING = PROGRAMS.replace("echo kept > left.txt", "exit 7").replace(

@@ -51,7 +51,7 @@ def test_results_are_filtered_tagged_removed_and_run_again(small: Path, tmp_path
     assert len(run_folders(root)) == 6
     unknown = airpath("results", root, "--where", "elapsd < 2")
     assert unknown.returncode == 2
-    assert "did you mean `elapsed`?" in unknown.stderr
+    assert "did you mean `elapsed`" in unknown.stderr
     again = airpath("run", small, "--out", root, "--resume")
     assert again.returncode == 0, again.stderr
     assert len(run_folders(root)) == 10

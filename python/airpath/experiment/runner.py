@@ -17,6 +17,7 @@ from airpath.experiment import replicate as replication
 from airpath.experiment.catalogue import Catalogue
 from airpath.experiment.folder import FolderError, Key
 from airpath.experiment.jobs import Memory
+from airpath.experiment.metrics import MetricError, measure_aside, metric_of, needed, pick
 from airpath.experiment.quantities import length_bytes, show_bytes, show_seconds
 from airpath.experiment.replicate import Outcome, Task, make_task, remove
 from airpath.experiment.statistics import checkpoints
@@ -98,6 +99,9 @@ class Runner:
         self.states = [_CellState(planned, planned.cell.least) for planned in plan.cells]
         self.flying: dict[Future[Outcome], tuple[Task, _CellState, int]] = {}
         self.again: list[tuple[_CellState, int, int]] = []
+        self.measured: dict[tuple[Key, str], float | None] = {}
+        """Figures of runs that had not been measured when they ended."""
+
         self.memory = Memory()
         self.finished_here = 0
         self.busy_s = 0.0
@@ -238,18 +242,19 @@ class Runner:
         if rule is None:
             state.settled = True
             return False
-        values = [
-            entry["metrics"][rule.metric]
-            for entry in entries
-            if entry and entry["status"] == "succeeded" and rule.metric in entry["metrics"]
-        ]
-        if not values:
+        try:
+            figures = [
+                self._figure(entry, rule.metric)
+                for entry in entries
+                if entry and entry["status"] == "succeeded"
+            ]
+            values = [figure for figure in figures if figure is not None]
+            problem = "" if values else "no replication that succeeded has a value of it"
+        except MetricError as error:
+            problem = str(error)
+        if problem:
             state.settled = True
-            there = sorted({k for entry in entries if entry for k in entry["metrics"]})
-            state.note = (
-                f"{cell.key}: no replication that succeeded has the metric `{rule.metric}` of its "
-                f"stopping rule; there are: {', '.join(there) or 'none'}"
-            )
+            state.note = f"{cell.key}: stopping rule by `{rule.metric}`: {problem}"
         else:
             found = mean_with_half_width(values)
             wanted = float(rule.half_width.strip(" %")) / 100
@@ -269,6 +274,20 @@ class Runner:
         if state.note:
             self.report.notes.append(state.note)
         return False
+
+    def _figure(self, entry: dict[str, Any], metric: str) -> float | None:
+        """Return a metric of a run, measured now if that was not done when it ended."""
+        name = metric_of(metric).name
+        if name in entry.get("measured", ()):
+            return pick(entry["metrics"], metric)
+        key: Key = (entry["set"], entry["cell"], entry["replication"])
+        if (key, metric) not in self.measured:
+            folder = self.results.root / "runs" / key[0] / key[1] / f"{key[2]:04}"
+            values, note = measure_aside(folder, needed([metric]))
+            if note:
+                self._say(f"{key[0]}/{key[1]}/{key[2]:04}: {note}")
+            self.measured[key, metric] = pick(values or entry["metrics"], metric)
+        return self.measured[key, metric]
 
     def _landed(
         self, outcome: Outcome, task: Task, state: _CellState, beside: int, catalogue: Catalogue
@@ -321,12 +340,15 @@ class Runner:
             wall_s=round(outcome.wall_s, 3),
             size_bytes=outcome.size_bytes,
             metrics=outcome.metrics,
+            measured=outcome.measured,
         )
         catalogue.add_folder(self.results.root / "runs" / where)
         if outcome.status != "succeeded":
             self._say(f"{where}: {outcome.status}: {outcome.message}")
         elif outcome.verdict != "trusted":
             self._say(f"{where}: {outcome.verdict}")
+        if outcome.note:
+            self._say(f"{where}: {outcome.note}")
 
     def _say(self, line: str) -> None:
         self.progress.clear()
