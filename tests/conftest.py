@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from experiments import SMALL, written
 from synthetic import write_run
 
 if TYPE_CHECKING:
@@ -43,3 +44,9 @@ def download(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "download"
     write_run(folder)
     return folder
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Return the file of an experiment in virtual time."""
+    return written(tmp_path, SMALL)

@@ -44,11 +44,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "parameters": {"network.radio.link.queue.limit": f"{limit} packets"},
                 "status": "succeeded",
                 "message": "",
-                "metrics": {"elapsed": 10.0 * limit + seed, "download.bytes": size},
                 "command": ["/opt/airpath-engine", "exec"],
                 "here": str(root.parent),
             }
             (folder / "replication.json").write_text(json.dumps(about))
+            end_ns = (10 * limit + seed) * 10**9
+            program = {"name": "download", "service": False, "end_ns": end_ns, "elapsed_ns": 10**9}
+            (folder / "workload.json").write_text(json.dumps({"programs": [program]}))
     (root / "experiment.toml").write_text('name = "queues"\n')
     return root
 

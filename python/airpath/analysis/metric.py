@@ -15,9 +15,10 @@ import polars as pl
 if TYPE_CHECKING:
     from airpath.analysis.traffic import Traffic
 
-Scope = Literal["run", "direction", "queue", "flow", "endpoint"]
+Scope = Literal["run", "direction", "queue", "flow", "endpoint", "program"]
 """What one value is of: the whole run, a direction of the link, a hop's queue in a direction, a
-flow (in the direction of its data), or an end of a QUIC connection with a qlog file."""
+flow (in the direction of its data), an end of a QUIC connection with a qlog file, or a program or
+workload, whose name stands in the flow's place."""
 
 Better = Literal["lower", "higher", ""]
 """Which way is better, where that is clear."""
@@ -51,6 +52,7 @@ class Metric:
 
 GROUPS = (
     "Run",
+    "Programs",
     "Packets of a direction",
     "Drops",
     "Queues and the medium",
@@ -58,8 +60,15 @@ GROUPS = (
     "Fairness",
     "QUIC (from qlog files)",
     "Packets of a flow",
+    "Counted by the engine",
 )
 """Headings of the documentation, in order; also the order in which metrics are shown."""
+
+WITHOUT_LOG = ("Programs", "QUIC (from qlog files)", "Counted by the engine")
+"""Groups that need no log of packets."""
+
+FROM_PACKETS = ("TCP", "Fairness", "Packets of a flow")
+"""Groups that need the captures of ``--log packets``; all others need ``--log events``."""
 
 REGISTRY: dict[str, Metric] = {}
 """All metrics by name, as they were declared; ``in_order`` is how they are shown."""

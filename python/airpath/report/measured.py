@@ -1,7 +1,6 @@
 """What the analysis says of the runs on a page: values, figures of sets, comparisons.
 
-Everything comes from the registry of ``airpath.analysis``, or, for the figures of programs, from
-what an experiment noted of each replication; nothing is computed anew here.
+Everything comes from the registry of ``airpath.analysis``; nothing is computed anew here.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from airpath.run import Run
 
 MAIN = (
+    "elapsed",
     "elapsed_time",
     "transfer_time",
     "goodput",
@@ -49,9 +49,6 @@ MOST_FLOWS = 4
 
 MOST_COMPARISONS = 12
 """Pairs of sets on the page; ``airpath analyse --compare`` has any other."""
-
-UNITS = {"elapsed": "s", "goodput": "bit/s", "transfer_time": "s", "bytes": "B"}
-"""Units of the figures that experiments take from programs, by the last part of the name."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class Measured:
 
 def values_of(run: Run) -> pl.DataFrame:
     """Measure a run; what kept it from being measured is noted there."""
-    names = dict.fromkeys([*(metric.name for metric in choose(None)), *MAIN, *ALSO])
+    names = dict.fromkeys([*(metric.name for metric in choose(None)), "program_*", *MAIN, *ALSO])
     try:
         return measure(run, choose(list(names)))
     except (RunError, pl.exceptions.PolarsError) as error:
@@ -157,8 +154,6 @@ def measure_all(entries: Sequence[Entry]) -> Measured:
                     **(entry.about.get("parameters") or {}),
                 },
             )
-            if entry.about.get("status") == "succeeded":
-                values = pl.concat([values, _of_programs(entry.about)])
         seed = entry.run.manifest.get("seed")
         parts.append(
             values.select(
@@ -173,20 +168,6 @@ def measure_all(entries: Sequence[Entry]) -> Measured:
             )
         )
     return Measured(pl.concat(parts), parameters)
-
-
-def _of_programs(about: dict[str, Any]) -> pl.DataFrame:
-    """Return what an experiment took from programs and their output."""
-    metrics = about.get("metrics") or {}
-    rows = [
-        {"flow": "", "direction": "", "hop": "", "metric": name, "value": float(value)}
-        | {"unit": UNITS.get(name.rsplit(".", 1)[-1], "")}
-        for name, value in metrics.items()
-        if not name.startswith(("uplink.", "downlink."))
-        # The registry has these two by better definitions.
-        and name not in ("duration", "goodput")
-    ]
-    return pl.DataFrame(rows, schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
 
 
 def transfers_only(values: pl.DataFrame) -> pl.DataFrame:
@@ -212,14 +193,11 @@ def _main(values: pl.DataFrame) -> pl.DataFrame:
     chosen = pl.concat([kept.filter(pl.col("flow") == ""), of_flow, of_quic]).unique(
         maintain_order=True
     )
-    names = ["elapsed", *MAIN]
-    known = pl.col("metric").is_in(names)
+    known = pl.col("metric").is_in(MAIN)
     # A hop's figures repeat those of the path in the runs with one hop.
     return chosen.filter(known & (pl.col("hop") == ""))
 
 
 def metric_words(name: str) -> str:
     """Return the definition of a metric, for who points at it."""
-    if name in REGISTRY:
-        return REGISTRY[name].text
-    return "From the experiment's t = 0 to the end of the last program that is waited for."
+    return REGISTRY[name].text

@@ -80,7 +80,7 @@ def build(material: Material) -> Section | None:
 
 def _columns(summary: pl.DataFrame) -> tuple[list[Column], list[dict[str, tuple[str, str, str]]]]:
     columns, values = [], []
-    order = {name: place for place, name in enumerate(["elapsed", *MAIN])}
+    order = {name: place for place, name in enumerate(MAIN)}
     groups = [
         (dict(zip(_KEYS, key, strict=True)), part)
         for key, part in summary.group_by(_KEYS, maintain_order=True)
