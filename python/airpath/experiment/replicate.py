@@ -240,6 +240,9 @@ def _ends(task: Task, work: Path) -> list[str]:
             ],
         }
         (work / f"{end}.specification.json").write_text(json.dumps(specification))
+        # A file system without pipes: the agents look for each other's files then.
+        with suppress(OSError):
+            os.mkfifo(work / f"{end}.bell")
     path = work.resolve()
     words = []
     if "server" in ends:
