@@ -6,9 +6,12 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from cyclopts import App, Parameter
+
+if TYPE_CHECKING:
+    from airpath.plots.style import Span
 
 app = App(name="airpath", help="Commands over the files of a run.", help_format="plaintext")
 trace = App(name="trace", help="Pictures of traces of rates.", help_format="plaintext")
@@ -102,7 +105,14 @@ def plot(
         print(f"airpath plot: --to {end:g} must be later than --from {begin:g}", file=sys.stderr)
         return 2
     if file_format == "xplot":
-        return _plot_xplot(directory, out)
+        if any(kind != "time-sequence" for kind in only or []) or metrics:
+            print(
+                "airpath plot: --format xplot is for --only time-sequence of one run alone; "
+                "leave the other kinds and --metrics out, or name another --format",
+                file=sys.stderr,
+            )
+            return 2
+        return _plot_xplot(directory, out, Span(begin, end))
     try:
         if directory.is_dir() and not is_run(directory) and any(directory.iterdir()):
             return plot_sets(
@@ -143,7 +153,7 @@ def plot(
     return 0
 
 
-def _plot_xplot(directory: Path, out: Path | None) -> int:
+def _plot_xplot(directory: Path, out: Path | None, span: Span) -> int:
     from airpath.plots import xplot
     from airpath.run import RunError, load_run
 
@@ -151,14 +161,18 @@ def _plot_xplot(directory: Path, out: Path | None) -> int:
         run_folder = load_run(directory)
         target = out or directory / "plots"
         target.mkdir(parents=True, exist_ok=True)
-        paths = xplot.save(run_folder, target)
+        paths = xplot.save(run_folder, target, span=span)
     except (RunError, OSError) as error:
         print(f"airpath plot: {error}", file=sys.stderr)
         return 1
     for path in paths:
         print(path)
     if not paths:
-        print(f"airpath plot: {directory} has no TCP transfer in its captures", file=sys.stderr)
+        print(
+            f"airpath plot: {directory} has no TCP transfer in its captures between the times "
+            f"that are drawn",
+            file=sys.stderr,
+        )
     return 0 if paths else 1
 
 
