@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE_MAGIC = b"ARROW1"
-STREAM_IN_FILE = 8
-"""Offset of the stream in a file: behind the mark, padded."""
+MOST_PADDING = 64
+"""A file's mark is padded by zeros to 8 bytes, or to what else its writer aligns things to."""
 CONTINUATION = b"\xff\xff\xff\xff"
 END_OF_STREAM = CONTINUATION + b"\x00\x00\x00\x00"
 
@@ -44,7 +44,7 @@ class ArrowLog:
     """Whether the log's writer ended it: false while a run goes on, and after a crash."""
 
     torn_file: bool = False
-    """Whether it is an Arrow file without its end: the writer had ended it, and it was cut since."""
+    """Whether it is an Arrow file without its end: the writer had ended it, and cut since."""
 
 
 def read_arrow_log(path: Path) -> ArrowLog:
@@ -73,7 +73,10 @@ def read_arrow_log(path: Path) -> ArrowLog:
 
 
 def _read_stream(content: mmap.mmap, path: Path, *, torn_file: bool = False) -> ArrowLog:
-    begin = STREAM_IN_FILE if torn_file else 0
+    begin = 0
+    if torn_file:
+        padded = content[len(FILE_MAGIC) : MOST_PADDING]
+        begin = len(FILE_MAGIC) + len(padded) - len(padded.lstrip(b"\0"))
     start = content[begin : begin + len(CONTINUATION)]
     if start != CONTINUATION[: len(start)]:
         message = f"{path}: neither an Arrow file nor an Arrow stream"

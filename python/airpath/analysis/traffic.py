@@ -215,7 +215,7 @@ class Traffic:
     @cached_property
     def qlog(self) -> list[Endpoint]:
         """What QUIC endpoints logged, if they left files in the run's folder."""
-        return read_folder(self.run.directory, self.run.notes)
+        return read_folder(self.run.directory, self.run.notes, self.run.damage)
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
