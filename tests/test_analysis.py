@@ -337,9 +337,15 @@ def test_quic_logs_are_read_in_both_forms(tmp_path: Path) -> None:
         assert found["quic_cwnd_time_mean"] == pytest.approx((1000 * 10 + 4000 * 30) / 40)
         assert found["quic_bytes_in_flight_max"] == 900
     assert any("b.sqlog is torn" in note for note in notes)
+    # One that is none is named, and the others are measured all the same.
     (folder / "c.qlog").write_text("nonsense")
-    with pytest.raises(RunError, match=r"c\.qlog: not a qlog file"):
-        frame(find([folder]), ["quic_*"])
+    problems: list[str] = []
+    again = frame(find([folder]), ["quic_*"], problems=problems)
+    assert again.drop("verdict").equals(table.drop("verdict"))
+    assert set(again["verdict"]) == {"damaged"}
+    (problem,) = problems
+    assert problem.startswith(f"{folder}: c.qlog: not a qlog file")
+    assert problem.endswith("the file was left out")
 
 
 def test_a_wrong_name_of_a_metric_names_the_nearest() -> None:

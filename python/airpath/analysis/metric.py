@@ -104,6 +104,36 @@ def metric(
     return enrol
 
 
+class Figures:
+    """Figures of the rows of a table, by what they are of.
+
+    All are found together when the first is asked for: looking once over the rows costs little more
+    for many figures than for one.
+    """
+
+    def __init__(self, rows: Compute) -> None:
+        """Take what returns the rows: columns of ``KEYS`` and others; flows may be indices."""
+        self._rows = rows
+        self._expressions: dict[str, pl.Expr] = {}
+
+    def add(self, name: str, expression: pl.Expr) -> Compute:
+        """Add a figure; return what computes it."""
+        self._expressions[name] = expression.cast(pl.Float64)
+
+        def compute(traffic: Traffic) -> pl.DataFrame:
+            found = traffic.once(self, self._all)
+            keys = [key for key in KEYS if key in found.columns]
+            return found.select(*keys, value=name)
+
+        return compute
+
+    def _all(self, traffic: Traffic) -> pl.DataFrame:
+        rows = self._rows(traffic)
+        keys = [key for key in KEYS if key in rows.columns]
+        found = rows.group_by(keys).agg(**self._expressions)
+        return traffic.label(found) if "flow" in keys else found
+
+
 @dataclass(frozen=True)
 class Statistic:
     """One figure of many samples."""
@@ -158,17 +188,9 @@ def statistics_of(
         headline: the suffix of the statistic that is shown when nobody names metrics.
 
     """
+    figures = Figures(lambda traffic: samples(traffic).drop_nulls("sample"))
     for statistic in statistics:
-
-        def compute(traffic: Traffic, statistic: Statistic = statistic) -> pl.DataFrame:
-            table = samples(traffic)
-            keys = [key for key in KEYS if key in table.columns]
-            return (
-                table.drop_nulls("sample")
-                .group_by(keys)
-                .agg(value=statistic.expression(pl.col("sample").cast(pl.Float64)))
-            )
-
+        value = statistic.expression(pl.col("sample").cast(pl.Float64))
         metric(
             f"{name}_{statistic.suffix}",
             unit,
@@ -178,4 +200,4 @@ def statistics_of(
             source=source,
             better=better,
             headline=statistic.suffix == headline,
-        )(compute)
+        )(figures.add(statistic.suffix, value))

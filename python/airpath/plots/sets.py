@@ -163,6 +163,7 @@ def _courses(runs: Sequence[Replication], names: list[str]) -> list[Picture]:
     arrivals = [
         (one.set_name, direction, goodput_events(run, direction), run.duration_ns)
         for one in runs
+        if one.set_name in names
         for run in [load_run(one.directory)]
         for direction in DIRECTIONS
     ]

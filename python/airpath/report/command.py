@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airpath.analysis.command import DAMAGED
 from airpath.report import write_report
 from airpath.report.files import write_figures, write_tables, write_xplot
 from airpath.report.material import load_material
@@ -63,7 +64,9 @@ def write(
         return 1
     for path in [*files, target]:
         print(path)
-    return 0
+    for what in material.damage:
+        print(f"airpath report: {what}", file=sys.stderr)
+    return DAMAGED if material.damage else 0
 
 
 def _write_whole(target: Path, page: str) -> None:

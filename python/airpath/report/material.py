@@ -73,6 +73,14 @@ class Material:
     """What a reader must know of the page as a whole."""
     most_pictures: int = 4
     """Runs whose pictures are on the page."""
+    unreadable: list[str] = field(default_factory=list)
+    """Runs that could not be read at all, and why."""
+
+    @property
+    def damage(self) -> list[str]:
+        """What is wrong with files of runs, as far as they were read."""
+        told = [f"{one.run.directory}: {what}" for one in self.entries for what in one.run.damage]
+        return self.unreadable + told
 
     @cached_property
     def measured(self) -> Measured:
@@ -135,8 +143,14 @@ def load_material(directories: Sequence[Path], title: str | None, most_pictures:
     """
     folders = find_runs(directories)
     labels = _labels(folders, directories)
-    entries = []
-    for number, (folder, label) in enumerate(zip(folders, labels, strict=True), 1):
+    entries: list[Entry] = []
+    unreadable: list[str] = []
+    for folder, label in zip(folders, labels, strict=True):
+        try:
+            run = load_run(folder)
+        except (RunError, OSError) as error:
+            unreadable.append(f"{error}; the run was left out")
+            continue
         about = _about(folder)
         name = str(Path(label).parent)
         if about:
@@ -146,11 +160,14 @@ def load_material(directories: Sequence[Path], title: str | None, most_pictures:
                 name = str(Path(label).parent).replace("/runs/", "/", 1)
         elif name == ".":
             name = folder.resolve().parent.name if label != folder.name else directories[0].name
-        entries.append(Entry(number, label, load_run(folder), name, about))
+        entries.append(Entry(len(entries) + 1, label, run, name, about))
+    if not entries:
+        message = "\n".join(unreadable)
+        raise RunError(message)
     names = list(dict.fromkeys(entry.run.name for entry in entries))
     if title is None:
         title = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return Material(title=title, entries=entries, most_pictures=most_pictures)
+    return Material(title, entries, list(unreadable), most_pictures, unreadable)
 
 
 def _about(folder: Path) -> dict[str, Any]:

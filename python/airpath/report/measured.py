@@ -163,7 +163,7 @@ def measure_all(entries: Sequence[Entry]) -> Measured:
                 seed=pl.lit(
                     seed if isinstance(seed, int) and seed < 2**63 else None, dtype=pl.Int64
                 ),
-                verdict=pl.lit(entry.run.verdict),
+                verdict=pl.lit("damaged" if entry.run.damage else entry.run.verdict),
                 **{name: pl.col(name) for name in list(COLUMNS)[4:]},
             )
         )
