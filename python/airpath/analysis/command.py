@@ -99,12 +99,15 @@ def plot_sets(
     notes: list[str] = []
     try:
         found = find([directory])
-        values = frame(found, names or sets.METRICS, progress=_progress(len(found)), notes=notes)
-        selection = select_trusted(values, include_untrusted=include_untrusted)
-        kept = set(selection.table.select("set", "run").iter_rows())
-        trusted = [one for one in found if (one.set_name, one.name) in kept]
-        pictures = sets.draw(trusted, selection.table, kinds) if trusted else []
-        for note in notes + selection.notes:
+        pictures = sets.of_runs(
+            found,
+            kinds,
+            names,
+            include_untrusted=include_untrusted,
+            progress=_progress(len(found)),
+            notes=notes,
+        )
+        for note in notes:
             print(f"airpath plot: {note}", file=sys.stderr)
         if not pictures:
             return _fail(
