@@ -113,19 +113,17 @@ def plot_sets(
     damage: list[str] = []
     try:
         found = find([directory])
-        values = frame(
+        pictures = sets.of_runs(
             found,
-            names or sets.METRICS,
+            kinds,
+            names,
+            include_untrusted=include_untrusted,
             jobs=jobs,
             progress=_progress(len(found), "plot"),
             notes=notes,
             problems=damage,
         )
-        selection = select_trusted(values, include_untrusted=include_untrusted)
-        kept = set(selection.table.select("set", "run").iter_rows())
-        trusted = [one for one in found if (one.set_name, one.name) in kept]
-        pictures = sets.draw(trusted, selection.table, kinds) if trusted else []
-        for note in damage + notes + selection.notes:
+        for note in damage + notes:
             print(f"airpath plot: {note}", file=sys.stderr)
         if not pictures:
             return _fail(

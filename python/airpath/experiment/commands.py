@@ -15,16 +15,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from airpath.engine import EngineError, find_engine
-from airpath.experiment.folder import (
-    COPY,
-    FORMAT_VERSION,
-    PLAN,
-    FolderError,
-    Results,
-    check_version,
-    open_results,
-    write_atomically,
-)
+from airpath.experiment.folder import FolderError, open_results
 from airpath.experiment.jobs import Jobs
 from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.plan import Plan, make_plan
@@ -105,7 +96,8 @@ def run(
         json_: print what it came to as JSON.
 
     """
-    from airpath.experiment.runner import Runner, check_same, prepare_links, summary
+    from airpath.experiment.conduct import runner_in, usual_folder
+    from airpath.experiment.runner import summary
 
     try:
         how_many = Jobs.of(jobs)
@@ -123,21 +115,12 @@ def run(
         for line in made.missing:
             print(f"airpath run: {line}", file=sys.stderr)
         return STATUS_PROBLEM
-    root = out or Path("results") / made.loaded.experiment.name
-    folder = Results(root)
+    root = out or usual_folder(made)
     began = time.monotonic()
     try:
-        _prepare(folder, made, resume)
-        try:
-            check_same(made, folder)
-            _write_plan(root, made)
-            prepare_links(made, root)
-            runner = Runner(made, folder, how_many, lambda line: print(line, file=sys.stderr))
-            runner.clean()
+        with runner_in(root, made, how_many, _tell, resume=resume) as runner:
             _term_is_interrupt()
             report = runner.run()
-        finally:
-            folder.close()
     except (FolderError, EngineError) as error:
         return _fail("run", error)
     except OSError as error:
@@ -165,6 +148,10 @@ def run(
     return STATUS_INCOMPLETE if report.failed or report.broken else 0
 
 
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
 def _term_is_interrupt() -> None:
     """Have SIGTERM and SIGHUP end a run as Ctrl-C does."""
 
@@ -173,48 +160,6 @@ def _term_is_interrupt() -> None:
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
-
-
-def _prepare(folder: Results, made: Plan, resume: bool) -> None:
-    """Make or open the results folder, and lock it."""
-    root = folder.root
-    there = root.is_dir() and any(root.iterdir())
-    if there and not (root / PLAN).exists() and not (root / "lock").exists():
-        message = f"{root} is not empty and holds no results of airpath run; name another --out"
-        raise FolderError(message)
-    root.mkdir(parents=True, exist_ok=True)
-    folder.lock()
-    try:
-        if (root / PLAN).exists():
-            try:
-                version = json.loads((root / PLAN).read_text()).get("format_version")
-            except (ValueError, AttributeError):
-                version = FORMAT_VERSION  # torn, and written anew below
-            check_version(version, root)
-            folder.repair()
-            folder.read()
-            if folder.done and not resume:
-                message = (
-                    f"{root} holds {len(folder.done)} replications already: --resume goes on with "
-                    f"them, --out names another folder"
-                )
-                raise FolderError(message)
-    except FolderError:
-        folder.close()
-        raise
-
-
-def _write_plan(root: Path, made: Plan) -> None:
-    """Keep the plan; what an earlier one had beyond it (--only) stays known."""
-    document = {"format_version": FORMAT_VERSION, **made.document()}
-    try:
-        before = json.loads((root / PLAN).read_text())["cells"]
-    except (OSError, ValueError, KeyError):
-        before = []
-    now = {(cell["set"], cell["cell"]) for cell in document["cells"]}
-    document["cells"] += [cell for cell in before if (cell["set"], cell["cell"]) not in now]
-    write_atomically(root / PLAN, json.dumps(document, indent=2) + "\n")
-    write_atomically(root / COPY, made.loaded.text)
 
 
 def plan(

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from airpath.engine import find_engine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from airpath.experiment.expand import Cell
     from airpath.experiment.model import Network
 
@@ -39,14 +41,20 @@ def options(network: Network, cell: Cell, here: Path, inline: Path) -> list[str]
         words += ["--scenario", str(inline)]
     for key, value in network.link.model_dump(exclude_none=True).items():
         words += [f"--{key}", value]
-    for key, value in cell.network_parameters.items():
-        words += ["--set", f"{key}={_value(value)}"]
+    words += overrides(cell.network_parameters)
     if cell.mtu is not None:
         words += ["--mtu", str(cell.mtu)]
     return words
 
 
-def inline_toml(table: dict[str, Any]) -> str:
+def overrides(parameters: Mapping[str, Any]) -> list[str]:
+    """Return the options that set parameters of a link."""
+    return [
+        word for key, value in parameters.items() for word in ("--set", f"{key}={_value(value)}")
+    ]
+
+
+def inline_toml(table: Mapping[str, Any]) -> str:
     """Write a scenario that stands in an experiment as TOML of its own."""
     return "".join(f"{_key(key)} = {_inline(value)}\n" for key, value in table.items())
 

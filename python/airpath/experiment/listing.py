@@ -107,7 +107,7 @@ def carry_out(results: Results, request: Request) -> int:
     if request.runs or request.as_json:
         _print_runs(rows, metrics, request.as_json)
     else:
-        _print_cells(rows, metrics)
+        _print_table(cell_table(rows, metrics))
     return 0
 
 
@@ -174,7 +174,14 @@ def _print_runs(rows: list[dict[str, Any]], metrics: list[str], as_json: bool) -
             print(f"{row['path'].removeprefix('runs/')}: {row['message']}")
 
 
-def _print_cells(rows: list[dict[str, Any]], metrics: list[str]) -> None:
+def cell_table(rows: list[dict[str, Any]], metrics: list[str]) -> list[list[str]]:
+    """Return a head and a line of text for each cell: how many runs, means with intervals.
+
+    Args:
+        rows: what a catalogue selected.
+        metrics: names of metrics.
+
+    """
     table = [["cell", "runs", "failed", "not trusted", *(f"{name} ± 95 %" for name in metrics)]]
     for key, of_cell in _by_cell(rows).items():
         good = [row for row in of_cell if row["status"] == "succeeded"]
@@ -188,7 +195,7 @@ def _print_cells(rows: list[dict[str, Any]], metrics: list[str]) -> None:
             values = [row["metrics"][name] for row in good if name in row["metrics"]]
             line.append(_interval(mean_with_half_width(values)) if values else "-")
         table.append(line)
-    _print_table(table)
+    return table
 
 
 def _by_cell(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -97,6 +97,21 @@ def load(file: Path) -> Loaded:
         raise ExperimentError([Problem(name, 1, f"cannot be read: {error.strerror}")]) from error
     except UnicodeDecodeError as error:
         raise ExperimentError([Problem(name, 1, "is not UTF-8 text")]) from error
+    return parse(text, file)
+
+
+def parse(text: str, file: Path) -> Loaded:
+    """Understand the text of an experiment.
+
+    Args:
+        text: TOML.
+        file: where it stands, or would: names in it are relative to this file's folder.
+
+    Raises:
+        ExperimentError: something in it is wrong.
+
+    """
+    name = str(file)
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -359,8 +359,7 @@ class Runner:
         return sum(sizes) / len(sizes) if sizes else 0
 
     def _line(self) -> str:
-        wanted = sum(state.target for state in self.states)
-        done = self._done()
+        done, wanted = self.counts()
         line = f"{done} of {wanted} done, {len(self.flying)} running"
         if self.finished_here:
             left = max(0, wanted - done)
@@ -372,12 +371,14 @@ class Runner:
                 line += " or more"
         return line
 
-    def _done(self) -> int:
-        return sum(
+    def counts(self) -> tuple[int, int]:
+        """Return how many replications are done, and how many are wanted for now."""
+        done = sum(
             (state.planned.cell.set_name, state.planned.cell.name, number) in self.results.done
             for state in self.states
             for number in range(1, state.target + 1)
         )
+        return done, sum(state.target for state in self.states)
 
     def _count(self) -> None:
         for state in self.states:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import matplotlib as mpl
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure
 
-from airpath.analysis.statistics import outliers
+from airpath.analysis.statistics import outliers, select_trusted
 from airpath.analysis.text import scale
 from airpath.plots.style import (
     BLACK,
@@ -23,13 +22,14 @@ from airpath.plots.style import (
     SKY,
     VERMILLION,
     WIDTH_INCHES,
+    Figure,
     Picture,
 )
 from airpath.run import DIRECTIONS, load_run
 from airpath.tcp import goodput_events
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from matplotlib.axes import Axes
 
@@ -44,6 +44,47 @@ METRICS = ("elapsed_time", "transfer_time", "goodput", "retransmitted_segments")
 
 COURSE_BINS = 100
 KINDS = ("distribution", "cdf", "goodput-course")
+
+
+def of_runs(
+    runs: Sequence[Replication],
+    kinds: Sequence[str],
+    metrics: Sequence[str] | None = None,
+    *,
+    include_untrusted: bool = False,
+    jobs: int | None = None,
+    progress: Callable[[int, Replication], None] | None = None,
+    notes: list[str] | None = None,
+    problems: list[str] | None = None,
+) -> list[Picture]:
+    """Measure runs and draw pictures of their sets; none if there is nothing to draw.
+
+    Args:
+        runs: the replications.
+        kinds: of ``KINDS``.
+        metrics: names, as ``airpath.frame`` takes them; ``METRICS`` if there are none.
+        include_untrusted: keep replications whose verdict is not trusted.
+        jobs: how many processes measure, as ``frame`` takes it.
+        progress: called before each run with its number from 0.
+        notes: what readers must know is added here, such as which runs were left out.
+        problems: what is damaged is added here, and the rest drawn.
+
+    Raises:
+        RunError: a run could not be read.
+        UnknownMetricError: a name is no metric's.
+
+    """
+    from airpath.analysis.table import frame
+
+    values = frame(
+        runs, metrics or METRICS, jobs=jobs, progress=progress, notes=notes, problems=problems
+    )
+    selection = select_trusted(values, include_untrusted=include_untrusted)
+    if notes is not None:
+        notes += selection.notes
+    kept = set(selection.table.select("set", "run").iter_rows())
+    trusted = [one for one in runs if (one.set_name, one.name) in kept]
+    return draw(trusted, selection.table, kinds) if trusted else []
 
 
 def draw(runs: Sequence[Replication], table: pl.DataFrame, kinds: Sequence[str]) -> list[Picture]:

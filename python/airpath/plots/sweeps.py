@@ -6,11 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any, cast
 
 import matplotlib as mpl
-from matplotlib.figure import Figure
 
 from airpath.analysis.text import scale, where
 from airpath.plots.sets import COLOURS, LINES, MARKERS
-from airpath.plots.style import SETTINGS, WIDTH_INCHES, Picture
+from airpath.plots.style import SETTINGS, WIDTH_INCHES, Figure, Picture
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

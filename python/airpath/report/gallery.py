@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from airpath.experiment.about import is_swept
 from airpath.plots import sets, sweeps
 
 if TYPE_CHECKING:
@@ -71,8 +72,7 @@ def of_sweeps(material: Material) -> Iterator[tuple[str, Picture]]:
         summary = measured.summary.filter(pl.col("set").is_in(list(members)))
         names = dict.fromkeys(key for of in parameters.values() for key in of)
         for swept in names:
-            is_swept = "." in swept or swept in ("congestion_control", "mtu")
-            if not is_swept or any(swept not in of for of in parameters.values()):
+            if not is_swept(swept) or any(swept not in of for of in parameters.values()):
                 continue
             picture = sweeps.draw(summary, parameters, swept)
             if picture is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpath.analysis.folders import Replication
+from airpath.experiment.about import name_of_set, read_about
 from airpath.report.facts import Facts, facts_of
 from airpath.report.measured import Measured, measure_all, values_of
 from airpath.run import RunError, load_run
@@ -151,10 +151,10 @@ def load_material(directories: Sequence[Path], title: str | None, most_pictures:
         except (RunError, OSError) as error:
             unreadable.append(f"{error}; the run was left out")
             continue
-        about = _about(folder)
+        about = read_about(folder)
         name = str(Path(label).parent)
         if about:
-            name = f"{about['set_name']}/{about['cell']}"
+            name = name_of_set(about)
             if len(directories) > 1:
                 # Several results may have sets of one name.
                 name = str(Path(label).parent).replace("/runs/", "/", 1)
@@ -168,16 +168,6 @@ def load_material(directories: Sequence[Path], title: str | None, most_pictures:
     if title is None:
         title = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return Material(title, entries, list(unreadable), most_pictures, unreadable)
-
-
-def _about(folder: Path) -> dict[str, Any]:
-    """Return what an experiment says of a run; nothing if it is not of one, or unreadable."""
-    try:
-        about = json.loads((folder / "replication.json").read_text())
-    except (OSError, ValueError):
-        return {}
-    known = isinstance(about, dict) and {"set_name", "cell", "replication"} <= about.keys()
-    return about if known else {}
 
 
 def _labels(folders: Sequence[Path], directories: Sequence[Path]) -> list[str]:

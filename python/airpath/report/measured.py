@@ -15,6 +15,7 @@ import polars as pl
 from airpath.analysis.metric import REGISTRY
 from airpath.analysis.statistics import compare, holm, select_trusted, summarise
 from airpath.analysis.table import COLUMNS, choose, measure
+from airpath.experiment.about import parameters_of
 from airpath.run import RunError
 
 if TYPE_CHECKING:
@@ -145,15 +146,7 @@ def measure_all(entries: Sequence[Entry]) -> Measured:
     for entry in entries:
         values = entry.values
         if entry.about:
-            parameters.setdefault(
-                entry.set_name,
-                {
-                    "set": entry.about["set_name"],
-                    "network": entry.about.get("network"),
-                    "workload": entry.about.get("workload"),
-                    **(entry.about.get("parameters") or {}),
-                },
-            )
+            parameters.setdefault(entry.set_name, parameters_of(entry.about))
         seed = entry.run.manifest.get("seed")
         parts.append(
             values.select(
