@@ -396,7 +396,8 @@ def test_sets_are_drawn(sets: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
     assert run(["plot", str(sets), "--out", str(tmp_path), "--format", "svg"]) == 0
     paths = [Path(line) for line in capsys.readouterr().out.splitlines()]
-    assert [path.name for path in paths] == ["distribution.svg", "cdf.svg", "goodput-course.svg"]
+    kinds = ("distribution", "cdf", "goodput-course", "delay-course", "queue-course")
+    assert [path.stem for path in paths] == list(kinds), "no tcp.arrow, no course of cwnd"
     strips = paths[0].read_text()
     assert "reno (6)" in strips
     assert "transfer time, tcp-1 downlink (s)" in strips

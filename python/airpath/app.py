@@ -28,6 +28,9 @@ Kind = Literal[
     "distribution",
     "cdf",
     "goodput-course",
+    "delay-course",
+    "queue-course",
+    "cwnd-course",
 ]
 TimingKind = Literal["line-rate", "packet-delay", "requests", "errors", "cost"]
 Format = Literal["png", "svg", "pdf"]
@@ -86,7 +89,7 @@ def plot(
 
     Args:
         directory: the run's folder, as given to --out of airpath exec, or one with runs below it:
-            of those distribution, cdf and goodput-course are drawn, by set.
+            of those distribution, cdf and courses over time are drawn, by set.
         out: the folder for the pictures; by default the folder plots in the run's.
         file_format: format of the pictures; xplot writes the time-sequence diagrams alone.
         only: draw this kind only; may be given several times.

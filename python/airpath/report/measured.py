@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from airpath.analysis.metric import REGISTRY
+from airpath.analysis.metric import REGISTRY, in_order
 from airpath.analysis.statistics import compare, holm, select_trusted, summarise
 from airpath.analysis.table import COLUMNS, choose, measure
 from airpath.experiment.about import parameters_of
+from airpath.plots.sets import natural_order
+from airpath.report.workers import each, workers
 from airpath.run import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from airpath.report.material import Entry
     from airpath.run import Run
@@ -71,7 +73,8 @@ class Measured:
     """All values, with the columns of ``airpath.analysis.table.COLUMNS``."""
     parameters: dict[str, dict[str, Any]]
     """What was swept in each set of an experiment."""
-    notes: list[str] = field(default_factory=list)
+    progress: Callable[[int, int], None] = field(default=lambda done, total: None, repr=False)
+    """Told how many sets are summarised, and of how many."""
 
     @cached_property
     def main(self) -> pl.DataFrame:
@@ -86,13 +89,20 @@ class Measured:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """Figures of each set."""
-        return summarise(self.main)
+        by_set = self.main.partition_by("set", maintain_order=True)
+        if not workers(len(by_set)):
+            return summarise(self.main)
+        # Each set's figures come from its own rows alone.
+        parts = list(each(summarise, by_set, self.progress))
+        places = {metric.name: place for place, metric in enumerate(in_order())}
+        place = pl.col("metric").replace_strict(places, default=len(places), return_dtype=pl.Int64)
+        return pl.concat(parts).sort(place, "hop", "flow", "direction", "set", maintain_order=True)
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
         """All pairs of sets worth a comparison, those that differ least first."""
         counted = self.main.group_by("set", maintain_order=True).agg(pl.col("run").n_unique())
-        names = sorted(name for name, runs in counted.iter_rows() if runs > 1)
+        names = natural_order(name for name, runs in counted.iter_rows() if runs > 1)
         found = []
         for first, second in combinations(names, 2):
             one, other = self.parameters.get(first), self.parameters.get(second)
@@ -142,11 +152,8 @@ def values_of(run: Run) -> pl.DataFrame:
 def measure_all(entries: Sequence[Entry]) -> Measured:
     """Return the tables of all runs."""
     parts = [pl.DataFrame(schema=COLUMNS)]
-    parameters: dict[str, dict[str, Any]] = {}
     for entry in entries:
         values = entry.values
-        if entry.about:
-            parameters.setdefault(entry.set_name, parameters_of(entry.about))
         seed = entry.run.manifest.get("seed")
         parts.append(
             values.select(
@@ -160,7 +167,16 @@ def measure_all(entries: Sequence[Entry]) -> Measured:
                 **{name: pl.col(name) for name in list(COLUMNS)[4:]},
             )
         )
-    return Measured(pl.concat(parts), parameters)
+    return Measured(pl.concat(parts), parameters_of_sets(entries))
+
+
+def parameters_of_sets(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:
+    """Return for each set of an experiment what tells it from others."""
+    found: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        if entry.about and entry.set_name not in found:
+            found[entry.set_name] = parameters_of(entry.about)
+    return found
 
 
 def transfers_only(values: pl.DataFrame) -> pl.DataFrame:
