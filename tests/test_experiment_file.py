@@ -33,6 +33,12 @@ from experiments import ROOT, SMALL, START, airpath, problems, written
         ("link.queue.limit", "link.queue.limt", r"^15: .*did you mean"),
         ("from=server", "form=server", r"^7: workload `bulk`: .*`tcp` has no key `form`"),
         ("{ loss", "{{ loss", r"^6: not TOML"),
+        ("seed = 5", 'lateness_bound = "2 ms"', r"^2: lateness_bound is for the clock live, which"),
+        (
+            "repetitions = 3",
+            'repetitions = 3\nlateness_bound = "2 ms"',
+            r"^15: set `queues`: lateness_bound is for the clock live, and its clock is virtual",
+        ),
         ('name = "sizes"', 'name = "queues"', r"^17: sets: two are called `queues`"),
     ],
 )

@@ -12,6 +12,7 @@ from experiments import LIVE, START, airpath, journal, run_folders, written
 PROGRAMS = """\
 name = "programs"
 log = "counters"
+lateness_bound = "2 s"
 [networks.link]
 inline = { hops = [{ name = "radio", link = { rate = "5 Mbit/s", propagation = "5 ms" } }] }
 [workloads.work]
@@ -85,6 +86,8 @@ def test_programs_at_both_ends_run_at_their_times_and_are_recorded(tmp_path: Pat
     assert metrics["program_bytes/page"] == 6000
     assert metrics["elapsed"] > 0.2
     assert metrics["counted_packets_delivered/downlink"] > 0
+    manifest = json.loads((run / "run.json").read_text())
+    assert manifest["results"]["timings"]["bound_ns"] == 2 * 10**9
 
 
 FAILING = PROGRAMS.replace("echo kept > left.txt", "exit 7").replace(

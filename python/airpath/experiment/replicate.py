@@ -123,6 +123,7 @@ def make_task(
         command = [find_engine(), "exec", *words, "--server-grace", f"{GRACE_S} s"]
         command += ["--server-timeout", "60 s"]
         command += ["--cc", cell.congestion_control] if cell.congestion_control else []
+        command += ["--lateness-bound", cell.lateness_bound] if cell.lateness_bound else []
         if cell.clock == "warp":
             command += ["--clock", "warp", "--wall-limit", workload.time_limit]
         run = [_specification(program, here) for program in programs(workload)]
