@@ -342,6 +342,10 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
             failures = [last or "the programs left no record"]
     if timed_out:
         return Outcome("failed", verdict, f"took longer than {task.wall_limit_s:g} s")
+    if status < 0:
+        # Whatever became of the programs, it was not their doing.
+        name = signal.Signals(-status).name
+        return Outcome("broken", verdict, f"the engine was ended by {name}")
     if failures:
         return Outcome("failed", verdict, "; ".join(failures))
     if status != 0:
