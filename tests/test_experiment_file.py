@@ -56,6 +56,11 @@ def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_file_is_told(tmp_path: Path) -> None:
+    checked = airpath("check", tmp_path / "nowhere.toml")
+    assert checked.returncode == 1
+    assert (
+        checked.stderr == f"{tmp_path}/nowhere.toml:1: cannot be read: No such file or directory\n"
+    )
     result = airpath("run", tmp_path / "nowhere.toml")
     assert result.returncode == 2
     assert "nowhere.toml:1: cannot be read: No such file" in result.stderr
