@@ -7,6 +7,7 @@ logs, one pass with explicit state instead of whole columns. Analysis must agree
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import struct
 from collections import defaultdict
@@ -402,9 +403,98 @@ def tcp_metrics(folder: Path, start: int) -> dict[tuple[tuple[Any, ...], str], d
     return results
 
 
-def link_metrics(folder: Path, duration: int) -> dict[tuple[str, str], dict[str, float]]:
-    """Return the metrics of each (direction, hop), hop "" for a direction's own."""
-    log = events(folder)
+def elapsed_time(folder: Path) -> float:
+    """Return the time from the first offer of an endpoint's packet to the last exit."""
+    log = [row for row in events(folder) if row.get("origin", "user") == "user"]
+    begun = [row["time_ns"] for row in log if row["kind"] == "offered"]
+    left = [
+        row["time_ns"] if row["emitted_ns"] is None else row["emitted_ns"]
+        for row in log
+        if row["kind"] == "delivered"
+    ]
+    return float(max(begun[:1] + left) - min(begun)) / 1e9
+
+
+def fairness(goodputs: list[float]) -> float:
+    """Return Jain's index as one over (1 + the square of the coefficient of variation)."""
+    mean = sum(goodputs) / len(goodputs)
+    variance = sum((one - mean) ** 2 for one in goodputs) / len(goodputs)
+    return 1 / (1 + variance / mean**2)
+
+
+def competitors(
+    found: dict[tuple[tuple[Any, ...], str], dict[str, float]],
+) -> dict[str, list[float]]:
+    """Return by direction the goodputs of TCP connections whose data competed in it."""
+    rates: dict[str, list[float]] = defaultdict(list)
+    for (key, direction), values in found.items():
+        other = found.get((key, "downlink" if direction == "uplink" else "uplink"), {})
+        if "goodput" in values and (
+            10 * values["received_bytes"] >= (other.get("received_bytes", 0))
+        ):
+            rates[direction].append(values["goodput"])
+    return rates
+
+
+def pdus_of_connections(folder: Path, start: int) -> dict[tuple[Any, ...], set[int]]:
+    """Return the ids of the packets of each TCP connection."""
+    ids: dict[tuple[Any, ...], set[int]] = defaultdict(set)
+    for packet in seen(folder, start, set()):
+        ids[(*packet.key, packet.isn)].add(packet.pdu)
+    return ids
+
+
+def quic_metrics(path: Path) -> tuple[str, dict[str, float]]:
+    """Return the way in which the end of a qlog of one trace sends, and its metrics."""
+    text = path.read_text()
+    if text[0] == "\x1e":
+        records = [json.loads(line) for line in text.replace("\x1e", "").splitlines() if line]
+        head, rows = records[0]["trace"], records[1:]
+    else:
+        (head,) = json.loads(text)["traces"]
+        rows = head["events"]
+    told: list[tuple[float, dict[str, float]]] = []
+    values: dict[str, float] = {"quic_packets_sent": 0, "quic_packets_lost": 0}
+    for row in rows:
+        kind = row["name"].split(":")[-1]
+        if kind in ("packet_sent", "packet_lost"):
+            values["quic_packets_sent" if kind == "packet_sent" else "quic_packets_lost"] += 1
+        if kind.endswith("metrics_updated"):
+            told.append((row["time"], row["data"]))
+    windows = [
+        (time, float(data["congestion_window"] if "congestion_window" in data else data["cwnd"]))
+        for time, data in told
+        if "congestion_window" in data or "cwnd" in data
+    ]
+    values |= {
+        name: part
+        for name, part in figures("quic_cwnd", [window for _, window in windows]).items()
+        if name.endswith(("min", "median", "max"))
+    }
+    area = 0.0
+    for place, (time, window) in enumerate(windows):
+        until = windows[place + 1][0] if place + 1 < len(windows) else rows[-1]["time"]
+        area += window * (until - time)
+    if windows and rows[-1]["time"] > windows[0][0]:
+        values["quic_cwnd_time_mean"] = area / (rows[-1]["time"] - windows[0][0])
+    flying = [float(data["bytes_in_flight"]) for _, data in told if "bytes_in_flight" in data]
+    if flying:
+        values["quic_bytes_in_flight_max"] = max(flying)
+    trips = [float(data["latest_rtt"]) / 1e3 for _, data in told if "latest_rtt" in data]
+    values |= {
+        name: part for name, part in figures("quic_rtt", trips).items() if name[-3:] != "p99"
+    }
+    return {"client": "uplink", "server": "downlink"}[head["vantage_point"]["type"]], values
+
+
+def link_metrics(
+    folder: Path, duration: int, pdus: set[int] | None = None
+) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the metrics of each (direction, hop), hop "" for a direction's own.
+
+    Of some packets only, if their ids are given; then without hops.
+    """
+    log = [row for row in events(folder) if pdus is None or row["pdu"] in pdus]
     results: dict[tuple[str, str], dict[str, float]] = {}
     for direction in ("uplink", "downlink"):
         rows = [row for row in log if row["direction"] == direction]
@@ -487,13 +577,16 @@ def link_metrics(folder: Path, duration: int) -> dict[tuple[str, str], dict[str,
             "drops_outside": causes["outside"],
             "marks": sum(row["kind"] == "marked" for row in rows),
             "reordered": sum(extent > 0 for extent in extents),
-            "reordered_ratio": sum(extent > 0 for extent in extents) / len(extents),
-            "reordering_extent_max": max(extents),
-            "interarrival_jitter": course[-1],
-            "throughput": sum(size[pdu] for _, pdu in left)
-            * 1e9
-            / (left[-1][0] - min(start[pdu] for pdu in first)),
         }
+        if extents:
+            values["reordered_ratio"] = sum(extent > 0 for extent in extents) / len(extents)
+            values["reordering_extent_max"] = max(extents)
+            rate = sum(size[pdu] for _, pdu in left) * 1e9
+            values["throughput"] = rate / (left[-1][0] - min(start[pdu] for pdu in first))
+        else:
+            del values["reordered"]
+        if course:
+            values["interarrival_jitter"] = course[-1]
         values |= figures("one_way_delay", delays)
         values |= {
             name: value
@@ -511,6 +604,8 @@ def link_metrics(folder: Path, duration: int) -> dict[tuple[str, str], dict[str,
             if name.endswith(("mean", "median", "max"))
         }
         results[direction, ""] = values
+        if pdus is not None:
+            continue
         for hop in {row["hop"] for row in rows if row["stage"] == "queue"}:
             results[direction, hop] = queue(rows, hop, duration, values, left, start)
     return results
@@ -556,3 +651,74 @@ def queue(
     if any(row["hop"] == hop and row["kind"] == "frame_sent" for row in rows):
         found["idle_time"] = max(0, span - busy) / 1e9
     return found
+
+
+def _connection(folder: Path, start: int, number: int) -> list[Seen]:
+    """Return the packets of the connection that began as the given one, from 0."""
+    by_key: dict[tuple[Any, ...], list[Seen]] = defaultdict(list)
+    for packet in seen(folder, start, set()):
+        by_key[(*packet.key, packet.isn)].append(packet)
+    return sorted(by_key.values(), key=lambda packets: min(p.time for p in packets))[number]
+
+
+def tcptrace(folder: Path, start: int, number: int, end: str, way: str) -> dict[str, float]:
+    """Count as tcptrace does, from the capture of the data's sender alone.
+
+    Actual data packets and bytes, retransmitted ones, unique bytes, and samples of the round trip
+    time: an acknowledgement gives one if its number is the end of a segment sent once, and nothing
+    was retransmitted since. tcptrace keeps intervals of the sequence space; so does this.
+    """
+    mine = [p for p in _connection(folder, start, number) if p.end == end]
+    mine.sort(key=lambda p: p.order)
+    anchor = next(p.sequence + 1 for p in mine if p.sent and p.flags & SYN)
+    covered: list[tuple[int, int]] = []
+    outstanding: dict[int, tuple[int, int, bool]] = {}
+    counts: dict[str, float] = dict.fromkeys(
+        ("segments", "sent_bytes", "retransmitted_segments", "retransmitted_bytes"), 0
+    )
+    counts["unique_bytes"] = 0
+    samples = []
+    repairs = acknowledged = 0
+    for packet in mine:
+        if packet.sent and packet.payload and packet.direction == way:
+            first = near(packet.sequence, anchor)
+            last = first + packet.payload
+            again = sum(max(0, min(b, last) - max(a, first)) for a, b in covered)
+            counts["segments"] += 1
+            counts["sent_bytes"] += packet.payload
+            counts["retransmitted_bytes"] += again
+            counts["unique_bytes"] += packet.payload - again
+            counts["retransmitted_segments"] += again > 0
+            repairs += again > 0
+            outstanding[last] = packet.time, repairs, last in outstanding or again > 0
+            touching = [one for one in covered if one[0] <= last and first <= one[1]]
+            covered = [one for one in covered if one not in touching]
+            covered.append(
+                (min([first, *(a for a, _ in touching)]), max([last, *(b for _, b in touching)]))
+            )
+        elif not packet.sent and packet.flags & ACK:
+            acked = near(packet.acknowledgement, anchor)
+            if acked > acknowledged:
+                acknowledged = acked
+                sent_ns, repairs_then, ambiguous = outstanding.get(acked, (0, -1, True))
+                if not ambiguous and repairs_then == repairs:
+                    samples.append((packet.time - sent_ns) / 1e9)
+    counts["rtt_samples"] = len(samples)
+    return counts | {
+        name: value
+        for name, value in figures("rtt", samples).items()
+        if name in ("rtt_min", "rtt_max")
+    }
+
+
+def arrived_in_vain(folder: Path, start: int, number: int, way: str) -> set[int]:
+    """Return the ids of segments that brought their receiver nothing new, by its capture alone."""
+    mine = [p for p in _connection(folder, start, number) if p.direction == way and not p.sent]
+    had: set[int] = set()
+    vain = set()
+    for packet in sorted(mine, key=lambda p: p.time):
+        content = {(packet.sequence + byte) % (1 << 32) for byte in range(packet.payload)}
+        if content and content <= had:
+            vain.add(packet.pdu)
+        had |= content
+    return vain

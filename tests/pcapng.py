@@ -111,6 +111,11 @@ def sack(blocks: list[tuple[int, int]]) -> bytes:
     return b"\x01\x01" + bytes([5, 2 + len(edges)]) + edges
 
 
+def stamps(value: int, echo: int) -> bytes:
+    """Return the TCP option with time stamps, where Linux puts it: first."""
+    return struct.pack(">BBBBII", 1, 1, 8, 10, value % (1 << 32), echo % (1 << 32))
+
+
 def packets(content: bytes) -> list[Packet]:
     """Return the packets of a capture file, as far as it keeps their bytes."""
     found = []

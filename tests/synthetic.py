@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pcapng import Packet, capture, sack, tcp
+from pcapng import Packet, capture, sack, stamps, tcp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +97,7 @@ class Segment:
     acknowledgement: int = 0
     blocks: list[tuple[int, int]] = field(default_factory=list)
     payload: int = 0
+    sent_ms: int = 0
 
 
 @dataclass
@@ -215,8 +216,10 @@ class World:
 class Download:
     """A TCP transfer from server to client, with SACK and a plain loss recovery."""
 
-    def __init__(self, world: World, size: int, mss: int) -> None:
+    def __init__(self, world: World, size: int, mss: int, *, stamped: bool) -> None:
         self.world = world
+        self.stamped = stamped
+        self.echo = 0
         self.mss = mss
         self.segments = size // mss
         self.next = 0
@@ -237,11 +240,23 @@ class Download:
     def transmit(self, number: int) -> None:
         """Send one segment."""
         sequence = SERVER_ISN + 1 + number * self.mss
-        content = tcp(SERVER, CLIENT, sequence=sequence, flags=0x18, payload=self.mss)
+        content = tcp(
+            SERVER,
+            CLIENT,
+            sequence=sequence,
+            flags=0x18,
+            payload=self.mss,
+            options=self.stamps(0),
+        )
         segment = Segment(next(self.world.ids), content, sequence=number, payload=self.mss)
+        segment.sent_ms = self.world.now // 1_000_000
         self.world.send(DOWN, segment)
         if number == self.acknowledged or number == 0:
             self.arm()
+
+    def stamps(self, echo: int) -> bytes:
+        """Return the option with time stamps in milliseconds; nothing for a run without."""
+        return stamps(self.world.now // 1_000_000, echo) if self.stamped else b""
 
     def arm(self) -> None:
         """Set the retransmission timer."""
@@ -306,6 +321,8 @@ class Download:
 
     def on_data(self, segment: Segment) -> None:
         """Take in a segment at the client, and answer."""
+        if segment.sequence <= self.expected:  # RFC 7323, section 4.3
+            self.echo = segment.sent_ms
         self.received.add(segment.sequence)
         while self.expected in self.received:
             self.expected += 1
@@ -330,7 +347,7 @@ class Download:
             sequence=CLIENT_ISN if syn else CLIENT_ISN + 1,
             acknowledgement=0 if syn else base + self.expected * self.mss,
             flags=0x02 if syn else 0x10,
-            options=sack(wire) if wire else b"",
+            options=self.stamps(self.echo) + (sack(wire) if wire else b""),
         )
         segment = Segment(
             next(self.world.ids), content, acknowledgement=self.expected, blocks=blocks
@@ -348,6 +365,7 @@ def write_run(
     two_hops: bool = False,
     stream: bool = False,
     captures: bool = True,
+    stamped: bool = False,
     verdict: str = "trusted",
     name: str = "Seawind case study",
 ) -> World:
@@ -367,7 +385,7 @@ def write_run(
             hop.loss = 0.1
 
     world.at(40 * SECOND, worsen)
-    Download(world, size, mss)
+    Download(world, size, mss, stamped=stamped)
     world.run()
     directory.mkdir(parents=True, exist_ok=True)
     write_events(directory / "events.arrow", world.rows, stream=stream)

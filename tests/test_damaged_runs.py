@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -135,13 +136,10 @@ def test_processes_tell_the_same(runs: Path) -> None:
 def test_a_process_that_dies_is_an_error_that_names_its_run(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airpath.analysis import workers
-
-    begin = workers.subprocess.Popen
+    begin = subprocess.Popen
     code = f"import os, sys; sys.stdin.readline(); os._exit({os.EX_SOFTWARE})"
     monkeypatch.setattr(
-        workers.subprocess,
-        "Popen",
+        "airpath.analysis.workers.subprocess.Popen",
         lambda command, **rest: begin([command[0], "-c", code], **rest),
     )
     with pytest.raises(RunError, match=rf"set/\d: .* ended with status {os.EX_SOFTWARE}"):

@@ -33,6 +33,12 @@ from experiments import ROOT, SMALL, START, airpath, problems, written
         ("link.queue.limit", "link.queue.limt", r"^15: .*did you mean"),
         ("from=server", "form=server", r"^7: workload `bulk`: .*`tcp` has no key `form`"),
         ("{ loss", "{{ loss", r"^6: not TOML"),
+        ("seed = 5", 'lateness_bound = "2 ms"', r"^2: lateness_bound is for the clock live, which"),
+        (
+            "repetitions = 3",
+            'repetitions = 3\nlateness_bound = "2 ms"',
+            r"^15: set `queues`: lateness_bound is for the clock live, and its clock is virtual",
+        ),
         ('name = "sizes"', 'name = "queues"', r"^17: sets: two are called `queues`"),
     ],
 )
@@ -50,6 +56,11 @@ def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_file_is_told(tmp_path: Path) -> None:
+    checked = airpath("check", tmp_path / "nowhere.toml")
+    assert checked.returncode == 1
+    assert (
+        checked.stderr == f"{tmp_path}/nowhere.toml:1: cannot be read: No such file or directory\n"
+    )
     result = airpath("run", tmp_path / "nowhere.toml")
     assert result.returncode == 2
     assert "nowhere.toml:1: cannot be read: No such file" in result.stderr

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from experiments import LIVE, START, airpath, journal, run_folders, written
@@ -12,6 +16,7 @@ from experiments import LIVE, START, airpath, journal, run_folders, written
 PROGRAMS = """\
 name = "programs"
 log = "counters"
+lateness_bound = "2 s"
 [networks.link]
 inline = { hops = [{ name = "radio", link = { rate = "5 Mbit/s", propagation = "5 ms" } }] }
 [workloads.work]
@@ -85,6 +90,8 @@ def test_programs_at_both_ends_run_at_their_times_and_are_recorded(tmp_path: Pat
     assert metrics["program_bytes/page"] == 6000
     assert metrics["elapsed"] > 0.2
     assert metrics["counted_packets_delivered/downlink"] > 0
+    manifest = json.loads((run / "run.json").read_text())
+    assert manifest["results"]["timings"]["bound_ns"] == 2 * 10**9
 
 
 FAILING = PROGRAMS.replace("echo kept > left.txt", "exit 7").replace(
@@ -152,6 +159,49 @@ def test_a_replication_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert journal(root)[-1]["message"] == "took longer than 2 s"
     assert run_folders(root) == {"set/all/0001"}
+
+
+def test_an_engine_that_is_killed_breaks_its_replication_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    text = LIVE.replace('"true"', '"test $AIRPATH_REPLICATION = 2 || exec sleep 100"')
+    text = text.replace("repetitions = 3", "repetitions = 2")
+    file, root = written(tmp_path, text), tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, "run", str(file), "--out", str(root), "--jobs", "1"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    work = root / "runs/set/all/0001.work"
+    until = time.monotonic() + 60
+    while not list(work.glob("programs/one.stdout")) and time.monotonic() < until:
+        time.sleep(0.02)
+    # The engine is the runner's child, as what launches it becomes it.
+    (engine,) = engines(process.pid)
+    os.kill(engine, signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    entries = {entry["replication"]: entry for entry in journal(root)}
+    assert entries[1]["status"] == "broken"
+    assert entries[1]["message"] == "the engine was ended by SIGKILL"
+    assert entries[2]["status"] == "succeeded"
+    assert run_folders(root) == {"set/all/0001", "set/all/0002"}
+    assert str(work) not in " ".join(command_lines())
+
+
+def engines(parent: int) -> list[int]:
+    """Return the children of a process, of all its threads."""
+    found = [path.read_text().split() for path in Path(f"/proc/{parent}/task").glob("*/children")]
+    return [int(child) for children in found for child in children]
+
+
+def command_lines() -> list[str]:
+    """Return the command lines of all processes."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(path.read_text(errors="replace"))
+    return found
 
 
 def test_the_network_stands_for_commands_by_hand(tmp_path: Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -13,6 +10,7 @@ import pytest
 from agreement import assert_agrees
 from airpath.analysis.traffic import Traffic
 from airpath.run import load_run
+from dissected import dissected, need_tshark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,8 +44,7 @@ def folder(request: pytest.FixtureRequest, airpath: Airpath, any_way: Way) -> Pa
 def test_the_naive_way_and_tshark_agree(folder: Path) -> None:
     found = assert_agrees(folder)
     assert found["received_bytes", "tcp-1", "", "uplink"] >= SIZE
-    if shutil.which("tshark") is None and not os.environ.get("CI"):
-        pytest.skip("tshark is not installed: scripts/system-packages test installs it")
+    need_tshark()
     frames = dissected(folder / "client.pcapng")
     data = frames.filter((pl.col("len") > 0) & (pl.col("dstport") == 5201))
     traffic = Traffic(load_run(folder))
@@ -82,45 +79,34 @@ def test_the_naive_way_and_tshark_agree(folder: Path) -> None:
         assert number < highest or before is None or number >= before
 
 
-def dissected(path: Path) -> pl.DataFrame:
-    """Return what tshark says of each TCP packet."""
-    analysis = "tcp.analysis."
-    fields = {
-        "time": "frame.time_epoch",
-        "frame": "frame.len",
-        "len": "tcp.len",
-        "dstport": "tcp.dstport",
-        "retransmission": f"{analysis}retransmission",
-        "fast": f"{analysis}fast_retransmission",
-        "spurious": f"{analysis}spurious_retransmission",
-        "out_of_order": f"{analysis}out_of_order",
-        "duplicate": f"{analysis}duplicate_ack",
-        "ack_rtt": f"{analysis}ack_rtt",
-    }
-    words = [word for name in fields.values() for word in ("-e", name)]
-    done = subprocess.run(
-        ["tshark", "-r", str(path), "-Y", "tcp", "-T", "fields", "-E", "occurrence=f", *words],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
-    text = pl.DataFrame(rows, schema=dict.fromkeys(fields, pl.String), orient="row")
-    flags = [pl.col(name) != "" for name in ("retransmission", "fast", "spurious", "duplicate")]
-    return text.with_columns(
-        pl.col("time").map_elements(_nanoseconds, return_dtype=pl.Int64),
-        pl.col("frame").cast(pl.Int64),
-        pl.col("len").cast(pl.Int64),
-        pl.col("dstport").cast(pl.Int64),
-        pl.when(pl.col("ack_rtt") != "").then(
-            pl.col("ack_rtt").map_elements(_nanoseconds, return_dtype=pl.Int64)
-        ),
-        *flags,
-        again=(pl.col("retransmission") != "") | (pl.col("out_of_order") != ""),
-    )
+HARD = {
+    "losses": ("--loss", "8%", "--cc", "reno"),
+    "blackout": ("--loss", "3%", "--blackout", "700 ms, 900 ms, drop"),
+}
 
 
-def _nanoseconds(seconds: str) -> int:
-    whole, _, fraction = seconds.partition(".")
-    return int(whole or 0) * 1_000_000_000 + int(fraction.ljust(9, "0")[:9] or 0)
+@pytest.mark.parametrize("link", HARD.values(), ids=HARD)
+def test_timeouts_are_those_that_the_kernel_counted(
+    airpath: Airpath, any_way: Way, link: tuple[str, ...]
+) -> None:
+    out = airpath.path("run")
+    counters = "airpath send server --bytes 200000 >&2; cat /proc/net/netstat"
+    result = airpath.exec(
+        any_way,
+        *("--rate", "2 Mbit/s", "--delay", "20 ms", "--queue", "30 packets", "--seed", 9),
+        *(*link, "--out", out, "--server", "airpath recv --once"),
+        *("--", "sh", "-c", counters),
+    ).check()
+    names, amounts = (
+        line.split()[1:] for line in result.out.splitlines() if line.startswith("TcpExt:")
+    )
+    kernel = dict(zip(names, map(int, amounts), strict=True))
+    traffic = Traffic(load_run(out))
+    timeouts = traffic.tcp.sent.filter(pl.col("kind") == "timeout").height
+    at_client = traffic.captured.filter((pl.col("end") == "client") & pl.col("sent"))
+    # The kernel's timer repeats a SYN, or a FIN without data, as well.
+    syns = at_client.filter(pl.col("flags") & 2 > 0).height - 1
+    fins = at_client.filter((pl.col("flags") & 1 > 0) & (pl.col("payload") == 0)).height
+    least = kernel["TCPTimeouts"] - syns - max(0, fins - 1)
+    # A probe that repeats the only segment outstanding looks like a timeout.
+    assert least <= timeouts <= kernel["TCPTimeouts"] + kernel["TCPLossProbes"], kernel

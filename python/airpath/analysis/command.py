@@ -68,8 +68,8 @@ def analyse(
         comparison = compared.table
     if values.is_empty():
         notes.append(
-            "nothing to show: no run has what these metrics are measured from (run with "
-            "--log packets), or all were left out"
+            "nothing to show: no run has what these metrics are measured from (captures, by "
+            "--log packets; for quic_* qlog files in the run's folder), or all were left out"
         )
         status = 1
     if as_csv:

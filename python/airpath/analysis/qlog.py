@@ -147,7 +147,7 @@ def _endpoint(name: str, trace: dict[str, Any], events: Iterable[Any]) -> Endpoi
         elif kind in METRICS:
             rows.append(
                 {
-                    "time_ns": int((now - first) * MILLISECOND_NS),
+                    "time_ns": round((now - first) * MILLISECOND_NS),
                     "congestion_window": _number(data, "congestion_window", "cwnd"),
                     "bytes_in_flight": _number(data, "bytes_in_flight"),
                     "latest_rtt_ns": _scaled(_number(data, "latest_rtt")),
@@ -161,7 +161,7 @@ def _endpoint(name: str, trace: dict[str, Any], events: Iterable[Any]) -> Endpoi
         updates=pl.DataFrame(rows, schema=UPDATE_COLUMNS),
         packets_sent=sent,
         packets_lost=lost,
-        end_ns=int(span * MILLISECOND_NS),
+        end_ns=round(span * MILLISECOND_NS),
     )
 
 

@@ -291,10 +291,10 @@ def _judged(sent: pl.DataFrame, heard: pl.DataFrame) -> tuple[pl.DataFrame, pl.D
         order_ns=pl.col("time_ns"),
         is_ack=pl.lit(value=False),
     )
-    table = pl.concat([acks, data], how="diagonal").sort(
-        *STREAM, "order_ns", pl.col("is_ack").not_(), maintain_order=True
-    )
-    table = table.with_columns(
+    # As one query: each step by itself would cost more than what it does.
+    lazy = pl.concat([acks, data], how="diagonal").lazy()
+    lazy = lazy.sort(*STREAM, "order_ns", pl.col("is_ack").not_(), maintain_order=True)
+    lazy = lazy.with_columns(
         acknowledged=pl.col("number").cum_max().forward_fill().over(STREAM).fill_null(0),
         reached=pl.col("end").cum_max().forward_fill().over(STREAM).fill_null(0),
         repairs=pl.col("retransmission").fill_null(value=False).cum_sum().over(STREAM),
@@ -302,7 +302,7 @@ def _judged(sent: pl.DataFrame, heard: pl.DataFrame) -> tuple[pl.DataFrame, pl.D
         heard_ns=pl.when("is_ack").then("time_ns").forward_fill().over(STREAM),
     )
     known = pl.col("acknowledged").shift(1).over(STREAM).fill_null(0)
-    table = table.with_columns(
+    lazy = lazy.with_columns(
         advance=pl.col("is_ack") & (pl.col("number") > known),
         duplicate=pl.col("is_ack")
         & pl.col("bare")
@@ -318,7 +318,7 @@ def _judged(sent: pl.DataFrame, heard: pl.DataFrame) -> tuple[pl.DataFrame, pl.D
         & (pl.col("first") <= pl.col("acknowledged"))
         & (pl.col("acknowledged") < pl.col("end"))
     )
-    table = table.with_columns(at_edge=at_edge).with_columns(
+    lazy = lazy.with_columns(at_edge=at_edge).with_columns(
         duplicates=pl.col("duplicate").cum_sum().over(*STREAM, "epoch"),
         repeats=pl.col("at_edge").cum_sum().over(*STREAM, "epoch"),
     )
@@ -332,7 +332,7 @@ def _judged(sent: pl.DataFrame, heard: pl.DataFrame) -> tuple[pl.DataFrame, pl.D
     enough = pl.when(after_silence).then(DUPLICATES_FOR_FAST_RETRANSMIT).otherwise(1)
     fast = pl.col("at_edge") & (pl.col("repeats") == 1) & (pl.col("duplicates") >= enough)
     timeout = after_silence & ~fast
-    table = table.with_columns(
+    table = lazy.with_columns(
         kind=pl.when(~pl.col("retransmission"))
         .then(pl.lit(""))
         .when(fast)
@@ -340,7 +340,7 @@ def _judged(sent: pl.DataFrame, heard: pl.DataFrame) -> tuple[pl.DataFrame, pl.D
         .when(timeout)
         .then(pl.lit("timeout"))
         .otherwise(pl.lit("other"))
-    )
+    ).collect()
     kinds = table.filter(~pl.col("is_ack")).select("row", "kind", "acknowledged", "repairs")
     sent = sent.join(kinds, on="row", how="left", maintain_order="left").with_columns(
         flight=pl.col("end").cum_max().over(STREAM) - pl.col("acknowledged")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -85,31 +86,20 @@ def measure(run: Run, metrics: Iterable[Metric] | None = None) -> pl.DataFrame:
     What was not measured (no capture, no such packets) has no row.
     """
     traffic = Traffic(run)
-    schema = {name: COLUMNS[name] for name in VALUES}
-    parts = [pl.DataFrame(schema=schema | {"place": pl.Int64()})]
-    for place, metric in enumerate(choose(None) if metrics is None else metrics):
+    # A metric has a handful of values: as lists they cost less than as tables.
+    rows: list[tuple[object, ...]] = []
+    for metric in choose(None) if metrics is None else metrics:
         values = metric.compute(traffic)
-        if not values.is_empty():
-            parts.append(
-                values.select(
-                    *(
-                        pl.col(key).cast(pl.String)
-                        if key in values.columns
-                        else pl.lit("").alias(key)
-                        for key in KEYS
-                    ),
-                    metric=pl.lit(metric.name),
-                    value=pl.col("value").cast(pl.Float64),
-                    unit=pl.lit(metric.unit),
-                    place=pl.lit(place, pl.Int64),
-                )
-            )
-    return (
-        pl.concat(parts)
-        .filter(pl.col("value").is_not_null() & pl.col("value").is_finite())
-        .sort("place", *KEYS)
-        .drop("place")
-    )
+        keys = [
+            values[key].to_list() if key in values.columns else [""] * values.height for key in KEYS
+        ]
+        found = sorted(zip(*keys, values["value"].to_list(), strict=True), key=lambda row: row[:-1])
+        rows += [
+            (*row[:-1], metric.name, row[-1], metric.unit)
+            for row in found
+            if row[-1] is not None and math.isfinite(row[-1])
+        ]
+    return pl.DataFrame(rows, schema={name: COLUMNS[name] for name in VALUES}, orient="row")
 
 
 def measure_folder(folder: Path, metrics: Sequence[Metric]) -> Measurement:

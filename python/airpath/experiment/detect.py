@@ -13,9 +13,14 @@ _EXPERIMENT = re.compile(
 
 
 def is_experiment(path: str) -> bool:
-    """Say whether a file has the tables of an experiment; false if it cannot be read."""
+    """Say whether a file has the tables of an experiment.
+
+    True for one that is not there as well: who reads experiments says so of any file.
+    """
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 (pathlib costs the engine's start)
             return _EXPERIMENT.search(file.read()) is not None
-    except (OSError, UnicodeDecodeError):
+    except OSError:
+        return path != "-"
+    except UnicodeDecodeError:
         return False

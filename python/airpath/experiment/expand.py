@@ -30,6 +30,7 @@ class Cell:
     network_parameters: dict[str, Any]
     congestion_control: str | None
     mtu: int | None
+    lateness_bound: str | None
     parameters: dict[str, Any]
     """What the sweep set, as the file names it."""
 
@@ -92,6 +93,7 @@ def cells(loaded: Loaded, one: Set) -> list[Cell]:
         if one.random_numbers == "independent":
             key = f"{seed}/{one.name}/{name}".encode()
             seed = int.from_bytes(hashlib.sha256(key).digest()[:7])
+        clock = one.clock or experiment.clock
         mtu = values.get("mtu", of.mtu)
         control = values.get("congestion_control", workload.congestion_control)
         found.append(
@@ -101,13 +103,16 @@ def cells(loaded: Loaded, one: Set) -> list[Cell]:
                 network=network,
                 workload_name=workload_name,
                 workload=workload,
-                clock=one.clock or experiment.clock,
+                clock=clock,
                 network_parameters={
                     **of.set,
                     **{k[8:]: v for k, v in values.items() if k.startswith("network.")},
                 },
                 congestion_control=None if control is None else str(control),
                 mtu=mtu if isinstance(mtu, int) else None,
+                lateness_bound=(
+                    (one.lateness_bound or experiment.lateness_bound) if clock == "live" else None
+                ),
                 parameters=values,
                 first_seed=seed,
                 repetitions=one.repetitions,

@@ -179,7 +179,9 @@ class Jobs:
         }
 
     def words(self) -> str:
-        """Return what was found, for people; nothing where nothing was."""
+        """Return what was found, for people; nothing where nothing was looked for."""
+        if not self.automatic:
+            return ""
         parts = []
         if self.all_trusted_at is not None:
             parts.append(f"all trusted at {self.all_trusted_at}")

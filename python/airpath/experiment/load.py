@@ -312,6 +312,9 @@ def _relations(loaded: Loaded) -> list[Problem]:
             problem = _metric_problem(text, experiment.log)
             if problem:
                 wrong(("metrics",), f"metrics: {problem}")
+    clocks = {one.clock or experiment.clock for one in experiment.sets}
+    if experiment.lateness_bound and "live" not in clocks:
+        wrong(("lateness_bound",), "lateness_bound is for the clock live, which no set has")
     seen: set[str] = set()
     for index, one in enumerate(experiment.sets):
         here = ("sets", index)
@@ -330,6 +333,11 @@ def _relations(loaded: Loaded) -> list[Problem]:
                         f"set `{one.name}`: there is no {key} `{word}`{nearest(word, known)}",
                     )
         clock = one.clock or experiment.clock
+        if one.lateness_bound and clock != "live":
+            wrong(
+                (*here, "lateness_bound"),
+                f"set `{one.name}`: lateness_bound is for the clock live, and its clock is {clock}",
+            )
         if one.until:
             problem = _metric_problem(one.until.metric, experiment.log)
             if problem:

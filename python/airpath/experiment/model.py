@@ -241,6 +241,9 @@ class Set(Table):
     clock: Clock | None = Field(
         default=None, description="By which clock; default: the experiment's"
     )
+    lateness_bound: Time | None = Field(
+        default=None, description="As the experiment's, for this set"
+    )
     seed: int | None = Field(default=None, ge=0, description="Seed of the first replication")
     random_numbers: Literal["common", "independent"] = Field(
         default="common",
@@ -265,6 +268,10 @@ class Experiment(Table):
     )
     metrics: list[str] = Field(
         default=list(DEFAULT), description="Metrics measured of each replication as it ends"
+    )
+    lateness_bound: Time | None = Field(
+        default=None,
+        description="Clock live: how late a packet may leave before a run is suspect",
     )
     keep_free: Length = Field(default="500 MB", description="Disk space that must stay free")
     networks: dict[Name, Network] = Field(description="What is between the ends", min_length=1)

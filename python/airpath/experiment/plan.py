@@ -163,6 +163,8 @@ def _digest(cell: Cell, scenario: str) -> str:
         "mtu": cell.mtu,
         "seed": cell.first_seed,
     }
+    if cell.lateness_bound:
+        what["lateness_bound"] = cell.lateness_bound
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
 

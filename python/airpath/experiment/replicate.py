@@ -132,6 +132,7 @@ def make_task(
         command = [find_engine(), "exec", *words, "--server-grace", f"{GRACE_S} s"]
         command += ["--server-timeout", "60 s"]
         command += ["--cc", cell.congestion_control] if cell.congestion_control else []
+        command += ["--lateness-bound", cell.lateness_bound] if cell.lateness_bound else []
         if cell.clock == "warp":
             command += ["--clock", "warp", "--wall-limit", workload.time_limit]
         run = [_specification(program, here) for program in programs(workload)]
@@ -353,6 +354,10 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
             failures = [last or "the programs left no record"]
     if timed_out:
         return Outcome("failed", verdict, f"took longer than {task.wall_limit_s:g} s")
+    if status < 0:
+        # Whatever became of the programs, it was not their doing.
+        name = signal.Signals(-status).name
+        return Outcome("broken", verdict, f"the engine was ended by {name}")
     if failures:
         return Outcome("failed", verdict, "; ".join(failures))
     if status != 0:
