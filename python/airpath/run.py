@@ -84,11 +84,16 @@ class Run:
     """A run's folder. Read with ``load_run``; the logs are read when first asked for."""
 
     directory: Path
-    manifest: dict[str, Any]
+    manifest: dict[str, Any] = field(repr=False)
     """The content of run.json; empty if the run left none."""
 
     notes: list[str] = field(default_factory=list)
     """What a reader must know of the data: files missing, torn or unreadable."""
+
+    def _repr_html_(self) -> str:
+        from airpath.api.html import of_run
+
+        return of_run(self)
 
     @property
     def name(self) -> str:
