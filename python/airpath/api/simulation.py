@@ -122,7 +122,7 @@ def simulate(
         said = done.stderr.strip().removeprefix("airpath: ")
         raise SimulationError(said or f"the engine ended with status {done.returncode}")
     if done.returncode == STATUS_WORKLOAD_FAILED:
-        warn(_failures(done.stdout))
+        warn(_failures(done.stderr))
     return Runs(find([folder])) if name is None else _named(folder, name)
 
 
@@ -162,7 +162,8 @@ def _named(folder: Path, name: str) -> Runs:
 def _failures(summary: str) -> list[str]:
     """Return which workloads did not do what they were to."""
     try:
-        document = json.loads(summary)
+        # Its own line, behind what the engine may have remarked before.
+        document = json.loads(summary.strip().splitlines()[-1])
         failed = []
         for run in document.get("replications", [document]):
             failed += [
@@ -171,6 +172,6 @@ def _failures(summary: str) -> list[str]:
                 for workload in run["workloads"]
                 if workload["outcome"] != "complete"
             ]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return ["a workload did not do what it was to"]
     return failed or ["a workload did not do what it was to"]
