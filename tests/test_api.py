@@ -93,7 +93,7 @@ def reno(tmp_path_factory: pytest.TempPathFactory) -> airpath.Runs:
     """Return two replications of a download."""
     return airpath.simulate(
         "gsm-data-9.6k",
-        "tcp bytes=5000 from=server cc=reno",
+        "tcp bytes=20000 from=server cc=reno",
         name="reno",
         seed=3,
         replications=2,
