@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
+from experiments import SMALL, written
 from synthetic import write_run
 
 if TYPE_CHECKING:
@@ -21,9 +23,30 @@ def no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def signals_reach_programs() -> Iterator[None]:
+    """Let programs die of signals also where the tests run in the background or under nohup.
+
+    Ignored signals stay ignored in every program that is started, caught ones do not.
+    """
+    numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+    ignored = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, lambda *_: None)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
 @pytest.fixture(scope="session")
 def download(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a download over a link that turns poor at 40 s; not to be changed."""
     folder = tmp_path_factory.mktemp("runs") / "download"
     write_run(folder)
     return folder
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Return the file of an experiment in virtual time."""
+    return written(tmp_path, SMALL)

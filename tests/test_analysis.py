@@ -337,9 +337,15 @@ def test_quic_logs_are_read_in_both_forms(tmp_path: Path) -> None:
         assert found["quic_cwnd_time_mean"] == pytest.approx((1000 * 10 + 4000 * 30) / 40)
         assert found["quic_bytes_in_flight_max"] == 900
     assert any("b.sqlog is torn" in note for note in notes)
+    # One that is none is named, and the others are measured all the same.
     (folder / "c.qlog").write_text("nonsense")
-    with pytest.raises(RunError, match=r"c\.qlog: not a qlog file"):
-        frame(find([folder]), ["quic_*"])
+    problems: list[str] = []
+    again = frame(find([folder]), ["quic_*"], problems=problems)
+    assert again.drop("verdict").equals(table.drop("verdict"))
+    assert set(again["verdict"]) == {"damaged"}
+    (problem,) = problems
+    assert problem.startswith(f"{folder}: c.qlog: not a qlog file")
+    assert problem.endswith("the file was left out")
 
 
 def test_a_wrong_name_of_a_metric_names_the_nearest() -> None:
@@ -390,7 +396,8 @@ def test_sets_are_drawn(sets: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
     assert run(["plot", str(sets), "--out", str(tmp_path), "--format", "svg"]) == 0
     paths = [Path(line) for line in capsys.readouterr().out.splitlines()]
-    assert [path.name for path in paths] == ["distribution.svg", "cdf.svg", "goodput-course.svg"]
+    kinds = ("distribution", "cdf", "goodput-course", "delay-course", "queue-course")
+    assert [path.stem for path in paths] == list(kinds), "no tcp.arrow, no course of cwnd"
     strips = paths[0].read_text()
     assert "reno (6)" in strips
     assert "transfer time, tcp-1 downlink (s)" in strips

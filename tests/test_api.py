@@ -167,7 +167,8 @@ def test_every_picture_of_a_run_is_a_figure(reno: airpath.Runs, kind: str) -> No
     assert size["width"] == 720
 
 
-@pytest.mark.parametrize("kind", [*sets.KINDS, "sweep"])
+# No run in virtual time has the kernel's congestion window.
+@pytest.mark.parametrize("kind", [*(kind for kind in sets.KINDS if kind != "cwnd-course"), "sweep"])
 def test_every_picture_of_sets_is_a_figure(results: airpath.Results, kind: str) -> None:
     assert airpath.plot(results, kind).get_axes()
 
@@ -263,8 +264,8 @@ def test_what_users_write_is_checked_strictly(tmp_path: Path) -> None:
 
 
 def test_the_example_notebook_runs_and_its_stored_outputs_are_of_these_cells() -> None:
-    stored = nbformat.read(NOTEBOOK, as_version=4)
-    fresh = nbformat.read(NOTEBOOK, as_version=4)
+    read: Any = nbformat.read  # without types
+    stored, fresh = read(NOTEBOOK, as_version=4), read(NOTEBOOK, as_version=4)
     resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
     NotebookClient(fresh, timeout=600, kernel_name="python3", resources=resources).execute()
     assert kinds(fresh) == kinds(stored), "run .venv/bin/python scripts/notebook examples/*.ipynb"

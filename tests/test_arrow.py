@@ -54,6 +54,22 @@ def test_a_stream_cut_anywhere_keeps_its_complete_batches(tmp_path: Path) -> Non
     assert seen == set(range(0, len(ROWS) + 1, BATCH))
 
 
+def test_a_file_cut_anywhere_keeps_its_complete_batches(tmp_path: Path) -> None:
+    path = tmp_path / "events.arrow"
+    write_events(path, ROWS, batch=BATCH)
+    content = path.read_bytes()
+    seen = set()
+    for length in [*range(12, len(content), 97), len(content) - 1]:
+        path.write_bytes(content[:length])
+        log = read_arrow_log(path)
+        seen.add(log.frame.height)
+        assert log.frame.height == 0 or log.frame["pdu"].to_list() == list(range(log.frame.height))
+        assert log.torn_file
+        assert not log.clean_end
+        assert 0 < log.torn_bytes <= length
+    assert seen == set(range(0, len(ROWS) + 1, BATCH))
+
+
 def test_a_stream_without_its_end_mark_is_whole_but_not_ended(tmp_path: Path) -> None:
     path = tmp_path / "events.arrow"
     write_events(path, ROWS, stream=True, batch=BATCH)

@@ -1,78 +1,149 @@
-"""The diagrams of the report page in a browser: drawn, zoomed, moved, asked."""
+"""The report page in a browser: drawn, zoomed, asked, sorted, filtered, printed, offline."""
 
 from __future__ import annotations
 
-import html
+import json
+import os
 import re
-import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+import browser
 from airpath.app import run as run_app
+from synthetic import write_run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(
+    browser.PROGRAM is None and not os.environ.get("CI"),
+    reason="neither chromium nor google-chrome is installed",
+)
 
-PROBE = """<script>
-const out = [];
-const plot = document.querySelector("figure.diagram .plot");
-const say = (name) => out.push(name + "=" + plot.dataset.view);
-const box = plot.getBoundingClientRect();
-const send = (kind, x, y, more) => plot.dispatchEvent(
-  new (kind === "wheel" ? WheelEvent : PointerEvent)(kind, Object.assign(
-    { clientX: box.left + x, clientY: box.top + y, pointerId: 1, deltaY: -100 }, more)));
-plot.setPointerCapture = () => {};
-say("whole");
-document.querySelector(".buttons button").click(); say("button");
-plot.dispatchEvent(new MouseEvent("dblclick")); say("again");
-send("wheel", 300, 200, {}); say("scrolled");
-send("wheel", 300, 200, { ctrlKey: true }); say("wheel");
-plot.dispatchEvent(new KeyboardEvent("keydown", { key: "0" }));
-send("pointerdown", 100, 100, { shiftKey: true });
-send("pointermove", 300, 300, { shiftKey: true });
-send("pointerup", 300, 300, {}); say("box");
-plot.dispatchEvent(new KeyboardEvent("keydown", { key: "0" }));
-const told = document.querySelector(".told");
-for (let x = 60; x < box.width; x += 3) for (let y = 20; y < box.height; y += 5) {
-  send("pointermove", x, y, {});
-  if (told.textContent) out.push("told=" + told.textContent.replace(/[0-9.]+/g, "#"));
-}
-document.body.innerHTML = "<pre id=probe></pre>";
-document.getElementById("probe").textContent = [...new Set(out)].join("\\n");
-</script>"""
+LIMITS = (4, 16, 8)
+SEEDS = range(1, 6)
+
+PAINTED = """(() => {
+  const canvas = document.querySelector("details[open] canvas.plot");
+  const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const seen = new Set();
+  for (let i = 0; i < data.length; i += 4) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+  return seen.size;
+})()"""
+
+PICTURES = """[...document.querySelectorAll("figure.picture")].map((figure) => {
+  for (let part = figure.closest("details"); part; part = part.parentElement.closest("details"))
+    part.open = true;
+  const box = figure.querySelector("svg").getBoundingClientRect();
+  return [figure.id, box.width, box.height];
+})"""
+
+ASK_EVERYWHERE = """(() => {
+  const plot = document.querySelector("figure.diagram .plot");
+  const told = document.querySelector(".told"), box = plot.getBoundingClientRect();
+  const out = new Set();
+  for (let x = 60; x < box.width; x += 3) for (let y = 20; y < box.height; y += 5) {
+    plot.dispatchEvent(new PointerEvent("pointermove",
+      { clientX: box.left + x, clientY: box.top + y, pointerId: 1 }));
+    out.add(told.textContent.replace(/[0-9.]+/g, "#"));
+  }
+  return [...out].join("\\n");
+})()"""
 
 
-@pytest.mark.skipif(BROWSER is None, reason="neither chromium nor google-chrome is installed")
-def test_diagrams_can_be_zoomed_and_asked(download: Path, tmp_path: Path) -> None:
-    page = tmp_path / "report.html"
-    assert run_app(["report", str(download), "--pictures", "0", "--out", str(page)]) == 0
-    page.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
-    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    command += [f"--user-data-dir={tmp_path / 'browser'}", "--window-size=1300,1200"]
-    result = subprocess.run(
-        [*command, page.as_uri()], capture_output=True, text=True, timeout=300, check=True
+@pytest.fixture(scope="module")
+def page(download: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of an experiment of three cells, and of one download beside it."""
+    root = tmp_path_factory.mktemp("page")
+    for limit in LIMITS:
+        for seed in SEEDS:
+            cell = f"limit={limit}packets"
+            folder = root / "results" / "runs" / "model" / cell / f"{seed:04}"
+            write_run(folder, seed=seed, size=1280 + 256 * limit)
+            about = {
+                "set_name": "model",
+                "cell": cell,
+                "replication": seed,
+                "network": "gsm",
+                "workload": "download",
+                "parameters": {"network.radio.link.queue.limit": f"{limit} packets"},
+                "status": "succeeded",
+            }
+            (folder / "replication.json").write_text(json.dumps(about))
+    path = root / "report.html"
+    folders = [str(download), str(root / "results")]
+    assert run_app(["report", *folders, "--pictures", "1", "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def window(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
+    """Return a browser with the page in it."""
+    with browser.Browser(tmp_path_factory.mktemp("browser") / "profile") as started:
+        started.open(page)
+        yield started
+
+
+def view(window: browser.Browser) -> list[float]:
+    text = window.evaluate('document.querySelector("figure.diagram .plot").dataset.view')
+    return [float(edge) for edge in text.split(",")]
+
+
+def test_the_page_asks_for_nothing_and_complains_of_nothing(
+    window: browser.Browser, page: Path
+) -> None:
+    assert window.complaints == []
+    beyond = [url for url in window.requests if not url.startswith("data:")]
+    assert beyond == [page.as_uri()]
+
+
+def test_pictures_and_diagrams_are_there(window: browser.Browser) -> None:
+    assert window.evaluate(PAINTED) > 5, "colours of the first diagram"
+    pictures = window.evaluate(PICTURES)
+    names = {name for name, _, _ in pictures}
+    expected = {"model-sweep-network-radio-link-queue-limit", "distribution-delays"}
+    expected |= {f"sets-model-{kind}-course" for kind in ("goodput", "delay", "queue")}
+    expected |= {"sets-model-distribution", "sets-model-cdf", "picture-1-time-sequence-1-downlink"}
+    assert expected <= names
+    for name, width, height in pictures:
+        assert width > 500, name
+        assert height > 100, name
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert window.evaluate(wide) <= 0, "the page itself does not scroll sideways"
+
+
+def test_a_diagram_is_zoomed_by_box_wheel_and_keys(window: browser.Browser) -> None:
+    window.evaluate('document.querySelector("figure.diagram").scrollIntoView()')
+    left, top = window.evaluate(
+        '(({left, top}) => [left, top])(document.querySelector("figure.diagram .plot")'
+        ".getBoundingClientRect())"
     )
-    found = re.search(r'<pre id="probe">(.*?)</pre>', result.stdout, re.DOTALL)
-    assert found, result.stdout[-2000:] + result.stderr[-2000:]
-    lines = html.unescape(found[1]).splitlines()
-    views = {
-        name: [float(edge) for edge in view.split(",")]
-        for name, _, view in (line.partition("=") for line in lines)
-        if name != "told"
-    }
-    whole = views["whole"]
-    assert views["again"] == whole
-    assert views["scrolled"] == whole, "a plain wheel belongs to the page"
-    for name in ("button", "wheel", "box"):
-        t0, t1, y0, y1 = views[name]
-        assert whole[0] <= t0 < t1 <= whole[1]
-        assert whole[2] <= y0 < y1 <= whole[3]
-        assert t1 - t0 < 0.9 * (whole[1] - whole[0])
-    told = "\n".join(line for line in lines if line.startswith("told="))
+    whole = view(window)
+    window.mouse("mouseWheel", left + 300, top + 200, deltaX=0, deltaY=0)
+    assert view(window) == whole, "a plain wheel belongs to the page"
+    shift, control = 8, 2
+    begin, end = (left + 100, top + 100), (left + 300, top + 300)
+    window.mouse("mousePressed", *begin, button="left", clickCount=1, modifiers=shift)
+    window.mouse("mouseMoved", *end, button="left", buttons=1, modifiers=shift)
+    window.mouse("mouseReleased", *end, button="left", clickCount=1, modifiers=shift)
+    box = view(window)
+    window.mouse("mouseWheel", left + 200, top + 200, deltaX=0, deltaY=-120, modifiers=control)
+    closer = view(window)
+    for inner, outer in ((box, whole), (closer, box)):
+        assert outer[0] <= inner[0] < inner[1] <= outer[1]
+        assert outer[2] <= inner[2] < inner[3] <= outer[3]
+        assert inner[1] - inner[0] < 0.9 * (outer[1] - outer[0])
+    window.evaluate(
+        'document.querySelector("figure.diagram .plot")'
+        '.dispatchEvent(new KeyboardEvent("keydown", { key: "0" }))'
+    )
+    assert view(window) == whole
+
+
+def test_a_diagram_tells_what_the_pointer_is_at(window: browser.Browser) -> None:
+    told = window.evaluate(ASK_EVERYWHERE)
     for words in (
         "segment, bytes",
         "retransmission, bytes",
@@ -82,3 +153,42 @@ def test_diagrams_can_be_zoomed_and_asked(download: Path, tmp_path: Path) -> Non
         "dropped: queue full",
     ):
         assert words in told
+
+
+def test_tables_are_sorted_by_numbers_and_filtered(window: browser.Browser) -> None:
+    heading = '[...document.querySelectorAll("#table-runs thead th")]'
+    column = f'{heading}.find((cell) => cell.textContent === "Duration")'
+    shown = (
+        '[...document.querySelectorAll("#table-runs tbody tr")].filter((row) => !row.hidden)'
+        ".map((row) => [row.cells[0].textContent, Number(row.cells[5].dataset.value)])"
+    )
+    window.evaluate(f'{column}.querySelector("button").click()')
+    up = [value for _, value in window.evaluate(shown)]
+    assert up == sorted(up)
+    assert len(set(up)) > 2
+    window.evaluate(f'{column}.querySelector("button").click()')
+    assert [value for _, value in window.evaluate(shown)] == up[::-1]
+    assert window.evaluate(f"{column}.ariaSort") == "descending"
+    field = 'document.querySelector(".filter input")'
+    window.evaluate(f'{field}.value = "LIMIT=8 0003"; {field}.dispatchEvent(new Event("input")); 0')
+    rows = window.evaluate(shown)
+    assert len(rows) == 1
+    assert rows[0][0].endswith("model/limit=8packets/0003")
+    window.evaluate(f'{field}.value = ""; {field}.dispatchEvent(new Event("input")); 0')
+    assert len(window.evaluate(shown)) == len(up)
+
+
+def test_the_page_prints(window: browser.Browser) -> None:
+    document = window.pdf()
+    assert document.startswith(b"%PDF")
+    pages = re.findall(rb"/Type\s*/Page\b", document)
+    assert len(pages) > 3
+    sizes = {
+        tuple(float(edge) for edge in box.split())
+        for box in re.findall(rb"/MediaBox\s*\[([^\]]*)\]", document)
+    }
+    upright = [(round(w), round(h)) for _, _, w, h in sizes if w < h]
+    across = [(round(w), round(h)) for _, _, w, h in sizes if w > h]
+    assert upright == [(595, 842)], "A4"
+    assert across == [(842, 595)], "wide tables lie across"
+    assert window.complaints == []

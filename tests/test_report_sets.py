@@ -44,11 +44,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "parameters": {"network.radio.link.queue.limit": f"{limit} packets"},
                 "status": "succeeded",
                 "message": "",
-                "metrics": {"elapsed": 10.0 * limit + seed, "download.bytes": size},
                 "command": ["/opt/airpath-engine", "exec"],
                 "here": str(root.parent),
             }
             (folder / "replication.json").write_text(json.dumps(about))
+            end_ns = (10 * limit + seed) * 10**9
+            program = {"name": "download", "service": False, "end_ns": end_ns, "elapsed_ns": 10**9}
+            (folder / "workload.json").write_text(json.dumps({"programs": [program]}))
     (root / "experiment.toml").write_text('name = "queues"\n')
     return root
 
@@ -151,3 +153,24 @@ def test_xplot_files_have_every_segment(results: Path, capsys: pytest.CaptureFix
     assert sum(line.startswith("uarrow") for line in lines) == transfer.segments.height
     assert lines.count("R") == transfer.segments["retransmission"].sum()
     assert xplot.text(transfer).splitlines() == lines
+
+
+def test_xplot_files_end_where_they_are_told(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = results / "runs" / "model" / "limit=4packets" / "0001"
+    times = transfers(load_run(folder))[0].segments["time_ns"]
+    middle = f"{times[len(times) // 2] / 1e9:.9f}"
+    plot = ["plot", str(folder), "--format", "xplot", "--out", str(tmp_path)]
+    assert run_app([*plot, "--only", "time-sequence", "--from", middle]) == 0
+    lines = (tmp_path / "time-sequence-1-downlink.xpl").read_text().splitlines()
+    assert (
+        sum(line.startswith("uarrow") for line in lines) == (times >= times[len(times) // 2]).sum()
+    )
+    assert (
+        min(float(line.split()[1]) for line in lines if line.startswith("line"))
+        >= float(middle) - 1e-5
+    )
+    assert run_app([*plot, "--from", "1e6"]) == 1
+    assert run_app([*plot, "--only", "queue"]) == 2
+    assert "is for --only time-sequence" in capsys.readouterr().err

@@ -6,9 +6,12 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from cyclopts import App, Parameter
+
+if TYPE_CHECKING:
+    from airpath.plots.style import Span
 
 app = App(name="airpath", help="Commands over the files of a run.", help_format="plaintext")
 trace = App(name="trace", help="Pictures of traces of rates.", help_format="plaintext")
@@ -25,6 +28,9 @@ Kind = Literal[
     "distribution",
     "cdf",
     "goodput-course",
+    "delay-course",
+    "queue-course",
+    "cwnd-course",
 ]
 TimingKind = Literal["line-rate", "packet-delay", "requests", "errors", "cost"]
 Format = Literal["png", "svg", "pdf"]
@@ -75,6 +81,7 @@ def plot(
     only: Annotated[list[Kind] | None, Parameter(negative="")] = None,
     metrics: Annotated[list[str] | None, Parameter(negative="")] = None,
     include_untrusted: Annotated[bool, Parameter(negative="")] = False,
+    jobs: int | None = None,
     begin: Annotated[float | None, Parameter(name="--from")] = None,
     end: Annotated[float | None, Parameter(name="--to")] = None,
 ) -> int:
@@ -82,17 +89,18 @@ def plot(
 
     Args:
         directory: the run's folder, as given to --out of airpath exec, or one with runs below it:
-            of those distribution, cdf and goodput-course are drawn, by set.
+            of those distribution, cdf and courses over time are drawn, by set.
         out: the folder for the pictures; by default the folder plots in the run's.
         file_format: format of the pictures; xplot writes the time-sequence diagrams alone.
         only: draw this kind only; may be given several times.
         metrics: of sets, the metrics to draw, separated by commas (see airpath analyse --list).
         include_untrusted: of sets, keep replications whose verdict is not trusted.
+        jobs: processes that measure sets; by default one a processor where there are many runs.
         begin: start of the part to draw, in seconds since the run began.
         end: end of the part to draw, in seconds since the run began.
 
     """
-    from airpath.analysis.command import plot_sets
+    from airpath.analysis.command import DAMAGED, plot_sets
     from airpath.analysis.folders import is_run
     from airpath.plots import KINDS, draw
     from airpath.plots.style import Span
@@ -102,7 +110,14 @@ def plot(
         print(f"airpath plot: --to {end:g} must be later than --from {begin:g}", file=sys.stderr)
         return 2
     if file_format == "xplot":
-        return _plot_xplot(directory, out)
+        if any(kind != "time-sequence" for kind in only or []) or metrics:
+            print(
+                "airpath plot: --format xplot is for --only time-sequence of one run alone; "
+                "leave the other kinds and --metrics out, or name another --format",
+                file=sys.stderr,
+            )
+            return 2
+        return _plot_xplot(directory, out, Span(begin, end))
     try:
         if directory.is_dir() and not is_run(directory) and any(directory.iterdir()):
             return plot_sets(
@@ -112,6 +127,7 @@ def plot(
                 only=only,
                 metrics=metrics,
                 include_untrusted=include_untrusted,
+                jobs=jobs,
             )
         sets_only = [kind for kind in only or [] if kind not in KINDS]
         if sets_only or metrics:
@@ -140,10 +156,11 @@ def plot(
     except (RunError, OSError) as error:
         print(f"airpath plot: {error}", file=sys.stderr)
         return 1
-    return 0
+    return DAMAGED if run_folder.damage else 0
 
 
-def _plot_xplot(directory: Path, out: Path | None) -> int:
+def _plot_xplot(directory: Path, out: Path | None, span: Span) -> int:
+    from airpath.analysis.command import DAMAGED
     from airpath.plots import xplot
     from airpath.run import RunError, load_run
 
@@ -151,15 +168,22 @@ def _plot_xplot(directory: Path, out: Path | None) -> int:
         run_folder = load_run(directory)
         target = out or directory / "plots"
         target.mkdir(parents=True, exist_ok=True)
-        paths = xplot.save(run_folder, target)
+        paths = xplot.save(run_folder, target, span=span)
     except (RunError, OSError) as error:
         print(f"airpath plot: {error}", file=sys.stderr)
         return 1
+    for note in run_folder.notes:
+        print(f"airpath plot: {note}", file=sys.stderr)
     for path in paths:
         print(path)
     if not paths:
-        print(f"airpath plot: {directory} has no TCP transfer in its captures", file=sys.stderr)
-    return 0 if paths else 1
+        print(
+            f"airpath plot: {directory} has no TCP transfer in its captures between the times "
+            f"that are drawn",
+            file=sys.stderr,
+        )
+        return 1
+    return DAMAGED if run_folder.damage else 0
 
 
 @app.command
@@ -215,6 +239,7 @@ def analyse(
     csv: Annotated[bool, Parameter(negative="")] = False,
     compare: Annotated[tuple[str, str] | None, Parameter(negative="")] = None,
     include_untrusted: Annotated[bool, Parameter(negative="")] = False,
+    jobs: int | None = None,
 ) -> int:
     """Measure runs: metrics of each, figures of sets of replications, comparisons of two sets.
 
@@ -228,6 +253,7 @@ def analyse(
         csv: print the values (with --compare the comparison) as CSV, one a line.
         compare: two sets to compare, paired by seed where they share seeds.
         include_untrusted: keep replications of a set whose verdict is not trusted.
+        jobs: processes that measure; by default one a processor where there are many runs.
 
     """
     if list_metrics:
@@ -247,6 +273,7 @@ def analyse(
         as_csv=csv,
         sets=compare,
         include_untrusted=include_untrusted,
+        jobs=jobs,
     )
 
 

@@ -90,6 +90,10 @@ class Run:
     notes: list[str] = field(default_factory=list)
     """What a reader must know of the data: files missing, torn or unreadable."""
 
+    damage: list[str] = field(default_factory=list)
+    """Those of the notes that tell of damage: a file of a run that ended is not as it was written.
+    A run that goes on, or was killed, may lack its end without being damaged."""
+
     def _repr_html_(self) -> str:
         from airpath.api.html import of_run
 
@@ -183,13 +187,20 @@ class Run:
         except ArrowLogError as error:
             raise RunError(str(error)) from error
         if log.torn_bytes:
-            self.notes.append(
+            self._torn(
                 f"{path.name} is torn: its last {log.torn_bytes} bytes are incomplete "
-                f"and were left out"
+                f"and were left out",
+                damaged=log.torn_file,
             )
         elif not log.clean_end:
             self.notes.append(f"{path.name} was not ended: the run goes on, or was killed")
         return log.frame
+
+    def _torn(self, note: str, *, damaged: bool = False) -> None:
+        """Note what is missing of a file; in a run that ended, nothing should be."""
+        self.notes.append(note)
+        if damaged or self.results:
+            self.damage.append(note)
 
     @cached_property
     def captures(self) -> dict[str, pl.DataFrame]:
@@ -207,7 +218,7 @@ class Run:
             except CaptureError as error:
                 raise RunError(str(error)) from error
             if capture.torn_bytes:
-                self.notes.append(
+                self._torn(
                     f"{path.name} is torn or damaged: its last {capture.torn_bytes} bytes "
                     f"are no complete packets and were left out"
                 )
@@ -278,19 +289,20 @@ def load_run(directory: Path) -> Run:
         message = f"{directory}: no such folder; name the one given to --out"
         raise RunError(message)
     notes: list[str] = []
+    damage: list[str] = []
     manifest: dict[str, Any] = {}
     path = directory / "run.json"
     if path.exists():
         try:
             content = json.loads(path.read_text())
         except ValueError as error:
-            notes.append(f"run.json is unreadable and was left out: {error}")
+            damage.append(f"run.json is unreadable and was left out: {error}")
         else:
             if isinstance(content, dict):
                 manifest = content
                 _check_format(manifest, path)
             else:
-                notes.append("run.json is no JSON object and was left out")
+                damage.append("run.json is no JSON object and was left out")
     else:
         notes.append("no run.json: the run was killed before its end")
     logs = ("events.arrow", "client.pcapng", "server.pcapng")
@@ -300,7 +312,7 @@ def load_run(directory: Path) -> Run:
             f"runs made with --out have one"
         )
         raise RunError(message)
-    return Run(directory, manifest, notes)
+    return Run(directory, manifest, [*notes, *damage], damage)
 
 
 def _check_format(manifest: dict[str, Any], path: Path) -> None:

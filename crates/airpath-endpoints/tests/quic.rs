@@ -1,11 +1,9 @@
 //! QUIC: transfers complete, and the same seed gives the same packets.
 
-mod common;
-
+use crate::common::{Run, link, run, seconds};
 use airpath_core::{Ecn, End, Payload, Seed};
 use airpath_endpoints::{Options, Outcome, endpoints};
 use airpath_workload::Workload;
-use common::{Run, link, run, seconds};
 
 #[test]
 fn a_bulk_transfer_fills_the_link() {

@@ -1,10 +1,8 @@
 //! TCP: transfers complete, and take the time that they should.
 
-mod common;
-
+use crate::common::{link, run, seconds};
 use airpath_core::{End, Payload, Time};
 use airpath_endpoints::{Options, Outcome};
-use common::{link, run, seconds};
 
 const MS: u64 = 1_000_000;
 

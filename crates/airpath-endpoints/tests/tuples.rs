@@ -1,10 +1,8 @@
 //! Every packet says between whom it travels, and its bytes say the same.
 
-mod common;
-
+use crate::common::{link, run, seconds};
 use airpath_core::{FiveTuple, Payload};
 use airpath_endpoints::Options;
-use common::{link, run, seconds};
 
 /// The tuple as the bytes of an IPv4 packet have it, by RFC 791 and the ports that TCP, UDP and
 /// UDP-Lite have at the same place.

@@ -1,10 +1,9 @@
 //! Worlds by hand: order, identity, connections, commands, pauses, and how runs end.
 
-mod common;
-
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
+use crate::common::*;
 use airpath_core::{
     Command, CommandError, Cx, Direction, EventKind, Item, Machine, Origin, Pdu, PortId, Seed, Span, Time,
 };
@@ -12,7 +11,6 @@ use airpath_models::load::cbr::CbrConfig;
 use airpath_models::load::{BackgroundConfig, LoadConfig};
 use airpath_models::{LinkConfig, Path, PathConfig};
 use airpath_virtual::{Ended, Ending, Endpoint, FinishedMachine, MachineId, Progress, Sent, Until, World, WorldError};
-use common::*;
 
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
 const DONE: Until = Until::Done { latest: Time::NEVER };

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 PROGRESS_AFTER_S = 2.0
 
+DAMAGED = 3
+"""Exit status: shown is what could be read, but files of runs are damaged."""
+
 
 def analyse(
     directories: list[Path],
@@ -29,15 +32,24 @@ def analyse(
     as_csv: bool,
     sets: tuple[str, str] | None,
     include_untrusted: bool,
+    jobs: int | None = None,
 ) -> int:
     """Carry the command out; return its exit status."""
     if as_json and as_csv:
         return _fail("--json and --csv exclude one another", 2)
     names = [name for word in metrics or [] for name in word.split(",") if name]
     notes: list[str] = []
+    damage: list[str] = []
     try:
         found = find(directories)
-        values = frame(found, names, progress=_progress(len(found)), notes=notes)
+        values = frame(
+            found,
+            names,
+            jobs=jobs,
+            progress=_progress(len(found), "analyse"),
+            notes=notes,
+            problems=damage,
+        )
     except UnknownMetricError as error:
         return _fail(str(error), 2)
     except (RunError, OSError) as error:
@@ -45,7 +57,7 @@ def analyse(
     selection = select_trusted(values, include_untrusted=include_untrusted)
     notes += selection.notes
     values = selection.table
-    status = 0
+    status = DAMAGED if damage else 0
     comparison = None
     if sets:
         try:
@@ -64,13 +76,13 @@ def analyse(
         print((values if comparison is None else comparison).write_csv(), end="")
     elif as_json:
         more = {} if comparison is None else {"comparison": comparison.to_dicts()}
-        print(text.as_json(values, summarise(values), notes=notes, **more))
+        print(text.as_json(values, summarise(values), notes=notes, damage=damage, **more))
     elif comparison is not None and sets:
         print(text.comparison_text(comparison, *sets))
     elif not values.is_empty():
         print(text.summary_text(summarise(values)))
     if not as_json:
-        for note in notes:
+        for note in damage + notes:
             print(f"airpath analyse: {note}", file=sys.stderr)
     return status
 
@@ -83,6 +95,7 @@ def plot_sets(
     only: Sequence[str] | None,
     metrics: list[str] | None,
     include_untrusted: bool,
+    jobs: int | None = None,
 ) -> int:
     """Carry ``airpath plot`` of a folder of runs out; return its exit status."""
     from airpath.plots import sets
@@ -97,6 +110,7 @@ def plot_sets(
         )
     names = [name for word in metrics or [] for name in word.split(",") if name]
     notes: list[str] = []
+    damage: list[str] = []
     try:
         found = find([directory])
         pictures = sets.of_runs(
@@ -104,10 +118,12 @@ def plot_sets(
             kinds,
             names,
             include_untrusted=include_untrusted,
-            progress=_progress(len(found)),
+            jobs=jobs,
+            progress=_progress(len(found), "plot"),
             notes=notes,
+            problems=damage,
         )
-        for note in notes:
+        for note in damage + notes:
             print(f"airpath plot: {note}", file=sys.stderr)
         if not pictures:
             return _fail(
@@ -124,7 +140,7 @@ def plot_sets(
         return _fail(str(error), 2, "plot")
     except (RunError, OSError) as error:
         return _fail(str(error), 1, "plot")
-    return 0
+    return DAMAGED if damage else 0
 
 
 def _fail(message: str, status: int, command: str = "analyse") -> int:
@@ -132,14 +148,14 @@ def _fail(message: str, status: int, command: str = "analyse") -> int:
     return status
 
 
-def _progress(total: int) -> Callable[[int, Replication], None]:
+def _progress(total: int, command: str) -> Callable[[int, Replication], None]:
     """Return what tells on a terminal how far it is, once it takes longer than two seconds."""
     begun = time.monotonic()
 
     def tell(number: int, place: Replication) -> None:
         if sys.stderr.isatty() and time.monotonic() - begun > PROGRESS_AFTER_S:
             end = "\n" if number + 1 == total else ""
-            line = f"airpath analyse: {number + 1} of {total}: {place.set_name}/{place.name}"
+            line = f"airpath {command}: {number + 1} of {total}: {place.set_name}/{place.name}"
             print(f"\r\x1b[K{line}", end=end, file=sys.stderr, flush=True)
 
     return tell

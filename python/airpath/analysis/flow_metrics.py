@@ -15,6 +15,7 @@ from airpath.analysis.metric import (
     P99,
     Better,
     Compute,
+    Figures,
     metric,
     statistics_of,
 )
@@ -26,8 +27,6 @@ from airpath.analysis.streams import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from airpath.analysis.traffic import Traffic
 
 SECOND_NS = 1e9
@@ -36,64 +35,36 @@ LEAST_SHARE = 0.1
 """Of what a connection carries the other way: with less, a direction carries requests."""
 
 
-def _of(table: Callable[[Traffic], pl.DataFrame], value: pl.Expr) -> Compute:
-    """Return the function of a metric that aggregates one of the tables by stream."""
-
-    def compute(traffic: Traffic) -> pl.DataFrame:
-        return traffic.label(
-            table(traffic).group_by(STREAM).agg(value=value.cast(pl.Float64)).drop_nulls("value")
-        )
-
-    return compute
+SENT = Figures(lambda traffic: traffic.tcp.sent)
+"""Over the segments as they were sent."""
+RECEIVED = Figures(lambda traffic: traffic.tcp.received)
+"""Over the segments as they arrived."""
+HEARD = Figures(lambda traffic: traffic.tcp.acknowledgements)
+"""Over the acknowledgements as they reached the sender."""
 
 
-def _sent(name: str, unit: str, text: str, value: pl.Expr, **options: object) -> None:
-    """Declare a metric over the segments as they were sent."""
+def _declare(
+    figures: Figures,
+    name: str,
+    unit: str,
+    text: str,
+    value: pl.Expr,
+    *,
+    source: str = "",
+    better: Better = "",
+    headline: bool = False,
+) -> None:
+    """Declare a metric over one of the tables of streams."""
     metric(
         name,
         unit,
         "flow",
         text,
         group=GROUP,
-        source=str(options.get("source", "")),
-        better=_better(options),
-        headline=bool(options.get("headline")),
-    )(_of(lambda traffic: traffic.tcp.sent, value))
-
-
-def _received(name: str, unit: str, text: str, value: pl.Expr, **options: object) -> None:
-    """Declare a metric over the segments as they arrived."""
-    metric(
-        name,
-        unit,
-        "flow",
-        text,
-        group=GROUP,
-        source=str(options.get("source", "")),
-        better=_better(options),
-    )(_of(lambda traffic: traffic.tcp.received, value))
-
-
-def _heard(name: str, unit: str, text: str, value: pl.Expr, **options: object) -> None:
-    """Declare a metric over the acknowledgements as they reached the sender."""
-
-    def table(traffic: Traffic) -> pl.DataFrame:
-        return traffic.tcp.acknowledgements
-
-    metric(
-        name,
-        unit,
-        "flow",
-        text,
-        group=GROUP,
-        source=str(options.get("source", "")),
-        better=_better(options),
-    )(_of(table, value))
-
-
-def _better(options: dict[str, object]) -> Better:
-    better = options.get("better")
-    return better if better in ("lower", "higher") else ""
+        source=source,
+        better=better,
+        headline=headline,
+    )(figures.add(name, value))
 
 
 # ---- Times --------------------------------------------------------------------------------------
@@ -232,28 +203,34 @@ def _goodput_of_flows(traffic: Traffic) -> pl.DataFrame:
 
 
 _LENGTH = pl.col("end") - pl.col("first")
-_sent("segments", "segments", "Segments with data that the sender gave to the link.", pl.len())
-_sent(
+_declare(
+    SENT, "segments", "segments", "Segments with data that the sender gave to the link.", pl.len()
+)
+_declare(
+    SENT,
     "sent_bytes",
     "B",
     "Payload of all segments sent, repeated bytes included.",
     _LENGTH.sum(),
 )
-_sent(
+_declare(
+    SENT,
     "unique_bytes",
     "B",
     "Bytes of the stream that were sent at least once.",
     pl.col("new").sum(),
     source="tcptrace: unique bytes sent",
 )
-_received(
+_declare(
+    RECEIVED,
     "received_bytes",
     "B",
     "Bytes of the stream that reached the receiver undamaged at least once.",
     pl.col("new").sum(),
     better="higher",
 )
-_sent(
+_declare(
+    SENT,
     "retransmitted_segments",
     "segments",
     "Segments of which at least one byte had been sent before.",
@@ -262,7 +239,8 @@ _sent(
     better="lower",
     headline=True,
 )
-_sent(
+_declare(
+    SENT,
     "retransmitted_bytes",
     "B",
     "Bytes of payload that had been sent before.",
@@ -272,7 +250,8 @@ _sent(
 )
 _AT_EDGE = """it begins at or before the first byte that no acknowledgement had covered and
     contains that byte"""
-_sent(
+_declare(
+    SENT,
     "fast_retransmissions",
     "segments",
     f"""Retransmitted segments that began a recovery because of duplicate acknowledgements:
@@ -283,7 +262,8 @@ _sent(
     source="RFC 5681, section 3.2; RFC 8985",
     better="lower",
 )
-_sent(
+_declare(
+    SENT,
     "timeouts",
     "segments",
     f"""Retransmitted segments sent by the retransmission timer: {_AT_EDGE}, it is no fast
@@ -296,7 +276,8 @@ _sent(
     better="lower",
     headline=True,
 )
-_sent(
+_declare(
+    SENT,
     "other_retransmissions",
     "segments",
     """Retransmitted segments that are neither: further repairs within a recovery, go-back-N after a
@@ -304,7 +285,8 @@ _sent(
     (pl.col("kind") == "other").sum(),
     better="lower",
 )
-_sent(
+_declare(
+    SENT,
     "spurious_retransmissions",
     "segments",
     """Retransmitted segments that were not needed: every byte was also in an earlier segment that
@@ -315,7 +297,8 @@ _sent(
     better="lower",
     headline=True,
 )
-_sent(
+_declare(
+    SENT,
     "spurious_retransmissions_late",
     "segments",
     """Spurious retransmissions sent while at least one of the earlier segments was still under way:
@@ -323,7 +306,8 @@ _sent(
     pl.col("late").sum(),
     better="lower",
 )
-_sent(
+_declare(
+    SENT,
     "spurious_timeouts",
     "segments",
     "Timeouts (as above) whose segment is a spurious retransmission (as above).",
@@ -331,14 +315,16 @@ _sent(
     source="RFC 3522, section 1",
     better="lower",
 )
-_sent(
+_declare(
+    SENT,
     "flight_bytes_max",
     "B",
     """The most bytes in flight after a segment was sent: the highest byte sent less the highest
     acknowledged.""",
     pl.col("flight").max(),
 )
-_received(
+_declare(
+    RECEIVED,
     "out_of_order_segments",
     "segments",
     """Segments that arrived with new bytes and began below the highest byte that had arrived:
@@ -347,20 +333,23 @@ _received(
     source="tcptrace: outoforder pkts, at the receiver",
     better="lower",
 )
-_received(
+_declare(
+    RECEIVED,
     "duplicate_segments",
     "segments",
     "Segments that arrived with no byte that was new.",
     (pl.col("new") == 0).sum(),
     better="lower",
 )
-_heard(
+_declare(
+    HEARD,
     "acknowledgements",
     "packets",
     "Packets with an acknowledgement of the stream that reached its sender.",
     pl.len(),
 )
-_heard(
+_declare(
+    HEARD,
     "duplicate_acknowledgements",
     "packets",
     """Acknowledgements that reached the sender without data, SYN or FIN, with the highest number
@@ -370,7 +359,8 @@ _heard(
     source="RFC 5681, section 2; RFC 6675, section 2",
     better="lower",
 )
-_heard(
+_declare(
+    HEARD,
     "dsack_reports",
     "packets",
     """Acknowledgements that reached the sender and report a duplicate: their first SACK block lies
@@ -386,8 +376,7 @@ _heard(
 
 def _round_trips(column: str) -> Compute:
     def samples(traffic: Traffic) -> pl.DataFrame:
-        heard = traffic.tcp.acknowledgements.drop_nulls(column)
-        return traffic.label(heard.select(*STREAM, sample=pl.col(column) / SECOND_NS))
+        return traffic.tcp.acknowledgements.select(*STREAM, sample=pl.col(column) / SECOND_NS)
 
     return samples
 
@@ -406,7 +395,8 @@ statistics_of(
     better="lower",
     headline="median",
 )
-_heard(
+_declare(
+    HEARD,
     "rtt_samples",
     "packets",
     "Acknowledgements that gave a round trip time (see rtt_min).",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from airpath.analysis.metric import (
@@ -14,14 +13,18 @@ from airpath.analysis.metric import (
     MEDIAN,
     P95,
     P99,
-    Compute,
+    Better,
+    Figures,
     Scope,
+    Statistic,
     metric,
     statistics_of,
 )
 from airpath.analysis.traffic import reordering_extent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airpath.analysis.traffic import Traffic
 
 SECOND_NS = 1e9
@@ -60,125 +63,38 @@ def _elapsed_time(traffic: Traffic) -> pl.DataFrame:
 # ---- Packets, by direction and by flow ----------------------------------------------------------
 
 
-def _by(traffic: Traffic, scope: Scope, packets: pl.DataFrame) -> pl.DataFrame:
-    """Give packets the key of their scope."""
-    if scope == "direction":
-        return packets.drop("flow")
-    return traffic.label(packets.drop_nulls("flow"))
+_GROUPS: dict[Scope, str] = {"direction": "Packets of a direction", "flow": "Packets of a flow"}
+_PREFIXES: dict[Scope, str] = {"direction": "", "flow": "flow_"}
+
+
+def _of(scope: Scope, packets: pl.DataFrame) -> pl.DataFrame:
+    """Return the packets that have the keys of a scope, with no other keys."""
+    return packets.drop("flow") if scope == "direction" else packets.drop_nulls("flow")
 
 
 def _keys(scope: Scope) -> list[str]:
     return ["direction"] if scope == "direction" else ["flow", "direction"]
 
 
-def _count(name: str, unit: str, text: str, value: pl.Expr, **options: object) -> None:
-    """Declare a count over offered packets, for directions and for flows."""
-    for scope, prefix in _SCOPES:
-
-        def compute(traffic: Traffic, scope: Scope = scope) -> pl.DataFrame:
-            return (
-                _by(traffic, scope, traffic.packets)
-                .group_by(_keys(scope))
-                .agg(value=value.cast(pl.Float64))
-            )
-
-        _declare(name, unit, scope, prefix, text, compute, options)
+def _arrivals(traffic: Traffic, scope: Scope) -> pl.DataFrame:
+    """Return the arrivals of packets of which it is known when they were offered."""
+    return _of(scope, traffic.arrivals.drop_nulls("offered_ns"))
 
 
-_SCOPES: tuple[tuple[Scope, str], ...] = (("direction", ""), ("flow", "flow_"))
-
-
-def _declare(
-    name: str,
-    unit: str,
-    scope: Scope,
-    prefix: str,
-    text: str,
-    compute: Compute,
-    options: dict[str, object],
-) -> None:
-    headline = bool(options.get("headline")) and scope == "direction"
-    metric(
-        prefix + name,
-        unit,
-        scope,
-        text,
-        group="Packets of a direction" if scope == "direction" else "Packets of a flow",
-        source=str(options.get("source", "")),
-        better=options.get("better", ""),  # type: ignore[arg-type]
-        headline=headline,
-    )(compute)
-
-
-_count("packets_offered", "packets", "Packets that the sending end gave to the link.", pl.len())
-_count(
-    "packets_delivered",
-    "packets",
-    "Packets of which at least one copy left the link.",
-    (pl.col("copies") > 0).sum(),
-    better="higher",
-)
-_count(
-    "packets_lost",
-    "packets",
-    """Offered packets of which no copy left the link and which the link dropped (in a run without
-    events: no copy of which was seen at the other end). What is still inside at the end of the run
-    is neither delivered nor lost.""",
-    pl.col("lost").sum(),
-    better="lower",
-)
-_count(
-    "loss_ratio",
-    "1",
-    "Lost packets to offered ones.",
-    pl.col("lost").mean(),
-    source="RFC 7680",
-    better="lower",
-    headline=True,
-)
-_count(
-    "duplicates",
-    "packets",
-    "Copies that left the link beyond the first of each packet.",
-    (pl.col("copies") - 1).clip(0).sum(),
-    source="RFC 5560",
-    better="lower",
-)
-
-
-def _delays(scope: Scope) -> Compute:
-    def samples(traffic: Traffic) -> pl.DataFrame:
-        delay = (pl.col("arrived_ns") - pl.col("offered_ns")) / SECOND_NS
-        return _by(traffic, scope, traffic.packets).select(*_keys(scope), sample=delay)
-
-    return samples
-
-
-for _scope, _prefix in _SCOPES:
-    statistics_of(
-        f"{_prefix}one_way_delay",
-        "s",
-        _scope,
-        """the one-way delays of the packets delivered, from the offer to the exit of the first
-        copy, by one clock.""",
-        _delays(_scope),
-        (LEAST, MEAN, MEDIAN, P95, P99, GREATEST),
-        group="Packets of a direction" if _scope == "direction" else "Packets of a flow",
-        source="RFC 7679",
-        better="lower",
-        headline="median" if _scope == "direction" else "",
-    )
+def _delays(traffic: Traffic, scope: Scope) -> pl.DataFrame:
+    delay = (pl.col("arrived_ns") - pl.col("offered_ns")) / SECOND_NS
+    return _of(scope, traffic.packets).select(*_keys(scope), sample=delay)
 
 
 def _interarrival_jitter(traffic: Traffic, scope: Scope) -> pl.DataFrame:
     """Return the running estimate of jitter after each packet, in seconds."""
     keys = _keys(scope)
-    arrived = _by(traffic, scope, traffic.arrivals.drop_nulls("offered_ns"))
     transit = pl.col("arrived_ns") - pl.col("offered_ns")
     step = transit.diff().over(keys).abs().cast(pl.Float64)
     # The estimate before the first difference is 0: so the filter starts from a row of 0.
     return (
-        arrived.select(*keys, step=step.fill_null(0.0))
+        _arrivals(traffic, scope)
+        .select(*keys, step=step.fill_null(0.0))
         .with_columns(
             sample=pl.col("step").ewm_mean(alpha=1 / 16, adjust=False).over(keys) / SECOND_NS,
             place=pl.int_range(pl.len()).over(keys),
@@ -187,68 +103,18 @@ def _interarrival_jitter(traffic: Traffic, scope: Scope) -> pl.DataFrame:
     )
 
 
-for _scope, _prefix in _SCOPES:
-
-    def _last_jitter(traffic: Traffic, scope: Scope = _scope) -> pl.DataFrame:
-        return (
-            _interarrival_jitter(traffic, scope)
-            .group_by(_keys(scope))
-            .agg(value=pl.col("sample").last())
-        )
-
-    _declare(
-        "interarrival_jitter",
-        "s",
-        _scope,
-        _prefix,
-        """The running estimate of interarrival jitter after the last packet: J += (|D| - J) / 16
-        for the difference D of the transit times of one arrival (copies included) and the next,
-        from J = 0.""",
-        _last_jitter,
-        {"source": "RFC 3550, section 6.4.1", "better": "lower"},
-    )
-
-    def _jitter_samples(traffic: Traffic, scope: Scope = _scope) -> pl.DataFrame:
-        return _interarrival_jitter(traffic, scope)
-
-    statistics_of(
-        f"{_prefix}interarrival_jitter",
-        "s",
-        _scope,
-        "the running estimate of interarrival jitter (see above) over all arrivals but the first.",
-        _jitter_samples,
-        (MEAN, GREATEST),
-        group="Packets of a direction" if _scope == "direction" else "Packets of a flow",
-        source="RFC 3550, section 6.4.1",
-        better="lower",
-        headline="mean" if _scope == "direction" else "",
-    )
-
-    def _variation(traffic: Traffic, scope: Scope = _scope) -> pl.DataFrame:
-        keys = _keys(scope)
-        delay = pl.col("arrived_ns") - pl.col("offered_ns")
-        return _by(traffic, scope, traffic.packets).select(
-            *keys, sample=delay.diff().over(keys).abs() / SECOND_NS
-        )
-
-    statistics_of(
-        f"{_prefix}delay_variation",
-        "s",
-        _scope,
-        """the absolute difference of the one-way delays of two packets offered one after the
-        other, both delivered.""",
-        _variation,
-        (MEAN, MEDIAN, P95, GREATEST),
-        group="Packets of a direction" if _scope == "direction" else "Packets of a flow",
-        source="RFC 3393; selection function: consecutive packets",
-        better="lower",
+def _variation(traffic: Traffic, scope: Scope) -> pl.DataFrame:
+    keys = _keys(scope)
+    delay = pl.col("arrived_ns") - pl.col("offered_ns")
+    return _of(scope, traffic.packets).select(
+        *keys, sample=delay.diff().over(keys).abs() / SECOND_NS
     )
 
 
 def _reordering(traffic: Traffic, scope: Scope) -> pl.DataFrame:
     """Return the extent of each first copy that arrived; 0 for those in order."""
     keys = _keys(scope)
-    first = _by(traffic, scope, traffic.arrivals.drop_nulls("number"))
+    first = _arrivals(traffic, scope)
     first = first.unique([*keys, "pdu"], keep="first", maintain_order=True)
     parts = [
         part.select(*keys, extent=pl.Series(reordering_extent(part["number"].to_numpy())))
@@ -257,125 +123,226 @@ def _reordering(traffic: Traffic, scope: Scope) -> pl.DataFrame:
     return pl.concat(parts) if parts else first.select(*keys, extent=pl.lit(0, pl.Int64))
 
 
-for _scope, _prefix in _SCOPES:
-    for _name, _unit, _text, _value, _section in (
-        (
-            "reordered",
-            "packets",
-            "Packets whose first copy arrived after that of a packet offered later.",
-            (pl.col("extent") > 0).sum().cast(pl.Float64),
-            "3",
-        ),
-        (
-            "reordered_ratio",
-            "1",
-            "Reordered packets to delivered ones.",
-            (pl.col("extent") > 0).mean(),
-            "4.1",
-        ),
-        (
-            "reordering_extent_max",
-            "packets",
-            """The greatest number of arrivals by which a packet came after the first that had been
-            offered later.""",
-            pl.col("extent").max().cast(pl.Float64),
-            "4.2",
-        ),
-    ):
-
-        def _reordered(
-            traffic: Traffic, scope: Scope = _scope, value: pl.Expr = _value
-        ) -> pl.DataFrame:
-            return _reordering(traffic, scope).group_by(_keys(scope)).agg(value=value)
-
-        _declare(
-            _name,
-            _unit,
-            _scope,
-            _prefix,
-            _text,
-            _reordered,
-            {"source": f"RFC 4737, section {_section}", "better": "lower"},
-        )
-
-
 def _loss_runs(traffic: Traffic, scope: Scope) -> pl.DataFrame:
     """Return the length of each run of packets that were lost one after the other."""
     keys = _keys(scope)
-    packets = _by(traffic, scope, traffic.packets).with_columns(
-        block=pl.col("lost").rle_id().over(keys)
-    )
+    packets = _of(scope, traffic.packets).with_columns(block=pl.col("lost").rle_id().over(keys))
     return packets.filter("lost").group_by(*keys, "block").agg(sample=pl.len())
 
 
-for _scope, _prefix in _SCOPES:
+def _declare_for(scope: Scope) -> None:
+    """Declare the metrics of packets, of directions or of flows."""
+    group, prefix = _GROUPS[scope], _PREFIXES[scope]
+    shown = scope == "direction"
+    packets = Figures(lambda traffic: _of(scope, traffic.packets))
+    arrivals = Figures(lambda traffic: _arrivals(traffic, scope))
+    jitter = Figures(lambda traffic: _interarrival_jitter(traffic, scope))
+    reordering = Figures(lambda traffic: _reordering(traffic, scope))
 
-    def _runs(traffic: Traffic, scope: Scope = _scope) -> pl.DataFrame:
-        return _loss_runs(traffic, scope)
+    def figure(
+        figures: Figures,
+        name: str,
+        unit: str,
+        text: str,
+        value: pl.Expr,
+        *,
+        source: str = "",
+        better: Better = "",
+        headline: bool = False,
+    ) -> None:
+        metric(
+            prefix + name,
+            unit,
+            scope,
+            text,
+            group=group,
+            source=source,
+            better=better,
+            headline=headline and shown,
+        )(figures.add(name, value))
 
-    statistics_of(
-        f"{_prefix}loss_run",
+    def statistics(
+        name: str,
+        unit: str,
+        text: str,
+        samples: Callable[[Traffic, Scope], pl.DataFrame],
+        which: tuple[Statistic, ...],
+        *,
+        source: str,
+        headline: str = "",
+    ) -> None:
+        statistics_of(
+            prefix + name,
+            unit,
+            scope,
+            text,
+            lambda traffic: samples(traffic, scope),
+            which,
+            group=group,
+            source=source,
+            better="lower",
+            headline=headline if shown else "",
+        )
+
+    figure(
+        packets,
+        "packets_offered",
         "packets",
-        _scope,
-        "the lengths of runs of packets lost one after the other, in the order of offering.",
-        _runs,
-        (MEAN, MEDIAN, GREATEST),
-        group="Packets of a direction" if _scope == "direction" else "Packets of a flow",
-        source="RFC 3357, section 5 (loss period lengths)",
+        "Packets that the sending end gave to the link.",
+        pl.len(),
+    )
+    figure(
+        packets,
+        "packets_delivered",
+        "packets",
+        "Packets of which at least one copy left the link.",
+        (pl.col("copies") > 0).sum(),
+        better="higher",
+    )
+    figure(
+        packets,
+        "packets_lost",
+        "packets",
+        """Offered packets of which no copy left the link and which the link dropped (in a run
+        without events: no copy of which was seen at the other end). What is still inside at the end
+        of the run is neither delivered nor lost.""",
+        pl.col("lost").sum(),
         better="lower",
     )
-
-
-def _throughput(traffic: Traffic, scope: Scope) -> pl.DataFrame:
-    keys = _keys(scope)
-    arrived = _by(traffic, scope, traffic.arrivals.drop_nulls("bytes"))
-    span = pl.col("arrived_ns").max() - pl.col("offered_ns").min()
-    return (
-        arrived.group_by(keys)
-        .agg(bits=8 * pl.col("bytes").sum(), span=span)
-        .filter(pl.col("span") > 0)
-        .select(*keys, value=pl.col("bits") * SECOND_NS / pl.col("span"))
+    figure(
+        packets,
+        "loss_ratio",
+        "1",
+        "Lost packets to offered ones.",
+        pl.col("lost").mean(),
+        source="RFC 7680",
+        better="lower",
+        headline=True,
     )
-
-
-for _scope, _prefix in _SCOPES:
-
-    def _rate(traffic: Traffic, scope: Scope = _scope) -> pl.DataFrame:
-        return _throughput(traffic, scope)
-
-    _declare(
+    figure(
+        packets,
+        "duplicates",
+        "packets",
+        "Copies that left the link beyond the first of each packet.",
+        (pl.col("copies") - 1).clip(0).sum(),
+        source="RFC 5560",
+        better="lower",
+    )
+    statistics(
+        "one_way_delay",
+        "s",
+        """the one-way delays of the packets delivered, from the offer to the exit of the first
+        copy, by one clock.""",
+        _delays,
+        (LEAST, MEAN, MEDIAN, P95, P99, GREATEST),
+        source="RFC 7679",
+        headline="median",
+    )
+    figure(
+        jitter,
+        "interarrival_jitter",
+        "s",
+        """The running estimate of interarrival jitter after the last packet: J += (|D| - J) / 16
+        for the difference D of the transit times of one arrival (copies included) and the next,
+        from J = 0.""",
+        pl.col("sample").last(),
+        source="RFC 3550, section 6.4.1",
+        better="lower",
+    )
+    statistics(
+        "interarrival_jitter",
+        "s",
+        "the running estimate of interarrival jitter (see above) over all arrivals but the first.",
+        _interarrival_jitter,
+        (MEAN, GREATEST),
+        source="RFC 3550, section 6.4.1",
+        headline="mean",
+    )
+    statistics(
+        "delay_variation",
+        "s",
+        """the absolute difference of the one-way delays of two packets offered one after the
+        other, both delivered.""",
+        _variation,
+        (MEAN, MEDIAN, P95, GREATEST),
+        source="RFC 3393; selection function: consecutive packets",
+    )
+    figure(
+        reordering,
+        "reordered",
+        "packets",
+        "Packets whose first copy arrived after that of a packet offered later.",
+        (pl.col("extent") > 0).sum(),
+        source="RFC 4737, section 3",
+        better="lower",
+    )
+    figure(
+        reordering,
+        "reordered_ratio",
+        "1",
+        "Reordered packets to delivered ones.",
+        (pl.col("extent") > 0).mean(),
+        source="RFC 4737, section 4.1",
+        better="lower",
+    )
+    figure(
+        reordering,
+        "reordering_extent_max",
+        "packets",
+        """The greatest number of arrivals by which a packet came after the first that had been
+        offered later.""",
+        pl.col("extent").max(),
+        source="RFC 4737, section 4.2",
+        better="lower",
+    )
+    statistics(
+        "loss_run",
+        "packets",
+        "the lengths of runs of packets lost one after the other, in the order of offering.",
+        _loss_runs,
+        (MEAN, MEDIAN, GREATEST),
+        source="RFC 3357, section 5 (loss period lengths)",
+    )
+    # Without any time between them there is no rate.
+    span = pl.col("arrived_ns").max() - pl.col("offered_ns").min()
+    figure(
+        arrivals,
         "throughput",
         "bit/s",
-        _scope,
-        _prefix,
         """Bits of the IP packets that left the link (headers, copies and retransmissions
         included), over the time from the first offer of one that got through to the last exit.""",
-        _rate,
-        {"source": "Kojo et al. 2001, section 5.2", "better": "higher", "headline": True},
+        pl.when(span > 0).then(8 * pl.col("bytes").sum() * SECOND_NS / span),
+        source="Kojo et al. 2001, section 5.2",
+        better="higher",
+        headline=True,
     )
+
+
+for _scope in _GROUPS:
+    _declare_for(_scope)
 
 
 # ---- Drops --------------------------------------------------------------------------------------
 
 
-def _drops(causes: tuple[str, ...] | None) -> Compute:
-    def compute(traffic: Traffic) -> pl.DataFrame:
-        # Where packets were offered and the log tells of drops, none is a figure too.
-        if traffic.run.events.is_empty():
-            return pl.DataFrame(schema={"direction": pl.String, "value": pl.Float64})
-        rows = traffic.run.drops().with_columns(
-            pl.col("direction").cast(pl.String), pl.col("cause").cast(pl.String)
-        )
-        if causes is not None:
-            rows = rows.filter(pl.col("cause").is_in(list(causes)))
-        counted = rows.group_by("direction").agg(value=pl.len().cast(pl.Float64))
-        used = traffic.packets.select(pl.col("direction").cast(pl.String)).unique()
-        return used.join(counted, on="direction", how="left").with_columns(
-            pl.col("value").fill_null(0.0)
-        )
+def _counted_events(traffic: Traffic) -> pl.DataFrame:
+    """Return drops and marks of endpoints' packets, a row a packet.
 
-    return compute
+    Where packets were offered and there is a log, no such event is a figure too: so every direction
+    in use has a row without an event.
+    """
+    events = traffic.run.events
+    columns = [pl.col(name).cast(pl.String) for name in ("direction", "kind", "cause")]
+    if events.is_empty():
+        return pl.DataFrame(schema=dict.fromkeys(("direction", "kind", "cause"), pl.String))
+    told = pl.col("kind").cast(pl.String).is_in(["dropped", "marked"])
+    rows = events.filter(told & (pl.col("origin") == "user")).select(columns)
+    used = traffic.packets.select(pl.col("direction").cast(pl.String)).unique()
+    return pl.concat([rows.join(used, on="direction", how="semi"), used], how="diagonal")
 
+
+_EVENTS = Figures(_counted_events)
+_DROPPED = pl.col("kind") == "dropped"
 
 metric(
     "drops",
@@ -386,7 +353,7 @@ metric(
     source="Kojo et al. 2001, Table 2",
     better="lower",
     headline=True,
-)(_drops(None))
+)(_EVENTS.add("drops", _DROPPED.sum()))
 for _name, (_words, _causes) in DROPS.items():
     metric(
         _name,
@@ -396,29 +363,17 @@ for _name, (_words, _causes) in DROPS.items():
         group="Drops",
         better="lower",
         headline=_name in ("drops_congestion", "drops_error"),
-    )(_drops(_causes))
+    )(_EVENTS.add(_name, (_DROPPED & pl.col("cause").is_in(list(_causes))).sum()))
 
 
-@metric(
+metric(
     "marks",
     "packets",
     "direction",
     "Packets on which queue management set congestion experienced (CE).",
     group="Drops",
     source="RFC 3168",
-)
-def _marks(traffic: Traffic) -> pl.DataFrame:
-    events = traffic.run.events
-    if events.is_empty():
-        return pl.DataFrame(schema={"direction": pl.String, "value": pl.Float64})
-    rows = events.filter((pl.col("kind") == "marked") & (pl.col("origin") == "user"))
-    counted = rows.group_by(pl.col("direction").cast(pl.String)).agg(
-        value=pl.len().cast(pl.Float64)
-    )
-    used = traffic.packets.select(pl.col("direction").cast(pl.String)).unique()
-    return used.join(counted, on="direction", how="left").with_columns(
-        pl.col("value").fill_null(0.0)
-    )
+)(_EVENTS.add("marks", (pl.col("kind") == "marked").sum()))
 
 
 # ---- Queues and the medium ----------------------------------------------------------------------
@@ -439,21 +394,11 @@ def _occupancy(traffic: Traffic, column: str) -> pl.DataFrame:
     return rows.with_columns(held=following - pl.col("time_ns")).filter(pl.col("held") > 0)
 
 
-def _weighted_quantile(values: pl.Series, weights: pl.Series, share: float) -> float:
-    """Return the least length that, with those below it, held for at least that share of time."""
-    order = np.argsort(values.to_numpy(), kind="stable")
-    total = np.cumsum(weights.to_numpy()[order])
-    place = int(np.searchsorted(total, share * total[-1]))
-    return float(values.to_numpy()[order][min(place, len(order) - 1)])
-
-
 def _queue_quantile(share: float) -> pl.Expr:
-    return pl.map_groups(
-        [pl.col("length"), pl.col("held")],
-        lambda series: pl.Series([_weighted_quantile(series[0], series[1], share)]),
-        return_dtype=pl.Float64,
-        returns_scalar=True,
-    )
+    """Return the least length that, with those below it, held for at least that share of time."""
+    so_far = pl.col("held").sort_by("length").cum_sum()
+    enough = so_far >= share * pl.col("held").sum()
+    return pl.col("length").sort_by("length").filter(enough).first()
 
 
 _QUEUE_FIGURES = {
@@ -479,24 +424,25 @@ _QUEUE_FIGURES = {
     ),
 }
 
-for _column, _unit in (("queue_packets", "packets"), ("queue_bytes", "B")):
-    for _suffix, (_text, _value) in _QUEUE_FIGURES.items():
 
-        def _queue(
-            traffic: Traffic, column: str = _column, value: pl.Expr = _value
-        ) -> pl.DataFrame:
-            return _occupancy(traffic, column).group_by(_QUEUE_KEYS).agg(value=value)
-
+def _declare_lengths(column: str, unit: str) -> None:
+    """Declare the metrics of a queue's length in one unit."""
+    lengths = Figures(lambda traffic: _occupancy(traffic, column))
+    for suffix, (text, value) in _QUEUE_FIGURES.items():
         metric(
-            f"{_column}_{_suffix}",
-            _unit,
+            f"{column}_{suffix}",
+            unit,
             "queue",
-            f"""{_text}, from the queue's first event to the end of the run; virtual packets of
+            f"""{text}, from the queue's first event to the end of the run; virtual packets of
             background loads are among it.""",
             group="Queues and the medium",
             better="lower",
-            headline=(_column, _suffix) == ("queue_packets", "mean"),
-        )(_queue)
+            headline=(column, suffix) == ("queue_packets", "mean"),
+        )(lengths.add(suffix, value))
+
+
+_declare_lengths("queue_packets", "packets")
+_declare_lengths("queue_bytes", "B")
 
 
 @metric(

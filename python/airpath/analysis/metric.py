@@ -15,9 +15,10 @@ import polars as pl
 if TYPE_CHECKING:
     from airpath.analysis.traffic import Traffic
 
-Scope = Literal["run", "direction", "queue", "flow", "endpoint"]
+Scope = Literal["run", "direction", "queue", "flow", "endpoint", "program"]
 """What one value is of: the whole run, a direction of the link, a hop's queue in a direction, a
-flow (in the direction of its data), or an end of a QUIC connection with a qlog file."""
+flow (in the direction of its data), an end of a QUIC connection with a qlog file, or a program or
+workload, whose name stands in the flow's place."""
 
 Better = Literal["lower", "higher", ""]
 """Which way is better, where that is clear."""
@@ -51,6 +52,7 @@ class Metric:
 
 GROUPS = (
     "Run",
+    "Programs",
     "Packets of a direction",
     "Drops",
     "Queues and the medium",
@@ -58,8 +60,15 @@ GROUPS = (
     "Fairness",
     "QUIC (from qlog files)",
     "Packets of a flow",
+    "Counted by the engine",
 )
 """Headings of the documentation, in order; also the order in which metrics are shown."""
+
+WITHOUT_LOG = ("Programs", "QUIC (from qlog files)", "Counted by the engine")
+"""Groups that need no log of packets."""
+
+FROM_PACKETS = ("TCP", "Fairness", "Packets of a flow")
+"""Groups that need the captures of ``--log packets``; all others need ``--log events``."""
 
 REGISTRY: dict[str, Metric] = {}
 """All metrics by name, as they were declared; ``in_order`` is how they are shown."""
@@ -93,6 +102,36 @@ def metric(
         return compute
 
     return enrol
+
+
+class Figures:
+    """Figures of the rows of a table, by what they are of.
+
+    All are found together when the first is asked for: looking once over the rows costs little more
+    for many figures than for one.
+    """
+
+    def __init__(self, rows: Compute) -> None:
+        """Take what returns the rows: columns of ``KEYS`` and others; flows may be indices."""
+        self._rows = rows
+        self._expressions: dict[str, pl.Expr] = {}
+
+    def add(self, name: str, expression: pl.Expr) -> Compute:
+        """Add a figure; return what computes it."""
+        self._expressions[name] = expression.cast(pl.Float64)
+
+        def compute(traffic: Traffic) -> pl.DataFrame:
+            found = traffic.once(self, self._all)
+            keys = [key for key in KEYS if key in found.columns]
+            return found.select(*keys, value=name)
+
+        return compute
+
+    def _all(self, traffic: Traffic) -> pl.DataFrame:
+        rows = self._rows(traffic)
+        keys = [key for key in KEYS if key in rows.columns]
+        found = rows.group_by(keys).agg(**self._expressions)
+        return traffic.label(found) if "flow" in keys else found
 
 
 @dataclass(frozen=True)
@@ -149,17 +188,9 @@ def statistics_of(
         headline: the suffix of the statistic that is shown when nobody names metrics.
 
     """
+    figures = Figures(lambda traffic: samples(traffic).drop_nulls("sample"))
     for statistic in statistics:
-
-        def compute(traffic: Traffic, statistic: Statistic = statistic) -> pl.DataFrame:
-            table = samples(traffic)
-            keys = [key for key in KEYS if key in table.columns]
-            return (
-                table.drop_nulls("sample")
-                .group_by(keys)
-                .agg(value=statistic.expression(pl.col("sample").cast(pl.Float64)))
-            )
-
+        value = statistic.expression(pl.col("sample").cast(pl.Float64))
         metric(
             f"{name}_{statistic.suffix}",
             unit,
@@ -169,4 +200,4 @@ def statistics_of(
             source=source,
             better=better,
             headline=statistic.suffix == headline,
-        )(compute)
+        )(figures.add(statistic.suffix, value))

@@ -54,23 +54,37 @@ class Endpoint:
     """The time of the last event."""
 
 
-def read_folder(folder: Path, notes: list[str]) -> list[Endpoint]:
+def read_folder(folder: Path, notes: list[str], damage: list[str]) -> list[Endpoint]:
     """Read all qlog files in a run's folder, in order of name.
 
     Args:
         folder: the run's folder.
         notes: what a reader must know is added here.
-
-    Raises:
-        RunError: a file is no qlog.
+        damage: which files are no qlog, and were left out; added to the notes too.
 
     """
-    files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
-    return [endpoint for path in files for endpoint in read(path, notes)]
+    found = []
+    for path in sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES):
+        try:
+            found += read(path, notes)
+        except RunError as error:
+            what = f"{str(error).removeprefix(f'{path.parent}/')}; the file was left out"
+            notes.append(what)
+            damage.append(what)
+    return found
 
 
 def read(path: Path, notes: list[str]) -> list[Endpoint]:
-    """Read the traces of one file; see ``read_folder``."""
+    """Read the traces of one file.
+
+    Args:
+        path: the file.
+        notes: what a reader must know is added here.
+
+    Raises:
+        RunError: the file is no qlog, or damaged elsewhere than in its last record.
+
+    """
     try:
         text = path.read_text(errors="strict")
     except (OSError, UnicodeDecodeError) as error:

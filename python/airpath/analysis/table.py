@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from airpath.analysis import flow_metrics, link_metrics, quic_metrics
+from airpath.analysis import flow_metrics, link_metrics, program_metrics, quic_metrics
 from airpath.analysis.folders import Replication
-from airpath.analysis.metric import REGISTRY, Metric, in_order
+from airpath.analysis.metric import KEYS, REGISTRY, Metric, in_order
 from airpath.analysis.traffic import Traffic
-from airpath.run import Run, RunError
+from airpath.analysis.workers import Measurement, measure_apart, processes_for
+from airpath.run import Run, RunError, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
-DECLARED_IN = (link_metrics, flow_metrics, quic_metrics)
+DECLARED_IN = (link_metrics, flow_metrics, quic_metrics, program_metrics)
 """The modules whose import fills the registry."""
 
 COLUMNS: dict[str, pl.DataType] = {
@@ -32,6 +34,9 @@ COLUMNS: dict[str, pl.DataType] = {
 }
 """Columns of the table. ``flow``, ``direction`` and ``hop`` are empty where they do not apply;
 ``seed`` is null for a run that did not note one."""
+
+VALUES = list(COLUMNS)[4:]
+"""The columns that one run's values have: what comes before tells of the run."""
 
 
 class UnknownMetricError(Exception):
@@ -80,40 +85,80 @@ def measure(run: Run, metrics: Iterable[Metric] | None = None) -> pl.DataFrame:
     What was not measured (no capture, no such packets) has no row.
     """
     traffic = Traffic(run)
-    keys = ("flow", "direction", "hop")
-    parts = [pl.DataFrame(schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})]
-    for metric in choose(None) if metrics is None else metrics:
+    schema = {name: COLUMNS[name] for name in VALUES}
+    parts = [pl.DataFrame(schema=schema | {"place": pl.Int64()})]
+    for place, metric in enumerate(choose(None) if metrics is None else metrics):
         values = metric.compute(traffic)
-        here = [
-            pl.col(key).cast(pl.String) if key in values.columns else pl.lit("").alias(key)
-            for key in keys
-        ]
-        finite = values.filter(pl.col("value").is_not_null() & pl.col("value").is_finite())
-        parts.append(
-            finite.select(
-                *here,
-                metric=pl.lit(metric.name),
-                value=pl.col("value").cast(pl.Float64),
-                unit=pl.lit(metric.unit),
-            ).sort(keys)
-        )
-    return pl.concat(parts)
+        if not values.is_empty():
+            parts.append(
+                values.select(
+                    *(
+                        pl.col(key).cast(pl.String)
+                        if key in values.columns
+                        else pl.lit("").alias(key)
+                        for key in KEYS
+                    ),
+                    metric=pl.lit(metric.name),
+                    value=pl.col("value").cast(pl.Float64),
+                    unit=pl.lit(metric.unit),
+                    place=pl.lit(place, pl.Int64),
+                )
+            )
+    return (
+        pl.concat(parts)
+        .filter(pl.col("value").is_not_null() & pl.col("value").is_finite())
+        .sort("place", *KEYS)
+        .drop("place")
+    )
+
+
+def measure_folder(folder: Path, metrics: Sequence[Metric]) -> Measurement:
+    """Open a run and measure it; what keeps it from being read is told in ``failure``."""
+    try:
+        return _measured(load_run(folder), metrics)
+    except (RunError, OSError) as error:
+        # The run goes with what it has read: only its numbers are kept.
+        nothing = pl.DataFrame(schema={name: COLUMNS[name] for name in VALUES})
+        return Measurement(nothing, None, "unknown", [], [], str(error))
+
+
+def _measured(run: Run, metrics: Sequence[Metric]) -> Measurement:
+    try:
+        values = measure(run, metrics)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        message = f"{run.directory}: its logs contradict each other: {error}"
+        raise RunError(message) from error
+    seed = run.manifest.get("seed")
+    # Seeds beyond what a column holds pair with nothing.
+    seed = seed if isinstance(seed, int) and -(2**63) <= seed < 2**63 else None
+    verdict = "damaged" if run.damage else run.verdict
+    return Measurement(values, seed, verdict, list(run.notes), list(run.damage), "")
 
 
 def frame(
     runs: Iterable[Replication | Run],
     metrics: Sequence[str] | None = None,
     *,
+    jobs: int | None = None,
     progress: Callable[[int, Replication], None] | None = None,
     notes: list[str] | None = None,
+    problems: list[str] | None = None,
 ) -> pl.DataFrame:
     """Return the tidy long table of many runs, with the columns of ``COLUMNS``.
 
+    The packets of one run at a time are in memory, in each process. The verdict of a run is
+    "damaged" if files of it are not as they were written; it was measured as far as they go.
+
     Args:
-        runs: what ``airpath.runs`` returns, or open runs.
+        runs: what ``airpath.runs`` returns, or open runs, which are measured in this process.
         metrics: names, as ``choose`` takes them.
-        progress: called before each run with its number from 0.
+        jobs: processes that measure; by default as many as there are processors, where there are
+            runs enough for them, and else none beside this one.
+        progress: called for each run before it is measured, or with several processes once it has
+            been, with the number of runs before it.
         notes: what readers must know of the runs' files is added here.
+        problems: what is wrong with files of runs is added here, and a run that cannot be read is
+            left out; without it such a run is an error.
 
     Raises:
         RunError: a run could not be read.
@@ -121,38 +166,56 @@ def frame(
 
     """
     chosen = choose(metrics)
-    parts = [pl.DataFrame(schema=COLUMNS)]
+    places: list[Replication] = []
+    found: dict[int, Measurement] = {}
+    closed: list[int] = []
+    told = 0
+
+    def tell(place: Replication) -> None:
+        nonlocal told
+        if progress is not None:
+            progress(told, place)
+        told += 1
+
     for number, one in enumerate(runs):
         place = one if isinstance(one, Replication) else _alone(one)
-        if progress is not None:
-            progress(number, place)
-        # Opened here and not kept: the packets of one run at a time are in memory.
-        run = load(place) if isinstance(one, Replication) else one
-        try:
-            values = measure(run, chosen)
-        except pl.exceptions.PolarsError as error:
-            message = f"{place.directory}: its logs contradict each other: {error}"
-            raise RunError(message) from error
+        places.append(place)
+        if isinstance(one, Replication):
+            closed.append(number)
+        else:
+            tell(place)
+            found[number] = _measured(one, chosen)
+    processes = processes_for(len(closed), jobs)
+    if processes > 1:
+        folders = [places[number].directory for number in closed]
+        for index, result in measure_apart(folders, [one.name for one in chosen], processes):
+            tell(places[closed[index]])
+            found[closed[index]] = result
+    else:
+        for number in closed:
+            tell(places[number])
+            found[number] = measure_folder(places[number].directory, chosen)
+    parts = [pl.DataFrame(schema=COLUMNS)]
+    for number, place in enumerate(places):
+        result = found[number]
+        if result.failure and problems is None:
+            raise RunError(result.failure)
+        if problems is not None:
+            problems += [f"{place.directory}: {what}" for what in result.damage]
+            problems += [f"{result.failure}; the run was left out"] if result.failure else []
         if notes is not None:
-            notes += [f"{place.directory}: {note}" for note in run.notes]
-        seed = run.manifest.get("seed")
+            told_of = [] if problems is None else result.damage
+            notes += [f"{place.directory}: {note}" for note in result.notes if note not in told_of]
         parts.append(
-            values.select(
+            result.values.select(
                 set=pl.lit(place.set_name),
                 run=pl.lit(place.name),
-                seed=pl.lit(seed if isinstance(seed, int) else None, dtype=pl.Int64),
-                verdict=pl.lit(run.verdict),
-                **{name: pl.col(name) for name in list(COLUMNS)[4:]},
+                seed=pl.lit(result.seed, dtype=pl.Int64),
+                verdict=pl.lit(result.verdict),
+                **{name: pl.col(name) for name in VALUES},
             )
         )
     return pl.concat(parts)
-
-
-def load(place: Replication) -> Run:
-    """Open a run anew."""
-    from airpath.run import load_run
-
-    return load_run(place.directory)
 
 
 def _alone(run: Run) -> Replication:

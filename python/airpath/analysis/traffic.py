@@ -6,7 +6,7 @@ whole columns; nothing walks over packets one by one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from airpath.headers import FLAG_ACK, FLAG_SYN, PROTOCOL_TCP, PROTOCOL_UDP, PROT
 from airpath.run import DIRECTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airpath.run import Run
 
 PROTOCOL_NAMES = {
@@ -39,6 +41,13 @@ class Traffic:
     """The tables of one run."""
 
     run: Run
+    _made: dict[object, pl.DataFrame] = field(default_factory=dict)
+
+    def once(self, key: object, make: Callable[[Traffic], pl.DataFrame]) -> pl.DataFrame:
+        """Return a table that is made when it is first asked for by its key."""
+        if key not in self._made:
+            self._made[key] = make(self)
+        return self._made[key]
 
     @cached_property
     def damaged(self) -> pl.Series:
@@ -111,7 +120,9 @@ class Traffic:
         )
 
     def label(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Replace the index of flows by their label."""
+        """Replace the index of flows by their label; one that bears labels stays as it is."""
+        if not frame.schema["flow"].is_integer():
+            return frame
         labels = self.flows.select("flow", "label")
         return (
             frame.join(labels, on="flow", maintain_order="left")
@@ -204,7 +215,7 @@ class Traffic:
     @cached_property
     def qlog(self) -> list[Endpoint]:
         """What QUIC endpoints logged, if they left files in the run's folder."""
-        return read_folder(self.run.directory, self.run.notes)
+        return read_folder(self.run.directory, self.run.notes, self.run.damage)
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:

@@ -113,7 +113,7 @@ def pictures(
     else:
         _refuse(kind, "one run", begin_s=begin_s, end_s=end_s)
         runs = _many(what, kind)
-        nothing = "no values of these metrics that differ by set, or all runs were left out"
+        nothing = "these runs have no values of it, or all were left out (include_untrusted)"
         if kind == SWEEP:
             drawn = _sweep(runs, names(metrics), over, include_untrusted)
         else:

@@ -6,14 +6,19 @@ makes it quick to ask.
 
 from __future__ import annotations
 
+import difflib
 import json
+import operator
 import re
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from airpath.experiment.folder import FolderError, write_atomically
-from airpath.experiment.load import nearest
+from airpath.experiment.metrics import MetricError, measured, metric_of, needed, pick
+from airpath.run import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
     from airpath.experiment.folder import Results
 
 DATABASE = "catalogue.sqlite"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 TAGS = "tags.json"
 
 COLUMNS = {
@@ -48,6 +53,7 @@ CREATE TABLE runs (
     message TEXT, wall_s REAL, size_bytes INTEGER, ended_unix_s REAL
 );
 CREATE TABLE metrics (path TEXT, name TEXT, value REAL, PRIMARY KEY (path, name));
+CREATE TABLE measured (path TEXT, name TEXT, PRIMARY KEY (path, name));
 CREATE TABLE parameters (path TEXT, name TEXT, value TEXT, PRIMARY KEY (path, name));
 CREATE TABLE tags (path TEXT, tag TEXT, PRIMARY KEY (path, tag));
 PRAGMA user_version = {SCHEMA_VERSION};
@@ -58,6 +64,72 @@ _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|!=|==?|<|>)\s*(.+?)\s*")
 
 class FilterError(ValueError):
     """A condition that cannot be understood; the message says what would be."""
+
+
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison of ``--where``."""
+
+    text: str
+    name: str
+    operator: str
+    value: str
+
+    def __str__(self) -> str:
+        """Return it as it was given."""
+        return f"--where {self.text!r}"
+
+    def number(self) -> float:
+        """Return the value as a number.
+
+        Raises:
+            FilterError: it is none.
+
+        """
+        try:
+            return float(self.value)
+        except ValueError:
+            message = f"{self}: {self.value} is no number"
+            raise FilterError(message) from None
+
+    def holds(self, metrics: dict[str, float]) -> bool:
+        """Say whether it holds for a run with such metrics; not for one without this one.
+
+        Raises:
+            FilterError: it means several values of the run.
+
+        """
+        try:
+            found = pick(metrics, self.name)
+        except MetricError as error:
+            message = f"{self}: {error}"
+            raise FilterError(message) from error
+        return found is not None and _OPERATORS[self.operator](found, self.number())
+
+
+def read_condition(text: str) -> Condition:
+    """Return what a condition says.
+
+    Raises:
+        FilterError: it cannot be understood.
+
+    """
+    found = _CONDITION.fullmatch(text)
+    if not found:
+        message = f"--where {text!r}: not NAME OPERATOR VALUE, such as 'elapsed < 20'"
+        raise FilterError(message)
+    name, sign, value = found.groups()
+    return Condition(text, name, "=" if sign == "==" else sign, value.strip("'\""))
 
 
 @dataclass(frozen=True)
@@ -167,11 +239,15 @@ class Catalogue:
                     [(path, key, value) for key, value in about[table].items()],
                 )
             self.database.executemany(
+                "INSERT INTO measured VALUES (?, ?)",
+                [(path, name) for name in about.get("measured", ())],
+            )
+            self.database.executemany(
                 "INSERT INTO tags VALUES (?, ?)", [(path, tag) for tag in _tags(folder, about)]
             )
 
     def _forget(self, path: str) -> None:
-        for table in ("runs", "metrics", "parameters", "tags"):
+        for table in ("runs", "metrics", "measured", "parameters", "tags"):
             self.database.execute(f"DELETE FROM {table} WHERE path = ?", [path])
 
     def forget(self, path: str) -> None:
@@ -188,10 +264,53 @@ class Catalogue:
         write_atomically(folder / TAGS, json.dumps(tags) + "\n")
         self.add_folder(folder)
 
-    def names(self, table: str) -> list[str]:
-        """Return the names of all metrics or parameters."""
-        rows = self.database.execute(f"SELECT DISTINCT name FROM {table} ORDER BY name")
+    def parameters(self) -> list[str]:
+        """Return the names of all parameters that were swept."""
+        rows = self.database.execute("SELECT DISTINCT name FROM parameters ORDER BY name")
         return [row[0] for row in rows]
+
+    def measure(
+        self, which: Filter, metrics: Sequence[str], progress: Callable[[int, int], None]
+    ) -> list[str]:
+        """Measure what has not been measured yet of the selected runs, and keep it.
+
+        Args:
+            which: the runs; conditions over metrics are not looked at.
+            metrics: names, with places or without.
+            progress: told how many runs have been looked at, of how many.
+
+        Returns:
+            what could not be measured, and why.
+
+        Raises:
+            MetricError: a name is no metric's.
+
+        """
+        wanted = {metric_of(text).name for text in metrics}
+        notes = []
+        rows = self.select(replace(which, where=())) if wanted else []
+        for number, row in enumerate(rows):
+            progress(number, len(rows))
+            path = row["path"]
+            there = self.database.execute("SELECT name FROM measured WHERE path = ?", [path])
+            left = wanted - {one[0] for one in there}
+            if not left or not (self.root / path / "run.json").is_file():
+                continue
+            names = needed(left)
+            try:
+                found = measured(self.root / path, names)
+            except RunError as error:
+                notes.append(f"not measured: {error}")
+                continue
+            with self.database:
+                self.database.executemany(
+                    "INSERT OR REPLACE INTO metrics VALUES (?, ?, ?)",
+                    [(path, key, value) for key, value in found.items()],
+                )
+                self.database.executemany(
+                    "INSERT OR IGNORE INTO measured VALUES (?, ?)", [(path, one) for one in names]
+                )
+        return notes
 
     def select(self, which: Filter) -> list[dict[str, Any]]:
         """Return the runs that a filter leaves, in the order of set, cell and replication.
@@ -201,6 +320,7 @@ class Catalogue:
 
         """
         conditions: list[str] = []
+        of_metrics: list[Condition] = []
         values: list[Any] = []
         for column, words in (
             ("set_name", which.sets),
@@ -215,8 +335,12 @@ class Catalogue:
             conditions.append("EXISTS (SELECT 1 FROM tags t WHERE t.path = runs.path AND tag = ?)")
             values.append(tag)
         for text in which.where:
-            condition, its = self._condition(text)
-            conditions.append(condition)
+            condition = read_condition(text)
+            if self._is_metric(condition):
+                of_metrics.append(condition)
+                continue
+            phrase, its = self._phrase(condition)
+            conditions.append(phrase)
             values += its
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         self.database.row_factory = sqlite3.Row
@@ -241,37 +365,46 @@ class Catalogue:
                     "SELECT tag FROM tags WHERE path = ? ORDER BY rowid", [run["path"]]
                 )
             ]
-            found.append(run)
+            if all(condition.holds(run["metrics"]) for condition in of_metrics):
+                found.append(run)
         return found
 
-    def _condition(self, text: str) -> tuple[str, list[Any]]:
-        found = _CONDITION.fullmatch(text)
-        if not found:
-            message = f"--where {text!r}: not NAME OPERATOR VALUE, such as 'elapsed < 20'"
-            raise FilterError(message)
-        name, operator, value = found.groups()
-        operator = "=" if operator == "==" else operator
-        amount: Any = value.strip("'\"")
+    def metrics_of(self, which: Filter) -> list[str]:
+        """Return the metrics that a filter's conditions are over.
+
+        Raises:
+            FilterError: a condition cannot be understood.
+
+        """
+        conditions = [read_condition(text) for text in which.where]
+        return [one.name for one in conditions if self._is_metric(one)]
+
+    def _is_metric(self, condition: Condition) -> bool:
+        if condition.name in COLUMNS or condition.name in self.parameters():
+            return False
         try:
-            amount = float(value)
-        except ValueError:
-            if operator not in ("=", "!="):
-                message = f"--where {text!r}: {value} is no number"
-                raise FilterError(message) from None
-        if name in COLUMNS:
-            return f"{COLUMNS[name]} {operator} ?", [amount]
-        for table in ("metrics", "parameters"):
-            if name in self.names(table):
-                column = "value"
-                if table == "parameters" and isinstance(amount, float):
-                    column = "CAST(value AS REAL)"
-                inner = f"SELECT 1 FROM {table} m WHERE m.path = runs.path AND m.name = ?"
-                return f"EXISTS ({inner} AND m.{column} {operator} ?)".replace(
-                    "m.CAST(value", "CAST(m.value"
-                ), [name, amount]
-        known = [*COLUMNS, *self.names("metrics"), *self.names("parameters")]
-        message = f"--where {text!r}: no run has `{name}`{nearest(name, known)}"
-        raise FilterError(message)
+            metric_of(condition.name)
+        except MetricError as error:
+            names = [*COLUMNS, *self.parameters()]
+            close = difflib.get_close_matches(condition.name, names, 1, 0.8)
+            meant = f"no run has `{condition.name}`; did you mean `{close[0]}`?" if close else error
+            message = f"{condition}: {meant}"
+            raise FilterError(message) from None
+        condition.number()
+        return True
+
+    def _phrase(self, condition: Condition) -> tuple[str, list[Any]]:
+        """Return a condition over a column or a parameter for the database, and its values."""
+        amount: Any = condition.value
+        with suppress(ValueError):
+            amount = float(amount)
+        if condition.operator not in ("=", "!="):
+            amount = condition.number()
+        if condition.name in COLUMNS:
+            return f"{COLUMNS[condition.name]} {condition.operator} ?", [amount]
+        column = "CAST(m.value AS REAL)" if isinstance(amount, float) else "m.value"
+        inner = "SELECT 1 FROM parameters m WHERE m.path = runs.path AND m.name = ?"
+        return f"EXISTS ({inner} AND {column} {condition.operator} ?)", [condition.name, amount]
 
 
 def rebuild(root: Path) -> int:

@@ -89,7 +89,7 @@ def run(
         file: the experiment.
         only: run this set only; may be given several times.
         jobs: how many replications at a time: a number, or auto for as many as keep verdicts
-            trusted.
+            trusted, found by trying.
         resume: go on with what the folder holds; nothing is run twice.
         out: the folder of results; by default results/NAME.
         manual: bring up the network of a set's first cell, and take commands from the terminal.
@@ -136,6 +136,8 @@ def run(
         words += [f"{report.broken} broken"] if report.broken else []
         words += [f"{report.not_trusted} not trusted"] if report.not_trusted else []
         print(f"{', '.join(words)}; {root}, {show_seconds(seconds)}")
+        if how_many.words():
+            print(how_many.words())
     if report.stopped == "interrupted":
         print(
             "airpath run: interrupted; what is complete is kept, --resume goes on", file=sys.stderr
@@ -349,8 +351,10 @@ def results(
         verdict: runs of this verdict: trusted, suspect, invalid or unknown.
         status: runs of this status: succeeded, failed or broken.
         tag: runs with this tag.
-        where: runs for which a comparison holds, such as 'elapsed < 20'.
-        metric: show this metric; by default elapsed and goodput.
+        where: runs for which a comparison of a metric, parameter or column holds, such as
+            'elapsed < 20'.
+        metric: show this metric of airpath analyse --list, NAME or NAME/PLACE (goodput/downlink);
+            by default elapsed and goodput. What has not been measured yet is.
         runs: list every run instead of a line for each cell.
         compare: two cells (SET/CELL) to compare, replication by replication.
         add_tag: give the selected runs this tag.
@@ -363,6 +367,7 @@ def results(
     """
     from airpath.experiment.catalogue import Filter, FilterError
     from airpath.experiment.listing import Request, carry_out, list_folders
+    from airpath.experiment.metrics import MetricError
 
     if directory is None:
         return list_folders(Path("results"), json_)
@@ -387,7 +392,7 @@ def results(
     )
     try:
         return carry_out(open_results(directory), request)
-    except (FolderError, FilterError) as error:
+    except (FolderError, FilterError, MetricError) as error:
         return _fail("results", error)
     except OSError as error:
         if error.filename is None:  # of the output, of which all commands tell alike

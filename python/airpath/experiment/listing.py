@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from airpath.experiment.catalogue import DATABASE, Catalogue, Filter
 from airpath.experiment.catalogue import rebuild as build_anew
 from airpath.experiment.folder import FolderError, Results, open_results
 from airpath.experiment.load import nearest
+from airpath.experiment.metrics import choices, pick
 from airpath.experiment.quantities import show_bytes
 from airpath.experiment.replicate import remove as remove_folder
 
@@ -84,6 +86,11 @@ def carry_out(results: Results, request: Request) -> int:
         with Catalogue(results.root) as catalogue:
             if changes:
                 catalogue.follow(results)
+            wanted = [*request.metrics, *catalogue.metrics_of(request.which)]
+            progress = _Progress()
+            for note in catalogue.measure(request.which, wanted, progress.tell):
+                print(f"airpath results: {note}", file=sys.stderr)
+            progress.end()
             rows = catalogue.select(request.which)
             if request.add_tags or request.remove_tags:
                 for row in rows:
@@ -92,14 +99,9 @@ def carry_out(results: Results, request: Request) -> int:
                 rows = catalogue.select(request.which)
             if request.remove:
                 return _remove(results, catalogue, rows, request)
-            known = catalogue.names("metrics")
     finally:
         results.close()
-    for name in request.metrics:
-        if name not in known:
-            message = f"no run has the metric `{name}`{nearest(name, known)}"
-            raise FolderError(message)
-    metrics = request.metrics or [name for name in USUAL_METRICS if name in known]
+    metrics = _chosen(rows, request.metrics)
     if request.compare:
         return _compare(rows, request, metrics)
     if request.runs or request.as_json:
@@ -107,6 +109,52 @@ def carry_out(results: Results, request: Request) -> int:
     else:
         _print_table(cell_table(rows, metrics))
     return 0
+
+
+def _chosen(rows: list[dict[str, Any]], asked: list[str]) -> list[str]:
+    """Return the metrics to show, and have each run's figures stand under these names.
+
+    Raises:
+        MetricError: one that was asked for has several values in a run.
+        FolderError: no run has it.
+
+    """
+    metrics = asked
+    if not asked:
+        metrics = []
+        for name in USUAL_METRICS:
+            found = [choices(row["metrics"], name) for row in rows]
+            if any(len(keys) > 1 for keys in found):  # then each of its values is shown
+                metrics += dict.fromkeys(key for keys in found for key in keys)
+            elif any(found):
+                metrics.append(name)
+    for row in rows:
+        for name in metrics:
+            figure = pick(row["metrics"], name)
+            if figure is not None:
+                row["metrics"][name] = figure
+    for name in asked:
+        if rows and not any(name in row["metrics"] for row in rows):
+            message = f"no run has a value of `{name}`"
+            raise FolderError(message)
+    return metrics
+
+
+class _Progress:
+    """Says how far measuring is, on a terminal, once that has taken two seconds."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.shown = False
+
+    def tell(self, done: int, of: int) -> None:
+        if sys.stderr.isatty() and time.monotonic() - self.began > 2:
+            print(f"\rmeasuring run {done + 1} of {of}", end="", file=sys.stderr, flush=True)
+            self.shown = True
+
+    def end(self) -> None:
+        if self.shown:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
 def _print_runs(rows: list[dict[str, Any]], metrics: list[str], as_json: bool) -> None:

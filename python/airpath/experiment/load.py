@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
+from airpath.experiment.metrics import MetricError, problem_with_log
 from airpath.experiment.model import Experiment, Table, Workload
 from airpath.experiment.positions import Path as KeyPath
 from airpath.experiment.positions import key_lines, line_of
@@ -183,6 +184,13 @@ def _filled(value: Any, parameters: Any, unknown: list[tuple[str, list[str]]]) -
     return of(whole) if whole else PLACEHOLDER.sub(lambda match: str(of(match)), value)
 
 
+def _metric_problem(text: str, log: str) -> str:
+    try:
+        return problem_with_log(text, log)
+    except MetricError as error:
+        return str(error)
+
+
 def _tables(annotation: Any) -> list[type[Table]]:
     """Return the tables that an annotation speaks of."""
     if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
@@ -299,6 +307,11 @@ def _relations(loaded: Loaded) -> list[Problem]:
                         re.compile(ready.output)
                     except re.error as error:
                         wrong((*place, "ready"), f"ready.output: no regular expression: {error}")
+    if "metrics" in loaded.raw:
+        for text in experiment.metrics:
+            problem = _metric_problem(text, experiment.log)
+            if problem:
+                wrong(("metrics",), f"metrics: {problem}")
     seen: set[str] = set()
     for index, one in enumerate(experiment.sets):
         here = ("sets", index)
@@ -317,6 +330,10 @@ def _relations(loaded: Loaded) -> list[Problem]:
                         f"set `{one.name}`: there is no {key} `{word}`{nearest(word, known)}",
                     )
         clock = one.clock or experiment.clock
+        if one.until:
+            problem = _metric_problem(one.until.metric, experiment.log)
+            if problem:
+                wrong((*here, "until"), f"set `{one.name}`: until: {problem}")
         for word in as_list(one.workload):
             workload_of = experiment.workloads.get(word)
             needed = "virtual" if clock == "virtual" else "programs"

@@ -1,135 +1,195 @@
-"""The figures of one replication, for stopping rules and the catalogue: names with plain numbers.
+"""Metrics of the analysis for stopping rules and the catalogue: names that choose one number.
 
-Times in seconds, rates in bit/s, lengths in bytes.
+``NAME`` chooses a metric, ``NAME/PLACE`` and ``NAME/PLACE/PLACE`` one of its values: a place is a
+direction, a flow (``tcp-1``), a hop or a program. The metrics themselves are declared in
+``airpath.analysis``; the values of a run are kept under their full names, such as
+``goodput/tcp-1/downlink``.
 """
 
 from __future__ import annotations
 
-import json
-import statistics
-from typing import TYPE_CHECKING, Any
+import difflib
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from airpath.analysis.metric import Metric
+
+DEFAULT = ("transfer_time", "goodput", "retransmitted_segments", "loss_ratio")
+"""Measured of every replication unless the experiment says otherwise; what programs tell of
+themselves and what the engine counted always is."""
+
+SIZES = "received_bytes"
+"""Tells transfers from requests."""
+
+LEAST_SHARE = 0.1
+"""A flow counts in a direction from this share of what it carried in the other: with less it
+carries requests."""
 
 DIRECTIONS = ("uplink", "downlink")
 
 
-def of_summary(summary: dict[str, Any]) -> dict[str, float]:
-    """Return the figures of the link, from the engine's summary."""
-    found: dict[str, float] = {}
-    if isinstance(summary.get("duration_ns"), int):
-        found["duration"] = summary["duration_ns"] / 1e9
-    for direction in DIRECTIONS:
-        of = summary.get(direction)
-        if not isinstance(of, dict):
-            continue
-        found[f"{direction}.packets"] = of["delivered_packets"]
-        found[f"{direction}.bytes"] = of["delivered_bytes"]
-        found[f"{direction}.rate"] = of["delivered_bit_per_s"]
-        found[f"{direction}.dropped"] = sum(drop["packets"] for drop in of["dropped"])
-        if of["delay"]["count"]:
-            for name in ("mean", "p50", "p99", "max"):
-                found[f"{direction}.delay_{name}"] = of["delay"][f"{name}_ns"] / 1e9
+class MetricError(ValueError):
+    """A name chooses no metric, or more than one value; the message says what would."""
+
+
+def metric_of(text: str) -> Metric:
+    """Return the metric that a name chooses.
+
+    Raises:
+        MetricError: there is none, or its places do not fit what it is of.
+
+    """
+    # Here, as a command that measures nothing shall not wait for the libraries.
+    from airpath.analysis import REGISTRY
+
+    name, *places = text.split("/")
+    if name not in REGISTRY:
+        near = difflib.get_close_matches(name, REGISTRY, n=3, cutoff=0.4)
+        meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
+        message = f"there is no metric `{name}`{meant} (airpath analyse --list names all)"
+        raise MetricError(message)
+    metric = REGISTRY[name]
+    ways = [place for place in places if place in DIRECTIONS]
+    most = {"run": 0, "direction": 1, "program": 1, "queue": 2}.get(metric.scope, 2)
+    if len(places) > most or len(ways) > 1 or "" in places:
+        fits = {"run": name, "direction": f"{name}/downlink", "program": f"{name}/PROGRAM"}
+        example = fits.get(metric.scope, f"{name}/PLACE/downlink")
+        raise MetricError(f"`{text}`: write `{example}`")
+    if metric.scope in ("direction", "queue") and not ways:
+        raise MetricError(f"`{text}` has a value for each direction: write `{text}/downlink`")
+    return metric
+
+
+def problem_with_log(text: str, log: str) -> str:
+    """Say why a metric cannot be measured from what a run records, if so."""
+    from airpath.analysis.metric import FROM_PACKETS, WITHOUT_LOG
+
+    group = metric_of(text).group
+    if group in WITHOUT_LOG or log == "packets" or (log == "events" and group not in FROM_PACKETS):
+        return ""
+    needed = "packets" if group in FROM_PACKETS else "events"
+    return f'`{text}` is measured from packets: it needs log = "{needed}", and log is "{log}"'
+
+
+def pick(values: Mapping[str, float], text: str) -> float | None:
+    """Return the value that a name chooses of those of a run, if there is one.
+
+    A metric that has one value is chosen by its name alone; requests (a direction that carried
+    less than a tenth of what the flow carried in the other) and single hops beside the whole path
+    count only if they are named.
+
+    Raises:
+        MetricError: it chooses more than one.
+
+    """
+    left = choices(values, text)
+    if len(left) > 1:
+        message = f"`{text}` has several values: name one of {', '.join(left)}"
+        raise MetricError(message)
+    return values[left[0]] if left else None
+
+
+def choices(values: Mapping[str, float], text: str) -> list[str]:
+    """Return the full names of all values that a name chooses."""
+    if text in values:
+        return [text]
+    name, *places = text.split("/")
+    found = [
+        key
+        for key in values
+        if key.split("/")[0] == name and set(places) <= set(key.split("/")[1:])
+    ]
+    if len(found) > 1:
+        found = [key for key in found if not _is_request(values, key)] or found
+    if len(found) > 1:
+        shortest = min(key.count("/") for key in found)
+        found = [key for key in found if key.count("/") == shortest]
     return found
 
 
-def of_workloads(reports: list[dict[str, Any]]) -> dict[str, float]:
-    """Return the figures of workloads in virtual time, from their reports."""
-    found: dict[str, float] = {}
-    ends, goodputs = [], []
-    for report in reports:
-        name = report["name"]
-        elapsed = report.get("elapsed_ns")
-        if isinstance(elapsed, int):
-            found[f"{name}.elapsed"] = elapsed / 1e9
-        if isinstance(report.get("end_ns"), int):
-            ends.append(report["end_ns"] / 1e9)
-        bytes_ = sum((report.get(d) or {}).get("delivered_bytes", 0) for d in DIRECTIONS)
-        if elapsed and bytes_:
-            found[f"{name}.goodput"] = bytes_ * 8e9 / elapsed
-            goodputs.append(found[f"{name}.goodput"])
-        sent_again = [(report.get(d) or {}).get("packets_retransmitted") for d in DIRECTIONS]
-        if any(isinstance(number, int) for number in sent_again):
-            found[f"{name}.retransmitted"] = sum(number or 0 for number in sent_again)
-    if ends:
-        found["elapsed"] = max(ends)
-    if len(goodputs) == 1:
-        found["goodput"] = goodputs[0]
-    return found
+def _is_request(values: Mapping[str, float], key: str) -> bool:
+    words = key.split("/")
+    if len(words) != 3 or words[2] not in DIRECTIONS:
+        return False
+    _, flow, way = words
+    sizes = {one: values.get(f"{SIZES}/{flow}/{one}", 0.0) for one in DIRECTIONS}
+    return sizes[way] < LEAST_SHARE * max(sizes.values())
 
 
-def of_programs(records: list[dict[str, Any]], folder: Path) -> dict[str, float]:
-    """Return the figures of programs, from their records and what they printed."""
-    found: dict[str, float] = {}
-    waited_for = [record for record in records if not record["service"]]
-    for record in waited_for:
-        name = record["name"]
-        if record["elapsed_ns"] is not None:
-            found[f"{name}.elapsed"] = record["elapsed_ns"] / 1e9
-        try:
-            text = (folder / f"{name}.stdout").read_text()
-        except (OSError, UnicodeDecodeError):
-            continue
-        found.update({f"{name}.{key}": value for key, value in _printed(text).items()})
-    ends = [record["end_ns"] for record in waited_for]
-    if ends and all(end is not None for end in ends):
-        found["elapsed"] = max(ends) / 1e9
-    goodputs = [value for key, value in found.items() if key.endswith(".goodput")]
-    if len(goodputs) == 1:
-        found["goodput"] = goodputs[0]
-    return found
+def measured(folder: Path, names: Iterable[str]) -> dict[str, float]:
+    """Measure a run: full names with plain numbers.
 
+    Args:
+        folder: the run's.
+        names: of metrics, without places.
 
-def _printed(text: str) -> dict[str, float]:
-    """Read the JSON of iperf3 and airpath send, or curl's, a line for each transfer."""
-    if not text.lstrip().startswith("{"):
-        return {}
+    Raises:
+        RunError: the run cannot be read, or its logs contradict each other.
+
+    """
+    import polars as pl
+
+    from airpath.analysis import REGISTRY, measure
+    from airpath.run import RunError, load_run
+
+    chosen = [REGISTRY[name] for name in names if name in REGISTRY]
     try:
-        return _iperf3(json.loads(text))
-    except ValueError:
-        pass
+        table = measure(load_run(folder), chosen)
+    except pl.exceptions.PolarsError as error:
+        message = f"{folder}: its logs contradict each other: {error}"
+        raise RunError(message) from error
+    return {
+        "/".join(
+            word for word in (row["metric"], row["flow"], row["hop"], row["direction"]) if word
+        ): (row["value"])
+        for row in table.iter_rows(named=True)
+    }
+
+
+def needed(names: Iterable[str]) -> list[str]:
+    """Return the metrics to measure for names.
+
+    Beside these what is needed to choose among their values, and what costs next to nothing.
+    """
+    from airpath.analysis.metric import in_order
+
+    chosen = {metric_of(name).name if "/" in name else name for name in names}
+    metrics = [one for one in in_order() if one.name in chosen or one.group in _ALWAYS]
+    if any(one.scope == "flow" for one in metrics):
+        chosen.add(SIZES)
+    return [one.name for one in in_order() if one in metrics or one.name in chosen]
+
+
+_ALWAYS = ("Programs", "Counted by the engine")
+
+
+def measure_aside(folder: Path, names: Iterable[str]) -> tuple[dict[str, float], str]:
+    """Measure a run in a thread of lowest priority, as others may run live; say what failed.
+
+    One at a time: the packets of a run may be many.
+    """
+    global _aside  # made when it is first needed, in whatever process that is
+    with _making:
+        if _aside is None:
+            _aside = ThreadPoolExecutor(1, "measuring", initializer=_give_way)
     try:
-        transfers = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError:
-        return {}
-    return _curl([one for one in transfers if isinstance(one, dict)])
+        return _aside.submit(measured, folder, list(names)).result(), ""
+    except Exception as error:  # whatever the logs hold, the run was made
+        return {}, f"not measured: {error}"
 
 
-def _iperf3(report: Any) -> dict[str, float]:
-    if not isinstance(report, dict):
-        return {}
-    if "time_total" in report:
-        return _curl([report])
-    end = report.get("end")
-    found: dict[str, float] = {}
-    if not isinstance(end, dict):
-        return found
-    received = end.get("sum_received") or end.get("sum")
-    if isinstance(received, dict):
-        if isinstance(received.get("bits_per_second"), int | float):
-            found["goodput"] = float(received["bits_per_second"])
-        if isinstance(received.get("lost_percent"), int | float):
-            found["lost"] = float(received["lost_percent"]) / 100
-    sent = end.get("sum_sent")
-    if isinstance(sent, dict) and isinstance(sent.get("retransmits"), int):
-        found["retransmitted"] = sent["retransmits"]
-    for stream in end.get("streams") or []:
-        times = stream.get("response_times") if isinstance(stream, dict) else None
-        if isinstance(times, dict):
-            for key, value in times.items():
-                if isinstance(value, int | float):
-                    found[f"response_{key}"] = float(value)
-    return found
+_aside: ThreadPoolExecutor | None = None
+_making = threading.Lock()
 
 
-def _curl(transfers: list[dict[str, Any]]) -> dict[str, float]:
-    times = [float(one["time_total"]) for one in transfers if "time_total" in one]
-    sizes = [float(one["size_download"]) for one in transfers if "size_download" in one]
-    if not times:
-        return {}
-    found = {"transfers": float(len(times)), "transfer_time": statistics.fmean(times)}
-    found["bytes"] = sum(sizes)
-    if len(times) == 1 and times[0] > 0:
-        found["goodput"] = sizes[0] * 8 / times[0]
-    return found
+def _give_way() -> None:
+    """Take the least priority; the threads that polars makes from here have it as well."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)

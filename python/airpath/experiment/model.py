@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from airpath.experiment.metrics import DEFAULT
 from airpath.experiment.quantities import length_bytes, share, time_ns
 
 Scalar = str | int | float | bool
@@ -213,7 +214,7 @@ class Workload(Table):
 class Until(Table):
     """A stopping rule: replications until the mean of a metric is known well enough."""
 
-    metric: str = Field(description="The metric, as airpath results shows it")
+    metric: str = Field(description="A metric of airpath analyse --list: NAME or NAME/PLACE")
     half_width: Share = Field(description="Half-width of the 95 % interval, relative to the mean")
     least: int = Field(default=5, ge=2, description="Replications at least")
     most: int = Field(default=100, ge=2, description="Replications at most")
@@ -261,6 +262,9 @@ class Experiment(Table):
     log: LogLevel = Field(default="packets", description="What each run records")
     reruns: int = Field(
         default=2, ge=0, le=20, description="How often a run that became suspect is run again"
+    )
+    metrics: list[str] = Field(
+        default=list(DEFAULT), description="Metrics measured of each replication as it ends"
     )
     keep_free: Length = Field(default="500 MB", description="Disk space that must stay free")
     networks: dict[Name, Network] = Field(description="What is between the ends", min_length=1)

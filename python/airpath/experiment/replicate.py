@@ -17,13 +17,14 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpath.engine import find_engine
+from airpath.experiment import agent as agent_module
 from airpath.experiment import links
-from airpath.experiment.metrics import of_programs, of_summary, of_workloads
+from airpath.experiment.metrics import measure_aside, needed
 from airpath.experiment.plan import PlannedCell, cell_folder
 from airpath.experiment.quantities import length_bytes, time_ns
 from airpath.experiment.templates import programs
@@ -39,6 +40,14 @@ PART = ".part"
 
 WORK = ".work"
 """End of the name of the folder that the agents work in."""
+
+AGENT = f"""\
+import sys
+sys.path.append({str(Path(agent_module.__file__).parent)!r})
+import agent
+sys.exit(agent.main())"""
+"""Starts an agent. As a module its compiled form is there, made when this process imported it: to
+compile it is half of what its start takes. Last in the path, it hides nothing."""
 
 GRACE_S = 15
 """How long the server's end may take to stop its programs and write its record."""
@@ -69,6 +78,8 @@ class Task:
     programs: tuple[dict[str, Any], ...]
     output_limit_bytes: int
     wall_limit_s: float
+    to_measure: tuple[str, ...]
+    """Metrics to measure once it has ended."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +92,14 @@ class Outcome:
     verdict: str
     message: str
     metrics: dict[str, float] = field(default_factory=dict)
+    """By full names, as ``airpath.experiment.metrics`` has them."""
+
+    measured: tuple[str, ...] = ()
+    """The metrics that were measured, whether they had values or not."""
+
+    note: str = ""
+    """What kept it from being measured."""
+
     wall_s: float = 0.0
     size_bytes: int = 0
 
@@ -135,6 +154,9 @@ def make_task(
         programs=tuple(run),
         output_limit_bytes=length_bytes(workload.output_limit),
         wall_limit_s=time_ns(workload.time_limit) / 1e9,
+        to_measure=tuple(
+            needed([*experiment.metrics, *([cell.until.metric] if cell.until else [])])
+        ),
     )
 
 
@@ -187,8 +209,15 @@ def replicate(task: Task) -> Outcome:
         if STOP.is_set():
             return Outcome("stopped", "unknown", "stopped before its end")
         outcome = _judge(task, part, work, status, timed_out)
-        outcome = Outcome(
-            **{**asdict(outcome), "wall_s": time.monotonic() - began, "size_bytes": _size(part)}
+        wall_s = time.monotonic() - began
+        metrics, note = _measure(task, part)
+        outcome = replace(
+            outcome,
+            metrics=metrics,
+            measured=() if note else task.to_measure,
+            note=note,
+            wall_s=wall_s,
+            size_bytes=_size(part),
         )
         _record(task, outcome, part)
         part.rename(final)
@@ -215,7 +244,7 @@ def remove(folder: Path) -> None:
 def _ends(task: Task, work: Path) -> list[str]:
     """Write what the agents shall do; return the rest of the engine's command line."""
     ends = {program["end"] for program in task.programs}
-    agent = [sys.executable, "-I", "-S", str(Path(__file__).parent / "agent.py")]
+    agent = [sys.executable, "-I", "-S", "-c", AGENT]
     patience = sum((p["ready"] or {}).get("within_ns", 0) for p in task.programs) + 20 * 10**9
     for end in ("client", "server"):
         specification = {
@@ -240,6 +269,9 @@ def _ends(task: Task, work: Path) -> list[str]:
             ],
         }
         (work / f"{end}.specification.json").write_text(json.dumps(specification))
+        # A file system without pipes: the agents look for each other's files then.
+        with suppress(OSError):
+            os.mkfifo(work / f"{end}.bell")
     path = work.resolve()
     words = []
     if "server" in ends:
@@ -291,11 +323,9 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
     part.mkdir(exist_ok=True)
     if said:
         (part / "engine.stderr").write_text(said + "\n")
-    metrics = of_summary(summary)
     verdict = str((summary.get("verdict") or {}).get("grade", "unknown"))
     if task.clock == "virtual":
         reports = summary.get("workloads") or []
-        metrics.update(of_workloads(reports))
         failures = [
             f"{report.get('name')}: {report.get('outcome')}"
             for report in reports
@@ -307,7 +337,6 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
         if (work / "programs").is_dir():
             _keep(task, work / "programs")
             (work / "programs").rename(part / "programs")
-        metrics.update(of_programs(records, part / "programs"))
         workload = {
             "epoch_unix_ns": ends[0].get("epoch_unix_ns"),
             "congestion_control": (_json(part / "run.json").get("settings") or {}).get(
@@ -323,12 +352,20 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
         if not records and not failures and status not in (125, 2):
             failures = [last or "the programs left no record"]
     if timed_out:
-        return Outcome("failed", verdict, f"took longer than {task.wall_limit_s:g} s", metrics)
+        return Outcome("failed", verdict, f"took longer than {task.wall_limit_s:g} s")
     if failures:
-        return Outcome("failed", verdict, "; ".join(failures), metrics)
+        return Outcome("failed", verdict, "; ".join(failures))
     if status != 0:
-        return Outcome("broken", verdict, last or f"the engine ended with {status}", metrics)
-    return Outcome("succeeded", verdict, "", metrics)
+        return Outcome("broken", verdict, last or f"the engine ended with {status}")
+    return Outcome("succeeded", verdict, "")
+
+
+def _measure(task: Task, part: Path) -> tuple[dict[str, float], str]:
+    """Return the metrics of a run, and what kept it from being measured."""
+    if not (part / "run.json").is_file():
+        return {}, ""
+    metrics, note = measure_aside(part, task.to_measure)
+    return metrics, note.replace(str(part), task.folder)
 
 
 def _keep(task: Task, folder: Path) -> None:
@@ -348,7 +385,7 @@ def _keep(task: Task, folder: Path) -> None:
 
 def _record(task: Task, outcome: Outcome, part: Path) -> None:
     about = asdict(task)
-    for internal in ("programs", "folder", "output_limit_bytes", "wall_limit_s"):
+    for internal in ("programs", "folder", "output_limit_bytes", "wall_limit_s", "to_measure"):
         about.pop(internal)
     document = {"format_version": 1, **about, **asdict(outcome), "ended_unix_s": time.time()}
     (part / "replication.json").write_text(json.dumps(document, indent=2) + "\n")

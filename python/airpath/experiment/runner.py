@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import sys
@@ -15,6 +16,8 @@ from airpath.analysis.statistics import mean_with_half_width
 from airpath.experiment import replicate as replication
 from airpath.experiment.catalogue import Catalogue
 from airpath.experiment.folder import FolderError, Key
+from airpath.experiment.jobs import Memory
+from airpath.experiment.metrics import MetricError, measure_aside, metric_of, needed, pick
 from airpath.experiment.quantities import length_bytes, show_bytes, show_seconds
 from airpath.experiment.replicate import Outcome, Task, make_task, remove
 from airpath.experiment.statistics import checkpoints
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from airpath.experiment.folder import Results
     from airpath.experiment.jobs import Jobs
     from airpath.experiment.plan import Plan, PlannedCell
+
+SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+"""Errors that say that this many side by side are too many for the machine."""
 
 MANY = 1024
 """Threads that an executor may have; how many are busy is for ``Jobs`` to say."""
@@ -54,6 +60,8 @@ class Report:
     """Why it ended before everything was done; empty if it did not."""
 
     notes: list[str] = field(default_factory=list)
+    jobs: dict[str, Any] = field(default_factory=dict)
+    """What was found of how many may run side by side, as ``Jobs.summary`` has it."""
 
 
 class Runner:
@@ -91,7 +99,10 @@ class Runner:
         self.states = [_CellState(planned, planned.cell.least) for planned in plan.cells]
         self.flying: dict[Future[Outcome], tuple[Task, _CellState, int]] = {}
         self.again: list[tuple[_CellState, int, int]] = []
-        self.began = time.monotonic()
+        self.measured: dict[tuple[Key, str], float | None] = {}
+        """Figures of runs that had not been measured when they ended."""
+
+        self.memory = Memory()
         self.finished_here = 0
         self.busy_s = 0.0
         self.report = Report()
@@ -139,6 +150,7 @@ class Runner:
                 pool.shutdown(cancel_futures=True)
                 replication.STOP.clear()
         self._count()
+        self.report.jobs = self.jobs.summary()
         return self.report
 
     def _loop(self, pool: Executor, catalogue: Catalogue) -> None:
@@ -153,6 +165,12 @@ class Runner:
                 try:
                     outcome = future.result()
                 except OSError as error:
+                    if error.errno in SHORT and self.flying:
+                        self.again.append((state, task.replication, task.attempt))
+                        note = self.jobs.short(len(self.flying), str(error.strerror))
+                        if note:
+                            self._say(note)
+                        continue
                     self.report.stopped = (
                         f"{error.filename or self.results.root}: {error.strerror}; "
                         f"mend that and go on with --resume"
@@ -163,15 +181,12 @@ class Runner:
             self.progress.show(self._line())
 
     def _submit(self, pool: Executor) -> None:
-        while len(self.flying) < self.jobs.most:
+        while self.memory.holds_one_more(len(self.flying)):
             following = self._next()
             if following is None:
                 return
-            # Only what runs in real time can be disturbed by what runs beside it.
             clocks = {task.clock for task, _, _ in self.flying.values()}
-            if "live" in clocks | {following[0].planned.cell.clock} and (
-                len(self.flying) >= self.jobs.now
-            ):
+            if len(self.flying) >= self._limit(clocks | {following[0].planned.cell.clock}):
                 self.again.insert(0, following)
                 return
             free = shutil.disk_usage(self.results.root).free
@@ -193,6 +208,10 @@ class Runner:
                 f: (t, s, max(beside, len(self.flying)))
                 for f, (t, s, beside) in self.flying.items()
             }
+
+    def _limit(self, clocks: set[str]) -> int:
+        """Say how many may run; only what runs in real time is disturbed by what is beside it."""
+        return self.jobs.now if "live" in clocks else self.jobs.most
 
     def _next(self) -> tuple[_CellState, int, int] | None:
         if self.again:
@@ -223,18 +242,19 @@ class Runner:
         if rule is None:
             state.settled = True
             return False
-        values = [
-            entry["metrics"][rule.metric]
-            for entry in entries
-            if entry and entry["status"] == "succeeded" and rule.metric in entry["metrics"]
-        ]
-        if not values:
+        try:
+            figures = [
+                self._figure(entry, rule.metric)
+                for entry in entries
+                if entry and entry["status"] == "succeeded"
+            ]
+            values = [figure for figure in figures if figure is not None]
+            problem = "" if values else "no replication that succeeded has a value of it"
+        except MetricError as error:
+            problem = str(error)
+        if problem:
             state.settled = True
-            there = sorted({k for entry in entries if entry for k in entry["metrics"]})
-            state.note = (
-                f"{cell.key}: no replication that succeeded has the metric `{rule.metric}` of its "
-                f"stopping rule; there are: {', '.join(there) or 'none'}"
-            )
+            state.note = f"{cell.key}: stopping rule by `{rule.metric}`: {problem}"
         else:
             found = mean_with_half_width(values)
             wanted = float(rule.half_width.strip(" %")) / 100
@@ -255,6 +275,20 @@ class Runner:
             self.report.notes.append(state.note)
         return False
 
+    def _figure(self, entry: dict[str, Any], metric: str) -> float | None:
+        """Return a metric of a run, measured now if that was not done when it ended."""
+        name = metric_of(metric).name
+        if name in entry.get("measured", ()):
+            return pick(entry["metrics"], metric)
+        key: Key = (entry["set"], entry["cell"], entry["replication"])
+        if (key, metric) not in self.measured:
+            folder = self.results.root / "runs" / key[0] / key[1] / f"{key[2]:04}"
+            values, note = measure_aside(folder, needed([metric]))
+            if note:
+                self._say(f"{key[0]}/{key[1]}/{key[2]:04}: {note}")
+            self.measured[key, metric] = pick(values or entry["metrics"], metric)
+        return self.measured[key, metric]
+
     def _landed(
         self, outcome: Outcome, task: Task, state: _CellState, beside: int, catalogue: Catalogue
     ) -> None:
@@ -264,7 +298,9 @@ class Runner:
         self.finished_here += 1
         self.busy_s += outcome.wall_s
         where = f"{task.set_name}/{task.cell}/{task.replication:04}"
-        note = self.jobs.judged(outcome.verdict, beside) if outcome.status != "broken" else ""
+        note = ""
+        if outcome.status != "broken" and task.clock == "live":
+            note = self.jobs.judged(outcome.verdict, beside, f"{task.set_name}/{task.cell}")
         if note:
             self._say(note)
         again = (
@@ -287,6 +323,7 @@ class Runner:
                 attempt=task.attempt,
                 verdict=outcome.verdict,
             )
+            self.jobs.rerun += 1
             self.again.append((state, task.replication, task.attempt + 1))
             return
         self.results.write(
@@ -303,12 +340,15 @@ class Runner:
             wall_s=round(outcome.wall_s, 3),
             size_bytes=outcome.size_bytes,
             metrics=outcome.metrics,
+            measured=outcome.measured,
         )
         catalogue.add_folder(self.results.root / "runs" / where)
         if outcome.status != "succeeded":
             self._say(f"{where}: {outcome.status}: {outcome.message}")
         elif outcome.verdict != "trusted":
             self._say(f"{where}: {outcome.verdict}")
+        if outcome.note:
+            self._say(f"{where}: {outcome.note}")
 
     def _say(self, line: str) -> None:
         self.progress.clear()
@@ -324,7 +364,9 @@ class Runner:
         if self.finished_here:
             left = max(0, wanted - done)
             each = self.busy_s / self.finished_here
-            line += f", about {show_seconds(left * each / self.jobs.now)} left"
+            clocks = {s.planned.cell.clock for s in self.states if not s.settled}
+            at_once = max(1, min(self._limit(clocks), left))
+            line += f", about {show_seconds(left * each / at_once)} left"
             if any(not state.settled and state.planned.cell.until for state in self.states):
                 line += " or more"
         return line
@@ -435,5 +477,6 @@ def summary(report: Report, root: Path, seconds: float) -> dict[str, Any]:
         "not_trusted": report.not_trusted,
         "stopped": report.stopped or None,
         "notes": report.notes,
+        "jobs": report.jobs,
         "wall_s": round(seconds, 3),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,6 +12,7 @@ import polars as pl
 
 from airpath.analysis.statistics import outliers, select_trusted
 from airpath.analysis.text import scale
+from airpath.plots import courses
 from airpath.plots.style import (
     BLACK,
     BLUE,
@@ -25,15 +27,15 @@ from airpath.plots.style import (
     Figure,
     Picture,
 )
-from airpath.run import DIRECTIONS, load_run
-from airpath.tcp import goodput_events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from airpath.analysis.folders import Replication
+    from airpath.plots.courses import Courses
 
 COLOURS = (BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, BLACK, GREY)
 LINES = ("-", "--", "-.", ":")
@@ -42,8 +44,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 METRICS = ("elapsed_time", "transfer_time", "goodput", "retransmitted_segments")
 """What is drawn when nobody names metrics."""
 
-COURSE_BINS = 100
-KINDS = ("distribution", "cdf", "goodput-course")
+KINDS = ("distribution", "cdf", *courses.PICTURES)
 
 
 def of_runs(
@@ -52,8 +53,10 @@ def of_runs(
     metrics: Sequence[str] | None = None,
     *,
     include_untrusted: bool = False,
+    jobs: int | None = None,
     progress: Callable[[int, Replication], None] | None = None,
     notes: list[str] | None = None,
+    problems: list[str] | None = None,
 ) -> list[Picture]:
     """Measure runs and draw pictures of their sets; none if there is nothing to draw.
 
@@ -62,8 +65,10 @@ def of_runs(
         kinds: of ``KINDS``.
         metrics: names, as ``airpath.frame`` takes them; ``METRICS`` if there are none.
         include_untrusted: keep replications whose verdict is not trusted.
+        jobs: how many processes measure, as ``frame`` takes it.
         progress: called before each run with its number from 0.
         notes: what readers must know is added here, such as which runs were left out.
+        problems: what is damaged is added here, and the rest drawn.
 
     Raises:
         RunError: a run could not be read.
@@ -72,7 +77,9 @@ def of_runs(
     """
     from airpath.analysis.table import frame
 
-    values = frame(runs, metrics or METRICS, progress=progress, notes=notes)
+    values = frame(
+        runs, metrics or METRICS, jobs=jobs, progress=progress, notes=notes, problems=problems
+    )
     selection = select_trusted(values, include_untrusted=include_untrusted)
     if notes is not None:
         notes += selection.notes
@@ -96,7 +103,7 @@ def draw(runs: Sequence[Replication], table: pl.DataFrame, kinds: Sequence[str])
     panels = [
         (key, part) for key, part in table.group_by(keys, maintain_order=True) if part.height > 1
     ]
-    names = sorted(table["set"].unique().to_list())
+    names = natural_order(table["set"].unique())
     for kind, one in (("distribution", _strip), ("cdf", _cdf)):
         if kind not in kinds or not panels:
             continue
@@ -113,9 +120,21 @@ def draw(runs: Sequence[Replication], table: pl.DataFrame, kinds: Sequence[str])
                     + (f" ({unit})" if unit else "")
                 )
         pictures.append(Picture(kind, figure))
-    if "goodput-course" in kinds:
-        pictures += _courses(runs, names)
+    over_time = [kind for kind in kinds if kind in courses.PICTURES]
+    if over_time:
+        read = courses.read(runs, [kind.removesuffix("-course") for kind in over_time])
+        pictures += draw_courses(*read, over_time)
     return pictures
+
+
+def natural_order(names: Iterable[str]) -> list[str]:
+    """Return names in the order of the numbers in them: 4 packets before 16 packets."""
+
+    def key(name: str) -> list[tuple[float, str]]:
+        parts = re.split(r"([0-9]+(?:\.[0-9]+)?)", name)
+        return [(float(part), "") if odd % 2 else (-1.0, part) for odd, part in enumerate(parts)]
+
+    return sorted(names, key=key)
 
 
 @contextmanager
@@ -193,67 +212,86 @@ def _cdf(axis: Axes, part: pl.DataFrame, names: list[str], divisor: float) -> No
     axis.legend(loc="lower right")
 
 
-def _courses(runs: Sequence[Replication], names: list[str]) -> list[Picture]:
-    """Draw TCP goodput over time: the median over replications, and the band of 5 to 95 %."""
-    arrivals = [
-        (one.set_name, direction, goodput_events(run, direction), run.duration_ns)
-        for one in runs
-        for run in [load_run(one.directory)]
-        for direction in DIRECTIONS
-    ]
-    most = {
-        direction: max(
-            (int(e["bytes"].to_numpy().sum()) for _, d, e, _ in arrivals if d == direction),
-            default=0,
+def draw_courses(found: Sequence[Courses], length_ns: int, kinds: Sequence[str]) -> list[Picture]:
+    """Draw courses over time: of each set the median over replications, and the band of 5 to 95 %.
+
+    Args:
+        found: the courses of the replications.
+        length_ns: how long they last.
+        kinds: pictures, of ``courses.PICTURES``.
+
+    """
+    names = natural_order({one.set_name for one in found})
+    pictures = []
+    for name, kind in courses.KINDS.items():
+        shown = courses.places(found, name) if f"{name}-course" in kinds else []
+        if not shown:
+            continue
+        with _sheet(len(shown), 2.4) as (figure, axes):
+            for axis, place in zip(axes, shown, strict=True):
+                by_set = {
+                    of: [
+                        one.values[name, place]
+                        for one in found
+                        if one.set_name == of and (name, place) in one.values
+                    ]
+                    for of in names
+                }
+                banded = {of: courses.bands(rows) for of, rows in by_set.items() if rows}
+                unit = _bands(axis, banded, kind.unit, names, length_ns / 1e9)
+                axis.set_ylabel(f"{kind.text}, {place}\n({unit})")
+            # A set may have nothing to show in one of the panels.
+            known = {
+                label: handle
+                for axis in axes
+                for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+            }
+            figure.legend(
+                [known[name] for name in names if name in known],
+                [f"{name}: median, 5 to 95 %" for name in names if name in known],
+                loc="outside lower left",
+                ncols=2,
+            )
+            step = length_ns / 1e9 / courses.COURSE_BINS
+            for axis in axes:
+                axis.set_xlim(0, length_ns / 1e9)
+            axes[-1].set_xlabel(f"Time since the run began (s), in steps of {step:.2g} s")
+        pictures.append(Picture(f"{name}-course", figure))
+    return pictures
+
+
+def _bands(
+    axis: Axes,
+    banded: dict[str, NDArray[np.float64]],
+    unit: str,
+    names: list[str],
+    length_s: float,
+) -> str:
+    """Draw the bands of all sets; return the unit that they are drawn in."""
+    finite = [band[np.isfinite(band)] for band in banded.values()]
+    top = max((float(band.max()) for band in finite if band.size), default=0.0)
+    divisor, shown_unit = scale(unit, [top])
+    begins = np.linspace(0, length_s, courses.COURSE_BINS + 1)
+    for name, band in banded.items():
+        place = names.index(name)
+        # The last value holds to the end of its interval.
+        low, middle, high = np.column_stack([band, band[:, -1]]) / divisor
+        axis.fill_between(
+            begins,
+            low,
+            high,
+            step="post",
+            color=COLOURS[place % len(COLOURS)],
+            alpha=0.18,
+            linewidth=0,
         )
-        for direction in DIRECTIONS
-    }
-    used = [way for way in DIRECTIONS if most[way] and most[way] >= 0.1 * max(most.values())]
-    if not used:
-        return []
-    end = max(duration for _, _, _, duration in arrivals) / 1e9
-    edges: np.ndarray = np.linspace(0, end, COURSE_BINS + 1)
-    with _sheet(len(used), 2.4) as (figure, axes):
-        for axis, direction in zip(axes, used, strict=True):
-            bands = {}
-            for name in names:
-                rates = [
-                    np.histogram(
-                        events["time_ns"].to_numpy() / 1e9,
-                        edges,
-                        weights=events["bytes"].to_numpy(),
-                    )[0]
-                    * 8
-                    / np.diff(edges)
-                    for of, way, events, _ in arrivals
-                    if (of, way) == (name, direction)
-                ]
-                if rates:
-                    bands[name] = np.percentile(np.array(rates), [5, 50, 95], axis=0)
-            top = max(float(band.max()) for band in bands.values())
-            divisor, unit = scale("bit/s", [top])
-            for name, (low, middle, high) in bands.items():
-                place = names.index(name)
-                colour = COLOURS[place % len(COLOURS)]
-                axis.fill_between(
-                    edges[:-1],
-                    low / divisor,
-                    high / divisor,
-                    step="post",
-                    color=colour,
-                    alpha=0.18,
-                    linewidth=0,
-                )
-                axis.step(
-                    edges[:-1],
-                    middle / divisor,
-                    where="post",
-                    color=colour,
-                    linestyle=LINES[place % len(LINES)],
-                    label=f"{name}: median, 5 to 95 %",
-                )
-            axis.set_ylabel(f"Goodput, {direction} ({unit})")
-            axis.legend(loc="upper right")
-            axis.set_ylim(0, None)
-        axes[-1].set_xlabel(f"Time since the run began (s), in steps of {end / COURSE_BINS:.2g} s")
-    return [Picture("goodput-course", figure)]
+        axis.step(
+            begins,
+            middle,
+            where="post",
+            color=COLOURS[place % len(COLOURS)],
+            linestyle=LINES[place % len(LINES)],
+            label=name,
+        )
+    axis.set_ylim(0, None)
+    return shown_unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,6 +96,11 @@ class Span:
         begin = self.begin if self.begin is not None else 0.0
         end = self.end if self.end is not None else run.duration_ns / NANOSECONDS_PER_SECOND
         return begin, max(end, begin + 1e-6)
+
+    def limits_ns(self) -> tuple[float, float]:
+        """Return both ends in nanoseconds; without limits, infinities."""
+        begin = -math.inf if self.begin is None else self.begin * NANOSECONDS_PER_SECOND
+        return begin, math.inf if self.end is None else self.end * NANOSECONDS_PER_SECOND
 
 
 class Figure(MatplotlibFigure):

@@ -7,8 +7,12 @@ are SACK blocks (``S``); crosses with a cause are what the link dropped, which t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+from airpath.plots.style import Span
 from airpath.tcp import transfers
 
 if TYPE_CHECKING:
@@ -19,14 +23,32 @@ if TYPE_CHECKING:
     from airpath.tcp import Transfer
 
 
-def save(run: Run, directory: Path, prefix: str = "") -> list[Path]:
-    """Write a file for each TCP transfer of a run into a folder that exists; return the paths."""
+def save(run: Run, directory: Path, prefix: str = "", span: Span | None = None) -> list[Path]:
+    """Write a file for each TCP transfer of a run into a folder that exists; return the paths.
+
+    Of each only what is within the span is written; transfers without a segment in it are left out.
+    """
     paths = []
-    for number, transfer in enumerate(transfers(run), 1):
+    for number, whole in enumerate(transfers(run), 1):
+        transfer = within(whole, *(span or Span()).limits_ns())
+        if transfer.segments.is_empty():
+            continue
         path = directory / f"{prefix}time-sequence-{number}-{transfer.direction}.xpl"
         path.write_text(text(transfer))
         paths.append(path)
     return paths
+
+
+def within(transfer: Transfer, begin_ns: float, end_ns: float) -> Transfer:
+    """Return a transfer with only what happened from one time to another, both included."""
+    inside = pl.col("time_ns").is_between(begin_ns, end_ns)
+    return replace(
+        transfer,
+        segments=transfer.segments.filter(inside),
+        acknowledgements=transfer.acknowledgements.filter(inside),
+        selective=transfer.selective.filter(inside),
+        lost_acknowledgements=transfer.lost_acknowledgements.filter(inside),
+    )
 
 
 def text(transfer: Transfer) -> str:

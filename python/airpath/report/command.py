@@ -6,9 +6,11 @@ import contextlib
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airpath.analysis.command import DAMAGED
 from airpath.report import write_report
 from airpath.report.files import write_figures, write_tables, write_xplot
 from airpath.report.material import load_material
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "report.html"
+
+BETWEEN_TOLD_S = 0.2
+"""On a terminal."""
+BETWEEN_LINES_S = 10.0
+"""Elsewhere, as in a log."""
 
 
 def write(
@@ -39,31 +46,32 @@ def write(
     if target.is_dir():
         print(f"airpath report: --out {target} is a folder; name a file", file=sys.stderr)
         return 2
+    progress = Progress()
     try:
-        material = load_material(directories, title, pictures)
-        number = len(material.entries)
-        runs = f"{number:,} run" + ("" if number == 1 else "s")
-        page = write_report(material, lambda section: _progress(f"{runs}: {section}"))
+        material = load_material(directories, title, pictures, progress.tell)
+        page = write_report(material, progress.begin)
         files: list[Path] = []
         if figures is not None:
-            _progress(f"{runs}: figures")
+            progress.begin("figures")
             files += write_figures(material, figures, file_format)
         if csv is not None:
-            _progress(f"{runs}: tables")
+            progress.begin("tables")
             files += write_tables(material, csv)
         if xplot is not None:
-            _progress(f"{runs}: xplot")
+            progress.begin("xplot")
             files += write_xplot(material, xplot)
-        _progress("")
         target.parent.mkdir(parents=True, exist_ok=True)
         _write_whole(target, page)
     except (RunError, OSError) as error:
-        _progress("")
+        progress.end()
         print(f"airpath report: {error}", file=sys.stderr)
         return 1
+    progress.end()
     for path in [*files, target]:
         print(path)
-    return 0
+    for what in material.damage:
+        print(f"airpath report: {what}", file=sys.stderr)
+    return DAMAGED if material.damage else 0
 
 
 def _write_whole(target: Path, page: str) -> None:
@@ -82,7 +90,53 @@ def _write_whole(target: Path, page: str) -> None:
         raise
 
 
-def _progress(text: str) -> None:
-    """Show on a terminal what is being made; nothing else is told."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+class Progress:
+    """Tells on stderr what is being made and how long that will take.
+
+    In one line on a terminal; else a line from time to time.
+    """
+
+    def __init__(self) -> None:
+        """Begin to count."""
+        self.is_terminal = sys.stderr.isatty()
+        self.told_at = time.monotonic()
+        self.what = ""
+        self.since = self.told_at
+
+    def begin(self, what: str) -> None:
+        """Say what is being made."""
+        self.tell(what, 0, 0)
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """Say how much is done of what is being made."""
+        now = time.monotonic()
+        if what != self.what:
+            self.what, self.since = what, now
+        pause = BETWEEN_TOLD_S if self.is_terminal else BETWEEN_LINES_S
+        if now - self.told_at < pause and not (self.is_terminal and total == 0):
+            return
+        self.told_at = now
+        text = what
+        if total:
+            text += f" {done:,} of {total:,}"
+            # One of them says little of the others; what starting took is in it.
+            if done > 1 and now - self.since > 1:
+                left_s = (now - self.since) * (total - done) / done
+                text += f", about {_duration(left_s)} left"
+        line = f"airpath report: {text}"
+        if self.is_terminal:
+            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Leave nothing on the terminal."""
+        if self.is_terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    """Return a time as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min"

@@ -22,11 +22,11 @@ def write_figures(material: Material, folder: Path, file_format: str) -> list[Pa
     folder.mkdir(parents=True, exist_ok=True)
     written = [
         picture.save(folder, file_format, name=name)
-        for name, picture in [*gallery.of_sweeps(material), *gallery.of_sets(material, [])]
+        for name, picture in [*gallery.of_sweeps(material, []), *gallery.of_sets(material, [])]
     ]
     for entry in material.entries[: material.most_pictures]:
         try:
-            pictures = draw(entry.run, KINDS, Span())
+            pictures = draw(entry.open(), KINDS, Span())
         except RunError as error:
             entry.run.notes.append(str(error))
             continue
@@ -67,7 +67,7 @@ def write_xplot(material: Material, folder: Path) -> list[Path]:
     written = []
     for entry in material.entries:
         try:
-            written += xplot.save(entry.run, folder, f"{gallery.identity(entry.label)}-")
+            written += xplot.save(entry.open(), folder, f"{gallery.identity(entry.label)}-")
         except RunError as error:
             entry.run.notes.append(str(error))
     return written

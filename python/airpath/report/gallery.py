@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from airpath.experiment.about import is_swept
-from airpath.plots import sets, sweeps
+from airpath.plots import courses, facets, sets
+from airpath.plots.sets import natural_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from airpath.plots.style import Picture
     from airpath.report.material import Entry, Material
 
+Item = TypeVar("Item")
+
 MOST_SETS = 8
 """Sets in one picture; beyond them colours repeat and boxes grow too many to read."""
 
-MOST_COURSE_RUNS = 200
-"""Runs of a picture whose captures are read once more for goodput over time."""
+MOST_CURVES = 60
+"""Runs whose delays are drawn, one curve each."""
 
 
 def groups(material: Material) -> dict[str, dict[str, list[Entry]]]:
@@ -33,50 +35,92 @@ def groups(material: Material) -> dict[str, dict[str, list[Entry]]]:
     return found
 
 
+def evenly(items: Sequence[Item], most: int) -> list[Item]:
+    """Return at most so many, evenly chosen, with the first and the last."""
+    if len(items) <= most:
+        return list(items)
+    return [items[round(place * (len(items) - 1) / max(most - 1, 1))] for place in range(most)]
+
+
+def side_by_side(names: Sequence[str], parameters: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Choose the sets of one picture; of too many, those that differ from one in one parameter."""
+    ordered = natural_order(names)
+    if len(ordered) <= MOST_SETS:
+        return ordered
+    first = parameters.get(ordered[0], {})
+    alike: dict[str, list[str]] = {}
+    for name in ordered[1:]:
+        of = parameters.get(name, {})
+        differing = [key for key in first.keys() | of.keys() if first.get(key) != of.get(key)]
+        if len(differing) == 1:
+            alike.setdefault(differing[0], []).append(name)
+    longest = max(alike.values(), key=len, default=[])
+    return evenly([ordered[0], *longest] if longest else ordered, MOST_SETS)
+
+
+def side_by_side_sets(material: Material) -> dict[str, int]:
+    """Return the sets that are drawn side by side, and how long the longest run beside is, in ns.
+
+    As the runs' own results say; 0 where none has any.
+    """
+    found: dict[str, int] = {}
+    for members in groups(material).values():
+        many = [name for name, entries in members.items() if len(entries) > 1]
+        shown = side_by_side(many, material.parameters)
+        ends = [
+            end
+            for name in shown
+            for entry in members[name]
+            if isinstance(end := entry.run.results.get("duration_ns"), int)
+        ]
+        found |= dict.fromkeys(shown, max(ends, default=0))
+    return found
+
+
 def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture]]:
     """Yield distributions, distribution functions and courses, with a name for each picture."""
+    drawn = side_by_side_sets(material)
     for group, members in groups(material).items():
-        many = {name: entries for name, entries in members.items() if len(entries) > 1}
-        shown = dict(list(many.items())[:MOST_SETS])
+        many = [name for name, entries in members.items() if len(entries) > 1]
+        shown = [name for name in many if name in drawn]
         if len(many) > len(shown):
             notes.append(
-                f"{group or 'sets'}: {len(shown)} of {len(many)} sets are drawn side by side;"
-                f" sweeps have all, and airpath plot FOLDER draws any"
+                f"{group or 'sets'}: {len(shown)} of {len(many)} sets are drawn side by side, which"
+                f" differ in one parameter where there are such; Sweeps has all, and airpath plot"
+                f" FOLDER draws any"
             )
-        table = material.measured.main.filter(pl.col("set").is_in(list(shown)))
+        table = material.measured.main.filter(pl.col("set").is_in(shown))
         if table.is_empty():
             continue
         kept = set(table.select("set", "run").iter_rows())
-        runs = [
-            entry.place
-            for entries in shown.values()
-            for entry in entries
-            if (entry.set_name, entry.name) in kept
-        ]
         # A metric that is the same everywhere shows nothing.
         keys = ["metric", "flow", "direction", "hop"]
         varied = table.filter(pl.col("value").n_unique().over(keys) > 1)
-        kinds = list(sets.KINDS)
-        if len(runs) > MOST_COURSE_RUNS:
-            kinds.remove("goodput-course")
-            notes.append(f"{group or 'sets'}: goodput over time is left out of {len(runs)} runs")
-        for picture in sets.draw(runs, varied, kinds):
+        pictures = sets.draw([], varied, ("distribution", "cdf"))
+        found = [
+            entry.courses
+            for name in shown
+            for entry in members[name]
+            if entry.courses is not None and (name, entry.name) in kept
+        ]
+        if found:
+            pictures += sets.draw_courses(found, drawn[shown[0]], courses.PICTURES)
+        for picture in pictures:
             yield identity("sets", group, picture.name), picture
 
 
-def of_sweeps(material: Material) -> Iterator[tuple[str, Picture]]:
-    """Yield the metrics over each parameter that was swept."""
+def of_sweeps(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture]]:
+    """Yield the metrics over each network, workload and parameter that takes several values."""
     measured = material.measured
     for group, members in groups(material).items():
-        parameters = {name: measured.parameters.get(name, {}) for name in members}
-        summary = measured.summary.filter(pl.col("set").is_in(list(members)))
-        names = dict.fromkeys(key for of in parameters.values() for key in of)
-        for swept in names:
-            if not is_swept(swept) or any(swept not in of for of in parameters.values()):
-                continue
-            picture = sweeps.draw(summary, parameters, swept)
-            if picture is not None:
-                yield identity("", group, picture.name), picture
+        parameters = {
+            name: material.parameters[name] for name in members if name in material.parameters
+        }
+        summary = measured.summary.filter(pl.col("set").is_in(list(parameters)))
+        for picture, note in facets.draw_all(summary, parameters):
+            if note:
+                notes.append(f"{group}: {note}" if group else note)
+            yield identity("", group, picture.name), picture
 
 
 def identity(*words: str) -> str:

@@ -10,15 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from airpath.analysis.folders import Replication
 from airpath.experiment.about import name_of_set, read_about
+from airpath.plots.sets import natural_order
+from airpath.report import gallery
 from airpath.report.facts import Facts, facts_of
-from airpath.report.measured import Measured, measure_all, values_of
+from airpath.report.measured import Measured, measure_all, parameters_of_sets, values_of
+from airpath.report.reduce import Task, delays_of, reduce_run
+from airpath.report.workers import each
 from airpath.run import RunError, load_run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
+    from airpath.plots.courses import Courses
     from airpath.run import Run
 
 RUN_FILES = ("run.json", "events.arrow", "client.pcapng", "server.pcapng")
@@ -41,6 +48,8 @@ class Entry:
     """The set of replications that it belongs to: SET/CELL of an experiment, or the folder's."""
     about: dict[str, Any] = field(default_factory=dict)
     """What an experiment wrote of it (replication.json); empty for other runs."""
+    courses: Courses | None = None
+    """What happened over time, of the runs of sets that are drawn side by side."""
 
     @property
     def name(self) -> str:
@@ -62,6 +71,15 @@ class Entry:
         """What the analysis measures of it."""
         return values_of(self.run)
 
+    @cached_property
+    def delays(self) -> dict[str, NDArray[np.float64]]:
+        """The distribution of its delays, as ``airpath.report.reduce.delays_of`` returns it."""
+        return delays_of(self.run)
+
+    def open(self) -> Run:
+        """Open the run once more: its packets and events are let go with what is returned."""
+        return load_run(self.run.directory)
+
 
 @dataclass
 class Material:
@@ -73,13 +91,56 @@ class Material:
     """What a reader must know of the page as a whole."""
     most_pictures: int = 4
     """Runs whose pictures are on the page."""
+    unreadable: list[str] = field(default_factory=list)
+    """Runs that could not be read at all, and why."""
+    progress: Callable[[str, int, int], None] = field(
+        default=lambda what, done, total: None, repr=False
+    )
+    """Told what is being done, how much of it is done, and how much there is."""
+
+    @property
+    def damage(self) -> list[str]:
+        """What is wrong with files of runs, as far as they were read."""
+        told = [f"{one.run.directory}: {what}" for one in self.entries for what in one.run.damage]
+        return self.unreadable + told
+
+    def read(self) -> None:
+        """Read all runs, one at a time in each worker process, and keep what the page needs."""
+        shown = gallery.side_by_side_sets(self)
+        curves = {entry.number for entry in gallery.evenly(self.entries, gallery.MOST_CURVES)}
+        tasks = [
+            Task(
+                entry.run.directory,
+                entry.set_name,
+                delays=entry.number in curves,
+                course_ns=shown.get(entry.set_name, 0),
+            )
+            for entry in self.entries
+        ]
+
+        def tell(done: int, total: int) -> None:
+            self.progress("reading runs", done, total)
+
+        for entry, found in zip(self.entries, each(reduce_run, tasks, tell), strict=True):
+            entry.facts, entry.values = found.facts, found.values
+            entry.delays, entry.courses = found.delays, found.courses
+            run = entry.run
+            run.notes += [note for note in found.notes if note not in run.notes]
+            run.damage += [what for what in found.damage if what not in run.damage]
+
+    @cached_property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """Of each set of an experiment what tells it from others."""
+        return parameters_of_sets(self.entries)
 
     @cached_property
     def measured(self) -> Measured:
         """What the analysis says of all runs, as tables."""
-        return measure_all(self.entries)
+        measured = measure_all(self.entries)
+        measured.progress = lambda done, total: self.progress("figures of sets", done, total)
+        return measured
 
-    @property
+    @cached_property
     def sets(self) -> dict[str, list[Entry]]:
         """The sets of replications, in the order of the page."""
         found: dict[str, list[Entry]] = {}
@@ -120,14 +181,26 @@ def _runs_below(directory: Path, depth: int) -> list[Path]:
     if depth == 0:
         return []
     found: list[Path] = []
-    for child in sorted(directory.iterdir()):
+    children = {str(child): child for child in directory.iterdir()}
+    for child in map(children.__getitem__, natural_order(children)):
         if child.is_dir() and not child.is_symlink():
             found += _runs_below(child, depth - 1)
     return found
 
 
-def load_material(directories: Sequence[Path], title: str | None, most_pictures: int) -> Material:
-    """Find and open all runs.
+def load_material(
+    directories: Sequence[Path],
+    title: str | None,
+    most_pictures: int,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Material:
+    """Find and read all runs.
+
+    Args:
+        directories: folders of runs, or folders with runs in them.
+        title: the page's; by default the names of the scenarios.
+        most_pictures: runs whose pictures are on the page.
+        progress: told what is being done, how much of it is done, and how much there is.
 
     Raises:
         RunError: there is none, or one cannot be read at all.
@@ -135,8 +208,14 @@ def load_material(directories: Sequence[Path], title: str | None, most_pictures:
     """
     folders = find_runs(directories)
     labels = _labels(folders, directories)
-    entries = []
-    for number, (folder, label) in enumerate(zip(folders, labels, strict=True), 1):
+    entries: list[Entry] = []
+    unreadable: list[str] = []
+    for folder, label in zip(folders, labels, strict=True):
+        try:
+            run = load_run(folder)
+        except (RunError, OSError) as error:
+            unreadable.append(f"{error}; the run was left out")
+            continue
         about = read_about(folder)
         name = str(Path(label).parent)
         if about:
@@ -146,11 +225,18 @@ def load_material(directories: Sequence[Path], title: str | None, most_pictures:
                 name = str(Path(label).parent).replace("/runs/", "/", 1)
         elif name == ".":
             name = folder.resolve().parent.name if label != folder.name else directories[0].name
-        entries.append(Entry(number, label, load_run(folder), name, about))
+        entries.append(Entry(len(entries) + 1, label, run, name, about))
+    if not entries:
+        message = "\n".join(unreadable)
+        raise RunError(message)
     names = list(dict.fromkeys(entry.run.name for entry in entries))
     if title is None:
         title = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return Material(title=title, entries=entries, most_pictures=most_pictures)
+    material = Material(title, entries, list(unreadable), most_pictures, unreadable)
+    if progress is not None:
+        material.progress = progress
+    material.read()
+    return material
 
 
 def _labels(folders: Sequence[Path], directories: Sequence[Path]) -> list[str]:

@@ -1,7 +1,6 @@
 """What the analysis says of the runs on a page: values, figures of sets, comparisons.
 
-Everything comes from the registry of ``airpath.analysis``, or, for the figures of programs, from
-what an experiment noted of each replication; nothing is computed anew here.
+Everything comes from the registry of ``airpath.analysis``; nothing is computed anew here.
 """
 
 from __future__ import annotations
@@ -13,19 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from airpath.analysis.metric import REGISTRY
+from airpath.analysis.metric import REGISTRY, in_order
 from airpath.analysis.statistics import compare, holm, select_trusted, summarise
 from airpath.analysis.table import COLUMNS, choose, measure
 from airpath.experiment.about import parameters_of
+from airpath.plots.sets import natural_order
+from airpath.report.workers import each, workers
 from airpath.run import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from airpath.report.material import Entry
     from airpath.run import Run
 
 MAIN = (
+    "elapsed",
     "elapsed_time",
     "transfer_time",
     "goodput",
@@ -51,9 +53,6 @@ MOST_FLOWS = 4
 MOST_COMPARISONS = 12
 """Pairs of sets on the page; ``airpath analyse --compare`` has any other."""
 
-UNITS = {"elapsed": "s", "goodput": "bit/s", "transfer_time": "s", "bytes": "B"}
-"""Units of the figures that experiments take from programs, by the last part of the name."""
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -74,7 +73,8 @@ class Measured:
     """All values, with the columns of ``airpath.analysis.table.COLUMNS``."""
     parameters: dict[str, dict[str, Any]]
     """What was swept in each set of an experiment."""
-    notes: list[str] = field(default_factory=list)
+    progress: Callable[[int, int], None] = field(default=lambda done, total: None, repr=False)
+    """Told how many sets are summarised, and of how many."""
 
     @cached_property
     def main(self) -> pl.DataFrame:
@@ -89,13 +89,20 @@ class Measured:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """Figures of each set."""
-        return summarise(self.main)
+        by_set = self.main.partition_by("set", maintain_order=True)
+        if not workers(len(by_set)):
+            return summarise(self.main)
+        # Each set's figures come from its own rows alone.
+        parts = list(each(summarise, by_set, self.progress))
+        places = {metric.name: place for place, metric in enumerate(in_order())}
+        place = pl.col("metric").replace_strict(places, default=len(places), return_dtype=pl.Int64)
+        return pl.concat(parts).sort(place, "hop", "flow", "direction", "set", maintain_order=True)
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
         """All pairs of sets worth a comparison, those that differ least first."""
         counted = self.main.group_by("set", maintain_order=True).agg(pl.col("run").n_unique())
-        names = sorted(name for name, runs in counted.iter_rows() if runs > 1)
+        names = natural_order(name for name, runs in counted.iter_rows() if runs > 1)
         found = []
         for first, second in combinations(names, 2):
             one, other = self.parameters.get(first), self.parameters.get(second)
@@ -134,7 +141,7 @@ class Measured:
 
 def values_of(run: Run) -> pl.DataFrame:
     """Measure a run; what kept it from being measured is noted there."""
-    names = dict.fromkeys([*(metric.name for metric in choose(None)), *MAIN, *ALSO])
+    names = dict.fromkeys([*(metric.name for metric in choose(None)), "program_*", *MAIN, *ALSO])
     try:
         return measure(run, choose(list(names)))
     except (RunError, pl.exceptions.PolarsError) as error:
@@ -145,13 +152,8 @@ def values_of(run: Run) -> pl.DataFrame:
 def measure_all(entries: Sequence[Entry]) -> Measured:
     """Return the tables of all runs."""
     parts = [pl.DataFrame(schema=COLUMNS)]
-    parameters: dict[str, dict[str, Any]] = {}
     for entry in entries:
         values = entry.values
-        if entry.about:
-            parameters.setdefault(entry.set_name, parameters_of(entry.about))
-            if entry.about.get("status") == "succeeded":
-                values = pl.concat([values, _of_programs(entry.about)])
         seed = entry.run.manifest.get("seed")
         parts.append(
             values.select(
@@ -161,25 +163,20 @@ def measure_all(entries: Sequence[Entry]) -> Measured:
                 seed=pl.lit(
                     seed if isinstance(seed, int) and seed < 2**63 else None, dtype=pl.Int64
                 ),
-                verdict=pl.lit(entry.run.verdict),
+                verdict=pl.lit("damaged" if entry.run.damage else entry.run.verdict),
                 **{name: pl.col(name) for name in list(COLUMNS)[4:]},
             )
         )
-    return Measured(pl.concat(parts), parameters)
+    return Measured(pl.concat(parts), parameters_of_sets(entries))
 
 
-def _of_programs(about: dict[str, Any]) -> pl.DataFrame:
-    """Return what an experiment took from programs and their output."""
-    metrics = about.get("metrics") or {}
-    rows = [
-        {"flow": "", "direction": "", "hop": "", "metric": name, "value": float(value)}
-        | {"unit": UNITS.get(name.rsplit(".", 1)[-1], "")}
-        for name, value in metrics.items()
-        if not name.startswith(("uplink.", "downlink."))
-        # The registry has these two by better definitions.
-        and name not in ("duration", "goodput")
-    ]
-    return pl.DataFrame(rows, schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
+def parameters_of_sets(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:
+    """Return for each set of an experiment what tells it from others."""
+    found: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        if entry.about and entry.set_name not in found:
+            found[entry.set_name] = parameters_of(entry.about)
+    return found
 
 
 def transfers_only(values: pl.DataFrame) -> pl.DataFrame:
@@ -205,14 +202,11 @@ def _main(values: pl.DataFrame) -> pl.DataFrame:
     chosen = pl.concat([kept.filter(pl.col("flow") == ""), of_flow, of_quic]).unique(
         maintain_order=True
     )
-    names = ["elapsed", *MAIN]
-    known = pl.col("metric").is_in(names)
+    known = pl.col("metric").is_in(MAIN)
     # A hop's figures repeat those of the path in the runs with one hop.
     return chosen.filter(known & (pl.col("hop") == ""))
 
 
 def metric_words(name: str) -> str:
     """Return the definition of a metric, for who points at it."""
-    if name in REGISTRY:
-        return REGISTRY[name].text
-    return "From the experiment's t = 0 to the end of the last program that is waited for."
+    return REGISTRY[name].text

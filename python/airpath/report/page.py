@@ -29,6 +29,8 @@ COLOURS = {
 }
 """What each thing is drawn in, in diagrams as in the pictures."""
 
+SCRIPTS = ("diagram.js", "tables.js")
+
 
 @dataclass(frozen=True)
 class Section:
@@ -76,7 +78,7 @@ def render(material: Material, sections: Sequence[Section]) -> str:
             sections=sections,
             version=material.version,
             css=Markup((static / "report.css").read_text()),
-            script=Markup((static / "diagram.js").read_text()),
+            script=Markup("".join((static / name).read_text() for name in SCRIPTS)),
             colours=data(COLOURS),
         )
     )

@@ -11,18 +11,25 @@ from matplotlib.colors import to_hex
 
 from airpath.plots.style import drop_styles
 from airpath.report.page import Section, data, fill
-from airpath.run import RunError
+from airpath.report.workers import each
+from airpath.run import RunError, load_run
 from airpath.tcp import SENDING_END, transfers
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from markupsafe import Markup
 
+    from airpath.report.facts import Facts
     from airpath.report.material import Entry, Material
     from airpath.run import Run
     from airpath.tcp import Transfer
 
 MOST_TRANSFERS = 4
 """Diagrams of a run at most: its largest transfers."""
+
+MOST_RUNS = 100
+"""Runs with diagrams on the page."""
 
 MOST_ELEMENTS = 400_000
 """Segments, acknowledgements and the like on the page at most, of some 15 bytes each."""
@@ -53,29 +60,81 @@ class Diagram:
         return data(self.content)
 
 
+@dataclass(frozen=True)
+class Task:
+    """What is drawn of one run."""
+
+    directory: Path
+    number: int
+    label: str
+    facts: Facts
+    most: int
+    """Elements of all its diagrams together."""
+
+
+@dataclass
+class Drawn:
+    """The diagrams of one run."""
+
+    diagrams: list[Diagram]
+    total: int
+    """Its transfers; the largest are drawn."""
+    notes: list[str]
+
+
 def build(material: Material) -> Section | None:
-    """Return the diagrams of all runs with captures."""
-    found: list[tuple[Entry, list[Transfer], int]] = []
-    for entry in material.entries:
-        try:
-            every = transfers(entry.run)
-        except RunError as error:
-            entry.run.notes.append(str(error))
-            continue
-        found.append((entry, every[:MOST_TRANSFERS], len(every)))
-    number = sum(len(chosen) for _, chosen, _ in found)
-    if not number:
-        return None
-    most = int(np.clip(MOST_ELEMENTS // number, LEAST_IN_DIAGRAM, MOST_IN_DIAGRAM)) // KINDS
+    """Return the diagrams of runs with captures, of many of some from each set."""
+    chosen = choose(material)
+    most = MOST_ELEMENTS // max(len(chosen), 1)
+    tasks = [
+        Task(entry.run.directory, entry.number, entry.label, entry.facts, most) for entry in chosen
+    ]
+
+    def tell(done: int, total: int) -> None:
+        material.progress("diagrams", done, total)
+
     groups = []
-    for entry, chosen, total in found:
-        diagrams = [
-            diagram(entry, transfer, f"diagram-{entry.number}-{index}", most)
-            for index, transfer in enumerate(chosen, 1)
-        ]
-        if diagrams:
-            groups.append((entry, diagrams, total))
-    return Section("diagrams", "Time-sequence diagrams", fill("diagrams", groups=groups))
+    for entry, drawn in zip(chosen, each(draw_run, tasks, tell), strict=True):
+        entry.run.notes += [note for note in drawn.notes if note not in entry.run.notes]
+        if drawn.diagrams:
+            groups.append((entry, drawn.diagrams, drawn.total))
+    if not groups:
+        return None
+    left_out = len(material.entries) - len(chosen)
+    body = fill("diagrams", groups=groups, left_out=left_out, most=MOST_RUNS)
+    return Section("diagrams", "Time-sequence diagrams", body)
+
+
+def choose(material: Material) -> list[Entry]:
+    """Return the runs with diagrams: of too many, the first of each set before the second ones."""
+    turns: dict[str, int] = {}
+    ranked = []
+    for entry in material.entries:
+        turns[entry.set_name] = turns.get(entry.set_name, 0) + 1
+        ranked.append((turns[entry.set_name], entry.number, entry))
+    first = sorted(ranked, key=lambda rank: rank[:2])[:MOST_RUNS]
+    return sorted((entry for _, _, entry in first), key=lambda entry: entry.number)
+
+
+def draw_run(task: Task) -> Drawn:
+    """Return the diagrams of a run, opened for them alone."""
+    from airpath.report.material import Entry
+
+    run = load_run(task.directory)
+    entry = Entry(task.number, task.label, run)
+    entry.facts = task.facts
+    try:
+        every = transfers(run)
+    except (RunError, pl.exceptions.PolarsError) as error:
+        return Drawn([], 0, [*run.notes, str(error)])
+    shown = every[:MOST_TRANSFERS]
+    share = task.most // max(len(shown), 1)
+    most = int(np.clip(share, LEAST_IN_DIAGRAM, MOST_IN_DIAGRAM)) // KINDS
+    diagrams = [
+        diagram(entry, transfer, f"diagram-{task.number}-{index}", most)
+        for index, transfer in enumerate(shown, 1)
+    ]
+    return Drawn(diagrams, len(every), run.notes)
 
 
 def diagram(entry: Entry, transfer: Transfer, identity: str, most: int) -> Diagram:

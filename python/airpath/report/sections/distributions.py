@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from matplotlib.ticker import PercentFormatter
 
-from airpath.plots import style
-from airpath.plots.delay import one_way_delays
+from airpath.plots import sets, style
 from airpath.report import gallery
 from airpath.report.page import Section, fill
 from airpath.report.sections.pictures import inline_svg
@@ -25,12 +23,6 @@ if TYPE_CHECKING:
 
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.VERMILLION, style.SKY, style.PURPLE)
 MARKERS = "osD^vP"
-MOST_POINTS = 300
-"""Points of the distribution of a run's delays."""
-
-MOST_CURVES = 60
-"""Runs whose delays are drawn, one curve each."""
-
 Values = list[tuple[str, str, list[float]]]
 """What is shown, its unit, and a value for each run that has one."""
 
@@ -46,12 +38,14 @@ def build(material: Material) -> Section | None:
     pictures += drawn
     if not drawn and len(material.entries) > 1:
         pictures += _over_runs(groups)
-    pictures += _delays(groups)
+    pictures += _delays(material.entries)
     if not pictures:
         return None
     inline = [(name, inline_svg(picture, name)) for name, picture in pictures]
-    left_out = max(len(material.entries) - MOST_CURVES, 0)
-    body = fill("distributions", pictures=inline, left_out=left_out, most=MOST_CURVES, notes=notes)
+    number = len(material.entries)
+    if number > gallery.MOST_CURVES:
+        notes.append(f"Delays are drawn of {gallery.MOST_CURVES} of {number:,} runs, evenly chosen")
+    body = fill("distributions", pictures=inline, notes=notes)
     return Section("distributions", "Distributions", body)
 
 
@@ -114,46 +108,49 @@ def _curve(axis: Axes, values: list[float], index: int, label: str) -> None:
     )
 
 
-def _delays(groups: dict[str, list[Entry]]) -> list[tuple[str, style.Picture]]:
-    curves: dict[str, list[tuple[int, str, NDArray[np.float64]]]] = {}
-    numbered = [
-        (index, name, entry)
-        for index, (name, entries) in enumerate(groups.items())
-        for entry in entries
+def _delays(entries: Sequence[Entry]) -> list[tuple[str, style.Picture]]:
+    """Draw the distribution of each run's delays, coloured by set where there are few, else not."""
+    by_set = list(dict.fromkeys(entry.set_name for entry in entries))
+    names = by_set if 1 < len(by_set) <= gallery.MOST_SETS else []
+    shown = [
+        (entry, delays)
+        for entry in gallery.evenly(entries, gallery.MOST_CURVES)
+        if (delays := _delays_of(entry))
     ]
-    for index, name, entry in numbered[:MOST_CURVES]:
-        try:
-            delays = one_way_delays(entry.run)
-        except RunError as error:
-            entry.run.notes.append(str(error))
-            continue
-        for direction in DIRECTIONS:
-            found = delays.filter(pl.col("direction") == direction)["delay_ns"].to_numpy() / 1e6
-            if len(found):
-                curves.setdefault(direction, []).append((index, name, found))
-    if not curves:
+    directions = [way for way in DIRECTIONS if any(way in delays for _, delays in shown)]
+    if not directions:
         return []
     with style.canvas(2.9) as figure:
-        axes = figure.subplots(1, len(curves), squeeze=False, sharey=True)[0]
-        shares = np.linspace(0, 1, MOST_POINTS, dtype=np.float64)
-        for axis, direction in zip(axes, [d for d in DIRECTIONS if d in curves], strict=True):
-            many = len(curves[direction]) > 1
+        axes = figure.subplots(1, len(directions), squeeze=False, sharey=True)[0]
+        for axis, direction in zip(axes, directions, strict=True):
+            curves = [(entry, delays[direction]) for entry, delays in shown if direction in delays]
             labelled: set[str] = set()
-            for index, name, found in curves[direction]:
+            for entry, found in curves:
+                index = names.index(entry.set_name) if names else 0
                 axis.plot(
-                    np.quantile(found, shares, method="inverted_cdf"),
-                    shares,
+                    found / 1e6,
+                    np.linspace(0, 1, len(found)),
                     drawstyle="steps-post",
-                    color=COLOURS[index % len(COLOURS)],
-                    linewidth=0.8 if many else 1.2,
-                    alpha=0.7 if many else 1,
-                    label=None if name in labelled else name,
+                    color=sets.COLOURS[index % len(sets.COLOURS)],
+                    linestyle=sets.LINES[index % len(sets.LINES)],
+                    linewidth=0.8 if len(curves) > 1 else 1.2,
+                    alpha=0.7 if len(curves) > 1 else 1,
+                    label=None if entry.set_name in labelled else entry.set_name,
                 )
-                labelled.add(name)
+                labelled.add(entry.set_name)
             axis.set_title(style.DIRECTION_TEXTS[direction], loc="left")
             axis.set_xlabel("One-way delay (ms)")
             axis.yaxis.set_major_formatter(PercentFormatter(1))
         axes[0].set_ylabel("Share of packets, a curve a run")
-        if len(groups) > 1:
-            axes[0].legend(loc="lower right")
+        if names:
+            handles, labels = axes[0].get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside lower left", ncols=2)
     return [("distribution-delays", style.Picture("distribution of delays", figure))]
+
+
+def _delays_of(entry: Entry) -> dict[str, NDArray[np.float64]]:
+    try:
+        return entry.delays
+    except RunError as error:
+        entry.run.notes.append(str(error))
+        return {}

@@ -28,7 +28,7 @@ def build(material: Material) -> Section | None:
     size = 0
     for entry in material.entries[: material.most_pictures]:
         try:
-            pictures = draw(entry.run, KINDS, Span())
+            pictures = draw(entry.open(), KINDS, Span())
         except RunError as error:
             entry.run.notes.append(str(error))
             continue

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airpath.analysis.text import between, number, scale, where
+from airpath.plots import facets
 from airpath.report.measured import MAIN, metric_words
 from airpath.report.page import Section, fill
 from airpath.report.sections.verdicts import GRADES
@@ -20,6 +21,10 @@ MOST_COLUMNS = 16
 """Metrics (and what they are of) in the table; ``--csv`` has all."""
 
 _KEYS = ["metric", "flow", "direction", "hop", "unit"]
+
+
+Cell = tuple[str, str, str, str]
+"""Median as it is sorted, median, interval, and how many values."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,9 @@ class Row:
     entries: list[Entry]
     verdicts: list[tuple[str, int]]
     failed: int
-    cells: list[tuple[str, str, str]]
-    """Median, interval, and how many values."""
+    cells: list[Cell]
+    parameters: list[str]
+    """Its values of what was swept, where that is more than one thing."""
 
 
 def build(material: Material) -> Section | None:
@@ -52,6 +58,9 @@ def build(material: Material) -> Section | None:
         return None
     measured = material.measured
     columns, values = _columns(measured.summary)
+    swept = list(facets.swept(material.parameters))
+    # Of one thing the sets' names say it.
+    swept = swept if len(swept) > 1 else []
     rows = [
         Row(
             name,
@@ -62,14 +71,16 @@ def build(material: Material) -> Section | None:
                 if (count := sum(entry.run.verdict == grade for entry in entries))
             ],
             sum(entry.about.get("status", "succeeded") != "succeeded" for entry in entries),
-            [column.get(name, (NOTHING, "", "")) for column in values],
+            [column.get(name, ("", NOTHING, "", "")) for column in values[:MOST_COLUMNS]],
+            [str(material.parameters.get(name, {}).get(key, NOTHING)) for key in swept],
         )
         for name, entries in sets.items()
     ]
     body = fill(
         "sets",
         columns=columns[:MOST_COLUMNS],
-        rows=[Row(r.name, r.entries, r.verdicts, r.failed, r.cells[:MOST_COLUMNS]) for r in rows],
+        rows=rows,
+        swept=[facets.short(name) for name in swept],
         more=max(len(columns) - MOST_COLUMNS, 0),
         outliers=_outliers(material),
         left_out=measured.left_out,
@@ -78,9 +89,9 @@ def build(material: Material) -> Section | None:
     return Section("sets", "Sets", body)
 
 
-def _columns(summary: pl.DataFrame) -> tuple[list[Column], list[dict[str, tuple[str, str, str]]]]:
+def _columns(summary: pl.DataFrame) -> tuple[list[Column], list[dict[str, Cell]]]:
     columns, values = [], []
-    order = {name: place for place, name in enumerate(["elapsed", *MAIN])}
+    order = {name: place for place, name in enumerate(MAIN)}
     groups = [
         (dict(zip(_KEYS, key, strict=True)), part)
         for key, part in summary.group_by(_KEYS, maintain_order=True)
@@ -93,10 +104,10 @@ def _columns(summary: pl.DataFrame) -> tuple[list[Column], list[dict[str, tuple[
     return columns, values
 
 
-def _cell(row: dict[str, Any], divisor: float) -> tuple[str, str, str]:
+def _cell(row: dict[str, Any], divisor: float) -> Cell:
     low, high = row["median_low"], row["median_high"]
     interval = "" if low is None else between(low, high, divisor)
-    return number(row["median"], divisor), interval, str(row["n"])
+    return str(row["median"]), number(row["median"], divisor), interval, str(row["n"])
 
 
 def _outliers(material: Material) -> list[tuple[str, str, list[Entry]]]:

@@ -1,4 +1,4 @@
-"""What changes with each parameter that was swept."""
+"""What changes with each network, workload and parameter that takes several values."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ MOST_PICTURES = 12
 
 def build(material: Material) -> Section | None:
     """Return a picture for each parameter of each set."""
-    pictures = [(name, inline_svg(one, name)) for name, one in gallery.of_sweeps(material)]
+    notes: list[str] = []
+    pictures = [(name, inline_svg(one, name)) for name, one in gallery.of_sweeps(material, notes)]
     if not pictures:
         return None
     shown = pictures[:MOST_PICTURES]
-    body = fill("sweeps", pictures=shown, left_out=len(pictures) - len(shown))
+    body = fill("sweeps", pictures=shown, left_out=len(pictures) - len(shown), notes=notes)
     return Section("sweeps", "Sweeps", body)

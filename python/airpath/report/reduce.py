@@ -1,0 +1,96 @@
+"""What a page keeps of each run; its packets and events are let go.
+
+A results folder may hold more than fits into memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from airpath.plots import courses
+from airpath.plots.delay import one_way_delays
+from airpath.report.facts import Facts, facts_of
+from airpath.report.measured import values_of
+from airpath.run import DIRECTIONS, RunError, load_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from airpath.plots.courses import Courses
+    from airpath.run import Run
+
+DELAY_POINTS = 300
+"""Points of the distribution of a run's delays."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is wanted of one run."""
+
+    directory: Path
+    set_name: str
+    delays: bool = False
+    """Whether the distribution of its delays."""
+    course_ns: int = 0
+    """How long its courses last; 0 for none."""
+
+
+@dataclass
+class Reduced:
+    """What is kept of one run."""
+
+    facts: Facts
+    values: pl.DataFrame
+    """What the analysis measures of it."""
+    delays: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    """By direction, delays in ns at equal steps of their distribution function."""
+    courses: Courses | None = None
+    notes: list[str] = field(default_factory=list)
+    """What must be known of its files."""
+    damage: list[str] = field(default_factory=list)
+    """Those of the notes that tell of damage."""
+
+
+def reduce_run(task: Task) -> Reduced:
+    """Read a run."""
+    run = load_run(task.directory)
+    values = values_of(run)
+    reduced = Reduced(facts_of(run, values), values)
+    with _noted(run):
+        if task.delays:
+            reduced.delays = delays_of(run)
+    with _noted(run):
+        if task.course_ns:
+            reduced.courses = courses.courses_of(
+                run, task.set_name, task.course_ns, list(courses.KINDS)
+            )
+    reduced.notes, reduced.damage = list(dict.fromkeys(run.notes)), run.damage
+    return reduced
+
+
+@contextlib.contextmanager
+def _noted(run: Run) -> Iterator[None]:
+    try:
+        yield
+    except (RunError, pl.exceptions.PolarsError) as error:
+        run.notes.append(str(error))
+
+
+def delays_of(run: Run) -> dict[str, NDArray[np.float64]]:
+    """Return by direction the one-way delays in ns at equal steps of their distribution."""
+    table = one_way_delays(run).drop_nulls("delay_ns")
+    shares = np.linspace(0, 1, DELAY_POINTS, dtype=np.float64)
+    found = {}
+    for direction in DIRECTIONS:
+        delays = table.filter(pl.col("direction") == direction)["delay_ns"].to_numpy()
+        if len(delays):
+            found[direction] = np.quantile(delays, shares, method="inverted_cdf").astype(np.float64)
+    return found

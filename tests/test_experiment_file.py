@@ -1,0 +1,125 @@
+"""Experiment files: what is wrong with them, and the cells that they stand for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airpath.experiment.expand import cells
+from airpath.experiment.load import load
+from airpath.experiment.model import schema
+from experiments import ROOT, SMALL, START, airpath, problems, written
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("seed = 5", "sead = 5", r"^2: sead: there is no such key; did you mean `seed`\?"),
+        ("repetitions = 3", "repetitons = 3", r"^14: sets\.0\.repetitons: .*`repetitions`"),
+        ("repetitions = 3", 'repetitions = "3"', r"^14: sets\.0\.repetitions: .*valid integer"),
+        ('network = "gprs"', 'network = "gsm"', r"^12: set `queues`: there is no network `gsm`"),
+        ("bytes={{bytes}}", "bytes={{byts}}", r"^7: `{{byts}}` is no parameter.*`bytes`"),
+        ('"workload.bytes"', '"workload.byte"', r"^21: .*no parameter `byte`; did you mean"),
+        ('"mtu" =', '"mtv" =', r"^21: .*`mtv` cannot be swept; did you mean `mtu`"),
+        ("[1500, 1400]", "[1500]", r"^21: .*differ in length"),
+        ('"virtual"', '"warped"', r"^3: clock: `warped` is none of the values"),
+        ("gprs-cs2-3+1", "gprs-cs9", r"^4: .*there is no profile `gprs-cs9`"),
+        ("link.queue.limit", "link.queue.limt", r"^15: .*did you mean"),
+        ("from=server", "form=server", r"^7: workload `bulk`: .*`tcp` has no key `form`"),
+        ("{ loss", "{{ loss", r"^6: not TOML"),
+        ('name = "sizes"', 'name = "queues"', r"^17: sets: two are called `queues`"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line_and_the_nearest_that_is_right(
+    tmp_path: Path, right: str, wrong: str, said: str
+) -> None:
+    assert right in SMALL
+    found = problems(tmp_path, SMALL.replace(right, wrong, 1))
+    assert any(re.search(said, one, re.DOTALL) for one in found), found
+
+
+def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+    text = SMALL.replace("seed = 5", "sead = 5").replace("repetitions = 2", 'repetitions = "two"')
+    assert len(problems(tmp_path, text)) == 2
+
+
+def test_an_unreadable_file_is_told(tmp_path: Path) -> None:
+    result = airpath("run", tmp_path / "nowhere.toml")
+    assert result.returncode == 2
+    assert "nowhere.toml:1: cannot be read: No such file" in result.stderr
+
+
+def test_check_tells_experiments_from_scenarios(small: Path, tmp_path: Path) -> None:
+    scenario = tmp_path / "link.toml"
+    scenario.write_text('[[hops]]\nname = "radio"\n[hops.link]\nrate = "1 Mbit/s"\n')
+    both = airpath("check", small, scenario)
+    assert both.returncode == 0, both.stderr
+    assert "2 sets, 4 cells" in both.stdout
+    scenario.write_text('[[hops]]\nname = "radio"\n[hops.link]\nrat = "1 Mbit/s"\n')
+    wrong = airpath("check", small, scenario)
+    assert wrong.returncode == 1
+    assert "rate" in wrong.stderr
+    small.write_text(SMALL.replace("seed", "sead"))
+    assert airpath("check", small).returncode == 1
+
+
+def test_the_schema_in_the_repository_is_fresh() -> None:
+    kept = json.loads((ROOT / "schema/experiment.schema.json").read_text())
+    assert kept == schema()
+    assert json.loads(airpath("schema", "--experiment").stdout) == kept
+
+
+def test_examples_are_right() -> None:
+    files = sorted((ROOT / "examples").glob("*.toml"))
+    assert files
+    for file in files:
+        result = airpath("check", file)
+        assert result.returncode == 0, result.stderr
+
+
+def test_sweeps_make_cells_with_readable_names(small: Path) -> None:
+    loaded = load(small)
+    queues, sizes = loaded.experiment.sets
+    assert [cell.name for cell in cells(loaded, queues)] == ["limit=4packets", "limit=8packets"]
+    zipped = cells(loaded, sizes)
+    assert [cell.name for cell in zipped] == ["bytes=5000,mtu=1500", "bytes=10000,mtu=1400"]
+    assert zipped[1].workload.virtual == ["tcp bytes=10000 from=server cc=reno"]
+    assert zipped[1].mtu == 1400
+
+
+def test_random_numbers_are_common_unless_asked_otherwise(tmp_path: Path) -> None:
+    text = SMALL.replace(
+        "repetitions = 2", 'repetitions = 2\nrandom_numbers = "independent"\nseed = 9'
+    )
+    loaded = load(written(tmp_path, text))
+    queues, sizes = (cells(loaded, one) for one in loaded.experiment.sets)
+    assert {cell.seed(3) for cell in queues} == {7}
+    assert len({cell.seed(1) for cell in sizes}) == 2
+
+
+@pytest.mark.parametrize(
+    "words", [("analyse", "--list"), ("plan", "FILE")], ids=["analyse", "plan"]
+)
+def test_output_that_cannot_be_written_is_told(small: Path, words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-c", START, *(str(small) if w == "FILE" else w for w in words)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        f"airpath {words[0]}: output cannot be written: No space left on device"
+    ]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")

@@ -1,0 +1,57 @@
+"""Results of experiments: listed, filtered, tagged, removed, compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments import airpath, journal, run_folders
+
+
+def test_a_run_does_all_and_its_results_are_listed(small: Path, tmp_path: Path) -> None:
+    root = tmp_path / "out"
+    done = airpath("run", small, "--out", root, "--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("10 succeeded")
+    assert len(run_folders(root)) == 10
+    assert all((root / "runs" / one / "run.json").is_file() for one in run_folders(root))
+    seeds = {e["replication"]: e["seed"] for e in journal(root) if e["set"] == "queues"}
+    assert seeds == {1: 5, 2: 6, 3: 7}
+    listed = airpath("results", root, "--json")
+    rows = [json.loads(line) for line in listed.stdout.splitlines()]
+    assert len(rows) == 10
+    assert all(row["verdict"] == "trusted" and row["metrics"]["elapsed"] > 0 for row in rows)
+    # Compared by hand from the rows: pairs of the same seed.
+    by_cell: dict[str, list[float]] = {}
+    for row in rows:
+        by_cell.setdefault(row["cell"], []).append(row["metrics"]["elapsed"])
+    first, second = by_cell["limit=4packets"], by_cell["limit=8packets"]
+    compared = airpath(
+        *("results", root, "--json", "--metric", "elapsed"),
+        *("--compare", "queues/limit=4packets", "queues/limit=8packets"),
+    )
+    found = json.loads(compared.stdout)["metrics"][0]
+    difference = sum(b - a for a, b in zip(first, second, strict=True)) / 3
+    assert found["difference"] == pytest.approx(difference)
+    assert found["pairs"] == 3
+
+
+def test_results_are_filtered_tagged_removed_and_run_again(small: Path, tmp_path: Path) -> None:
+    root = tmp_path / "out"
+    assert airpath("run", small, "--out", root).returncode == 0
+    some = ("results", root, "--set", "queues", "--where", "replication <= 2")
+    assert airpath(*some, "--add-tag", "early").returncode == 0
+    rebuilt = airpath("results", root, "--rebuild", "--tag", "early", "--json")
+    assert len(rebuilt.stdout.splitlines()) == 4
+    assert airpath(*some, "--remove").returncode == 2, "must not delete unasked"
+    assert len(run_folders(root)) == 10
+    assert airpath(*some, "--remove", "--yes").returncode == 0
+    assert len(run_folders(root)) == 6
+    unknown = airpath("results", root, "--where", "elapsd < 2")
+    assert unknown.returncode == 2
+    assert "did you mean `elapsed`" in unknown.stderr
+    again = airpath("run", small, "--out", root, "--resume")
+    assert again.returncode == 0, again.stderr
+    assert len(run_folders(root)) == 10
