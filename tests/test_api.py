@@ -17,6 +17,7 @@ from nbclient import NotebookClient
 
 import airpath
 from airpath import plots
+from airpath.api.figures import KINDS
 from airpath.plots import sets
 
 if TYPE_CHECKING:
@@ -279,3 +280,10 @@ def kinds(notebook: Any) -> list[list[tuple[str, ...]]]:
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]
+
+
+def test_the_page_names_every_kind_of_picture_and_every_error() -> None:
+    page = (ROOT / "docs" / "python.md").read_text()
+    errors = [name for name in airpath.__all__ if name.endswith("Error")]
+    missing = [name for name in (*KINDS, *errors) if f"`{name}`" not in page]
+    assert not missing

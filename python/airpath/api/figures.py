@@ -49,7 +49,8 @@ def plot(
 
     Args:
         what: one run for time-sequence, throughput, queue, delay, tcp-state; several for
-            distribution (boxes with every point), cdf, goodput-course (median and band), sweep.
+            distribution (boxes with every point), cdf, courses (median and band), sweep. A wrong
+            name is answered by the nearest; docs/python.md has all.
         kind: one of these names.
         which: of a kind with several pictures (a run's flows, a queue in packets and in bytes) the
             number from 0, or the name that ``pictures`` gives it.
