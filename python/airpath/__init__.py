@@ -1,54 +1,81 @@
 """Airpath: a wireless link of your choice between real programs.
 
-``load(path)`` opens a run, ``runs(path)`` finds replications below a folder; docs/analysis.md shows
-what to do with them.
+``load(path)`` opens a run and ``runs(path)`` finds many; ``simulate(…)`` and ``run_experiment(…)``
+make some. ``frame``, ``summarise`` and ``compare`` measure them, ``plot`` draws them.
+docs/python.md shows how.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from airpath.analysis.folders import Replication
+    from airpath.analysis.statistics import CompareError
+    from airpath.analysis.table import UnknownMetricError
+    from airpath.api.collection import AirpathWarning, Runs, load, runs
+    from airpath.api.experiments import Results, results, run_experiment
+    from airpath.api.figures import PlotError, pictures, plot
+    from airpath.api.simulation import SimulationError, simulate
+    from airpath.api.tables import compare, frame, summarise
+    from airpath.engine import EngineError
+    from airpath.experiment.catalogue import FilterError
+    from airpath.experiment.folder import FolderError
+    from airpath.experiment.load import ExperimentError
     from airpath.run import Run, RunError
 
-__all__ = ["RunError", "load", "runs"]
+__all__ = [
+    "AirpathWarning",
+    "CompareError",
+    "EngineError",
+    "ExperimentError",
+    "FilterError",
+    "FolderError",
+    "PlotError",
+    "Replication",
+    "Results",
+    "Run",
+    "RunError",
+    "Runs",
+    "SimulationError",
+    "UnknownMetricError",
+    "compare",
+    "frame",
+    "load",
+    "pictures",
+    "plot",
+    "results",
+    "run_experiment",
+    "runs",
+    "simulate",
+    "summarise",
+]
 
+if not TYPE_CHECKING:  # a type checker would let every name pass
+    _MODULES = {
+        "airpath.analysis.folders": ("Replication",),
+        "airpath.analysis.statistics": ("CompareError",),
+        "airpath.analysis.table": ("UnknownMetricError",),
+        "airpath.api.collection": ("AirpathWarning", "Runs", "load", "runs"),
+        "airpath.api.experiments": ("Results", "results", "run_experiment"),
+        "airpath.api.figures": ("PlotError", "pictures", "plot"),
+        "airpath.api.simulation": ("SimulationError", "simulate"),
+        "airpath.api.tables": ("compare", "frame", "summarise"),
+        "airpath.engine": ("EngineError",),
+        "airpath.experiment.catalogue": ("FilterError",),
+        "airpath.experiment.folder": ("FolderError",),
+        "airpath.experiment.load": ("ExperimentError",),
+        "airpath.run": ("Run", "RunError"),
+    }
+    _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-def load(path: str | Path) -> Run:
-    """Open a run's folder; see ``airpath.run.Run``.
+    def __getattr__(name):
+        # Not imported before it is asked for: the command starts without polars.
+        if name in _HOME:
+            return getattr(importlib.import_module(_HOME[name]), name)
+        message = f"module airpath has no attribute {name}"
+        raise AttributeError(message)
 
-    Raises:
-        RunError: it holds no run that could be read.
-
-    """
-    from pathlib import Path
-
-    from airpath.run import load_run
-
-    return load_run(Path(path))
-
-
-def runs(path: str | Path) -> list[Replication]:
-    """Find the runs at or below a folder, each with the name of its set.
-
-    Raises:
-        RunError: there is none.
-
-    """
-    from pathlib import Path
-
-    from airpath.analysis.folders import find
-
-    return find([Path(path)])
-
-
-def __getattr__(name: str) -> Any:
-    # Not imported before it is asked for: the command starts without polars.
-    if name == "RunError":
-        return importlib.import_module("airpath.run").RunError
-    message = f"module airpath has no attribute {name}"
-    raise AttributeError(message)
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -84,7 +84,7 @@ class Run:
     """A run's folder. Read with ``load_run``; the logs are read when first asked for."""
 
     directory: Path
-    manifest: dict[str, Any]
+    manifest: dict[str, Any] = field(repr=False)
     """The content of run.json; empty if the run left none."""
 
     notes: list[str] = field(default_factory=list)
@@ -93,6 +93,11 @@ class Run:
     damage: list[str] = field(default_factory=list)
     """Those of the notes that tell of damage: a file of a run that ended is not as it was written.
     A run that goes on, or was killed, may lack its end without being damaged."""
+
+    def _repr_html_(self) -> str:
+        from airpath.api.html import of_run
+
+        return of_run(self)
 
     @property
     def name(self) -> str:
