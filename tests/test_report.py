@@ -334,7 +334,7 @@ def test_progress_says_how_much_time_is_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(command.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     progress = command.Progress()
     for done, at in ((1, 101.0), (2, 111.0), (3, 112.0), (20, 201.0)):
         now[0] = at

@@ -73,6 +73,7 @@ def draw(runs: Sequence[Replication], table: pl.DataFrame, kinds: Sequence[str])
             for axis, (key, part) in zip(axes, panels, strict=True):
                 divisor, unit = scale(str(key[4]), part["value"].to_list())
                 one(axis, part, names, divisor)
+                axis.ticklabel_format(axis="x", useOffset=False)
                 of = " ".join(str(word) for word in key[1:4] if word)
                 axis.set_xlabel(
                     f"{str(key[0]).replace('_', ' ')}{f', {of}' if of else ''}"
