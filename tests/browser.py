@@ -29,6 +29,7 @@ class Browser:
 
     def __init__(self, profile: Path) -> None:
         """Start it with an empty profile in a folder that need not exist."""
+        profile.mkdir(exist_ok=True)
         pipes = [os.pipe(), os.pipe()]
         # Out of the way of the numbers at which the browser expects them.
         theirs = [fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (pipes[0][0], pipes[1][1])]
@@ -41,6 +42,8 @@ class Browser:
         self._process = subprocess.Popen(
             ["bash", "-c", redirect, str(PROGRAM), *options],
             pass_fds=theirs,
+            # Whatever it keeps of crashes and fonts lies there too.
+            env=os.environ | {"HOME": str(profile), "XDG_CONFIG_HOME": str(profile)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

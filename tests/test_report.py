@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,8 +15,9 @@ import polars as pl
 import pytest
 
 from airpath.app import run as run_app
-from airpath.report import SECTIONS
-from airpath.report.material import Entry, find_runs, load_material
+from airpath.report import SECTIONS, command, workers
+from airpath.report.material import Entry, Material, find_runs, load_material
+from airpath.report.reduce import Task, reduce_run
 from airpath.report.sections import diagrams, distributions
 from airpath.run import RunError, load_run
 from airpath.tcp import transfers
@@ -289,6 +291,58 @@ def test_a_place_that_cannot_be_written_is_told(
     out = tmp_path / "file" / "report.html"
     assert run_app(["report", str(replications), "--pictures", "0", "--out", str(out)]) == 1
     assert str(tmp_path / "file") in capsys.readouterr().err
+
+
+def test_workers_keep_the_order_and_tell_how_far_they_are() -> None:
+    told: list[tuple[int, int]] = []
+    numbers = list(range(-workers.LEAST_FOR_WORKERS, 0))
+    before = dict(os.environ)
+    found = list(workers.each(abs, numbers, lambda done, total: told.append((done, total))))
+    assert found == [abs(number) for number in numbers]
+    assert told[-1] == (len(numbers), len(numbers))
+    assert dict(os.environ) == before
+
+
+def test_a_run_is_reduced_to_what_the_page_shows(replications: Path) -> None:
+    folder = replications / "replication-0001"
+    reduced = reduce_run(Task(folder, "set", delays=True, course_ns=load_run(folder).duration_ns))
+    entry = Entry(1, "x", load_run(folder), "set")
+    assert reduced.facts == entry.facts
+    assert reduced.values.equals(entry.values)
+    assert reduced.delays["downlink"].tolist() == entry.delays["downlink"].tolist()
+    assert reduced.courses is not None
+    assert ("queue", "downlink") in reduced.courses.values
+    assert reduced.notes == []
+
+
+def test_of_many_runs_some_of_each_set_have_diagrams(replications: Path) -> None:
+    run = load_run(replications / "replication-0001")
+    entries = [
+        Entry(2 * number + turn, "x", run, f"set-{number}")
+        for number in range(diagrams.MOST_RUNS - 20)
+        for turn in (1, 2)
+    ]
+    chosen = diagrams.choose(Material("many", entries))
+    assert len(chosen) == diagrams.MOST_RUNS
+    assert len({entry.set_name for entry in chosen}) == diagrams.MOST_RUNS - 20
+    seconds = [entry.number for entry in chosen if entry.number % 2 == 0]
+    assert (seconds[0], seconds[-1]) == (2, 2 * (diagrams.MOST_RUNS - 20)), "evenly"
+    assert [entry.number for entry in chosen] == sorted(entry.number for entry in chosen)
+
+
+def test_progress_says_how_much_time_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    progress = command.Progress()
+    for done, at in ((1, 101.0), (2, 111.0), (3, 112.0), (20, 201.0)):
+        now[0] = at
+        progress.tell("reading runs", done, 100)
+    assert capsys.readouterr().err.splitlines() == [
+        "airpath report: reading runs 2 of 100, about 8 min left",
+        "airpath report: reading runs 20 of 100, about 7 min left",
+    ]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

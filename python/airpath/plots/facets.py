@@ -5,6 +5,7 @@ One parameter lies on the axis, one tells the lines apart, all others make the f
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -17,7 +18,7 @@ from airpath.plots.sets import COLOURS, LINES, MARKERS
 from airpath.plots.style import SETTINGS, WIDTH_INCHES, Figure, Picture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import polars as pl
     from matplotlib.axes import Axes
@@ -35,6 +36,9 @@ MOST_FACETS = 4
 
 MOST_ROWS = 12
 """Metrics in one picture."""
+
+LEAST_FOR_LOGARITHMS = 20
+"""Greatest by least value from which an axis is logarithmic."""
 
 NOT_SAID = "none"
 """The value of a parameter that a set does not have."""
@@ -201,14 +205,19 @@ def _ticks(axis: Axes, places: Mapping[str, float], columns: int, *, numeric: bo
     if not numeric:
         axis.set_xticks(list(places.values()), list(places), rotation=30, ha="right")
         return
+    values = sorted(places.values())
+    spread: Callable[[float], float] = float
+    if values[0] > 0 and values[-1] / values[0] >= LEAST_FOR_LOGARITHMS:
+        spread = math.log
+        axis.set_xscale("log")
     # Labels that lie over one another help nobody: the least room is what a number takes.
-    low, high = min(places.values()), max(places.values())
-    least = (high - low) * 0.045 * columns
+    least = (spread(values[-1]) - spread(values[0])) * 0.045 * columns
     shown: list[float] = []
-    for place in sorted(places.values()):
-        if not shown or place - shown[-1] >= least:
+    for place in values:
+        if not shown or spread(place) - spread(shown[-1]) >= least:
             shown.append(place)
     axis.set_xticks(shown, [f"{place:g}" for place in shown])
+    axis.set_xticks([], minor=True)
 
 
 def _is_number(text: str) -> bool:

@@ -114,17 +114,36 @@ def draw(runs: Sequence[Replication], table: pl.DataFrame, kinds: Sequence[str])
             for axis, (key, part) in zip(axes, panels, strict=True):
                 divisor, unit = scale(str(key[4]), part["value"].to_list())
                 one(axis, part, names, divisor)
+                axis.ticklabel_format(axis="x", useOffset=False)
                 of = " ".join(str(word) for word in key[1:4] if word)
                 axis.set_xlabel(
                     f"{str(key[0]).replace('_', ' ')}{f', {of}' if of else ''}"
                     + (f" ({unit})" if unit else "")
                 )
+            if kind == "cdf":
+                _legend(figure, axes, names)
         pictures.append(Picture(kind, figure))
     over_time = [kind for kind in kinds if kind in courses.PICTURES]
     if over_time:
         read = courses.read(runs, [kind.removesuffix("-course") for kind in over_time])
         pictures += draw_courses(*read, over_time)
     return pictures
+
+
+def _legend(figure: Figure, axes: Sequence[Axes], names: Sequence[str], more: str = "") -> None:
+    """Name all sets once, below the panels; one may have nothing to show in some of them."""
+    known = {
+        label: handle
+        for axis in axes
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    shown = [name for name in names if name in known]
+    figure.legend(
+        [known[name] for name in shown],
+        [f"{name}{more}" for name in shown],
+        loc="outside lower left",
+        ncols=2,
+    )
 
 
 def natural_order(names: Iterable[str]) -> list[str]:
@@ -205,11 +224,10 @@ def _cdf(axis: Axes, part: pl.DataFrame, names: list[str], divisor: float) -> No
             where="post",
             color=COLOURS[place % len(COLOURS)],
             linestyle=LINES[place % len(LINES)],
-            label=f"{name} ({len(values)})",
+            label=name,
         )
     axis.set_ylabel("Share of replications")
     axis.set_ylim(0, 1.02)
-    axis.legend(loc="lower right")
 
 
 def draw_courses(found: Sequence[Courses], length_ns: int, kinds: Sequence[str]) -> list[Picture]:
@@ -240,18 +258,7 @@ def draw_courses(found: Sequence[Courses], length_ns: int, kinds: Sequence[str])
                 banded = {of: courses.bands(rows) for of, rows in by_set.items() if rows}
                 unit = _bands(axis, banded, kind.unit, names, length_ns / 1e9)
                 axis.set_ylabel(f"{kind.text}, {place}\n({unit})")
-            # A set may have nothing to show in one of the panels.
-            known = {
-                label: handle
-                for axis in axes
-                for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
-            }
-            figure.legend(
-                [known[name] for name in names if name in known],
-                [f"{name}: median, 5 to 95 %" for name in names if name in known],
-                loc="outside lower left",
-                ncols=2,
-            )
+            _legend(figure, axes, names, ": median, 5 to 95 %")
             step = length_ns / 1e9 / courses.COURSE_BINS
             for axis in axes:
                 axis.set_xlim(0, length_ns / 1e9)

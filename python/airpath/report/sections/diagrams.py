@@ -10,6 +10,7 @@ import polars as pl
 from matplotlib.colors import to_hex
 
 from airpath.plots.style import drop_styles
+from airpath.report import gallery
 from airpath.report.page import Section, data, fill
 from airpath.report.workers import each
 from airpath.run import RunError, load_run
@@ -108,12 +109,15 @@ def build(material: Material) -> Section | None:
 def choose(material: Material) -> list[Entry]:
     """Return the runs with diagrams: of too many, the first of each set before the second ones."""
     turns: dict[str, int] = {}
-    ranked = []
+    by_turn: dict[int, list[Entry]] = {}
     for entry in material.entries:
         turns[entry.set_name] = turns.get(entry.set_name, 0) + 1
-        ranked.append((turns[entry.set_name], entry.number, entry))
-    first = sorted(ranked, key=lambda rank: rank[:2])[:MOST_RUNS]
-    return sorted((entry for _, _, entry in first), key=lambda entry: entry.number)
+        by_turn.setdefault(turns[entry.set_name], []).append(entry)
+    chosen: list[Entry] = []
+    for entries in by_turn.values():
+        if len(chosen) < MOST_RUNS:
+            chosen += gallery.evenly(entries, MOST_RUNS - len(chosen))
+    return sorted(chosen, key=lambda entry: entry.number)
 
 
 def draw_run(task: Task) -> Drawn:
