@@ -109,6 +109,65 @@ def test_values_of_a_sweep_lie_where_their_numbers_are() -> None:
     assert sweeps.axis_values(["reno", "cubic"]) == ({"reno": 0.0, "cubic": 1.0}, "")
 
 
+def test_a_sweep_of_three_parameters_keeps_every_set_and_every_value_in_sight() -> None:
+    limits, losses, controls = [4, 8, 16, 32, 64], [0, 0.01, 0.03], ["reno", "cubic", "bbr"]
+    parameters = {
+        f"{control},{limit},{loss}": {
+            "congestion_control": control,
+            "network.radio.link.queue.limit": f"{limit} packets",
+            "network.radio.downlink.errors.probability": loss,
+        }
+        for control in controls
+        for limit in limits
+        for loss in losses
+    }
+    highest = 1000.0 * len(parameters)
+    rows = [
+        {"set": name, "metric": "elapsed_time", "flow": "", "hop": "", "direction": "", "unit": "s"}
+        | {"median": 1000.0 * n, "median_low": None, "median_high": None}
+        for n, name in enumerate(parameters, 1)
+    ]
+    names = sweeps.swept(parameters)
+    assert names == list(next(iter(parameters.values())))
+    columns, lines = [], []
+    for name in names:
+        picture = sweeps.draw(pl.DataFrame(rows), parameters, name)
+        assert picture is not None
+        axes = picture.figure.axes
+        columns.append([axis.get_title() for axis in axes])
+        lines.append([text.get_text() for text in picture.figure.legends[0].get_texts()])
+        drawn = [y for a in axes for line in a.containers for y in line.lines[0].get_ydata()]
+        unit = highest / max(drawn)
+        assert sorted(round(y * unit) for y in drawn) == [row["median"] for row in rows]
+        assert all(axis.get_ylim()[0] == 0 and axis.get_ylim()[1] >= max(drawn) for axis in axes)
+    assert columns == [
+        ["probability 0", "probability 0.01", "probability 0.03"],
+        ["reno", "cubic", "bbr"],
+        ["reno", "cubic", "bbr"],
+    ]
+    assert lines == [
+        [f"limit {limit} packets" for limit in limits],
+        [f"probability {loss}" for loss in losses],
+        [f"limit {limit} packets" for limit in limits],
+    ]
+
+
+def test_of_too_many_lines_some_are_drawn_and_that_is_said() -> None:
+    parameters = {f"{a},{b}": {"workload.a": a, "workload.b": b} for a in (1, 2) for b in range(20)}
+    rows = [
+        {"set": name, "metric": "goodput", "flow": "", "hop": "", "direction": "", "unit": "bit/s"}
+        | {"median": 1.0, "median_low": 0.5, "median_high": 2.0}
+        for name in parameters
+    ]
+    picture = sweeps.draw(pl.DataFrame(rows), parameters, "workload.a")
+    assert picture is not None
+    legend = picture.figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        f"b {b}" for b in (0, 4, 8, 11, 15, 19)
+    ]
+    assert legend.get_title().get_text() == "6 of 20 lines, evenly chosen"
+
+
 def test_cwnd_and_rto_of_the_sender_are_in_the_diagram(results: Path) -> None:
     run = load_run(results / "runs" / "model" / "limit=4packets" / "0001")
     (transfer,) = transfers(run)

@@ -1,9 +1,15 @@
-"""Metrics over a swept parameter: one line for each combination of the others, with intervals."""
+"""Metrics over a swept parameter, with intervals, beside each value of the others.
+
+Few combinations of the other parameters are lines of one panel. With more of them, one parameter's
+values become columns, so that each panel keeps a number of lines that can be told apart.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from typing import TYPE_CHECKING, Any, cast
+import textwrap
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -19,10 +25,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _KEYS = ["metric", "flow", "hop", "direction", "unit"]
+_Any = TypeVar("_Any")
 _AMOUNT = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([^0-9]*)\s*")
 
-MOST_LINES = 12
+KIND = "sweep"
+"""What these pictures are called where kinds of pictures are named."""
+
+MOST_LINES = 6
 """Lines of a panel; beyond them nobody can tell one from another."""
+
+MOST_COLUMNS = 6
+"""Panels side by side."""
+
+LOGARITHMIC_FROM = 8
+"""Amounts of which the largest is so many times the least lie on a logarithmic axis."""
+
+LABEL_CHARACTERS = 26
+"""Of a line beside a panel."""
+
+TICK_INCHES = 0.28
+"""Room for the number at a tick of the horizontal axis."""
 
 
 def axis_values(values: list[Any]) -> tuple[dict[str, float], str]:
@@ -38,6 +60,21 @@ def axis_values(values: list[Any]) -> tuple[dict[str, float], str]:
     return {text: float(place) for place, text in enumerate(texts)}, ""
 
 
+def swept(parameters: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the parameters that all sets have and that differ between them.
+
+    Args:
+        parameters: of each set, what distinguishes it from the others.
+
+    """
+    names = dict.fromkeys(key for of in parameters.values() for key in of)
+    return [
+        name
+        for name in names
+        if all(name in of for of in parameters.values()) and len(_values(parameters, name)) > 1
+    ]
+
+
 def draw(
     summary: pl.DataFrame, parameters: Mapping[str, Mapping[str, Any]], swept: str
 ) -> Picture | None:
@@ -49,93 +86,218 @@ def draw(
         swept: the parameter on the axis.
 
     """
-    places, unit = axis_values([of[swept] for of in parameters.values()])
-    if len(places) < 2:
+    if len(_values(parameters, swept)) < 2:
         return None
-    numeric = bool(unit) or all(_AMOUNT.fullmatch(text) for text in places)
-    lines: dict[str, list[str]] = {}
-    for name, of in parameters.items():
-        others = {key: value for key, value in of.items() if key != swept}
-        differing = {
-            key: value
-            for key, value in others.items()
-            if len({str(each.get(key)) for each in parameters.values()}) > 1
-        }
-        text = ", ".join(f"{key.rsplit('.', 1)[-1]} {value}" for key, value in differing.items())
-        lines.setdefault(text, []).append(name)
-    panels = [
+    metrics = [
         (dict(zip(_KEYS, key, strict=True)), part)
         for key, part in summary.group_by(_KEYS, maintain_order=True)
         if part.height > 1
     ]
-    if not panels:
+    if not metrics:
         return None
-    rows = (len(panels) + 1) // 2
+    layout = _Layout(parameters, swept)
     with mpl.rc_context(cast("Any", SETTINGS)):
-        figure = Figure(figsize=(WIDTH_INCHES, 2.3 * rows + 0.5), layout="constrained")
-        axes = figure.subplots(rows, 2, squeeze=False)
-        for axis in axes.flat[len(panels) :]:
-            axis.set_visible(False)
-        for axis, (key, part) in zip(axes.flat, panels, strict=False):
-            by_set = {row["set"]: row for row in part.iter_rows(named=True)}
-            divisor, name = scale(str(key["unit"]), part["median"].to_list())
-            for index, (text, names) in enumerate(list(lines.items())[:MOST_LINES]):
-                points = sorted(
-                    (places[str(parameters[one][swept])], by_set[one])
-                    for one in names
-                    if one in by_set
-                )
-                _line(axis, points, divisor, index, len(lines), text, numeric=numeric)
-            whose = where(key)
-            title = str(key["metric"]).replace("_", " ")
-            axis.set_title(f"{title}, {whose}" if whose else title)
-            axis.set_ylabel(name or "ratio")
-            # Nothing is cut off: differences are to be seen in proportion.
-            axis.set_ylim(bottom=0, top=None if axis.get_ylim()[1] > 0 else 1)
-            axis.set_xlabel(f"{swept}{f' ({unit})' if unit else ''}")
-            axis.set_xticks(
-                list(places.values()),
-                [f"{place:g}" for place in places.values()] if numeric else list(places),
+        if layout.columns:
+            columns = len(layout.columns)
+            figure = Figure(figsize=(WIDTH_INCHES, 1.9 * len(metrics) + 0.7), layout="constrained")
+            axes = figure.subplots(len(metrics), columns, squeeze=False, sharex=True, sharey="row")
+            for number, ((key, part), row) in enumerate(zip(metrics, axes, strict=True)):
+                for axis, column in zip(row, layout.columns, strict=True):
+                    layout.panel(axis, part, key, column)
+                    if number == 0:
+                        axis.set_title(layout.title(column))
+                    if number < len(metrics) - 1:
+                        axis.set_xlabel("")
+                    if axis is not row[0]:
+                        axis.set_ylabel("")
+                _begin_at_zero(row[0])
+                name = f"{_name(key)} ({row[0].get_ylabel()})"
+                row[0].set_ylabel(textwrap.fill(name, LABEL_CHARACTERS))
+        else:
+            rows = (len(metrics) + 1) // 2
+            figure = Figure(figsize=(WIDTH_INCHES, 2.3 * rows + 0.5), layout="constrained")
+            axes = figure.subplots(rows, 2, squeeze=False)
+            for axis in axes.flat[len(metrics) :]:
+                axis.set_visible(False)
+            for axis, (key, part) in zip(axes.flat, metrics, strict=False):
+                layout.panel(axis, part, key, None)
+                _begin_at_zero(axis)
+                axis.set_title(_name(key))
+        handles = {
+            label: handle
+            for axis in axes.flat
+            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+        }
+        if len(layout.lines) > 1:
+            shown = [label for label in map(layout.label, layout.lines) if label in handles]
+            figure.legend(
+                [handles[label] for label in shown],
+                shown,
+                loc="outside lower left",
+                ncols=min(
+                    len(shown), max(1, int(WIDTH_INCHES / (0.45 + 0.075 * max(map(len, shown)))))
+                ),
+                title=layout.left_out,
+                alignment="left",
             )
-        if len(lines) > 1:
-            handles, labels = axes.flat[0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower left", ncols=3)
     return Picture(f"sweep-{swept.replace('.', '-')}", figure)
 
 
-def _line(
-    axis: Axes,
-    points: list[tuple[float, dict[str, Any]]],
-    divisor: float,
-    index: int,
-    count: int,
-    label: str,
-    *,
-    numeric: bool,
-) -> None:
-    if not points:
-        return
-    # Side by side by a hair, so that intervals of several lines at one place can be seen.
-    span = max(abs(points[-1][0] - points[0][0]), 1.0)
-    shift = 0.012 * span * (index - (count - 1) / 2)
-    middle = [row["median"] / divisor for _, row in points]
-    low = [
-        0 if row["median_low"] is None else (row["median"] - row["median_low"]) / divisor
-        for _, row in points
-    ]
-    high = [
-        0 if row["median_high"] is None else (row["median_high"] - row["median"]) / divisor
-        for _, row in points
-    ]
-    axis.errorbar(
-        [place + shift for place, _ in points],
-        middle,
-        yerr=[[max(each, 0) for each in low], [max(each, 0) for each in high]],
-        color=COLOURS[index % len(COLOURS)],
-        marker=MARKERS[index % len(MARKERS)],
-        markersize=3.5,
-        linestyle=LINES[index % len(LINES)] if numeric else ":",
-        capsize=2.5,
-        elinewidth=0.8,
-        label=label or "median, 95 % interval",
-    )
+def _values(parameters: Mapping[str, Mapping[str, Any]], name: str) -> list[str]:
+    """Return the values of a parameter: by amount where they are amounts, else in their order."""
+    texts = list(dict.fromkeys(str(of.get(name)) for of in parameters.values()))
+    places, _ = axis_values(texts)
+    return sorted(texts, key=places.__getitem__)
+
+
+def _name(key: Mapping[str, Any]) -> str:
+    whose = where(key)
+    title = str(key["metric"]).replace("_", " ")
+    return f"{title}, {whose}" if whose else title
+
+
+def _begin_at_zero(axis: Axes) -> None:
+    """Cut nothing off, once all is drawn: differences are to be seen in proportion."""
+    axis.set_ylim(bottom=0, top=None if axis.get_ylim()[1] > 0 else 1)
+
+
+class _Layout:
+    """Which set is a point of which line, in which column."""
+
+    def __init__(self, parameters: Mapping[str, Mapping[str, Any]], swept: str) -> None:
+        self.parameters = parameters
+        self.swept = swept
+        self.ticks = _values(parameters, swept)
+        self.places, self.unit = axis_values(self.ticks)
+        self.numeric = bool(self.unit) or all(_AMOUNT.fullmatch(text) for text in self.ticks)
+        least, most = min(self.places.values()), max(self.places.values())
+        self.logarithmic = self.numeric and least > 0 and most / least >= LOGARITHMIC_FROM
+        every = dict.fromkeys(key for of in parameters.values() for key in of)
+        others = {key: _values(parameters, key) for key in every if key != swept}
+        others = {key: values for key, values in others.items() if len(values) > 1}
+        self.column = ""
+        self.columns: list[str] = []
+        if len(self._combinations(list(others))) > MOST_LINES and len(others) > 1:
+            # As few columns as possible: they are narrow.
+            self.column = min(others, key=lambda key: len(others[key]))
+            self.columns = _some(others[self.column], MOST_COLUMNS)
+            others.pop(self.column)
+        self.within = list(others)
+        lines = self._combinations(self.within)
+        self.lines = _some(lines, MOST_LINES)
+        self.left_out = (
+            f"{len(self.lines)} of {len(lines)} lines, evenly chosen"
+            if len(self.lines) < len(lines)
+            else None
+        )
+
+    def _combinations(self, names: list[str]) -> list[tuple[str, ...]]:
+        order = [{text: n for n, text in enumerate(_values(self.parameters, k))} for k in names]
+        found = {self._line(of, names) for of in self.parameters.values()}
+        return sorted(
+            found, key=lambda line: [order[n].get(text, 0) for n, text in enumerate(line)]
+        )
+
+    @staticmethod
+    def _line(of: Mapping[str, Any], names: list[str]) -> tuple[str, ...]:
+        return tuple(str(of.get(name)) for name in names)
+
+    def label(self, line: tuple[str, ...]) -> str:
+        """Return what the legend says of a line."""
+        pairs = zip(self.within, line, strict=True)
+        return ", ".join(f"{key.rsplit('.', 1)[-1]} {value}" for key, value in pairs)
+
+    def title(self, column: str) -> str:
+        """Return what stands above a column."""
+        return f"{self.column.rsplit('.', 1)[-1]} {column}".replace("congestion_control ", "")
+
+    def panel(
+        self, axis: Axes, part: pl.DataFrame, key: Mapping[str, Any], column: str | None
+    ) -> None:
+        """Draw one metric, of the sets of a column or of all."""
+        by_set = {row["set"]: row for row in part.iter_rows(named=True)}
+        divisor, unit = scale(str(key["unit"]), part["median"].to_list())
+        for index, line in enumerate(self.lines):
+            points = sorted(
+                (
+                    (self.places[str(of[self.swept])], by_set[name])
+                    for name, of in self.parameters.items()
+                    if name in by_set
+                    and (column is None or str(of.get(self.column)) == column)
+                    and self._line(of, self.within) == line
+                ),
+                key=lambda point: point[0],
+            )
+            self._draw_line(axis, points, divisor, index, self.label(line))
+        axis.set_ylabel(unit or "ratio")
+        axis.set_xlabel(f"{self.swept}{f' ({self.unit})' if self.unit else ''}")
+        if self.columns:
+            axis.set_xlabel(
+                f"{self.swept.rsplit('.', 1)[-1]}{f' ({self.unit})' if self.unit else ''}"
+            )
+        if self.logarithmic:
+            axis.set_xscale("log")
+            axis.minorticks_off()
+        room = WIDTH_INCHES / max(2, len(self.columns)) * 0.8
+        shown = _apart([self.places[text] for text in self.ticks], room, self.logarithmic)
+        names = {self.places[text]: text for text in self.ticks}
+        axis.set_xticks(shown, [f"{place:g}" if self.numeric else names[place] for place in shown])
+
+    def _draw_line(
+        self,
+        axis: Axes,
+        points: list[tuple[float, dict[str, Any]]],
+        divisor: float,
+        index: int,
+        label: str,
+    ) -> None:
+        if not points:
+            return
+        # Side by side by a hair, so that intervals of several lines at one place can be seen.
+        aside = 0.012 * (index - (len(self.lines) - 1) / 2)
+        least, most = min(self.places.values()), max(self.places.values())
+        if self.logarithmic:
+            places = [place * (most / least) ** aside for place, _ in points]
+        else:
+            places = [place + aside * (most - least) for place, _ in points]
+        middle = [row["median"] / divisor for _, row in points]
+        low = [
+            0 if row["median_low"] is None else (row["median"] - row["median_low"]) / divisor
+            for _, row in points
+        ]
+        high = [
+            0 if row["median_high"] is None else (row["median_high"] - row["median"]) / divisor
+            for _, row in points
+        ]
+        axis.errorbar(
+            places,
+            middle,
+            yerr=[[max(each, 0) for each in low], [max(each, 0) for each in high]],
+            color=COLOURS[index % len(COLOURS)],
+            marker=MARKERS[index % len(MARKERS)],
+            markersize=3 if self.columns else 3.5,
+            linestyle=LINES[index % len(LINES)] if self.numeric else ":",
+            capsize=1.5 if self.columns else 2.5,
+            elinewidth=0.8,
+            label=label or "median, 95 % interval",
+        )
+
+
+def _some(items: list[_Any], most: int) -> list[_Any]:
+    """Return so many items at most, the first and the last among them, evenly chosen."""
+    if len(items) <= most:
+        return items
+    return [items[round(n * (len(items) - 1) / (most - 1))] for n in range(most)]
+
+
+def _apart(places: list[float], room_inches: float, logarithmic: bool) -> list[float]:
+    """Return the places whose numbers fit beside one another on an axis so wide."""
+    at = [math.log(place) if logarithmic else place for place in places]
+    span = (max(at) - min(at)) or 1.0
+    shown: list[float] = []
+    last = -math.inf
+    for here, place in zip(at, places, strict=True):
+        if (here - last) / span * room_inches >= TICK_INCHES:
+            shown.append(place)
+            last = here
+    return shown
