@@ -25,6 +25,7 @@ Kind = Literal[
     "distribution",
     "cdf",
     "goodput-course",
+    "sweep",
 ]
 TimingKind = Literal["line-rate", "packet-delay", "requests", "errors", "cost"]
 Format = Literal["png", "svg", "pdf"]
@@ -82,7 +83,8 @@ def plot(
 
     Args:
         directory: the run's folder, as given to --out of airpath exec, or one with runs below it:
-            of those distribution, cdf and goodput-course are drawn, by set.
+            of those distribution, cdf and goodput-course are drawn, by set, and of experiments the
+            sweep of each parameter (it alone where there are many sets).
         out: the folder for the pictures; by default the folder plots in the run's.
         file_format: format of the pictures; xplot writes the time-sequence diagrams alone.
         only: draw this kind only; may be given several times.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airpath.analysis import text
 from airpath.analysis.folders import find
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from airpath.analysis.folders import Replication
 
 PROGRESS_AFTER_S = 2.0
+
+MOST_SETS = 16
+"""Sets of an experiment that are drawn side by side unless that is asked for."""
 
 
 def analyse(
@@ -85,10 +89,10 @@ def plot_sets(
     include_untrusted: bool,
 ) -> int:
     """Carry ``airpath plot`` of a folder of runs out; return its exit status."""
-    from airpath.plots import sets
+    from airpath.plots import sets, sweeps
 
-    kinds = only or sets.KINDS
-    wrong = [kind for kind in kinds if kind not in sets.KINDS]
+    known = [*sets.KINDS, sweeps.KIND]
+    wrong = [kind for kind in only or [] if kind not in known]
     if wrong:
         return _fail(
             f"--only {wrong[0]} is for one run, and {directory} holds several; name one of them",
@@ -103,7 +107,14 @@ def plot_sets(
         selection = select_trusted(values, include_untrusted=include_untrusted)
         kept = set(selection.table.select("set", "run").iter_rows())
         trusted = [one for one in found if (one.set_name, one.name) in kept]
+        parameters = _parameters(trusted)
+        names = sweeps.swept(parameters)
+        kinds = only or _kinds(known, len(parameters), swept=bool(names), notes=notes)
         pictures = sets.draw(trusted, selection.table, kinds) if trusted else []
+        if names and sweeps.KIND in kinds:
+            summary = summarise(selection.table)
+            drawn = [sweeps.draw(summary, parameters, name) for name in names]
+            pictures += [picture for picture in drawn if picture is not None]
         for note in notes + selection.notes:
             print(f"airpath plot: {note}", file=sys.stderr)
         if not pictures:
@@ -122,6 +133,34 @@ def plot_sets(
     except (RunError, OSError) as error:
         return _fail(str(error), 1, "plot")
     return 0
+
+
+def _parameters(runs: Sequence[Replication]) -> dict[str, dict[str, Any]]:
+    """Return what was swept in each set, as an experiment noted it of its replications."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in runs:
+        if one.set_name not in found:
+            try:
+                about = json.loads((one.directory / "replication.json").read_text())
+                found[one.set_name] = dict(about["parameters"])
+            except (OSError, ValueError, KeyError, TypeError):
+                found[one.set_name] = {}
+    return found
+
+
+def _kinds(known: list[str], sets: int, *, swept: bool, notes: list[str]) -> list[str]:
+    """Return which pictures to draw where nobody said."""
+    from airpath.plots import sweeps
+
+    if not swept:
+        return [kind for kind in known if kind != sweeps.KIND]
+    if sets > MOST_SETS:
+        notes.append(
+            f"{sets} sets side by side cannot be told apart: their sweep is drawn alone; "
+            f"--only distribution draws them anyway"
+        )
+        return [sweeps.KIND]
+    return known
 
 
 def _fail(message: str, status: int, command: str = "analyse") -> int:
