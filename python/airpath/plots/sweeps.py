@@ -91,7 +91,8 @@ def draw(
     metrics = [
         (dict(zip(_KEYS, key, strict=True)), part)
         for key, part in summary.group_by(_KEYS, maintain_order=True)
-        if part.height > 1
+        # A metric that is zero everywhere, as of the direction without data, shows nothing.
+        if part.height > 1 and (part["median"] != 0).any()
     ]
     if not metrics:
         return None
