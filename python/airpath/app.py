@@ -31,6 +31,7 @@ Kind = Literal[
     "delay-course",
     "queue-course",
     "cwnd-course",
+    "sweep",
 ]
 TimingKind = Literal["line-rate", "packet-delay", "requests", "errors", "cost"]
 Format = Literal["png", "svg", "pdf"]
@@ -89,7 +90,8 @@ def plot(
 
     Args:
         directory: the run's folder, as given to --out of airpath exec, or one with runs below it:
-            of those distribution, cdf and courses over time are drawn, by set.
+            of those distribution, cdf and courses over time are drawn, by set, and of experiments
+            the sweep of each parameter (it alone where there are many sets).
         out: the folder for the pictures; by default the folder plots in the run's.
         file_format: format of the pictures; xplot writes the time-sequence diagrams alone.
         only: draw this kind only; may be given several times.

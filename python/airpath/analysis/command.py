@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airpath.analysis import text
 from airpath.analysis.folders import find
 from airpath.analysis.statistics import CompareError, compare, select_trusted, summarise
 from airpath.analysis.table import UnknownMetricError, frame
+from airpath.experiment.about import parameters_of, read_about
 from airpath.run import RunError
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ PROGRESS_AFTER_S = 2.0
 
 DAMAGED = 3
 """Exit status: shown is what could be read, but files of runs are damaged."""
+
+MOST_SETS = 16
+"""Sets of an experiment that are drawn side by side unless that is asked for."""
 
 
 def analyse(
@@ -98,10 +102,10 @@ def plot_sets(
     jobs: int | None = None,
 ) -> int:
     """Carry ``airpath plot`` of a folder of runs out; return its exit status."""
-    from airpath.plots import sets
+    from airpath.plots import facets, sets
 
-    kinds = only or sets.KINDS
-    wrong = [kind for kind in kinds if kind not in sets.KINDS]
+    known = [*sets.KINDS, facets.KIND]
+    wrong = [kind for kind in only or [] if kind not in known]
     if wrong:
         return _fail(
             f"--only {wrong[0]} is for one run, and {directory} holds several; name one of them",
@@ -113,17 +117,26 @@ def plot_sets(
     damage: list[str] = []
     try:
         found = find([directory])
-        pictures = sets.of_runs(
+        values = frame(
             found,
-            kinds,
-            names,
-            include_untrusted=include_untrusted,
+            names or sets.METRICS,
             jobs=jobs,
             progress=_progress(len(found), "plot"),
             notes=notes,
             problems=damage,
         )
-        for note in damage + notes:
+        selection = select_trusted(values, include_untrusted=include_untrusted)
+        kept = set(selection.table.select("set", "run").iter_rows())
+        trusted = [one for one in found if (one.set_name, one.name) in kept]
+        parameters = _parameters(trusted)
+        swept = facets.swept(parameters)
+        kinds = only or _kinds(known, len(parameters), swept=bool(swept), notes=notes)
+        pictures = sets.draw(trusted, selection.table, kinds) if trusted else []
+        if swept and facets.KIND in kinds:
+            for picture, note in facets.draw_all(summarise(selection.table), parameters):
+                pictures.append(picture)
+                notes += [note] if note else []
+        for note in damage + notes + selection.notes:
             print(f"airpath plot: {note}", file=sys.stderr)
         if not pictures:
             return _fail(
@@ -141,6 +154,31 @@ def plot_sets(
     except (RunError, OSError) as error:
         return _fail(str(error), 1, "plot")
     return DAMAGED if damage else 0
+
+
+def _parameters(runs: Sequence[Replication]) -> dict[str, dict[str, Any]]:
+    """Return what distinguishes each set from others, as an experiment noted it."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in runs:
+        if one.set_name not in found:
+            about = read_about(one.directory)
+            found[one.set_name] = parameters_of(about) if about else {}
+    return found
+
+
+def _kinds(known: list[str], sets: int, *, swept: bool, notes: list[str]) -> list[str]:
+    """Return which pictures to draw where nobody said."""
+    from airpath.plots import facets
+
+    if not swept:
+        return [kind for kind in known if kind != facets.KIND]
+    if sets > MOST_SETS:
+        notes.append(
+            f"{sets} sets side by side cannot be told apart: their sweep is drawn alone; "
+            f"--only distribution draws them anyway"
+        )
+        return [facets.KIND]
+    return known
 
 
 def _fail(message: str, status: int, command: str = "analyse") -> int:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Parameters = Mapping[str, Mapping[str, Any]]
     """Of each set, what distinguishes it from the others."""
 
+KIND = "sweep"
+"""What these pictures are called where kinds of pictures are named."""
+
 _KEYS = ["metric", "flow", "hop", "direction", "unit"]
 
 MOST_LINES = 6

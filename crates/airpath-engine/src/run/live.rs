@@ -282,6 +282,7 @@ fn start_sampler(
         interval,
         probe: request.tcp_state == TcpStateMode::Probe,
         required: request.tcp_state_is_asked,
+        work_takes_no_time: request.clock == Clock::Warp,
         folder: folder.clone(),
     };
     let (sampler, run) = Sampler::start(&options, client, server).map_err(Failure::live)?;

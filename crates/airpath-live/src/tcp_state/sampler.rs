@@ -42,6 +42,9 @@ pub struct Options {
     pub probe: bool,
     /// Whether a kernel that tells nothing of TCP is an error, or noted only.
     pub required: bool,
+    /// Whether work takes no time, as in virtual time: TCP has done with a
+    /// packet when it is asked, and is asked only after packets.
+    pub work_takes_no_time: bool,
     /// The folder of the run.
     pub folder: PathBuf,
 }
@@ -95,6 +98,7 @@ impl Sampler {
         let (sampling, sampled) = mpsc::channel();
         let work = Work {
             interval_ns: options.interval.nanos(),
+            work_takes_no_time: options.work_takes_no_time,
             connections: Connections::new([client.addresses().to_vec(), server.addresses().to_vec()]),
             ends,
             probe,
@@ -180,6 +184,7 @@ fn watch(endpoint: &Endpoint, run: &mut TcpStateRun) -> Result<Watched> {
 /// All that the thread has.
 struct Work {
     interval_ns: u64,
+    work_takes_no_time: bool,
     connections: Connections,
     ends: Vec<Watched>,
     probe: Option<Probe>,
@@ -238,6 +243,10 @@ impl Work {
                 continue;
             }
             let rows_before = self.connections.rows_so_far();
+            if self.work_takes_no_time {
+                // The bell tells of whatever comes after this sample.
+                self.traffic.await_next();
+            }
             self.sample(start_ns)?;
             self.run.longest_gap_ns = self.run.longest_gap_ns.max(now_ns - last_ns);
             // Rows of this round may still be preceded by others of it.
@@ -253,7 +262,11 @@ impl Work {
             }
             let changed = self.connections.rows_so_far() != rows_before || !self.connections.is_settled();
             let was = idle;
-            idle = was.next(now_ns, changed || self.probe.is_some());
+            idle = if self.work_takes_no_time && self.connections.is_settled() {
+                Idle::Asleep
+            } else {
+                was.next(now_ns, changed || self.probe.is_some())
+            };
             match idle {
                 // One more sample sees what came before this, and the bell tells of what comes after.
                 Idle::Watching => self.traffic.await_next(),
@@ -261,7 +274,9 @@ impl Work {
                 Idle::Awake { .. } => {}
                 Idle::Asleep => written_ns = 0,
             }
-            if self.waiting.len() >= WRITE_ROWS || now_ns >= written_ns + WRITE_AFTER_NS {
+            // Who would look at the file meanwhile has no time to.
+            let is_due = now_ns >= written_ns + WRITE_AFTER_NS && !self.work_takes_no_time;
+            if self.waiting.len() >= WRITE_ROWS || is_due {
                 self.log.write(&self.waiting);
                 self.waiting.clear();
                 written_ns = now_ns;

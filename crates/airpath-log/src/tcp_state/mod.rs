@@ -218,8 +218,15 @@ impl Row {
         }
     }
 
-    /// Whether it says the same as `other`, whenever that was.
+    /// Whether it says the same as `other`, whenever that was. How long a sender has been busy, and
+    /// with what, grows with the clock alone and is no news.
     pub fn says_the_same_as(&self, other: &Row) -> bool {
-        Row { time_ns: other.time_ns, ..*self } == *other
+        Row {
+            time_ns: other.time_ns,
+            busy_ns: other.busy_ns,
+            rwnd_limited_ns: other.rwnd_limited_ns,
+            sndbuf_limited_ns: other.sndbuf_limited_ns,
+            ..*self
+        } == *other
     }
 }
