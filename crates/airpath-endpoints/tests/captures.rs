@@ -1,13 +1,12 @@
 //! Replay of captures: packets leave at the file's times, whatever its format.
 
-mod common;
-
 use std::path::PathBuf;
 
 use airpath_core::{Ecn, End, Payload, Seed, Time};
 use airpath_endpoints::{Options, endpoints};
 use airpath_workload::Workload;
-use common::{Run, link, run};
+
+use crate::common::{Run, link, run};
 
 /// A file that goes when it is dropped.
 struct File(PathBuf);

@@ -1,15 +1,14 @@
 //! The laws of endpoints: wake-ups that nobody asked for change nothing, and a world of several links
 //! and threads runs them like the small loop of these tests.
 
-mod common;
-
 use std::num::NonZeroUsize;
 
 use airpath_core::{Emission, End, Item, Pdu, PortId, Seed, Time};
 use airpath_endpoints::{FlowReport, Options, Pair, endpoints};
 use airpath_virtual::{Observer, Until, World};
 use airpath_workload::Workload;
-use common::{Trace, link, run, run_nudged, seconds};
+
+use crate::common::{Trace, link, run, run_nudged, seconds};
 
 /// Every kind that needs no file.
 const ALL: [&str; 9] = [

@@ -1,8 +1,6 @@
 //! The laws of a machine (see `airpath_core::machine`), over every registered model and over whole
 //! paths with states and commands. A model joins by being registered with examples.
 
-mod common;
-
 use airpath_core::{Command, Direction, Event, EventKind, LogLevel, Machine, PortId, Seed, Span, Time};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig};
@@ -12,11 +10,12 @@ use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
 use airpath_models::random::Random;
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
-use common::*;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+
+use crate::common::*;
 
 #[test]
 fn examples_are_valid() {

@@ -1,8 +1,6 @@
 //! Rates that vary: against lists made by hand, and against an integration that steps through every
 //! nanosecond.
 
-mod common;
-
 use airpath_core::{Direction, EventKind, PortId, RateStep, Seed, Time};
 use airpath_models::file::{FileFormat, FileRef};
 use airpath_models::medium::rate::cellreplay::{CellReplayConfig, LightTrace};
@@ -12,8 +10,9 @@ use airpath_models::medium::rate::steps::StepsConfig;
 use airpath_models::medium::rate::trace::{Interpolation, RateTrace, TraceConfig};
 use airpath_models::medium::{RateConfig, VaryingConfig};
 use airpath_models::{Fragmentation, LastFrame, LinkConfig, Path, PathConfig, StateConfig};
-use common::*;
 use proptest::prelude::*;
+
+use crate::common::*;
 
 fn play(rate: impl Into<RateConfig>, script: &Script) -> Trace {
     play_link(LinkConfig { rate: rate.into(), ..LinkConfig::default() }, script)

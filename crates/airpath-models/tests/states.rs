@@ -1,8 +1,6 @@
 //! Durations of states and what follows them: sequences computed by hand, and chains against their
 //! stationary distribution.
 
-mod common;
-
 use std::sync::Arc;
 
 use airpath_core::{
@@ -11,7 +9,8 @@ use airpath_core::{
 use airpath_models::random::{Distribution, Exponential, Random, Uniform};
 use airpath_models::states::Stay;
 use airpath_models::{LinkConfig, Path, PathConfig, Setting, StateConfig};
-use common::*;
+
+use crate::common::*;
 
 /// 100 bytes take 100 ms at 8 kbit/s, 50 ms at 16 kbit/s, and so on.
 fn kilobits(rate: u64) -> LinkConfig {

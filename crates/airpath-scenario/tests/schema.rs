@@ -4,7 +4,7 @@ use serde_json::Value;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/scenario.schema.json");
 
-/// `UPDATE_SCHEMA=1 cargo test -p airpath-scenario --test schema` writes it anew.
+/// `UPDATE_SCHEMA=1 cargo test -p airpath-scenario --test tests schema` writes it anew.
 #[test]
 fn the_committed_schema_is_fresh() {
     let schema = airpath_scenario::schema();

@@ -1,17 +1,14 @@
 //! A world against one that is written for clarity alone: no deadline is kept, every part is asked at
 //! every step, every machine is woken at each of its deadlines, and everything happens in one order.
 
-#[path = "common/chatter.rs"]
-mod chatter;
-mod common;
-
 use std::num::NonZeroUsize;
 
 use airpath_core::{Cx, Event, Item, LogLevel, Machine, Outputs, Pdu, PortId, Time};
 use airpath_models::PathConfig;
 use airpath_virtual::{Endpoint, Sent, Until, World};
-use chatter::{Chatter, attach_chatter, machine_of, scenarios};
-use common::{Seen, Watch, ms};
+
+use crate::common::chatter::{self, Chatter, attach_chatter, machine_of, scenarios};
+use crate::common::{Seen, Watch, ms};
 
 const CLIENT: PortId = PortId::CLIENT;
 const SERVER: PortId = PortId::SERVER;

@@ -1,17 +1,14 @@
 //! The laws over whole scenarios in worlds: threads, extra stops, records and replays change nothing,
 //! and nothing gets lost.
 
-#[path = "common/chatter.rs"]
-mod chatter;
-mod common;
-
 use std::num::NonZeroUsize;
 
 use airpath_core::{Counters, Direction, EventKind, LogLevel, Pdu, PortId, Time};
 use airpath_models::{Path, PathConfig};
 use airpath_virtual::{End, FinishedMachine, MachineId, Observer, TimedInput, Until, VirtualDriver, World};
-use chatter::{attach_chatter, machine_of, scenarios};
-use common::{Seen, Watch, ms};
+
+use crate::common::chatter::{attach_chatter, machine_of, scenarios};
+use crate::common::{Seen, Watch, ms};
 
 const CLIENT: PortId = PortId::CLIENT;
 const SERVER: PortId = PortId::SERVER;

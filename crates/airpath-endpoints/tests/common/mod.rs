@@ -1,5 +1,5 @@
 //! A small loop that joins one machine with workloads, and links to run them over.
-#![allow(dead_code)] // Every test program uses its own part.
+#![allow(dead_code)] // The examples use parts of it.
 
 use airpath_core::{End, Item, LogLevel, Machine, Pdu, PortId, Seed, Time};
 use airpath_endpoints::{FlowReport, Options, Pair, endpoints};

@@ -6,8 +6,8 @@ use airpath_core::{Cause, Ecn, EventKind};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::codel::CodelConfig;
 
+use super::link::{Deeds, Discipline, Packet, arrivals, compare, managed, run};
 use crate::common::{Script, ms, offer, read};
-use crate::link::{Deeds, Discipline, Packet, arrivals, compare, managed, run};
 
 #[derive(Default)]
 struct Rfc8289 {

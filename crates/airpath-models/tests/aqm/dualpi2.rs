@@ -7,8 +7,8 @@ use airpath_core::{Ecn, EventKind, PortId, Time};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::dualpi2::Dualpi2Config;
 
+use super::link::{Deeds, Discipline, Packet, arrivals, compare, managed, run};
 use crate::common::{Action, Script, ms, read};
-use crate::link::{Deeds, Discipline, Packet, arrivals, compare, managed, run};
 
 #[derive(Default)]
 struct Queue {

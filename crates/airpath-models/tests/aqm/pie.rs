@@ -6,8 +6,8 @@ use airpath_core::{DrawKey, Ecn, EventKind, Time};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::pie::{PieConfig, PieLaw, PieState};
 
+use super::link::{Deeds, Discipline, Packet, arrivals, compare, key, managed, run};
 use crate::common::{Action, Script, read};
-use crate::link::{Deeds, Discipline, Packet, arrivals, compare, key, managed, run};
 
 struct Rfc8033 {
     packets: VecDeque<Packet>,

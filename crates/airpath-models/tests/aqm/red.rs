@@ -8,8 +8,8 @@ use airpath_models::queueing::red::RedConfig;
 use airpath_models::queueing::{Queue, QueueConfig, Queueing};
 use airpath_models::stage::StageCx;
 
+use super::link::{Deeds, Discipline, Packet, arrivals, compare, key, managed};
 use crate::common::{Dice, read};
-use crate::link::{Deeds, Discipline, Packet, arrivals, compare, key, managed};
 
 struct Floyd1993 {
     packets: VecDeque<Packet>,

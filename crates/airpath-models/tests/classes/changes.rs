@@ -5,8 +5,8 @@ use airpath_models::queueing::classes::{ClassConfig, MatchConfig, Order};
 use airpath_models::queueing::head_drop::HeadDropConfig;
 use airpath_models::queueing::{QueueConfig, Queueing};
 
-use crate::bench::{Bench, between, packet, read};
-use crate::schedules::{classes, of_dscp, tail_drop};
+use super::bench::{Bench, between, packet, read};
+use super::schedules::{classes, of_dscp, tail_drop};
 
 /// Packets stay with the class of their name, whatever it now takes and wherever it now stands.
 #[test]

@@ -3,7 +3,7 @@
 use airpath_core::{Cause, Direction, Ecn, EventKind, Pdu, Time};
 use airpath_models::queueing::QueueConfig;
 
-use crate::bench::{Bench, packet};
+use super::bench::{Bench, packet};
 
 /// The defaults of a kind, with some changed.
 fn fair(kind: &str, change: impl Fn(&mut toml::Table)) -> QueueConfig {

@@ -3,8 +3,8 @@
 use airpath_core::{Direction, Ecn, Origin, Pdu};
 use airpath_models::queueing::classes::{ClassConfig, MatchConfig, MatchOrigin, Order};
 
-use crate::bench::{Bench, between, packet, read};
-use crate::schedules::{classes, tail_drop};
+use super::bench::{Bench, between, packet, read};
+use super::schedules::{classes, tail_drop};
 
 /// Whether a class with `matching` takes `pdu` in `direction`: it goes before one that came first.
 fn takes(matching: &MatchConfig, pdu: &Pdu, direction: Direction) -> bool {

@@ -6,7 +6,7 @@ use airpath_models::queueing::classes::{ClassConfig, ClassesConfig, MatchConfig,
 use airpath_models::queueing::codel::CodelConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
 
-use crate::bench::{Bench, packet, read};
+use super::bench::{Bench, packet, read};
 
 pub fn tail_drop(limit: &str) -> QueueConfig {
     QueueConfig::TailDrop(TailDropConfig { limit: read(limit) })

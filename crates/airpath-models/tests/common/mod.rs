@@ -1,6 +1,5 @@
 //! What the tests of the laws share: scripts of inputs, a run that checks the laws at every call,
 //! and strategies that mix the registered examples into paths.
-#![allow(dead_code)] // Every test program uses its own part.
 
 use std::collections::HashMap;
 use std::sync::Arc;

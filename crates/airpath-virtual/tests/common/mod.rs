@@ -1,5 +1,6 @@
 //! What the tests of worlds share: simple endpoints, and an observer that keeps everything.
-#![allow(dead_code)] // Every test program uses its own part.
+
+pub mod chatter;
 
 use airpath_core::{Command, Emission, Event, Item, LogLevel, Machine, Pdu, PortId, Seed, Span, Time};
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};

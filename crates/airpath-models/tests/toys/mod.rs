@@ -1,9 +1,6 @@
 //! Two models that are not yet there, to show that the roles of a hop carry them: link entities that
 //! talk to each other over the link, and a medium of several resources with grants of fixed size.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod arq;
 mod bins;
 
@@ -19,11 +16,12 @@ use airpath_models::medium::Continuous;
 use airpath_models::queueing::QueueConfig;
 use airpath_models::states::Stay;
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, StateConfig};
-use arq::GoBackN;
-use bins::{Bin, TwoBins};
-use common::*;
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use self::arq::GoBackN;
+use self::bins::{Bin, TwoBins};
+use crate::common::*;
 
 type ArqPath = Path<GoBackN, Continuous>;
 

@@ -4,9 +4,6 @@
 //!
 //! Errors are certain, absent or alternating, so that the reference needs no draws.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod simulation;
 
 use airpath_core::{EventKind, PortId, Probability, Seed, Span};
@@ -15,10 +12,11 @@ use airpath_models::channel::gilbert_elliott::GilbertElliottConfig;
 use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, ErrorsConfig, Per};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::{LinkConfig, Path, PathConfig};
-use common::*;
 use proptest::prelude::*;
 use proptest::sample::select;
-use simulation::{Packet, simulate};
+
+use self::simulation::{Packet, simulate};
+use crate::common::*;
 
 /// Errors without chance: absent, certain, or every second unit.
 fn certain_errors() -> impl Strategy<Value = ErrorsConfig> {

@@ -1,0 +1,11 @@
+//! All tests of the crate, as one program.
+
+mod captures;
+mod common;
+mod datagrams;
+mod media;
+mod quic;
+mod sharing;
+mod transfers;
+mod tuples;
+mod worlds;

@@ -1,0 +1,20 @@
+//! All tests of the crate, as one program.
+
+mod aqm;
+mod background;
+mod blackouts;
+mod changes;
+mod channel_statistics;
+mod classes;
+mod common;
+mod disorder;
+mod distributions;
+mod error_traces;
+mod exactness;
+mod hand_computed;
+mod laws;
+mod queue_theory;
+mod rates;
+mod reference;
+mod states;
+mod toys;

@@ -1,0 +1,12 @@
+//! All tests of the crate, as one program.
+
+mod background;
+mod classes;
+mod files;
+mod malformed;
+mod parameters;
+mod profiles;
+mod rates;
+mod roundtrip;
+mod schema;
+mod states;

@@ -1,0 +1,7 @@
+//! All tests of the crate, as one program.
+
+mod common;
+mod driver;
+mod naive;
+mod scenarios;
+mod world;
