@@ -25,9 +25,7 @@ demo: setup
 
 test: setup
 	@scripts/system-packages test
-	cargo test --workspace --locked --quiet
-	@[ -z "$$CI" ] || .venv/bin/airpath warp setup
-	.venv/bin/pytest
+	@scripts/test
 
 bench: setup
 	@scripts/bench

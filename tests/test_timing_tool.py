@@ -98,6 +98,7 @@ def test_line_rates() -> None:
             assert 0 < rate["actual_bits_per_second"] <= rate["requested_bits_per_second"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("load", ["cpu", "disk", "network"])
 def test_loads_and_jobs(load: str) -> None:
     found = report(*SHORT, "--methods", "select,busy", "--load", load, "--jobs", "3")
@@ -202,6 +203,7 @@ def is_gone(pid: int) -> bool:
         return True
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_what_ends_early_leaves_nothing(sent: signal.Signals, tmp_path: Path) -> None:
     out = tmp_path / "early"

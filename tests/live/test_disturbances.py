@@ -65,6 +65,7 @@ def manifest(folder: Path) -> dict[str, Any]:
     return content
 
 
+@pytest.mark.alone
 def test_a_log_disk_that_stalls_makes_no_packet_late_and_costs_no_record(
     airpath: Airpath, any_way: Way, disk: Path
 ) -> None:
@@ -96,6 +97,7 @@ def real_time_refused(result: Result) -> bool:
     return "was refused" in result.err
 
 
+@pytest.mark.alone
 def test_an_engine_that_runs_away_loses_its_priority_and_the_run_goes_on(
     airpath: Airpath, any_way: Way
 ) -> None:
