@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +15,6 @@ from synthetic import write_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,6 +23,23 @@ def no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_temporary_files() -> Iterator[None]:
+    """Give every program a TMPDIR of these tests, which must be empty in the end.
+
+    A short path, as sockets lie in it. In the common one, tests that look for what a run leaves
+    behind would find the runs of those beside them.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="airpath-live-"))
+    folder.chmod(0o1777)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        yield
+    left = [path.name for path in folder.iterdir()]
+    shutil.rmtree(folder)
+    assert not left, f"temporary files were left: {left}"
 
 
 @pytest.fixture(scope="session", autouse=True)

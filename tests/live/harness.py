@@ -26,6 +26,9 @@ MARK = "AIRPATH_TEST_MARK"
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+OF_A_RUN = re.compile(r"\.?airpath-(?!live|\d+$)")
+"""Temporary files that a run may have left. Not the folder in which all runs of a user meet."""
+
 PATIENCE_S = 60.0
 """For what takes milliseconds on a quiet machine and must not fail on a loaded one."""
 
@@ -276,7 +279,7 @@ class World:
                 for folder in folders
                 if folder.is_dir()
                 for path in folder.iterdir()
-                if folder == airpath.temporary or re.match(r"\.?airpath-(?!live)", path.name)
+                if folder == airpath.temporary or OF_A_RUN.match(path.name)
             ),
             _nat_rules(),
         )

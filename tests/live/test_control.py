@@ -40,7 +40,7 @@ propagation = "5 ms"
 
 [[states]]
 name = "handover"
-at = "300 ms"
+at = "2 s"
 duration = "250 ms"
 next = "new-cell"
 set = { "radio.link.blackout" = "HOW" }
@@ -49,15 +49,16 @@ set = { "radio.link.blackout" = "HOW" }
 name = "new-cell"
 set = { "radio.link.rate" = "1 Mbit/s", "backhaul.link.propagation" = "20 ms" }
 """
-BEGIN, END = 300 * MS, 550 * MS
+BEGIN, END = 2000 * MS, 2250 * MS
+"""Late enough for both programs to have started and to be sending, also on a loaded machine."""
 
 
 def transfer(airpath: Airpath, way: Way, how: str) -> Run:
-    """Send 200 kB through a handover; the two ends check every byte."""
+    """Send 700 kB through a handover; the two ends check every byte."""
     out, report = airpath.path("run"), airpath.path("report")
     scenario = airpath.file("handover.toml", HANDOVER.replace("HOW", how))
     server = airpath.server("tcp-server", 4, 9000, report)
-    client = airpath.program("tcp-client", 4, 9000, 200_000, 1000)
+    client = airpath.program("tcp-client", 4, 9000, 700_000, 1000)
     arguments = ("--scenario", scenario, "--out", out, "--log", "events", "--server", server)
     airpath.exec(way, *arguments, "--", *client).check()
     airpath.run("replay", out, user=way.user).check()
@@ -109,7 +110,7 @@ class Live:
         """Start it and wait until it can be controlled."""
         self.airpath, self.user, self.out = airpath, user, airpath.path(name)
         scenario = airpath.file(
-            "plain.toml", HANDOVER.replace('at = "300 ms"', "").replace("HOW", "store")
+            "plain.toml", HANDOVER.replace('at = "2 s"', "").replace("HOW", "store")
         )
         self.process = airpath.start(
             "exec", "--port", "packet", "--quiet", "--scenario", scenario, "--out", self.out,

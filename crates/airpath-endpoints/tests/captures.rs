@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::common::{Run, link, run};
 use airpath_core::{Ecn, End, Payload, Seed, Time};
 use airpath_endpoints::{Options, endpoints};
 use airpath_workload::Workload;
+
+use crate::common::{Run, link, run};
 
 /// A file that goes when it is dropped.
 struct File(PathBuf);

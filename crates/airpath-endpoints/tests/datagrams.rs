@@ -1,8 +1,9 @@
 //! Sources of datagrams: when they send, against times computed by hand.
 
-use crate::common::{link, run, scenario, seconds};
 use airpath_core::{End, Payload, Time};
 use airpath_endpoints::{Options, Outcome};
+
+use crate::common::{link, run, scenario, seconds};
 
 const MS: u64 = 1_000_000;
 

@@ -1,8 +1,9 @@
 //! Media: frames of the right size at the right time, and what becomes of them, computed by hand.
 
-use crate::common::{Run, link, run, scenario};
 use airpath_core::{End, Payload, Time};
 use airpath_endpoints::{MediaReport, Options};
+
+use crate::common::{Run, link, run, scenario};
 
 fn play(plain: &str, text: &str) -> Run {
     run(link(plain, 3), &[text], &Options::default(), 3, Time::NEVER)

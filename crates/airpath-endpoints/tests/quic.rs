@@ -1,9 +1,10 @@
 //! QUIC: transfers complete, and the same seed gives the same packets.
 
-use crate::common::{Run, link, run, seconds};
 use airpath_core::{Ecn, End, Payload, Seed};
 use airpath_endpoints::{Options, Outcome, endpoints};
 use airpath_workload::Workload;
+
+use crate::common::{Run, link, run, scenario, seconds};
 
 #[test]
 fn a_bulk_transfer_fills_the_link() {
@@ -47,7 +48,7 @@ fn losses_and_damage_are_made_good() {
         rate = "1 Mbit/s"
         errors = { type = "bernoulli", per = "bit", probability = 0.00001, effect = "corrupt" }
     "#;
-    let run = run(common::scenario(noisy, 1), &["quic bytes=1000000"], &Options::default(), 1, seconds(3_600.0));
+    let run = run(scenario(noisy, 1), &["quic bytes=1000000"], &Options::default(), 1, seconds(3_600.0));
     let delivery = run.reports[0].downlink.as_ref().unwrap();
     assert_eq!((delivery.delivered_bytes, delivery.packets_damaged), (1_000_000, 0));
     assert!(delivery.packets_rejected > 10, "{delivery:?}");
@@ -112,7 +113,7 @@ fn the_same_seed_gives_the_same_packets_in_two_processes() {
         print!("<<{trace}>>");
         return;
     }
-    let name = "the_same_seed_gives_the_same_packets_in_two_processes";
+    let name = "quic::the_same_seed_gives_the_same_packets_in_two_processes";
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
         .env(CHILD, "1")

@@ -1,8 +1,9 @@
 //! An elastic flow and a sparse one share a link.
 
-use crate::common::{run, scenario, seconds};
 use airpath_core::Direction;
 use airpath_endpoints::{Delivery, Options};
+
+use crate::common::{run, scenario, seconds};
 
 const SPARSE: &str = "cbr from=server size='200 B' interval='20 ms' duration='20 s'";
 

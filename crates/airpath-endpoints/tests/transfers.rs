@@ -1,8 +1,9 @@
 //! TCP: transfers complete, and take the time that they should.
 
-use crate::common::{link, run, seconds};
 use airpath_core::{End, Payload, Time};
 use airpath_endpoints::{Options, Outcome};
+
+use crate::common::{link, run, scenario, seconds};
 
 const MS: u64 = 1_000_000;
 
@@ -63,7 +64,7 @@ fn losses_and_damage_are_made_good() {
         rate = "1 Mbit/s"
         errors = { type = "bernoulli", per = "bit", probability = 0.00001, effect = "corrupt" }
     "#;
-    let run = run(common::scenario(noisy, 1), &["tcp bytes=1000000"], &Options::default(), 1, seconds(3_600.0));
+    let run = run(scenario(noisy, 1), &["tcp bytes=1000000"], &Options::default(), 1, seconds(3_600.0));
     let delivery = run.reports[0].downlink.as_ref().unwrap();
     assert_eq!((delivery.delivered_bytes, delivery.packets_damaged), (1_000_000, 0));
     assert!(delivery.packets_rejected > 10, "{delivery:?}");

@@ -1,8 +1,9 @@
 //! Every packet says between whom it travels, and its bytes say the same.
 
-use crate::common::{link, run, seconds};
 use airpath_core::{FiveTuple, Payload};
 use airpath_endpoints::Options;
+
+use crate::common::{self, Run, link, run, seconds};
 
 /// The tuple as the bytes of an IPv4 packet have it, by RFC 791 and the ports that TCP, UDP and
 /// UDP-Lite have at the same place.
@@ -44,6 +45,6 @@ fn tuples_are_those_of_the_bytes() {
     assert!(seen.iter().all(|packets| *packets >= 4), "{seen:?}");
     // Without bytes they are the same.
     let bare = common::run(link("10 Mbit/s,5 ms", 1), &texts, &Options::default(), 1, seconds(20.0));
-    let tuples = |run: &common::Run| run.sent.iter().map(|passed| passed.pdu.tuple).collect::<Vec<_>>();
+    let tuples = |run: &Run| run.sent.iter().map(|passed| passed.pdu.tuple).collect::<Vec<_>>();
     assert_eq!(tuples(&bare), tuples(&run));
 }

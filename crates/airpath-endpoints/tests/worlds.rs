@@ -3,11 +3,12 @@
 
 use std::num::NonZeroUsize;
 
-use crate::common::{Trace, link, run, run_nudged, seconds};
 use airpath_core::{Emission, End, Item, Pdu, PortId, Seed, Time};
 use airpath_endpoints::{FlowReport, Options, Pair, endpoints};
 use airpath_virtual::{Observer, Until, World};
 use airpath_workload::Workload;
+
+use crate::common::{Trace, link, run, run_nudged, seconds};
 
 /// Every kind that needs no file.
 const ALL: [&str; 9] = [

@@ -1,6 +1,5 @@
 //! Background load: schedules computed by hand, what it does to packets of users, and laws of queueing.
 
-use crate::common::*;
 use airpath_core::{Bits, Cause, Direction, DrawKey, DrawScope, EventKind, LogLevel, Origin, PortId, Seed, Span, Time};
 use airpath_models::file::{FileFormat, FileRef};
 use airpath_models::load::cbr::CbrConfig;
@@ -13,6 +12,8 @@ use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
 use airpath_models::random::{Distribution, Exponential, Random};
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
+
+use crate::common::*;
 
 const UP: Direction = Direction::Uplink;
 const DOWN: Direction = Direction::Downlink;

@@ -1,12 +1,13 @@
 //! Blackouts, computed by hand to the nanosecond, most of them with several things at one instant.
 
-use crate::common::*;
 use airpath_core::{Cause, EventKind, PortId, Seed, Time};
 use airpath_models::blackout::{BlackoutConfig, InFlight, Parts, Waiting};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
 use airpath_models::states::Stay;
 use airpath_models::{Fragmentation, LastFrame, LinkConfig, Path, PathConfig, StateConfig};
+
+use crate::common::*;
 
 /// 100 bytes take 100 ms, and 30 ms on the way.
 fn link() -> LinkConfig {

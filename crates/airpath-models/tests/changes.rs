@@ -1,6 +1,5 @@
 //! Changes of parameters by states and commands, computed by hand, most of them at ties.
 
-use crate::common::*;
 use airpath_core::{Cause, EventKind, PortId, Seed, Time};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, ErrorsConfig};
@@ -8,6 +7,8 @@ use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::head_drop::HeadDropConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, StateConfig};
+
+use crate::common::*;
 
 /// A path of one hop whose uplink is `first`, and from `at` on `then`.
 fn changing(first: LinkConfig, at: Time, then: LinkConfig) -> PathConfig {

@@ -1,13 +1,14 @@
 //! Channels compared with naïve references that draw for every bit or frame from another generator,
 //! and with what theory says. Seeds are fixed; bounds are five standard deviations or wider.
 
-use crate::common::*;
 use airpath_core::{Direction, DrawKey, DrawScope, Probability, Seed, Time};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::gilbert_elliott::GilbertElliottConfig;
 use airpath_models::channel::{
     Channel, Effect, EffectConfig, ErrorProcessConfig, ErrorsConfig, Outcome, Per, Transmission,
 };
+
+use crate::common::*;
 
 fn key(role: &str) -> DrawKey {
     DrawKey::new(Seed(11), &DrawScope { hop: "radio", direction: Direction::Uplink, role, instance: 0 })

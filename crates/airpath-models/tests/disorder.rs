@@ -1,10 +1,11 @@
 //! Reordering and duplication, by hand to the nanosecond, and what they promise of any traffic.
 
-use crate::common::*;
 use airpath_core::{EventKind, PortId, Seed, Span};
 use airpath_models::disorder::{DuplicateConfig, ReorderConfig};
 use airpath_models::random::{Distribution, Random, Uniform};
 use airpath_models::{Fragmentation, LastFrame, LinkConfig, Path, PathConfig, StateConfig};
+
+use crate::common::*;
 
 fn reorder(probability: &str, delay: Option<&str>, distance: Option<u32>) -> ReorderConfig {
     ReorderConfig {

@@ -1,7 +1,6 @@
 //! Patterns, positions and traces of errors against lists made by hand, to the packet, the frame, the
 //! bit and the millisecond; and packets that are cut short.
 
-use crate::common::*;
 use airpath_core::{EventKind, PortId, Seed, Time};
 use airpath_models::channel::pattern::PatternConfig;
 use airpath_models::channel::positions::PositionsConfig;
@@ -10,6 +9,8 @@ use airpath_models::channel::trace_file::ErrorTrace;
 use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, ErrorsConfig, Headers, Per};
 use airpath_models::file::{FileFormat, FileRef};
 use airpath_models::{Fragmentation, HopConfig, LastFrame, LinkConfig, Path, PathConfig, StateConfig};
+
+use crate::common::*;
 
 fn errors(process: ErrorProcessConfig, per: Per, effect: Effect) -> ErrorsConfig {
     ErrorsConfig { process, per, effect: EffectConfig { effect, ..EffectConfig::default() }, kept: None }

@@ -1,10 +1,11 @@
 //! Rates are exact over any run length: every delivery is at the exact time of all bits so far,
 //! rounded down once.
 
-use crate::common::*;
 use airpath_core::{LogLevel, Machine, Pdu, PortId, Seed, Time};
 use airpath_models::{Fragmentation, LastFrame, LinkConfig, Path};
 use airpath_virtual::{End, TimedInput, VirtualDriver};
+
+use crate::common::*;
 
 /// Keeps the link saturated with `count` packets of 1500 bytes; the times at which they leave.
 fn saturate(link: LinkConfig, count: u64) -> Vec<u64> {

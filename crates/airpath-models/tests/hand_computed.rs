@@ -1,6 +1,5 @@
 //! Cases computed by hand, to the nanosecond.
 
-use crate::common::*;
 use airpath_core::{Cause, EventKind, PortId, Seed, Time};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, ErrorsConfig, Per};
@@ -8,6 +7,8 @@ use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::head_drop::HeadDropConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
 use airpath_models::{Fragmentation, LastFrame, LinkConfig, Path, PathConfig};
+
+use crate::common::*;
 
 fn uplink(link: LinkConfig, script: &Script) -> Trace {
     check_laws(|| Path::new(&one_hop("radio", link.clone(), LinkConfig::default()), Seed(1)), script, 1)

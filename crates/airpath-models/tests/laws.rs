@@ -1,7 +1,6 @@
 //! The laws of a machine (see `airpath_core::machine`), over every registered model and over whole
 //! paths with states and commands. A model joins by being registered with examples.
 
-use crate::common::*;
 use airpath_core::{Command, Direction, Event, EventKind, LogLevel, Machine, PortId, Seed, Span, Time};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig};
@@ -15,6 +14,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+
+use crate::common::*;
 
 #[test]
 fn examples_are_valid() {

@@ -1,7 +1,6 @@
 //! Queues against queueing theory, in virtual time: waits and losses of M/D/1 and M/M/1/K, and which
 //! packet a random drop hits. Seeds are fixed, so that a test fails for a reason.
 
-use crate::common::{Dice, one_hop, read};
 use airpath_core::counters::Site;
 use airpath_core::{Cx, Direction, Item, Machine, Origin, Outputs, Pdu, PortId, Seed, Stage, Time};
 use airpath_core::{DrawKey, DrawScope, EventKind};
@@ -11,6 +10,8 @@ use airpath_models::queueing::tail_drop::TailDropConfig;
 use airpath_models::queueing::{Queue, QueueConfig, Queueing};
 use airpath_models::stage::StageCx;
 use airpath_models::{LinkConfig, Path};
+
+use crate::common::{Dice, one_hop, read};
 
 /// The link's rate is 8 Mbit/s: a byte takes a microsecond, a packet of mean length a millisecond.
 const MEAN_BYTES: f64 = 1000.0;

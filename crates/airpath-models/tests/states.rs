@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::common::*;
 use airpath_core::{
     Command, CommandError, Cx, EventKind, LogLevel, Machine, Outputs, PortId, Probability, Seed, Span, Time,
 };
 use airpath_models::random::{Distribution, Exponential, Random, Uniform};
 use airpath_models::states::Stay;
 use airpath_models::{LinkConfig, Path, PathConfig, Setting, StateConfig};
+
+use crate::common::*;
 
 /// 100 bytes take 100 ms at 8 kbit/s, 50 ms at 16 kbit/s, and so on.
 fn kilobits(rate: u64) -> LinkConfig {

@@ -3,11 +3,12 @@
 
 use std::num::NonZeroUsize;
 
-use crate::common::chatter::{self, Chatter, attach_chatter, machine_of, scenarios};
-use crate::common::{Seen, Watch, ms};
 use airpath_core::{Cx, Event, Item, LogLevel, Machine, Outputs, Pdu, PortId, Time};
 use airpath_models::PathConfig;
 use airpath_virtual::{Endpoint, Sent, Until, World};
+
+use crate::common::chatter::{self, Chatter, attach_chatter, machine_of, scenarios};
+use crate::common::{Seen, Watch, ms};
 
 const CLIENT: PortId = PortId::CLIENT;
 const SERVER: PortId = PortId::SERVER;

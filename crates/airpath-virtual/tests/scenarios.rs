@@ -3,11 +3,12 @@
 
 use std::num::NonZeroUsize;
 
-use crate::common::chatter::{attach_chatter, machine_of, scenarios};
-use crate::common::{Seen, Watch, ms};
 use airpath_core::{Counters, Direction, EventKind, LogLevel, Pdu, PortId, Time};
 use airpath_models::{Path, PathConfig};
 use airpath_virtual::{End, FinishedMachine, MachineId, Observer, TimedInput, Until, VirtualDriver, World};
+
+use crate::common::chatter::{attach_chatter, machine_of, scenarios};
+use crate::common::{Seen, Watch, ms};
 
 const CLIENT: PortId = PortId::CLIENT;
 const SERVER: PortId = PortId::SERVER;

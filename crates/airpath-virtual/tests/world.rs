@@ -3,7 +3,6 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
-use crate::common::*;
 use airpath_core::{
     Command, CommandError, Cx, Direction, EventKind, Item, Machine, Origin, Pdu, PortId, Seed, Span, Time,
 };
@@ -11,6 +10,8 @@ use airpath_models::load::cbr::CbrConfig;
 use airpath_models::load::{BackgroundConfig, LoadConfig};
 use airpath_models::{LinkConfig, Path, PathConfig};
 use airpath_virtual::{Ended, Ending, Endpoint, FinishedMachine, MachineId, Progress, Sent, Until, World, WorldError};
+
+use crate::common::*;
 
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
 const DONE: Until = Until::Done { latest: Time::NEVER };
@@ -217,7 +218,7 @@ fn a_run_ends_when_the_work_is_done_or_never_will_be() {
     let machines = run(world, DONE);
     assert_eq!((machines[0].ending, machines[0].held), (ending(410, Ended::Done), 0));
     // Without anything to do a run is over at once, and time passes all the same.
-    let mut idle = common::world();
+    let mut idle = crate::common::world();
     idle.machine(link(&slow()), Watch::default());
     idle.run(DONE, ONE).unwrap();
     idle.run(Until::At(ms(7)), ONE).unwrap();
@@ -233,7 +234,7 @@ fn a_load_without_end_does_not_keep_a_run_from_ending() {
         let load = BackgroundConfig::new("others", "radio", Direction::Uplink, LoadConfig::Cbr(cbr.clone()));
         let hops = vec![hop("radio", &slow())];
         let path = PathConfig { hops, background: vec![load], ..PathConfig::default() };
-        let mut world = common::world();
+        let mut world = crate::common::world();
         let machine = world.machine(Box::new(Path::new(&path, Seed(1))), Watch::default());
         world.attach(1, machine, CLIENT, ms(5), Box::new(Asker { len: 100, questions }));
         (world, machine)

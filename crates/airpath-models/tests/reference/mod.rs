@@ -6,8 +6,6 @@
 
 mod simulation;
 
-use self::simulation::{Packet, simulate};
-use crate::common::*;
 use airpath_core::{EventKind, PortId, Probability, Seed, Span};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::gilbert_elliott::GilbertElliottConfig;
@@ -16,6 +14,9 @@ use airpath_models::queueing::QueueConfig;
 use airpath_models::{LinkConfig, Path, PathConfig};
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use self::simulation::{Packet, simulate};
+use crate::common::*;
 
 /// Errors without chance: absent, certain, or every second unit.
 fn certain_errors() -> impl Strategy<Value = ErrorsConfig> {

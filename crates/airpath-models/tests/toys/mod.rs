@@ -22,6 +22,10 @@ use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, StateConfig};
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use self::arq::GoBackN;
+use self::bins::{Bin, TwoBins};
+use crate::common::*;
+
 type ArqPath = Path<GoBackN, Continuous>;
 
 fn arq_path(hops: &[HopConfig], states: Vec<StateConfig>, window: usize, timeout: Span, seed: u64) -> ArqPath {
