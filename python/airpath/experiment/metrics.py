@@ -6,6 +6,8 @@ Times in seconds, rates in bit/s, lengths in bytes.
 from __future__ import annotations
 
 import json
+import math
+import re
 import statistics
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DIRECTIONS = ("uplink", "downlink")
+
+_PING_REPLY = re.compile(r"icmp_seq=(\d+) .*time=([0-9.]+) ms")
+_PING_COUNTS = re.compile(r"^(\d+) packets transmitted", re.MULTILINE)
 
 
 def of_summary(summary: dict[str, Any]) -> dict[str, float]:
@@ -82,7 +87,9 @@ def of_programs(records: list[dict[str, Any]], folder: Path) -> dict[str, float]
 
 
 def _printed(text: str) -> dict[str, float]:
-    """Read the JSON of iperf3 and airpath send, or curl's, a line for each transfer."""
+    """Read what the program of a template prints: JSON, or ping's lines."""
+    if text.startswith("PING "):
+        return _ping(text)
     if not text.lstrip().startswith("{"):
         return {}
     try:
@@ -101,6 +108,8 @@ def _iperf3(report: Any) -> dict[str, float]:
         return {}
     if "time_total" in report:
         return _curl([report])
+    if isinstance(report.get("video"), dict):
+        return _video(report["video"])
     end = report.get("end")
     found: dict[str, float] = {}
     if not isinstance(end, dict):
@@ -111,6 +120,8 @@ def _iperf3(report: Any) -> dict[str, float]:
             found["goodput"] = float(received["bits_per_second"])
         if isinstance(received.get("lost_percent"), int | float):
             found["lost"] = float(received["lost_percent"]) / 100
+        if isinstance(received.get("jitter_ms"), int | float):
+            found["jitter"] = float(received["jitter_ms"]) / 1e3
     sent = end.get("sum_sent")
     if isinstance(sent, dict) and isinstance(sent.get("retransmits"), int):
         found["retransmitted"] = sent["retransmits"]
@@ -133,3 +144,32 @@ def _curl(transfers: list[dict[str, Any]]) -> dict[str, float]:
     if len(times) == 1 and times[0] > 0:
         found["goodput"] = sizes[0] * 8 / times[0]
     return found
+
+
+def _ping(text: str) -> dict[str, float]:
+    """Return shares and times of ping's echoes; copies of a reply count once."""
+    counts = _PING_COUNTS.search(text)
+    if counts is None:
+        return {}
+    times: dict[str, float] = {}
+    for number, milliseconds in _PING_REPLY.findall(text):
+        times.setdefault(number, float(milliseconds) / 1e3)
+    sent = int(counts[1])
+    found = {"requests": float(sent), "replies": float(len(times))}
+    if sent:
+        found["lost"] = 1 - len(times) / sent
+    if times:
+        ordered = sorted(times.values())
+        found["rtt_min"], found["rtt_max"] = ordered[0], ordered[-1]
+        found["rtt_mean"] = statistics.fmean(ordered)
+        for percent in (50, 99):  # times that occurred, as airpath send gives them
+            found[f"rtt_p{percent}"] = ordered[math.ceil(len(ordered) * percent / 100) - 1]
+    return found
+
+
+def _video(video: dict[str, Any]) -> dict[str, float]:
+    return {
+        name.replace("_seconds", "_time"): float(value)
+        for name, value in video.items()
+        if isinstance(value, int | float) and name != "seconds"
+    }
