@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from airpath.analysis import flow_metrics, link_metrics, quic_metrics
+from airpath.analysis import fairness_metrics, flow_metrics, link_metrics, quic_metrics
 from airpath.analysis.folders import Replication
 from airpath.analysis.metric import REGISTRY, Metric, in_order
 from airpath.analysis.traffic import Traffic
@@ -15,7 +15,7 @@ from airpath.run import Run, RunError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-DECLARED_IN = (link_metrics, flow_metrics, quic_metrics)
+DECLARED_IN = (link_metrics, flow_metrics, fairness_metrics, quic_metrics)
 """The modules whose import fills the registry."""
 
 COLUMNS: dict[str, pl.DataType] = {
