@@ -21,6 +21,7 @@ Kind = Literal[
     "throughput",
     "queue",
     "delay",
+    "fairness",
     "tcp-state",
     "distribution",
     "cdf",
