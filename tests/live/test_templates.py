@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from airpath.experiment.interactive import pauses
 from airpath.experiment.model import Workload
 from airpath.experiment.templates import missing_programs, programs, unfit
 
@@ -196,3 +197,48 @@ def test_ffmpeg_waits_for_pictures_where_the_link_is_too_slow(tmp_path: Path) ->
     assert metrics["rebufferings"] > 0
     # Some 60 kB at 150 kbit/s take 3.2 s and more: a second longer than they play.
     assert 0.5 < metrics["rebuffering_time"] < 10
+
+
+# curl.
+
+
+@needs("curl")
+def test_curl_times_pages_and_their_first_bytes(tmp_path: Path) -> None:
+    keys = 'size = "10 kB"\npages = 3\nparts = 4\npart_size = "10 kB"\nconnections = 2'
+    metrics = run(tmp_path, "curl", keys)
+    assert metrics["pages"] == 3
+    assert metrics["transfers"] == 3 * 5
+    assert metrics["bytes"] == 3 * 50_000
+    # A round trip for the connection and one for the first byte.
+    assert 0.080 < metrics["first_byte_time"] < 0.5
+    # Connection, page, connection, parts in two turns; and 50 kB at 2 Mbit/s take 200 ms.
+    assert 5 * 0.040 + 0.2 < metrics["page_load_time"] <= metrics["page_load_time_max"]
+    assert metrics["elapsed"] >= 3 * metrics["page_load_time"]
+
+
+@needs("curl")
+def test_curl_fetches_a_file_at_the_rate_of_the_link(tmp_path: Path) -> None:
+    metrics = run(tmp_path, "curl", 'size = "300 kB"')
+    assert (metrics["transfers"], metrics["pages"], metrics["bytes"]) == (1, 1, 300_000)
+    assert 1e6 < metrics["goodput"] < 2e6
+    assert metrics["page_load_time"] >= metrics["transfer_time"] > 1.2
+
+
+# interactive.
+
+
+def test_interactive_tells_how_long_echoes_take(tmp_path: Path) -> None:
+    keys = 'count = 20\nrequest = 36\nresponse = 36\nthink = "20 ms"\nthink_times = "exponential"'
+    metrics = run(tmp_path, "interactive", keys)
+    # Twice 20 ms, and 2 times 88 bytes or more at 2 Mbit/s.
+    assert 0.0405 < metrics["response_min_seconds"] <= metrics["response_p50_seconds"] < 0.070
+    assert metrics["response_p50_seconds"] <= metrics["response_p99_seconds"]
+    assert metrics["elapsed"] > 20 * 0.040 + 0.1
+
+
+def test_think_times_are_those_of_the_seed() -> None:
+    drawn = pauses(1000, 0.2, "exponential", 7)
+    assert drawn == pauses(1000, 0.2, "exponential", 7)
+    assert drawn != pauses(1000, 0.2, "exponential", 8)
+    assert sum(drawn) / 1000 == pytest.approx(0.2, rel=0.15)
+    assert pauses(3, 0.2, "fixed", 7) == [0.2] * 3

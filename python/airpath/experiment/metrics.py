@@ -143,6 +143,13 @@ def _curl(transfers: list[dict[str, Any]]) -> dict[str, float]:
     found["bytes"] = sum(sizes)
     if len(times) == 1 and times[0] > 0:
         found["goodput"] = sizes[0] * 8 / times[0]
+    loads = [float(one["load_seconds"]) for one in transfers if "load_seconds" in one]
+    if loads:
+        found["pages"] = float(len(loads))
+        found["page_load_time"], found["page_load_time_max"] = statistics.fmean(loads), max(loads)
+        found["first_byte_time"] = statistics.fmean(
+            float(one["first_byte_seconds"]) for one in transfers if "load_seconds" in one
+        )
     return found
 
 

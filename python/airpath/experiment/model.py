@@ -145,15 +145,23 @@ class Interactive(Common):
     count: int = Field(default=50, ge=1, description="Requests")
     request: int = Field(default=48, ge=1, description="Bytes of a request")
     response: int = Field(default=96, ge=1, description="Bytes of a response")
+    think: Time = Field(
+        default="0 s", description="From a response to the next request; with exponential the mean"
+    )
+    think_times: Literal["fixed", "exponential"] = Field(
+        default="fixed", description="exponential: drawn anew each time, by the replication's seed"
+    )
     port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
 
 
 class Curl(Common):
-    """curl fetches a file, or a page with its parts, from a small built-in HTTP server."""
+    """curl fetches files, or pages with their parts, from a small built-in HTTP/1.1 server."""
 
     template: Literal["curl"]
     size: Amount = Field(default="100 kB", description="Length of the file or of the page itself")
-    parts: int = Field(default=0, ge=0, le=1000, description="Parts of the page, fetched after it")
+    pages: int = Field(default=1, ge=1, le=1000, description="Pages, one after the other")
+    pause: Time = Field(default="0 s", description="From the end of a page to the next")
+    parts: int = Field(default=0, ge=0, le=1000, description="Parts of a page, fetched after it")
     part_size: Amount = Field(default="20 kB", description="Length of each part")
     connections: int = Field(default=6, ge=1, le=100, description="Connections for the parts")
     port: int = Field(default=8000, ge=1, le=65535, description="The server's port")

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 
+PYTHON = [sys.executable, "-I", "-S"]
+"""With the standard library alone, so that it starts quickly."""
+
 PACKAGES = {
     "iperf3": "iperf3",
     "curl": "curl",
@@ -138,33 +141,30 @@ def _made(one: Any, base: str) -> list[Program]:
         client = ["/bin/sh", "-c", script]
         server = ["iperf3", "-s", "-1", "-p", str(one.port)]
         return _pair(one, base, server, client, common)
-    if isinstance(one, Send | Interactive):
+    if isinstance(one, Send):
         engine = find_engine()
         server = [engine, "recv", "--once", "--port", str(one.port)]
         client = [engine, "send", "server", "--port", str(one.port), "--json"]
-        if isinstance(one, Interactive):
-            client += ["--request", str(one.request), "--response", str(one.response)]
-            client += ["--count", str(one.count), "--nodelay"]
-        else:
-            client += ["--bytes", str(_bytes(one.bytes))] if one.bytes is not None else []
-            client += ["--time", one.time] if one.time else []
-            client += ["--reverse"] if one.sender == "server" else []
-            client += ["--parallel", str(one.parallel)] if one.parallel > 1 else []
-            client += ["--cc", one.congestion_control] if one.congestion_control else []
-            client += ["--udp", "--rate", one.udp_rate] if one.udp_rate else []
-            client += ["--length", str(one.length)] if one.length else []
+        client += ["--bytes", str(_bytes(one.bytes))] if one.bytes is not None else []
+        client += ["--time", one.time] if one.time else []
+        client += ["--reverse"] if one.sender == "server" else []
+        client += ["--parallel", str(one.parallel)] if one.parallel > 1 else []
+        client += ["--cc", one.congestion_control] if one.congestion_control else []
+        client += ["--udp", "--rate", one.udp_rate] if one.udp_rate else []
+        client += ["--length", str(one.length)] if one.length else []
         return _pair(one, base, server, client, common)
+    if isinstance(one, Interactive):
+        keys = [*PYTHON, str(HERE / "interactive.py")]
+        lengths = [str(one.port), str(one.request), str(one.response)]
+        client = [*keys, "type", *lengths, str(one.count)]
+        client += [f"{time_ns(one.think) / 1e9:g}", one.think_times]
+        return _pair(one, base, [*keys, "serve", *lengths], client, common)
     if isinstance(one, Curl):
-        server = [sys.executable, "-I", "-S", str(HERE / "web.py"), str(one.port)]
+        server = [*PYTHON, str(HERE / "web.py"), str(one.port)]
         server += [str(_bytes(one.size)), str(_bytes(one.part_size))]
-        fetch = "curl -sS --fail -o /dev/null -w '%{json}\\n'"
-        script = f"{fetch} http://server:{one.port}/page"
-        if one.parts:
-            script += (
-                f" && {fetch} --parallel --parallel-immediate --parallel-max {one.connections}"
-                f" 'http://server:{one.port}/part-[1-{one.parts}]'"
-            )
-        return _pair(one, base, server, ["/bin/sh", "-c", script], common)
+        client = [*PYTHON, str(HERE / "pages.py"), f"http://server:{one.port}", str(one.pages)]
+        client += [f"{time_ns(one.pause) / 1e9:g}", str(one.parts), str(one.connections)]
+        return _pair(one, base, server, client, common)
     if isinstance(one, Ping):
         interval = f"{time_ns(one.interval) / 1e9:g}"
         words = ["ping", "-n", "-c", str(one.count), "-i", interval, "-s", str(one.size), "server"]
@@ -193,7 +193,7 @@ def _stream(one: Ffmpeg, base: str, common: dict[str, Any]) -> list[Program]:
     sender = ["ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-re", *source, *encoder]
     # ffmpeg keeps the end of the last picture back over RTP: one more, which does not count.
     sender += ["-frames:v", str(frames + (one.transport == "rtp"))]
-    receiver = [sys.executable, "-I", "-S", str(HERE / "video.py"), one.transport, str(one.port)]
+    receiver = [*PYTHON, str(HERE / "video.py"), one.transport, str(one.port)]
     receiver += [f"{seconds:g}", f"{time_ns(one.buffer) / 1e9:g}", *source, *encoder]
     receiver += ["-frames:v", str(frames), "-f", "mpegts"]
     ready = {"ready": Ready(port=one.port), "service": False}
