@@ -42,10 +42,14 @@ def assert_agrees(folder: Path) -> dict[tuple[str, str, str, str], float]:
     }
     expected: dict[tuple[str, str, str, str], float] = {}
     expected["elapsed_time", "", "", ""] = naive.elapsed_time(folder)
-    streams = naive.tcp_metrics(folder, run.start_unix_ns)
+    arrivals: naive.Arrivals = {}
+    streams = naive.tcp_metrics(folder, run.start_unix_ns, arrivals)
     for direction, rates in naive.competitors(streams).items():
         if len(rates) > 1:
             expected["jain_fairness", "", "", direction] = naive.fairness(rates)
+    for (rival, direction), found in naive.overlap_metrics(arrivals).items():
+        for name, value in found.items():
+            expected[name, flows[rival[:4]] if rival else "", "", direction] = value
     for path in sorted(folder.glob("*.*qlog")):
         direction, found = naive.quic_metrics(path)
         for name, value in found.items():

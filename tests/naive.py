@@ -301,8 +301,14 @@ def figures(name: str, samples: list[float]) -> dict[str, float]:
     }
 
 
-def tcp_metrics(folder: Path, start: int) -> dict[tuple[tuple[Any, ...], str], dict[str, float]]:
-    """Return the TCP metrics of each (connection, direction) with data."""
+Arrivals = dict[tuple[tuple[Any, ...], str], list[tuple[int, int]]]
+"""By connection and direction the time and the bytes of each arrival of new data."""
+
+
+def tcp_metrics(
+    folder: Path, start: int, arrivals: Arrivals | None = None
+) -> dict[tuple[tuple[Any, ...], str], dict[str, float]]:
+    """Return the TCP metrics of each (connection, direction) with data; add their arrivals."""
     log = events(folder)
     damaged = {row["pdu"] for row in log if row["kind"] in ("damaged", "truncated")}
     everything = seen(folder, start, damaged)
@@ -353,6 +359,8 @@ def tcp_metrics(folder: Path, start: int) -> dict[tuple[tuple[Any, ...], str], d
                 new_bytes += len(new)
                 if new:
                     fresh.append(p.time)
+                    if arrivals is not None:
+                        arrivals.setdefault((key, direction), []).append((p.time, len(new)))
             size = len(got)
             done = [p.time for p in back if size <= near(p.acknowledgement, anchor) <= size + 1]
             values: dict[str, float] = {
@@ -434,6 +442,44 @@ def competitors(
         ):
             rates[direction].append(values["goodput"])
     return rates
+
+
+def overlap_metrics(
+    arrivals: Arrivals,
+) -> dict[tuple[tuple[Any, ...] | None, str], dict[str, float]]:
+    """Return what competing connections got while all of them sent, and of each direction."""
+    found: dict[tuple[tuple[Any, ...] | None, str], dict[str, float]] = defaultdict(dict)
+    carried = {place: sum(size for _, size in came) for place, came in arrivals.items()}
+    for direction, other in (("uplink", "downlink"), ("downlink", "uplink")):
+        rivals = [
+            key
+            for key, way in arrivals
+            if way == direction and 10 * carried[key, way] >= carried.get((key, other), 0)
+        ]
+        if len(rivals) < 2:
+            continue
+        begin = max(arrivals[key, direction][0][0] for key in rivals)
+        end = min(arrivals[key, direction][-1][0] for key in rivals)
+        if end <= begin:
+            continue
+        rates = []
+        seconds = [[0.0] * len(rivals) for _ in range((end - begin) // 10**9)]
+        for column, key in enumerate(rivals):
+            total = 0
+            for time, size in arrivals[key, direction]:
+                if begin < time <= end:
+                    total += size
+                    row = (time - begin - 1) // 10**9
+                    if row < len(seconds):
+                        seconds[row][column] += size
+            rates.append(total * 8e9 / (end - begin))
+            found[key, direction]["goodput_overlap"] = rates[-1]
+        if sum(rates):
+            found[None, direction]["jain_fairness_overlap"] = fairness(rates)
+        shares = [fairness(row) for row in seconds if sum(row)]
+        if shares:
+            found[None, direction]["jain_fairness_overlap_1s"] = sum(shares) / len(shares)
+    return found
 
 
 def pdus_of_connections(folder: Path, start: int) -> dict[tuple[Any, ...], set[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import polars as pl
@@ -193,6 +194,62 @@ def test_fairness_computed_by_hand(tmp_path: Path) -> None:
     )
     # 1000 and 500 bytes in the same time: 1.5^2 / (2 * 1.25)
     assert values(folder)["jain_fairness", "uplink"] == pytest.approx(0.9)
+
+
+def staggered(tmp_path: Path, sizes: list[list[int]]) -> Path:
+    """Return a run of flows of which each sends so much at 0 ms, 500 ms, 1000 ms and so on."""
+    arrived: list[tuple[int, int, int, bytes]] = []
+    for flow, of in enumerate(sizes):
+        source, first = (CLIENT[0], 40000 + flow), 1
+        for step, size in enumerate(of):
+            if size:
+                content = tcp(source, SERVER, sequence=first, payload=size)
+                arrived.append((500 * step + 20, TX, 1 + len(arrived), content))
+                first += size
+    arrived.sort(key=lambda packet: packet[0])
+    sent = [(time - 20, RX, pdu, content) for time, _, pdu, content in arrived]
+    return write(tmp_path / "staggered", client=sent, server=arrived)
+
+
+def test_fairness_while_all_send_computed_by_hand(tmp_path: Path) -> None:
+    # The last begins at 500 ms, the first ends at 2000 ms: that is 1.5 s, of which 1 s is whole.
+    found = values(staggered(tmp_path, [[900, 300, 300, 100, 200], [0, 500, 300, 500, 400, 700]]))
+    first, second = 300 + 100 + 200, 300 + 500 + 400
+    index = (first + second) ** 2 / (2 * (first**2 + second**2))
+    assert found["jain_fairness_overlap", "uplink"] == pytest.approx(index)
+    index = (400 + 800) ** 2 / (2 * (400**2 + 800**2))
+    assert found["jain_fairness_overlap_1s", "uplink"] == pytest.approx(index)
+    table = frame(find([tmp_path / "staggered"]), ["goodput_overlap"])
+    goodputs = dict(table.select("flow", "value").iter_rows())
+    assert goodputs == pytest.approx({"tcp-1": 8 * first / 1.5, "tcp-2": 8 * second / 1.5})
+
+
+def test_flows_one_after_the_other_share_nothing(tmp_path: Path) -> None:
+    found = values(staggered(tmp_path, [[900, 300, 0, 0], [0, 0, 500, 500]]))
+    assert ("jain_fairness", "uplink") in found
+    assert not [place for place in found if "overlap" in place[0]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fairness_while_all_send_of_random_amounts(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    sizes = [[random.choice((0, 100, 400, 1200)) for _ in range(9)] for _ in range(4)]
+    begin = max(next(step for step, size in enumerate(of) if size) for of in sizes)
+    end = min(max(step for step, size in enumerate(of) if size) for of in sizes)
+    assert end > begin
+    shares = [sum(of[begin + 1 : end + 1]) for of in sizes]
+    found = values(staggered(tmp_path, sizes))
+    index = sum(shares) ** 2 / (4 * sum(share**2 for share in shares))
+    assert found["jain_fairness_overlap", "uplink"] == pytest.approx(index)
+    indices = []
+    for step in range(begin, end - 1, 2):
+        of_second = [of[step + 1] + of[step + 2] for of in sizes]
+        if any(of_second):
+            squares = sum(share**2 for share in of_second)
+            indices.append(sum(of_second) ** 2 / (4 * squares))
+    if indices:
+        mean = sum(indices) / len(indices)
+        assert found["jain_fairness_overlap_1s", "uplink"] == pytest.approx(mean)
 
 
 @pytest.mark.parametrize("seed", [3, 9, 27])

@@ -24,6 +24,7 @@ Kind = Literal[
     "throughput",
     "queue",
     "delay",
+    "fairness",
     "tcp-state",
     "distribution",
     "cdf",

@@ -1,152 +1,31 @@
 """What programs, and workloads of virtual time, tell of themselves, and what the engine counted.
 
-Programs: an experiment keeps what became of them in ``workload.json`` and what they printed in
-``programs/NAME.stdout``; a run in virtual time has the reports of its workloads in ``run.json``.
-Neither needs a log of packets.
+Programs: see ``program_output``. Neither needs a log of packets.
 """
 
 from __future__ import annotations
 
-import json
-import statistics
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from airpath.analysis.metric import Better, metric
+from airpath.analysis.program_output import (
+    ECHO_TIMES,
+    RESPONSE_TIMES,
+    figures,
+    reports_of,
+    waited_for,
+)
 from airpath.run import DIRECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from airpath.analysis.traffic import Traffic
 
 PROGRAMS = "Programs"
 COUNTED = "Counted by the engine"
-
-Figures = dict[str, dict[str, float]]
-"""Metric, then program: the figure."""
-
-
-def figures(folder: Path, manifest: dict[str, Any]) -> Figures:
-    """Return what the programs and workloads of a run tell of themselves.
-
-    Args:
-        folder: the run's.
-        manifest: its ``run.json``.
-
-    """
-    found: Figures = {}
-
-    def add(name: str, of: str, value: float) -> None:
-        found.setdefault(name, {})[of] = float(value)
-
-    for report in _reports(manifest):
-        _of_workload(report, add)
-    for record in _waited_for(folder):
-        if record.get("elapsed_ns") is not None:
-            add("program_elapsed", record["name"], record["elapsed_ns"] / 1e9)
-        try:
-            text = (folder / "programs" / f"{record['name']}.stdout").read_text()
-        except (OSError, UnicodeDecodeError):
-            continue
-        for name, value in _printed(text).items():
-            add(name, record["name"], value)
-    return found
-
-
-def _reports(manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one["report"] for one in manifest.get("workloads") or [] if one.get("report")]
-
-
-def _waited_for(folder: Path) -> list[dict[str, Any]]:
-    """Return the records of the programs that are no services."""
-    try:
-        records = json.loads((folder / "workload.json").read_text())["programs"]
-        return [record for record in records if not record["service"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-
-
-def _of_workload(report: dict[str, Any], add: Callable[[str, str, float], None]) -> None:
-    name, elapsed_ns = report["name"], report.get("elapsed_ns")
-    ways = [report.get(direction) or {} for direction in DIRECTIONS]
-    if isinstance(elapsed_ns, int):
-        add("program_elapsed", name, elapsed_ns / 1e9)
-    delivered_bytes = sum(way.get("delivered_bytes") or 0 for way in ways)
-    if elapsed_ns and delivered_bytes:
-        add("program_goodput", name, delivered_bytes * 8e9 / elapsed_ns)
-    sent_again = [way.get("packets_retransmitted") for way in ways]
-    if any(isinstance(number, int) for number in sent_again):
-        add("program_retransmissions", name, sum(number or 0 for number in sent_again))
-
-
-def _printed(text: str) -> dict[str, float]:
-    """Read the JSON of iperf3 and airpath send, or curl's, a line for each transfer."""
-    if not text.lstrip().startswith("{"):
-        return {}
-    try:
-        return _iperf3(json.loads(text))
-    except ValueError:
-        pass
-    try:
-        transfers = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError:
-        return {}
-    return _curl([one for one in transfers if isinstance(one, dict)])
-
-
-def _iperf3(report: Any) -> dict[str, float]:
-    if not isinstance(report, dict):
-        return {}
-    if "time_total" in report:
-        return _curl([report])
-    end = report.get("end")
-    found: dict[str, float] = {}
-    if not isinstance(end, dict):
-        return found
-    received = end.get("sum_received") or end.get("sum")
-    if isinstance(received, dict):
-        if isinstance(received.get("bits_per_second"), int | float):
-            found["program_goodput"] = float(received["bits_per_second"])
-        if isinstance(received.get("lost_percent"), int | float):
-            found["program_loss_ratio"] = float(received["lost_percent"]) / 100
-    sent = end.get("sum_sent")
-    if isinstance(sent, dict) and isinstance(sent.get("retransmits"), int):
-        found["program_retransmissions"] = sent["retransmits"]
-    for stream in end.get("streams") or []:
-        times = stream.get("response_times") if isinstance(stream, dict) else None
-        if isinstance(times, dict):
-            for suffix, _, key in RESPONSE_TIMES:
-                if isinstance(times.get(key), int | float):
-                    found[f"program_response_time_{suffix}"] = float(times[key])
-    return found
-
-
-def _curl(transfers: list[dict[str, Any]]) -> dict[str, float]:
-    times = [float(one["time_total"]) for one in transfers if "time_total" in one]
-    sizes = [float(one["size_download"]) for one in transfers if "size_download" in one]
-    if not times:
-        return {}
-    found = {
-        "program_transfers": float(len(times)),
-        "program_transfer_time": statistics.fmean(times),
-        "program_bytes": sum(sizes),
-    }
-    if len(times) == 1 and times[0] > 0 and sizes:
-        found["program_goodput"] = sizes[0] * 8 / times[0]
-    return found
-
-
-RESPONSE_TIMES = (
-    ("min", "least", "min_seconds"),
-    ("mean", "mean", "mean_seconds"),
-    ("median", "median", "p50_seconds"),
-    ("p99", "99th percentile", "p99_seconds"),
-    ("max", "greatest", "max_seconds"),
-)
-"""End of the metric's name, words, and the key in the JSON of airpath send."""
 
 
 @metric(
@@ -161,8 +40,8 @@ RESPONSE_TIMES = (
     headline=True,
 )
 def _elapsed(traffic: Traffic) -> pl.DataFrame:
-    ends = [record.get("end_ns") for record in _waited_for(traffic.run.directory)]
-    reported = [report.get("end_ns") for report in _reports(traffic.run.manifest)]
+    ends = [record.get("end_ns") for record in waited_for(traffic.run.directory)]
+    reported = [report.get("end_ns") for report in reports_of(traffic.run.manifest)]
     ends += [end for end in reported if end is not None]
     known = [end for end in ends if isinstance(end, int)]
     whole = known and len(known) == len(ends)
@@ -171,15 +50,23 @@ def _elapsed(traffic: Traffic) -> pl.DataFrame:
     )
 
 
+def _all_told(traffic: Traffic) -> pl.DataFrame:
+    """Return metric, flow (the program) and value of all that programs tell."""
+    rows = [
+        (name, program, value)
+        for name, of in figures(traffic.run.directory, traffic.run.manifest).items()
+        for program, value in of.items()
+    ]
+    columns = {"metric": pl.String(), "flow": pl.String(), "value": pl.Float64()}
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
 def _told(name: str, unit: str, text: str, better: Better = "", *, headline: bool = False) -> None:
     """Declare a figure that programs tell."""
 
     def compute(traffic: Traffic) -> pl.DataFrame:
-        found = figures(traffic.run.directory, traffic.run.manifest).get(name, {})
-        return pl.DataFrame(
-            {"flow": list(found), "value": list(found.values())},
-            schema={"flow": pl.String, "value": pl.Float64},
-        )
+        told = traffic.once(figures, _all_told)
+        return told.filter(pl.col("metric") == name).drop("metric")
 
     metric(name, unit, "program", text, group=PROGRAMS, better=better, headline=headline)(compute)
 
@@ -203,18 +90,61 @@ _told(
 _told(
     "program_loss_ratio",
     "1",
-    "Datagrams lost to datagrams sent, as iperf3 and airpath send tell it.",
+    """Datagrams lost to datagrams sent, as iperf3 and airpath send tell it; of ping, echo requests
+    without a reply to requests.""",
     "lower",
 )
+_told("program_jitter", "s", "Jitter of datagrams as iperf3 tells it (RFC 3550).", "lower")
 _told("program_transfers", "transfers", "Transfers of which curl told.")
 _told("program_transfer_time", "s", "The mean of the times that curl's transfers took.", "lower")
-_told("program_bytes", "B", "What all of curl's transfers brought.")
+_told("program_bytes", "B", "What all of curl's transfers brought, or the stream of ffmpeg.")
+_told("program_pages", "pages", "Pages that curl loaded.")
+_told(
+    "program_page_load_time",
+    "s",
+    "The mean time that a page took, from before curl starts to the last byte of its last part.",
+    "lower",
+)
+_told("program_page_load_time_max", "s", "The longest that a page took.", "lower")
+_told(
+    "program_first_byte_time",
+    "s",
+    "The mean time from the start of a page's own transfer to its first byte.",
+    "lower",
+)
 for _suffix, _words, _ in RESPONSE_TIMES:
     _told(
         f"program_response_time_{_suffix}",
         "s",
         f"The {_words} of the times from a request to its response, as airpath send tells it.",
         "lower",
+    )
+_told("program_echo_requests", "packets", "Echo requests that ping sent.")
+_told("program_echo_replies", "packets", "Echo requests that were answered; copies do not count.")
+for _suffix, _words in ECHO_TIMES.items():
+    _told(
+        f"program_echo_time_{_suffix}",
+        "s",
+        f"The {_words} of the times from ping's echo requests to their replies.",
+        "lower",
+    )
+for _name, _unit, _text in (
+    ("frames_sent", "frames", "Pictures of the stream."),
+    ("frames_received", "frames", "Pictures that came, however damaged."),
+    ("frames_intact", "frames", "Pictures that decode as they do from the stream without a link."),
+    ("frames_damaged", "frames", "Pictures that came and decode to something else."),
+    ("frames_lost", "frames", "Pictures that did not come."),
+    ("datagrams_lost", "packets", "Datagrams of RTP that did not come."),
+    ("frozen_time", "s", "The time that the lost pictures would have taken."),
+    ("longest_freeze_time", "s", "The longest time for which a player showed one picture."),
+    ("rebufferings", "times", "How often a player had to wait for late pictures."),
+    ("rebuffering_time", "s", "For how long it did, altogether."),
+):
+    _told(
+        f"program_{_name}",
+        _unit,
+        f"{_text} Of a stream of ffmpeg, as its receiver tells.",
+        "higher" if _name in ("frames_received", "frames_intact") else "lower",
     )
 
 

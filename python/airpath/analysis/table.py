@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from airpath.analysis import flow_metrics, link_metrics, program_metrics, quic_metrics
+from airpath.analysis import (
+    fairness_metrics,
+    flow_metrics,
+    link_metrics,
+    program_metrics,
+    quic_metrics,
+)
 from airpath.analysis.folders import Replication
 from airpath.analysis.metric import KEYS, REGISTRY, Metric, in_order
 from airpath.analysis.traffic import Traffic
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-DECLARED_IN = (link_metrics, flow_metrics, quic_metrics, program_metrics)
+DECLARED_IN = (link_metrics, flow_metrics, fairness_metrics, quic_metrics, program_metrics)
 """The modules whose import fills the registry."""
 
 COLUMNS: dict[str, pl.DataType] = {

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from airpath.experiment.metrics import DEFAULT
-from airpath.experiment.quantities import length_bytes, share, time_ns
+from airpath.experiment.quantities import length_bytes, rate_bps, share, time_ns
 
 Scalar = str | int | float | bool
 
@@ -26,6 +26,7 @@ def _check(parse: Any) -> AfterValidator:
 
 Time = Annotated[str, _check(time_ns)]
 Length = Annotated[str, _check(length_bytes)]
+Rate = Annotated[str, _check(rate_bps)]
 Share = Annotated[str, _check(share)]
 Amount = int | Length
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=64)]
@@ -115,6 +116,12 @@ class Iperf3(Common):
     sender: End = Field(default="server", description="The end that sends")
     parallel: int = Field(default=1, ge=1, le=128, description="Streams")
     congestion_control: str | None = Field(default=None, description="The sender's")
+    udp_rate: Rate | None = Field(
+        default=None, description="Datagrams at this rate of payload instead of TCP; live only"
+    )
+    length: int | None = Field(
+        default=None, ge=16, le=65507, description="Payload of a datagram in bytes"
+    )
     port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
 
 
@@ -139,38 +146,63 @@ class Interactive(Common):
     count: int = Field(default=50, ge=1, description="Requests")
     request: int = Field(default=48, ge=1, description="Bytes of a request")
     response: int = Field(default=96, ge=1, description="Bytes of a response")
+    think: Time = Field(
+        default="0 s", description="From a response to the next request; with exponential the mean"
+    )
+    think_times: Literal["fixed", "exponential"] = Field(
+        default="fixed", description="exponential: drawn anew each time, by the replication's seed"
+    )
     port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
 
 
 class Curl(Common):
-    """curl fetches a file, or a page with its parts, from a small built-in HTTP server."""
+    """curl fetches files, or pages with their parts, from a small built-in HTTP/1.1 server."""
 
     template: Literal["curl"]
     size: Amount = Field(default="100 kB", description="Length of the file or of the page itself")
-    parts: int = Field(default=0, ge=0, le=1000, description="Parts of the page, fetched after it")
+    pages: int = Field(default=1, ge=1, le=1000, description="Pages, one after the other")
+    pause: Time = Field(default="0 s", description="From the end of a page to the next")
+    parts: int = Field(default=0, ge=0, le=1000, description="Parts of a page, fetched after it")
     part_size: Amount = Field(default="20 kB", description="Length of each part")
     connections: int = Field(default=6, ge=1, le=100, description="Connections for the parts")
     port: int = Field(default=8000, ge=1, le=65535, description="The server's port")
 
 
 class Ping(Common):
-    """Echo requests from the client."""
+    """Echo requests from the client; that some, or all, are lost is no failure."""
 
     template: Literal["ping"]
     count: int = Field(default=10, ge=1, description="Requests")
     interval: Time = Field(default="1 s", description="From one to the next")
-    size: int = Field(default=56, ge=0, le=65507, description="Payload in bytes")
+    size: int = Field(default=56, ge=16, le=65507, description="Payload in bytes")
 
 
 class Ffmpeg(Common):
-    """ffmpeg streams a test picture from the server to the client, MPEG-TS over UDP."""
+    """ffmpeg streams a test picture as MPEG-TS from the server to the client."""
 
     template: Literal["ffmpeg"]
     time: Time = Field(default="10 s", description="How long to stream")
+    transport: Literal["udp", "rtp", "tcp"] = Field(
+        default="udp", description="What carries it; rtp: over UDP, with numbered datagrams"
+    )
+    codec: Literal["mpeg2video", "libx264"] = Field(
+        default="mpeg2video", description="ffmpeg's encoder; libx264 is H.264"
+    )
     bitrate: str = Field(default="300k", description="ffmpeg's -b:v")
-    picture: str = Field(default="320x240", description="Width and height")
+    picture: str = Field(
+        default="320x240", pattern="^[0-9]+x[0-9]+$", description="Width and height"
+    )
     frames_per_second: int = Field(default=15, ge=1, le=120, description="Frames per second")
-    port: int = Field(default=5004, ge=1024, le=65535, description="The client's port")
+    key_frame_interval: Time = Field(
+        default="1 s", description="From one picture that needs no other to the next"
+    )
+    buffer: Time = Field(
+        default="500 ms",
+        description="How long after the first picture has come a player begins to show it",
+    )
+    port: int = Field(
+        default=5004, ge=1024, le=65535, description="The client's port; with tcp the server's"
+    )
 
 
 def _kind(value: Any) -> str | None:

@@ -11,7 +11,7 @@ from airpath.experiment.expand import Cell, cells
 from airpath.experiment.links import LinkError, check_virtual, resolve_cell
 from airpath.experiment.load import ExperimentError, Loaded, Problem, nearest
 from airpath.experiment.quantities import time_ns
-from airpath.experiment.templates import missing_programs
+from airpath.experiment.templates import missing_programs, unfit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,6 +138,9 @@ def make_plan(
                     problems.append(loaded.problem(("workloads", cell.workload_name), what))
         else:
             missing.update(dict.fromkeys(missing_programs(cell.workload, here)))
+            for what in unfit(cell.workload, cell.clock):
+                place = ("workloads", cell.workload_name)
+                problems.append(loaded.problem(place, f"workload `{cell.workload_name}`: {what}"))
         scenario = scenarios[asked]
         if scenario is not None:
             planned.append(PlannedCell(cell, scenario, _digest(cell, scenario)))

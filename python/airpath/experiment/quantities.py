@@ -1,4 +1,4 @@
-"""Amounts with units, as experiment files write them: times, lengths, shares."""
+"""Amounts with units, as experiment files write them: times, lengths, rates, shares."""
 
 from __future__ import annotations
 
@@ -22,8 +22,14 @@ BYTES = {
     "GB": 1_000_000_000,
     "TB": 1_000_000_000_000,
 }
+BITS_PER_SECOND = {
+    "bit/s": 1,
+    "kbit/s": 1_000,
+    "Mbit/s": 1_000_000,
+    "Gbit/s": 1_000_000_000,
+}
 
-_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ%]*)\s*")
+_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ%/]*)\s*")
 
 
 class QuantityError(ValueError):
@@ -48,6 +54,16 @@ def length_bytes(text: str) -> int:
 
     """
     return _with_unit(text, BYTES, "a length such as `10 MB`")
+
+
+def rate_bps(text: str) -> int:
+    """Return a rate such as "1.5 Mbit/s" in bit/s.
+
+    Raises:
+        QuantityError: there is no number, no unit, or no such unit.
+
+    """
+    return _with_unit(text, BITS_PER_SECOND, "a rate such as `2 Mbit/s`")
 
 
 def share(text: str) -> float:

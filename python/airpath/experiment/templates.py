@@ -20,15 +20,27 @@ from airpath.experiment.model import (
     Ready,
     Send,
 )
-from airpath.experiment.quantities import length_bytes, time_ns
+from airpath.experiment.quantities import length_bytes, rate_bps, time_ns
 
 if TYPE_CHECKING:
     from airpath.experiment.model import Common, Workload
 
 HERE = Path(__file__).parent
 
-PACKAGES = {"iperf3": "iperf3", "curl": "curl", "ping": "iputils-ping", "ffmpeg": "ffmpeg"}
+PYTHON = [sys.executable, "-I", "-S"]
+"""With the standard library alone, so that it starts quickly."""
+
+PACKAGES = {
+    "iperf3": "iperf3",
+    "curl": "curl",
+    "ping": "iputils-ping",
+    "ffmpeg": "ffmpeg",
+    "ffprobe": "ffmpeg",
+}
 """Debian packages of the programs that templates run."""
+
+INNER = {"curl": ["curl"], "ffmpeg": ["ffprobe"]}
+"""Programs that those of a template start in their turn."""
 
 
 def programs(workload: Workload) -> list[Program]:
@@ -71,13 +83,34 @@ def missing_programs(workload: Workload, directory: Path) -> list[str]:
                 f'is not: write "$AIRPATH_EXPERIMENT/{name.removeprefix("./")}"'
             )
         elif not _is_there(str(directory / name) if "/" in name else name, in_shell):
-            remedy = (
-                f"install it (Debian: apt-get install {PACKAGES[name]})"
-                if name in PACKAGES
-                else "install it, or name the file by its full path"
-            )
-            missing.append(f"program `{program.name}` needs `{name}`, which is not there: {remedy}")
+            missing.append(_remedy(f"program `{program.name}`", name))
+    for one in workload.programs:
+        if not isinstance(one, Program):
+            missing += [
+                _remedy(f"template `{one.template}`", name)
+                for name in INNER.get(one.template, [])
+                if shutil.which(name) is None
+            ]
     return missing
+
+
+def unfit(workload: Workload, clock: str) -> list[str]:
+    """Return what of a workload cannot run by a clock, each with what can."""
+    return [
+        "iperf3 with `udp_rate` does not end by the clock warp, as it waits by looking at the "
+        'clock; take `template = "send"` with `udp_rate`'
+        for one in workload.programs
+        if clock == "warp" and isinstance(one, Iperf3) and one.udp_rate
+    ]
+
+
+def _remedy(who: str, name: str) -> str:
+    how = (
+        f"install it (Debian: apt-get install {PACKAGES[name]})"
+        if name in PACKAGES
+        else "install it, or name the file by its full path"
+    )
+    return f"{who} needs `{name}`, which is not there: {how}"
 
 
 def _is_there(name: str, in_shell: bool) -> bool:
@@ -97,56 +130,87 @@ def _made(one: Any, base: str) -> list[Program]:
         client += ["-t", f"{time_ns(one.time or '10 s') / 1e9:g}"] if one.bytes is None else []
         client += ["-R"] if one.sender == "server" else []
         client += ["-C", one.congestion_control] if one.congestion_control else []
+        client += ["-u", "-b", str(rate_bps(one.udp_rate))] if one.udp_rate else []
+        client += ["-l", str(one.length)] if one.length else []
+        # With JSON it ends with 0 even if it could not connect.
+        script = (
+            f"report=$({shlex.join(client)}); status=$?; printf '%s\\n' \"$report\"; "
+            """case $report in *'"error":'*) printf '%s\\n' "$report" | """
+            """grep '"error":' >&2; exit 1;; esac; exit $status"""
+        )
+        client = ["/bin/sh", "-c", script]
         server = ["iperf3", "-s", "-1", "-p", str(one.port)]
         return _pair(one, base, server, client, common)
-    if isinstance(one, Send | Interactive):
+    if isinstance(one, Send):
         engine = find_engine()
         server = [engine, "recv", "--once", "--port", str(one.port)]
         client = [engine, "send", "server", "--port", str(one.port), "--json"]
-        if isinstance(one, Interactive):
-            client += ["--request", str(one.request), "--response", str(one.response)]
-            client += ["--count", str(one.count), "--nodelay"]
-        else:
-            client += ["--bytes", str(_bytes(one.bytes))] if one.bytes is not None else []
-            client += ["--time", one.time] if one.time else []
-            client += ["--reverse"] if one.sender == "server" else []
-            client += ["--parallel", str(one.parallel)] if one.parallel > 1 else []
-            client += ["--cc", one.congestion_control] if one.congestion_control else []
-            client += ["--udp", "--rate", one.udp_rate] if one.udp_rate else []
-            client += ["--length", str(one.length)] if one.length else []
+        client += ["--bytes", str(_bytes(one.bytes))] if one.bytes is not None else []
+        client += ["--time", one.time] if one.time else []
+        client += ["--reverse"] if one.sender == "server" else []
+        client += ["--parallel", str(one.parallel)] if one.parallel > 1 else []
+        client += ["--cc", one.congestion_control] if one.congestion_control else []
+        client += ["--udp", "--rate", one.udp_rate] if one.udp_rate else []
+        client += ["--length", str(one.length)] if one.length else []
         return _pair(one, base, server, client, common)
+    if isinstance(one, Interactive):
+        keys = [*PYTHON, str(HERE / "interactive.py")]
+        lengths = [str(one.port), str(one.request), str(one.response)]
+        client = [*keys, "type", *lengths, str(one.count)]
+        client += [f"{time_ns(one.think) / 1e9:g}", one.think_times]
+        return _pair(one, base, [*keys, "serve", *lengths], client, common)
     if isinstance(one, Curl):
-        server = [sys.executable, "-I", "-S", str(HERE / "web.py"), str(one.port)]
+        server = [*PYTHON, str(HERE / "web.py"), str(one.port)]
         server += [str(_bytes(one.size)), str(_bytes(one.part_size))]
-        fetch = "curl -sS --fail -o /dev/null -w '%{json}\\n'"
-        script = f"{fetch} http://server:{one.port}/page"
-        if one.parts:
-            script += (
-                f" && {fetch} --parallel --parallel-immediate --parallel-max {one.connections}"
-                f" 'http://server:{one.port}/part-[1-{one.parts}]'"
-            )
-        return _pair(one, base, server, ["/bin/sh", "-c", script], common)
+        client = [*PYTHON, str(HERE / "pages.py"), f"http://server:{one.port}", str(one.pages)]
+        client += [f"{time_ns(one.pause) / 1e9:g}", str(one.parts), str(one.connections)]
+        return _pair(one, base, server, client, common)
     if isinstance(one, Ping):
         interval = f"{time_ns(one.interval) / 1e9:g}"
         words = ["ping", "-n", "-c", str(one.count), "-i", interval, "-s", str(one.size), "server"]
-        return [Program(name=base, end="client", command=words, **common)]
+        # 1: some echo did not come back, which is a result.
+        return [Program(name=base, end="client", command=words, exit_status=[0, 1], **common)]
     assert isinstance(one, Ffmpeg)
-    seconds = f"{time_ns(one.time) / 1e9:g}"
-    source = f"testsrc=size={one.picture}:rate={one.frames_per_second}"
-    stream = f"udp://client:{one.port}?pkt_size=1316"
-    sender = ["ffmpeg", "-nostdin", "-re", "-f", "lavfi", "-i", source, "-t", seconds]
-    sender += ["-b:v", one.bitrate, "-f", "mpegts", stream]
-    receiver = ["ffmpeg", "-nostdin", "-y", "-i", f"udp://0.0.0.0:{one.port}"]
-    receiver += ["-c", "copy", "-f", "mpegts", "received.ts"]
+    return _stream(one, base, common)
+
+
+def _stream(one: Ffmpeg, base: str, common: dict[str, Any]) -> list[Program]:
+    """Return the sender of a video, and the receiver, which has the figures."""
+    seconds = time_ns(one.time) / 1e9
+    apart = max(1, round(time_ns(one.key_frame_interval) / 1e9 * one.frames_per_second))
+    source = ["-f", "lavfi", "-i", f"testsrc=size={one.picture}:rate={one.frames_per_second}"]
+    frames = max(1, round(seconds * one.frames_per_second))
+    # One thread and nothing of its own: the receiver makes the same stream once more.
+    encoder = ["-c:v", one.codec, "-b:v", one.bitrate, "-g", str(apart), "-threads", "1"]
+    encoder += ["-flags", "+bitexact", "-pix_fmt", "yuv420p"]
+    encoder += ["-preset", "veryfast", "-tune", "zerolatency"] if one.codec == "libx264" else []
+    over_tcp = one.transport == "tcp"
+    target, muxer = {
+        "udp": (f"udp://client:{one.port}?pkt_size=1316", "mpegts"),
+        "rtp": (f"rtp://client:{one.port}?pkt_size=1328", "rtp_mpegts"),
+        "tcp": (f"tcp://[::]:{one.port}?listen=1", "mpegts"),
+    }[one.transport]
+    sender = ["ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-re", *source, *encoder]
+    # ffmpeg keeps the end of the last picture back over RTP: one more, which does not count.
+    sender += ["-frames:v", str(frames + (one.transport == "rtp"))]
+    receiver = [*PYTHON, str(HERE / "video.py"), one.transport, str(one.port)]
+    receiver += [f"{seconds:g}", f"{time_ns(one.buffer) / 1e9:g}", *source, *encoder]
+    receiver += ["-frames:v", str(frames), "-f", "mpegts"]
+    ready = {"ready": Ready(port=one.port), "service": False}
+    before = {**common, "start": "0 s"}
     return [
         Program(
-            name=f"{base}-receiver",
+            name=f"{base}-sender",
+            end="server",
+            command=[*sender, "-f", muxer, target],
+            **({**before, **ready} if over_tcp else common),
+        ),
+        Program(
+            name=base,
             end="client",
             command=receiver,
-            ready=Ready(port=one.port),
-            **{**common, "start": "0 s"},
+            **(common if over_tcp else {**before, **ready}),
         ),
-        Program(name=base, end="server", command=sender, **common),
     ]
 
 

@@ -20,6 +20,7 @@ KINDS = {
     "throughput": "throughput",
     "queue": "queue",
     "delay": "delay",
+    "fairness": "fairness",
     "tcp-state": "tcp_state",
 }
 """Name of each kind of picture, and the module that draws it."""

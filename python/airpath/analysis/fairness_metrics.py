@@ -1,0 +1,140 @@
+"""Metrics of flows that compete: how they share a direction while all of them send."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from airpath.analysis.flow_metrics import LEAST_SHARE
+from airpath.analysis.metric import metric
+from airpath.analysis.streams import STREAM
+
+if TYPE_CHECKING:
+    from airpath.analysis.traffic import Traffic
+
+SECOND_NS = 1_000_000_000
+GROUP = "Fairness"
+OVERLAP = """the time in which all of the flows that compete in a direction send: from the arrival
+    of the first new byte of the one that begins last to the arrival of the last new byte of the one
+    that ends first"""
+
+
+def arrivals(traffic: Traffic) -> pl.DataFrame:
+    """Return flow (index), direction, time_ns and bits of what arrived first of competing flows.
+
+    A flow competes in a direction in which it carried at least LEAST_SHARE of what it carried in
+    the other, where another one does, too.
+    """
+    fresh = traffic.tcp.received.filter(pl.col("new") > 0).select(
+        *STREAM, "time_ns", bits=8 * pl.col("new")
+    )
+    carried = pl.col("bits").sum()
+    competing = (
+        fresh.group_by(STREAM)
+        .agg(carried)
+        .filter(pl.col("bits") >= LEAST_SHARE * (carried.over("flow") - pl.col("bits")))
+        .filter(pl.len().over("direction") >= 2)
+    )
+    return fresh.join(competing.select(STREAM), on=STREAM, how="semi", maintain_order="left")
+
+
+def overlap(competing: pl.DataFrame) -> pl.DataFrame:
+    """Return direction, begin_ns and end_ns of the time in which all flows send, if there is one.
+
+    Args:
+        competing: what ``arrivals`` returns.
+
+    """
+    each = competing.group_by(STREAM).agg(
+        first_ns=pl.col("time_ns").min(), last_ns=pl.col("time_ns").max()
+    )
+    both = each.group_by("direction").agg(
+        begin_ns=pl.col("first_ns").max(), end_ns=pl.col("last_ns").min()
+    )
+    return both.filter(pl.col("end_ns") > pl.col("begin_ns"))
+
+
+def jain(amount: pl.Expr) -> pl.Expr:
+    """Return Jain's index over the amounts of a group; null where nobody has anything."""
+    squares = pl.len() * (amount.cast(pl.Float64) ** 2).sum()
+    index = amount.cast(pl.Float64).sum() ** 2 / squares
+    return pl.when(squares > 0).then(index)
+
+
+def _shared(traffic: Traffic) -> pl.DataFrame:
+    """Return the arrivals within the overlap, with begin_ns and end_ns of it."""
+    competing = arrivals(traffic)
+    within = (pl.col("time_ns") > pl.col("begin_ns")) & (pl.col("time_ns") <= pl.col("end_ns"))
+    return competing.join(overlap(competing), on="direction", maintain_order="left").filter(within)
+
+
+def _all_flows(traffic: Traffic) -> pl.DataFrame:
+    """Return flow, direction and bits within the overlap, 0 for one that got nothing there."""
+    competing = arrivals(traffic)
+    spans = overlap(competing)
+    got = _shared(traffic).group_by(STREAM).agg(pl.col("bits").sum())
+    return (
+        competing.select(STREAM)
+        .unique()
+        .join(spans, on="direction")
+        .join(got, on=STREAM, how="left")
+        .with_columns(pl.col("bits").fill_null(0))
+    )
+
+
+@metric(
+    "goodput_overlap",
+    "bit/s",
+    "flow",
+    f"""Bits of payload that reached the receiver, each byte of the stream counted once, in
+    {OVERLAP}; over its length. Only where two or more TCP flows compete (see jain_fairness).""",
+    group=GROUP,
+    better="higher",
+)
+def _goodput_overlap(traffic: Traffic) -> pl.DataFrame:
+    span = pl.col("end_ns") - pl.col("begin_ns")
+    found = _all_flows(traffic).select(*STREAM, value=pl.col("bits") * SECOND_NS / span)
+    return traffic.label(found.sort(STREAM))
+
+
+@metric(
+    "jain_fairness_overlap",
+    "1",
+    "direction",
+    f"""Jain's index (see jain_fairness) over the goodput of each flow in {OVERLAP}. Unlike
+    jain_fairness it does not count the time that a flow had to itself.""",
+    group=GROUP,
+    source="Jain, Chiu and Hawe 1984",
+    better="higher",
+)
+def _jain_fairness_overlap(traffic: Traffic) -> pl.DataFrame:
+    indices = _all_flows(traffic).group_by("direction").agg(value=jain(pl.col("bits")))
+    return indices.drop_nulls("value")
+
+
+@metric(
+    "jain_fairness_overlap_1s",
+    "1",
+    "direction",
+    f"""The mean of Jain's index (see jain_fairness) over each whole second of {OVERLAP}: how equal
+    shares are in the short term. Seconds in which nothing arrived do not count.""",
+    group=GROUP,
+    source="Jain, Chiu and Hawe 1984",
+    better="higher",
+)
+def _jain_fairness_overlap_1s(traffic: Traffic) -> pl.DataFrame:
+    second = (pl.col("time_ns") - pl.col("begin_ns") - 1) // SECOND_NS
+    whole = (pl.col("end_ns") - pl.col("begin_ns")) // SECOND_NS
+    in_seconds = _shared(traffic).with_columns(second=second).filter(pl.col("second") < whole)
+    amounts = in_seconds.group_by(*STREAM, "second").agg(pl.col("bits").sum())
+    # A flow of which nothing came in a second is one with 0.
+    seconds = amounts.select("direction", "second").unique()
+    flows = _all_flows(traffic).select(STREAM)
+    every = seconds.join(flows, on="direction").join(amounts, on=[*STREAM, "second"], how="left")
+    indices = (
+        every.with_columns(pl.col("bits").fill_null(0))
+        .group_by("direction", "second")
+        .agg(value=jain(pl.col("bits")))
+    )
+    return indices.group_by("direction").agg(pl.col("value").mean())

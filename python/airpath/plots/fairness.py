@@ -1,0 +1,147 @@
+"""How competing TCP flows share a direction: goodput of each, and Jain's index over time."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from airpath.analysis.fairness_metrics import arrivals, overlap
+from airpath.analysis.traffic import Traffic
+from airpath.plots.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    Picture,
+    panels,
+    rate_unit,
+    seconds,
+)
+from airpath.plots.throughput import bin_width
+from airpath.run import DIRECTIONS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from airpath.plots.style import Span
+    from airpath.run import Run
+
+COLOURS = (BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, BLACK, GREY)
+LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+MOST_FLOWS = len(COLOURS)
+"""Flows with a line of their own, those that got most; the index is over all."""
+
+LEAST_BIN_S = 0.1
+LEGEND_ROOM = 1.3
+
+
+def draw(run: Run, span: Span) -> list[Picture]:
+    """Draw a picture of each direction in which two or more flows compete."""
+    traffic = Traffic(run)
+    competing = arrivals(traffic)
+    return [
+        _picture(run, span, traffic, direction, competing.filter(pl.col("direction") == direction))
+        for direction in DIRECTIONS
+        if (competing["direction"] == direction).any()
+    ]
+
+
+def _picture(
+    run: Run, span: Span, traffic: Traffic, direction: str, competing: pl.DataFrame
+) -> Picture:
+    begin, end = span.limits(run)
+    flows = competing.group_by("flow").agg(
+        pl.col("bits").sum(), first=pl.col("time_ns").min(), last=pl.col("time_ns").max()
+    )
+    busiest = competing.height // flows.height
+    width = max(LEAST_BIN_S, bin_width(end - begin, busiest))
+    bins = math.ceil((end - begin) / width - 1e-9)
+    edges: NDArray[np.float64] = begin + width * np.arange(bins + 1, dtype=np.float64)
+    rates = {
+        int(flow): np.histogram(seconds(of["time_ns"]), edges, weights=of["bits"].to_numpy())[0]
+        / width
+        for (flow,), of in competing.group_by("flow")
+    }
+    # Before its first byte and after its last a flow has no rate, rather than one of 0.
+    alive = {
+        int(flow): (edges[1:] > first / 1e9) & (edges[:-1] <= last / 1e9)
+        for flow, first, last in flows.select("flow", "first", "last").iter_rows()
+    }
+    shown = sorted(flows.sort("bits", descending=True)["flow"].head(MOST_FLOWS).to_list())
+    divisor, unit = rate_unit(max(float(rates[flow].max()) for flow in shown))
+    names = congestion_controls(run, traffic, direction)
+    labels = dict(traffic.flows.select("flow", "label").iter_rows())
+    detail = f"means over {width:g} s"
+    if flows.height > len(shown):
+        detail += f", {len(shown)} of {flows.height} flows"
+    with panels(run, span, "sharing", 2, row_inches=2.2, ratios=[5, 2], detail=detail) as (
+        figure,
+        (upper, lower),
+    ):
+        for place, flow in enumerate(shown):
+            upper.stairs(
+                np.where(alive[flow], rates[flow] / divisor, np.nan),
+                edges,
+                label=f"{labels[flow]}, {names[flow]}" if flow in names else labels[flow],
+                color=COLOURS[place % len(COLOURS)],
+                linestyle=LINES[place % len(LINES)],
+                linewidth=1.3,
+                baseline=None,
+            )
+        upper.set_ylim(0, upper.get_ylim()[1] * LEGEND_ROOM)
+        upper.set_ylabel(f"Goodput, {direction} ({unit})")
+        upper.legend(loc="upper right", ncols=4)
+        _index(lower, edges, rates, flows)
+        for since, until in overlap(competing).select("begin_ns", "end_ns").iter_rows():
+            lower.axvspan(since / 1e9, until / 1e9, color="#EEEEEE", zorder=0, label="all send")
+        lower.legend(loc="lower right", ncols=2, frameon=True, framealpha=0.85)
+    return Picture(f"fairness-{direction}", figure)
+
+
+def _index(
+    axis: Axes,
+    edges: NDArray[np.float64],
+    rates: dict[int, NDArray[np.float64]],
+    flows: pl.DataFrame,
+) -> None:
+    """Draw Jain's index over the flows that send during the whole of each bin."""
+    taking_part, total, squares = (np.zeros(len(edges) - 1) for _ in range(3))
+    for flow, first, last in flows.select("flow", "first", "last").iter_rows():
+        sends = (edges[:-1] >= first / 1e9) & (edges[1:] <= last / 1e9)
+        taking_part += sends
+        total += sends * rates[flow]
+        squares += sends * rates[flow] ** 2
+    there = (taking_part >= 2) & (squares > 0)
+    index = np.full(len(total), np.nan)
+    index[there] = total[there] ** 2 / (taking_part[there] * squares[there])
+    axis.stairs(index, edges, color=BLACK, baseline=None, label="of those that send")
+    axis.set_ylim(0, 1.05)
+    axis.set_ylabel("Jain's index")
+
+
+def congestion_controls(run: Run, traffic: Traffic, direction: str) -> dict[int, str]:
+    """Return what the sender's kernel named last for each flow, as far as it was recorded."""
+    end = {"uplink": "client", "downlink": "server"}[direction]
+    told = run.tcp_state.filter((pl.col("end") == end) & pl.col("congestion_control").is_not_null())
+    last = {
+        (int(local), int(remote)): str(name)
+        for local, remote, name in told.select(
+            "local_port", "remote_port", "congestion_control"
+        ).iter_rows()
+    }
+    found = {}
+    for flow, client, server in traffic.flows.select(
+        "flow", "client_port", "server_port"
+    ).iter_rows():
+        ports = (client, server) if end == "client" else (server, client)
+        if ports in last:
+            found[int(flow)] = last[ports]
+    return found
