@@ -54,7 +54,7 @@ class Loaded:
     text: str
     experiment: Experiment
     raw: dict[str, Any]
-    """The file's content before parameters took the place of placeholders."""
+    """The file's content, workloads complete, before parameters took the place of placeholders."""
 
     lines: dict[KeyPath, int] = field(repr=False)
 
@@ -104,6 +104,11 @@ def load(file: Path) -> Loaded:
         raise ExperimentError([Problem(name, line, f"not TOML: {error}")]) from error
     lines = key_lines(text)
     problems: list[Problem] = []
+    if isinstance(raw.get("workloads"), dict):
+        raw["workloads"], wrong = completed(raw["workloads"])
+        problems += [
+            Problem(name, line_of(lines, ("workloads", key, "like")), what) for key, what in wrong
+        ]
     filled = dict(raw)
     if isinstance(raw.get("workloads"), dict):
         filled["workloads"] = {}
@@ -139,6 +144,43 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean `{close[0]}`?"
     return f"; there are: {', '.join(known)}" if known else ""
+
+
+def completed(workloads: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Give workloads what they take from the one that they are ``like``.
+
+    Keys that a workload has itself count; of ``parameters`` each one by itself.
+
+    Returns:
+        The workloads, and what is wrong: the name of a workload and why.
+
+    """
+    done: dict[str, Any] = {}
+    wrong: list[tuple[str, str]] = []
+
+    def complete(name: str, above: tuple[str, ...]) -> Any:
+        own = workloads[name]
+        if name in done or not isinstance(own, dict) or not isinstance(own.get("like"), str):
+            return done.setdefault(name, own)
+        model = own["like"]
+        if model not in workloads:
+            said = nearest(model, [one for one in workloads if one != name])
+            wrong.append((name, f"workloads.{name}.like: there is no workload `{model}`{said}"))
+            return done.setdefault(name, own)
+        if model in (*above, name):
+            circle = " like ".join(f"`{one}`" for one in (*above, name, model))
+            wrong.append((name, f"workloads.{name}.like: goes in a circle: {circle}"))
+            return own
+        base = complete(model, (*above, name))
+        if not isinstance(base, dict):
+            return done.setdefault(name, own)
+        both = [one.get("parameters", {}) for one in (base, own)]
+        whole = {**base, **own}
+        if all(isinstance(one, dict) for one in both):
+            whole["parameters"] = {**both[0], **both[1]}
+        return done.setdefault(name, whole)
+
+    return {name: complete(name, ()) for name in workloads}, wrong
 
 
 def as_list(value: str | list[str]) -> list[str]:

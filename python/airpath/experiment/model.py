@@ -193,6 +193,9 @@ AnyProgram = Annotated[
 class Workload(Table):
     """What runs at the two ends."""
 
+    like: str | None = Field(
+        default=None, description="Another workload, from which it takes what it does not say"
+    )
     programs: list[AnyProgram] = Field(default=[], description="Programs, for clocks live and warp")
     virtual: list[str] = Field(
         default=[], description="Workloads of airpath sim, for the clock virtual"

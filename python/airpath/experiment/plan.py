@@ -149,7 +149,9 @@ def make_plan(
 
 def _digest(cell: Cell, scenario: str) -> str:
     workload = cell.workload.model_dump()
+    # Both have had their say: what they led to is in the other keys.
     workload.pop("parameters")
+    workload.pop("like")
     virtual = cell.clock == "virtual"
     what = {
         "scenario": scenario,
