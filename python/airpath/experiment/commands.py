@@ -18,6 +18,7 @@ from airpath.engine import EngineError, find_engine
 from airpath.experiment.folder import (
     COPY,
     FORMAT_VERSION,
+    NOTES,
     PLAN,
     FolderError,
     Results,
@@ -29,6 +30,7 @@ from airpath.experiment.jobs import Jobs
 from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.plan import Plan, make_plan
 from airpath.experiment.quantities import show_bytes, show_seconds
+from airpath.experiment.shown import read_notes
 
 Names = Annotated[list[str] | None, Parameter(negative="")]
 Flag = Annotated[bool, Parameter(negative="")]
@@ -213,6 +215,8 @@ def _write_plan(root: Path, made: Plan) -> None:
     document["cells"] += [cell for cell in before if (cell["set"], cell["cell"]) not in now]
     write_atomically(root / PLAN, json.dumps(document, indent=2) + "\n")
     write_atomically(root / COPY, made.loaded.text)
+    if text := read_notes(made.loaded):
+        write_atomically(root / NOTES, text)
 
 
 def plan(

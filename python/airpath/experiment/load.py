@@ -82,8 +82,12 @@ class Loaded:
             ) from error
 
 
-def load(file: Path) -> Loaded:
+def load(file: Path, *, files: bool = True) -> Loaded:
     """Read an experiment file.
+
+    Args:
+        file: its path.
+        files: whether what it names has to be there; a copy elsewhere has nothing beside it.
 
     Raises:
         ExperimentError: it cannot be read, or something in it is wrong.
@@ -131,7 +135,7 @@ def load(file: Path) -> Loaded:
         problems += _problems(error, name, lines, (), Experiment)
         raise ExperimentError(sorted(problems, key=lambda p: p.line)) from error
     loaded = Loaded(file, text, experiment, raw, lines)
-    problems += _relations(loaded)
+    problems += _relations(loaded, files=files)
     if problems:
         raise ExperimentError(sorted(problems, key=lambda p: p.line))
     return loaded
@@ -284,7 +288,7 @@ def _tables_of_programs() -> list[type[Table]]:
     return _tables(Workload.model_fields["programs"].annotation)
 
 
-def _relations(loaded: Loaded) -> list[Problem]:
+def _relations(loaded: Loaded, *, files: bool) -> list[Problem]:
     """Check what no key can tell alone."""
     experiment = loaded.experiment
     problems: list[Problem] = []
@@ -299,7 +303,8 @@ def _relations(loaded: Loaded) -> list[Problem]:
             wrong(here, f"networks.{name}: has {' and '.join(sources)}; one of them")
         if not sources and not network.link.model_dump(exclude_none=True):
             wrong(here, f"networks.{name}: needs one of profile, scenario, inline, link")
-        if network.scenario and not (loaded.file.parent / network.scenario).is_file():
+        beside = loaded.file.parent / (network.scenario or "")
+        if files and network.scenario and not beside.is_file():
             wrong(
                 (*here, "scenario"),
                 f"networks.{name}.scenario: no file {network.scenario} beside {loaded.file}",

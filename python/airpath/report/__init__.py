@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 SECTIONS = (
     "verdicts",
+    "notes",
     "sets",
+    "references",
     "comparisons",
     "sweeps",
     "runs",

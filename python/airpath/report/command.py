@@ -30,6 +30,7 @@ def write(
     file_format: str = "png",
     csv: Path | None = None,
     xplot: Path | None = None,
+    experiment: Path | None = None,
 ) -> int:
     """Write the page, and files where folders are named; print all paths; return the status."""
     if pictures < 0:
@@ -40,7 +41,7 @@ def write(
         print(f"airpath report: --out {target} is a folder; name a file", file=sys.stderr)
         return 2
     try:
-        material = load_material(directories, title, pictures)
+        material = load_material(directories, title, pictures, experiment)
         number = len(material.entries)
         runs = f"{number:,} run" + ("" if number == 1 else "s")
         page = write_report(material, lambda section: _progress(f"{runs}: {section}"))

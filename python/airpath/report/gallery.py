@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from airpath.experiment.shown import Selector
 from airpath.plots import sets, sweeps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from airpath.plots.style import Picture
     from airpath.report.material import Entry, Material
@@ -59,8 +60,29 @@ def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture
         if len(runs) > MOST_COURSE_RUNS:
             kinds.remove("goodput-course")
             notes.append(f"{group or 'sets'}: goodput over time is left out of {len(runs)} runs")
-        for picture in sets.draw(runs, varied, kinds):
+        for picture in sets.draw(runs, varied, kinds, _marks(material, shown)):
             yield identity("sets", group, picture.name), picture
+
+
+def _marks(material: Material, shown: Collection[str]) -> list[sets.Mark]:
+    """Return the references that stand beside any of the sets shown."""
+    found = []
+    for one in material.presentation.beside:
+        if not set(one.sets) & set(shown):
+            continue
+        for text in one.reference.metrics:
+            selector, figure = Selector(text), one.reference.metrics[text]
+            found.append(
+                sets.Mark(
+                    one.reference.name,
+                    selector.name,
+                    selector.direction,
+                    figure.median,
+                    figure.p10,
+                    figure.p90,
+                )
+            )
+    return found
 
 
 def of_sweeps(material: Material) -> Iterator[tuple[str, Picture]]:

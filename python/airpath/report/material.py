@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airpath.analysis.folders import Replication
 from airpath.report.facts import Facts, facts_of
 from airpath.report.measured import Measured, measure_all, values_of
+from airpath.report.presentation import Presentation, present
 from airpath.run import RunError, load_run
 
 if TYPE_CHECKING:
@@ -41,11 +42,23 @@ class Entry:
     """The set of replications that it belongs to: SET/CELL of an experiment, or the folder's."""
     about: dict[str, Any] = field(default_factory=dict)
     """What an experiment wrote of it (replication.json); empty for other runs."""
+    also_measured: tuple[str, ...] = ()
+    """Metrics beyond those that every page has."""
 
     @property
     def name(self) -> str:
         """Its own folder's name, which tells it from others of its set."""
         return self.run.directory.resolve().name
+
+    @property
+    def cell_key(self) -> str:
+        """SET/CELL of the experiment that it is of; only where ``about`` says so."""
+        return f"{self.about['set_name']}/{self.about['cell']}"
+
+    @property
+    def results_folder(self) -> Path:
+        """The results folder of its experiment: DIR of DIR/runs/SET/CELL/NNNN."""
+        return self.run.directory.resolve().parents[3]
 
     @property
     def place(self) -> Replication:
@@ -60,7 +73,7 @@ class Entry:
     @cached_property
     def values(self) -> pl.DataFrame:
         """What the analysis measures of it."""
-        return values_of(self.run)
+        return values_of(self.run, self.also_measured)
 
 
 @dataclass
@@ -73,11 +86,24 @@ class Material:
     """What a reader must know of the page as a whole."""
     most_pictures: int = 4
     """Runs whose pictures are on the page."""
+    presentation: Presentation = field(default_factory=Presentation)
+    """What experiments ask of their page."""
 
     @cached_property
     def measured(self) -> Measured:
         """What the analysis says of all runs, as tables."""
-        return measure_all(self.entries)
+        return measure_all(self.entries, self.presentation.wanted)
+
+    @property
+    def with_diagrams(self) -> list[Entry]:
+        """The runs whose diagrams are on the page: all, unless an experiment names some."""
+        named = self.presentation.captions
+        return [entry for entry in self.entries if not named or entry.number in named]
+
+    @property
+    def with_pictures(self) -> list[Entry]:
+        """The runs whose pictures are on the page: those that an experiment names, or the first."""
+        return self.with_diagrams[: self.most_pictures]
 
     @property
     def sets(self) -> dict[str, list[Entry]]:
@@ -126,11 +152,23 @@ def _runs_below(directory: Path, depth: int) -> list[Path]:
     return found
 
 
-def load_material(directories: Sequence[Path], title: str | None, most_pictures: int) -> Material:
+def load_material(
+    directories: Sequence[Path],
+    title: str | None,
+    most_pictures: int,
+    experiment: Path | None = None,
+) -> Material:
     """Find and open all runs.
 
+    Args:
+        directories: where.
+        title: of the page; by default what experiments say, or the names of scenarios.
+        most_pictures: of how many runs.
+        experiment: the file whose notes and references are shown, instead of the copy in the
+            folder of results.
+
     Raises:
-        RunError: there is none, or one cannot be read at all.
+        RunError: there is none, or one cannot be read at all, or the experiment's file is wrong.
 
     """
     folders = find_runs(directories)
@@ -148,9 +186,19 @@ def load_material(directories: Sequence[Path], title: str | None, most_pictures:
             name = folder.resolve().parent.name if label != folder.name else directories[0].name
         entries.append(Entry(number, label, load_run(folder), name, about))
     names = list(dict.fromkeys(entry.run.name for entry in entries))
+    presentation = present(entries, experiment)
+    for entry in entries:
+        entry.also_measured = tuple(presentation.metrics)
+    title = title or presentation.title
     if title is None:
         title = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return Material(title=title, entries=entries, most_pictures=most_pictures)
+    return Material(
+        title=title,
+        entries=entries,
+        notes=list(presentation.problems),
+        most_pictures=most_pictures,
+        presentation=presentation,
+    )
 
 
 def _about(folder: Path) -> dict[str, Any]:

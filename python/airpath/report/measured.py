@@ -16,11 +16,13 @@ import polars as pl
 from airpath.analysis.metric import REGISTRY
 from airpath.analysis.statistics import compare, holm, select_trusted, summarise
 from airpath.analysis.table import COLUMNS, choose, measure
+from airpath.report.presentation import selects
 from airpath.run import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from airpath.experiment.shown import Selector
     from airpath.report.material import Entry
     from airpath.run import Run
 
@@ -73,12 +75,23 @@ class Measured:
     """All values, with the columns of ``airpath.analysis.table.COLUMNS``."""
     parameters: dict[str, dict[str, Any]]
     """What was swept in each set of an experiment."""
+    wanted: Sequence[Selector] = ()
+    """The metrics that an experiment names for its page, in order; none for the usual ones."""
     notes: list[str] = field(default_factory=list)
 
     @cached_property
     def main(self) -> pl.DataFrame:
         """The main metrics of trusted runs."""
-        return select_trusted(_main(self.values), include_untrusted=False).table
+        chosen = _chosen(self.values, self.wanted) if self.wanted else _main(self.values)
+        return select_trusted(chosen, include_untrusted=False).table
+
+    def place(self, row: Mapping[str, Any]) -> int:
+        """Return where a metric stands among columns, from its row's metric and direction."""
+        for place, selector in enumerate(self.wanted):
+            if selects(selector, row):
+                return place
+        order = ("elapsed", *MAIN)
+        return order.index(row["metric"]) if row["metric"] in order else len(order)
 
     @cached_property
     def left_out(self) -> list[str]:
@@ -131,9 +144,16 @@ class Measured:
         ]
 
 
-def values_of(run: Run) -> pl.DataFrame:
-    """Measure a run; what kept it from being measured is noted there."""
-    names = dict.fromkeys([*(metric.name for metric in choose(None)), *MAIN, *ALSO])
+def values_of(run: Run, more: Sequence[str] = ()) -> pl.DataFrame:
+    """Measure a run; what kept it from being measured is noted there.
+
+    Args:
+        run: the run.
+        more: metrics of the registry beyond the usual ones; other names are left out.
+
+    """
+    known = [name for name in more if name in REGISTRY]
+    names = dict.fromkeys([*(metric.name for metric in choose(None)), *MAIN, *ALSO, *known])
     try:
         return measure(run, choose(list(names)))
     except (RunError, pl.exceptions.PolarsError) as error:
@@ -141,8 +161,8 @@ def values_of(run: Run) -> pl.DataFrame:
         return pl.DataFrame(schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
 
 
-def measure_all(entries: Sequence[Entry]) -> Measured:
-    """Return the tables of all runs."""
+def measure_all(entries: Sequence[Entry], wanted: Sequence[Selector] = ()) -> Measured:
+    """Return the tables of all runs, with the columns wanted or the usual ones."""
     parts = [pl.DataFrame(schema=COLUMNS)]
     parameters: dict[str, dict[str, Any]] = {}
     for entry in entries:
@@ -172,7 +192,7 @@ def measure_all(entries: Sequence[Entry]) -> Measured:
                 **{name: pl.col(name) for name in list(COLUMNS)[4:]},
             )
         )
-    return Measured(pl.concat(parts), parameters)
+    return Measured(pl.concat(parts), parameters, wanted)
 
 
 def _of_programs(about: dict[str, Any]) -> pl.DataFrame:
@@ -216,6 +236,30 @@ def _main(values: pl.DataFrame) -> pl.DataFrame:
     known = pl.col("metric").is_in(names)
     # A hop's figures repeat those of the path in the runs with one hop.
     return chosen.filter(known & (pl.col("hop") == ""))
+
+
+def _chosen(values: pl.DataFrame, wanted: Sequence[Selector]) -> pl.DataFrame:
+    """Return the metrics wanted: of queues at every hop, of all others over the whole path."""
+    kept = transfers_only(values)
+    flows = kept.filter((pl.col("flow") != "") & (pl.col("metric") == "goodput"))
+    first = (
+        flows.select("set", "flow")
+        .unique(maintain_order=True)
+        .filter(pl.int_range(pl.len()).over("set") < MOST_FLOWS)
+    )
+    of_flow = kept.join(first, on=["set", "flow"], how="semi", maintain_order="left")
+    shown = pl.concat([kept.filter(pl.col("flow") == ""), of_flow]).unique(maintain_order=True)
+    place = pl.lit(None, dtype=pl.Int64)
+    for number, selector in enumerate(wanted):
+        one = pl.col("metric") == selector.name
+        if selector.direction:
+            one &= pl.col("direction") == selector.direction
+        if selector.name in REGISTRY and REGISTRY[selector.name].scope == "direction":
+            one &= pl.col("hop") == ""
+        place = pl.coalesce(place, pl.when(one).then(number))
+    # Pictures have panels in the order in which metrics first come.
+    ordered = shown.with_columns(place=place).filter(pl.col("place").is_not_null())
+    return ordered.sort("place", maintain_order=True).drop("place")
 
 
 def metric_words(name: str) -> str:

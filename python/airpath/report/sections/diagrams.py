@@ -56,7 +56,7 @@ class Diagram:
 def build(material: Material) -> Section | None:
     """Return the diagrams of all runs with captures."""
     found: list[tuple[Entry, list[Transfer], int]] = []
-    for entry in material.entries:
+    for entry in material.with_diagrams:
         try:
             every = transfers(entry.run)
         except RunError as error:
@@ -75,7 +75,13 @@ def build(material: Material) -> Section | None:
         ]
         if diagrams:
             groups.append((entry, diagrams, total))
-    return Section("diagrams", "Time-sequence diagrams", fill("diagrams", groups=groups))
+    body = fill(
+        "diagrams",
+        groups=groups,
+        captions=material.presentation.captions,
+        left_out=len(material.entries) - len(material.with_diagrams),
+    )
+    return Section("diagrams", "Time-sequence diagrams", body)
 
 
 def diagram(entry: Entry, transfer: Transfer, identity: str, most: int) -> Diagram:
