@@ -13,7 +13,7 @@ from airpath.app import run as run_app
 from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.plan import make_plan
 from airpath.report.material import load_material
-from airpath.report.sections import notes, references
+from airpath.report.sections import networks, notes, references
 from synthetic import write_run
 
 if TYPE_CHECKING:
@@ -161,6 +161,41 @@ def test_a_damaged_copy_costs_notes_and_references_only(tmp_path: Path) -> None:
     material = load_material([tmp_path / "results"], None, 0)
     assert re.search("notes are left out: .*report-notes.md cannot be read", material.notes[0])
     assert references.build(material) is not None
+
+
+def test_networks_have_their_parameters_by_state() -> None:
+    scenario = {
+        "name": "x",
+        "mtu": 296,
+        "hops": [
+            {"name": "radio", "link": {"rate": "9.6 kbit/s", "queue": {"limit": "7 packets"}}}
+        ],
+        "states": [
+            {"name": "poor", "at": "40 s", "set": {"radio.link.errors.probability": 0.1}},
+            {"name": "gone", "duration": {"type": "uniform", "low": "1 s"}},
+        ],
+    }
+    assert networks.parameters(scenario) == {
+        "mtu": 296,
+        "radio.link.rate": "1 Mbit/s",
+        "radio.link.queue.limit": "7 packets",
+    }
+    assert networks.state_changes(scenario) == [
+        ("poor from 40 s", {"radio.link.errors.probability": 0.1}),
+        ("gone for uniform", {}),
+    ]
+
+
+def test_a_network_that_was_swept_has_all_values(results: Path) -> None:
+    material = load_material([results], None, 0)
+    for entry in material.entries:
+        limit = entry.about["parameters"]["network.radio.link.queue.limit"]
+        text = f'[[hops]]\nname = "radio"\nlink.queue.limit = "{limit}"\nlink.rate = "1 Mbit/s"\n'
+        entry.run.manifest["scenario_toml"] = text
+    section = networks.build(material)
+    assert section
+    assert "radio.link.queue.limit 4 packets; 8 packets" in text_of(section.body)
+    assert "radio.link.rate 1 Mbit/s" in text_of(section.body)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SECTIONS = (
     "verdicts",
     "notes",
+    "networks",
     "sets",
     "references",
     "comparisons",
