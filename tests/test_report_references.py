@@ -167,9 +167,7 @@ def test_networks_have_their_parameters_by_state() -> None:
     scenario = {
         "name": "x",
         "mtu": 296,
-        "hops": [
-            {"name": "radio", "link": {"rate": "9.6 kbit/s", "queue": {"limit": "7 packets"}}}
-        ],
+        "hops": [{"name": "radio", "link": {"rate": "1 Mbit/s", "queue": {"limit": "7 packets"}}}],
         "states": [
             {"name": "poor", "at": "40 s", "set": {"radio.link.errors.probability": 0.1}},
             {"name": "gone", "duration": {"type": "uniform", "low": "1 s"}},
