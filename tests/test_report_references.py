@@ -126,6 +126,17 @@ def test_columns_are_the_metrics_that_are_named(results: Path) -> None:
     assert set(measured.main.filter(pl.col("metric") == "drops")["direction"]) == {"downlink"}
 
 
+def test_without_metrics_named_references_come_after_the_usual_ones(
+    results: Path, tmp_path: Path
+) -> None:
+    text = EXPERIMENT.replace('metrics = ["downlink.drops", "elapsed"]\n', "")
+    measured = load_material([results], None, 0, experiment(tmp_path, text)).measured
+    metrics = set(measured.main["metric"])
+    assert {"elapsed", "goodput", "packets_lost", "drops"} <= metrics
+    places = [measured.place({"metric": name, "direction": "downlink"}) for name in metrics]
+    assert max(places) == measured.place({"metric": "drops", "direction": "downlink"})
+
+
 def test_another_file_counts_instead_of_the_copy(results: Path, tmp_path: Path) -> None:
     file = experiment(tmp_path, EXPERIMENT.replace("A title", "Another"))
     material = load_material([results], None, 0, file)

@@ -92,7 +92,8 @@ class Material:
     @cached_property
     def measured(self) -> Measured:
         """What the analysis says of all runs, as tables."""
-        return measure_all(self.entries, self.presentation.wanted)
+        shown = self.presentation
+        return measure_all(self.entries, shown.wanted, usual=not shown.selectors)
 
     @property
     def with_diagrams(self) -> list[Entry]:

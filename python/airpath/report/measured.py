@@ -76,22 +76,29 @@ class Measured:
     parameters: dict[str, dict[str, Any]]
     """What was swept in each set of an experiment."""
     wanted: Sequence[Selector] = ()
-    """The metrics that an experiment names for its page, in order; none for the usual ones."""
+    """The metrics that an experiment names for its page, and those of references, in order."""
+    usual: bool = True
+    """Whether the page has the usual metrics beside them, before them."""
     notes: list[str] = field(default_factory=list)
 
     @cached_property
     def main(self) -> pl.DataFrame:
         """The main metrics of trusted runs."""
-        chosen = _chosen(self.values, self.wanted) if self.wanted else _main(self.values)
-        return select_trusted(chosen, include_untrusted=False).table
+        parts = [_main(self.values)] if self.usual else []
+        if self.wanted:
+            parts.append(_chosen(self.values, self.wanted))
+        shown = pl.concat(parts).unique(maintain_order=True)
+        return select_trusted(shown, include_untrusted=False).table
 
     def place(self, row: Mapping[str, Any]) -> int:
         """Return where a metric stands among columns, from its row's metric and direction."""
-        for place, selector in enumerate(self.wanted):
+        order = ("elapsed", *MAIN) if self.usual else ()
+        if row["metric"] in order:
+            return order.index(row["metric"])
+        for place, selector in enumerate(self.wanted, len(order)):
             if selects(selector, row):
                 return place
-        order = ("elapsed", *MAIN)
-        return order.index(row["metric"]) if row["metric"] in order else len(order)
+        return len(order) + len(self.wanted)
 
     @cached_property
     def left_out(self) -> list[str]:
@@ -161,8 +168,17 @@ def values_of(run: Run, more: Sequence[str] = ()) -> pl.DataFrame:
         return pl.DataFrame(schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
 
 
-def measure_all(entries: Sequence[Entry], wanted: Sequence[Selector] = ()) -> Measured:
-    """Return the tables of all runs, with the columns wanted or the usual ones."""
+def measure_all(
+    entries: Sequence[Entry], wanted: Sequence[Selector] = (), *, usual: bool = True
+) -> Measured:
+    """Return the tables of all runs.
+
+    Args:
+        entries: the runs.
+        wanted: metrics that the page shows.
+        usual: whether it has those that every page has too.
+
+    """
     parts = [pl.DataFrame(schema=COLUMNS)]
     parameters: dict[str, dict[str, Any]] = {}
     for entry in entries:
@@ -192,7 +208,7 @@ def measure_all(entries: Sequence[Entry], wanted: Sequence[Selector] = ()) -> Me
                 **{name: pl.col(name) for name in list(COLUMNS)[4:]},
             )
         )
-    return Measured(pl.concat(parts), parameters, wanted)
+    return Measured(pl.concat(parts), parameters, wanted, usual)
 
 
 def _of_programs(about: dict[str, Any]) -> pl.DataFrame:

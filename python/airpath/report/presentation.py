@@ -59,12 +59,11 @@ class Presentation:
     @property
     def metrics(self) -> list[str]:
         """The names of metrics that have to be measured for it."""
-        texts = [text for one in self.beside for text in one.reference.metrics]
-        return list(dict.fromkeys(s.name for s in [*self.selectors, *map(Selector, texts)]))
+        return list(dict.fromkeys(selector.name for selector in self.wanted))
 
     @property
     def wanted(self) -> list[Selector]:
-        """The columns: the metrics wanted, then what references have beside them."""
+        """The metrics wanted, then what references have beside them."""
         texts = [text for one in self.beside for text in one.reference.metrics]
         return list(dict.fromkeys([*self.selectors, *map(Selector, texts)]))
 
