@@ -47,6 +47,8 @@ spread = "percentiles"
 [[report.runs]]
 run = "model/limit=8*:3"
 caption = "Look at the end."
+[[report.runs]]
+run = "model/*:1"
 """
 
 
@@ -115,9 +117,10 @@ def test_references_have_rows_marks_and_relative_errors(results: Path, tmp_path:
 def test_the_runs_named_have_diagrams_with_their_captions(results: Path) -> None:
     material = load_material([results], None, 4)
     named = [entry.label for entry in material.with_diagrams]
-    assert named == ["runs/model/limit=8packets/0003"]
+    cells = "runs/model/limit=4packets", "runs/model/limit=8packets"
+    assert named == [f"{cells[1]}/0003", f"{cells[0]}/0001", f"{cells[1]}/0001"]
     assert [entry.label for entry in material.with_pictures] == named
-    assert list(material.presentation.captions.values()) == ["Look at the end."]
+    assert list(material.presentation.captions.values()) == ["Look at the end.", "", ""]
 
 
 def test_columns_are_the_metrics_that_are_named(results: Path) -> None:

@@ -97,9 +97,10 @@ class Material:
 
     @property
     def with_diagrams(self) -> list[Entry]:
-        """The runs whose diagrams are on the page: all, unless an experiment names some."""
+        """The runs whose diagrams are on the page: all, or in its order those that a file names."""
         named = self.presentation.captions
-        return [entry for entry in self.entries if not named or entry.number in named]
+        by_number = {entry.number: entry for entry in self.entries}
+        return [by_number[number] for number in named] if named else self.entries
 
     @property
     def with_pictures(self) -> list[Entry]:
