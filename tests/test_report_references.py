@@ -114,6 +114,11 @@ def test_references_have_rows_marks_and_relative_errors(results: Path, tmp_path:
     )
 
 
+def test_relative_errors_have_a_sign_unless_they_are_nothing() -> None:
+    shown = [references.percent(share) for share in (0.254, -0.254, -0.004, 0.0, None)]
+    assert shown == ["+25 %", "\N{MINUS SIGN}25 %", "0 %", "0 %", "\N{EN DASH}"]
+
+
 def test_the_runs_named_have_diagrams_with_their_captions(results: Path) -> None:
     material = load_material([results], None, 4)
     named = [entry.label for entry in material.with_diagrams]

@@ -96,4 +96,7 @@ def _spread(row: dict[str, Any], low: str, high: str, divisor: float) -> str:
 
 def percent(share: float | None) -> str:
     """Return a relative error with its sign."""
-    return NOTHING if share is None else f"{100 * share:+.0f} %".replace("-", "\N{MINUS SIGN}")
+    if share is None:
+        return NOTHING
+    rounded = round(100 * share)
+    return f"{rounded:+d} %".replace("-", "\N{MINUS SIGN}") if rounded else "0 %"
