@@ -40,6 +40,12 @@ from experiments import ROOT, SMALL, START, airpath, problems, written
             r"^15: set `queues`: lateness_bound is for the clock live, and its clock is virtual",
         ),
         ('name = "sizes"', 'name = "queues"', r"^17: sets: two are called `queues`"),
+        (
+            "[workloads.bulk]",
+            '[workloads.bulk]\nlike = "bulkk"',
+            r"^8: .*like: .*no workload `bulkk`",
+        ),
+        ("[workloads.bulk]", '[workloads.bulk]\nlike = "bulk"', r"^8: .*`bulk` like `bulk`"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line_and_the_nearest_that_is_right(
@@ -53,6 +59,18 @@ def test_what_is_wrong_is_told_with_its_line_and_the_nearest_that_is_right(
 def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     text = SMALL.replace("seed = 5", "sead = 5").replace("repetitions = 2", 'repetitions = "two"')
     assert len(problems(tmp_path, text)) == 2
+
+
+def test_a_workload_takes_what_it_does_not_say_from_another(tmp_path: Path) -> None:
+    more = '[workloads.long]\nlike = "short"\nparameters = { bytes = 90000 }\n'
+    more += '[workloads.short]\nlike = "bulk"\nduration = "30 s"\n'
+    more += '[[sets]]\nname = "more"\nnetwork = "gprs"\nworkload = ["short", "long", "bulk"]\n'
+    loaded = load(written(tmp_path, SMALL + more + "repetitions = 1\n"))
+    short, long, bulk = cells(loaded, loaded.experiment.sets[-1])
+    assert short.workload.virtual == ["tcp bytes=20000 from=server cc=reno"]
+    assert long.workload.virtual == ["tcp bytes=90000 from=server cc=reno"]
+    assert (short.workload.duration, long.workload.duration) == ("30 s", "30 s")
+    assert bulk.workload.duration is None
 
 
 def test_an_unreadable_file_is_told(tmp_path: Path) -> None:

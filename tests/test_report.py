@@ -106,6 +106,7 @@ def test_the_page_has_its_sections_with_stable_ids(html: str) -> None:
     expected |= {"picture-1-delay", "picture-2-queue-packets", "configuration-1", "colours"}
     expected |= {"sets-distribution", "sets-cdf", "distribution-delays", "set-1"}
     expected -= {"comparisons", "sweeps"}  # of one set there is nothing to compare
+    expected -= {"notes", "networks", "references"}  # it is no experiment
     assert expected <= set(page.ids)
     assert "picture-3-delay" not in page.ids
     assert "1 more runs have no pictures here" in page.text

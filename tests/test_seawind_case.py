@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
 import threading
 import tomllib
@@ -10,12 +11,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from airpath.experiment.load import load
+from airpath.experiment.plan import make_plan
+from airpath.experiment.templates import programs
 from airpath.run import RunError
 from seawind_case import transfer
 from seawind_case.measure import Replication, measure
 from seawind_case.recorded import README, expected, table_of
 from seawind_case.report import PAPER, distance, summarise, table, to_toml
-from seawind_case.variants import CLOCKS, SCENARIOS, VARIANTS, Clock, variants
+from seawind_case.variants import (
+    CLOCKS,
+    HERE,
+    KERNELS,
+    SCENARIOS,
+    SIZE_BYTES,
+    VARIANTS,
+    Clock,
+    variants,
+)
 from synthetic import write_run
 
 if TYPE_CHECKING:
@@ -155,6 +168,34 @@ def test_the_readme_shows_the_expected_figures(clock: Clock) -> None:
     assert [name for name, value in figures.items() if isinstance(value, dict)] == names
     assert all(figures[name]["replications"] >= 20 for name in names)
     assert README.read_text().count(table_of(clock, figures)) == 1
+
+
+def test_the_experiment_has_the_same_cases_and_the_papers_figures() -> None:
+    plan = make_plan(load(HERE / "experiment.toml"), [])
+    experiment = plan.loaded.experiment
+    for kernel in KERNELS:
+        workload = experiment.workloads[kernel.name]
+        assert workload.congestion_control == kernel.congestion_control
+        for program in programs(workload):
+            assert isinstance(program.command, str)
+            words = shlex.split(program.command)
+            size = words.index("--bytes")
+            assert words[size + 1] == str(SIZE_BYTES)
+            assert words[size + 2 :] == list(kernel.options)
+    for clock in ("warp", "live"):
+        cells = {(one.cell.network, one.cell.workload_name) for one in plan.cells}
+        assert cells == {(one.acknowledgements, one.ends.name) for one in variants(clock)}
+        ours = [one.cell for one in plan.cells if one.cell.clock == clock]
+        assert len(ours) == len(variants(clock))
+        assert {cell.repetitions for cell in ours} == {20}
+    (reference,) = experiment.references
+    told = {name: value.model_dump(exclude_none=True) for name, value in reference.metrics.items()}
+    assert told == {
+        "downlink.transfer_time": PAPER["elapsed_seconds"],
+        "downlink.goodput": {"median": 8 * PAPER["throughput_bytes_per_second"]["median"]},
+        "downlink.retransmitted_segments": PAPER["retransmitted"],
+        "downlink.drops": PAPER["dropped"],
+    }
 
 
 def test_both_scenarios_are_table_1_but_for_the_errors_on_acknowledgements() -> None:

@@ -201,6 +201,7 @@ def report(
     file_format: Annotated[Format, Parameter(name="--format")] = "png",
     csv: Path | None = None,
     xplot: Path | None = None,
+    experiment: Path | None = None,
 ) -> int:
     """Write one page of HTML about runs, complete in itself; print its path.
 
@@ -209,12 +210,14 @@ def report(
     Args:
         directories: folders of runs, or folders with runs in them, such as replications.
         out: the page; by default report.html in the folder, or here if several are given.
-        title: its title; by default the names of the scenarios.
+        title: its title; by default what the experiment says, or the names of the scenarios.
         pictures: how many runs have their pictures on it, from the first on.
         figures: a folder into which all pictures are written as files too.
         file_format: their format.
         csv: a folder for the values of all runs, the figures of sets and comparisons, as CSV.
         xplot: a folder for a time-sequence diagram of each TCP transfer, as xplot reads it.
+        experiment: an experiment's file whose notes, references and report keys are shown, instead
+            of the copy in the folder of results.
 
     """
     from airpath.report.command import write
@@ -228,6 +231,7 @@ def report(
         file_format=file_format,
         csv=csv,
         xplot=xplot,
+        experiment=experiment,
     )
 
 

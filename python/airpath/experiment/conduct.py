@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from airpath.experiment.folder import (
     COPY,
     FORMAT_VERSION,
+    NOTES,
     PLAN,
     FolderError,
     Results,
@@ -17,6 +18,7 @@ from airpath.experiment.folder import (
     write_atomically,
 )
 from airpath.experiment.runner import Runner, check_same, prepare_links
+from airpath.experiment.shown import read_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,3 +104,5 @@ def _write_plan(root: Path, made: Plan) -> None:
     document["cells"] += [cell for cell in before if (cell["set"], cell["cell"]) not in now]
     write_atomically(root / PLAN, json.dumps(document, indent=2) + "\n")
     write_atomically(root / COPY, made.loaded.text)
+    if text := read_notes(made.loaded):
+        write_atomically(root / NOTES, text)

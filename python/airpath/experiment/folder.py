@@ -23,6 +23,9 @@ FORMAT_VERSION = 1
 JOURNAL = "journal"
 PLAN = "plan.json"
 COPY = "experiment.toml"
+NOTES = "report-notes.md"
+"""A copy of the notes that the experiment's file names for its report."""
+
 LOCK = "lock"
 
 Key = tuple[str, str, int]

@@ -55,7 +55,7 @@ class Loaded:
     text: str
     experiment: Experiment
     raw: dict[str, Any]
-    """The file's content before parameters took the place of placeholders."""
+    """The file's content, workloads complete, before parameters took the place of placeholders."""
 
     lines: dict[KeyPath, int] = field(repr=False)
 
@@ -83,8 +83,12 @@ class Loaded:
             ) from error
 
 
-def load(file: Path) -> Loaded:
+def load(file: Path, *, files: bool = True) -> Loaded:
     """Read an experiment file.
+
+    Args:
+        file: its path.
+        files: whether what it names has to be there; a copy elsewhere has nothing beside it.
 
     Raises:
         ExperimentError: it cannot be read, or something in it is wrong.
@@ -97,15 +101,16 @@ def load(file: Path) -> Loaded:
         raise ExperimentError([Problem(name, 1, f"cannot be read: {error.strerror}")]) from error
     except UnicodeDecodeError as error:
         raise ExperimentError([Problem(name, 1, "is not UTF-8 text")]) from error
-    return parse(text, file)
+    return parse(text, file, files=files)
 
 
-def parse(text: str, file: Path) -> Loaded:
+def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
     """Understand the text of an experiment.
 
     Args:
         text: TOML.
         file: where it stands, or would: names in it are relative to this file's folder.
+        files: whether what it names has to be there.
 
     Raises:
         ExperimentError: something in it is wrong.
@@ -120,6 +125,11 @@ def parse(text: str, file: Path) -> Loaded:
         raise ExperimentError([Problem(name, line, f"not TOML: {error}")]) from error
     lines = key_lines(text)
     problems: list[Problem] = []
+    if isinstance(raw.get("workloads"), dict):
+        raw["workloads"], wrong = completed(raw["workloads"])
+        problems += [
+            Problem(name, line_of(lines, ("workloads", key, "like")), what) for key, what in wrong
+        ]
     filled = dict(raw)
     if isinstance(raw.get("workloads"), dict):
         filled["workloads"] = {}
@@ -142,7 +152,7 @@ def parse(text: str, file: Path) -> Loaded:
         problems += _problems(error, name, lines, (), Experiment)
         raise ExperimentError(sorted(problems, key=lambda p: p.line)) from error
     loaded = Loaded(file, text, experiment, raw, lines)
-    problems += _relations(loaded)
+    problems += _relations(loaded, files=files)
     if problems:
         raise ExperimentError(sorted(problems, key=lambda p: p.line))
     return loaded
@@ -155,6 +165,43 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean `{close[0]}`?"
     return f"; there are: {', '.join(known)}" if known else ""
+
+
+def completed(workloads: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Give workloads what they take from the one that they are ``like``.
+
+    Keys that a workload has itself count; of ``parameters`` each one by itself.
+
+    Returns:
+        The workloads, and what is wrong: the name of a workload and why.
+
+    """
+    done: dict[str, Any] = {}
+    wrong: list[tuple[str, str]] = []
+
+    def complete(name: str, above: tuple[str, ...]) -> Any:
+        own = workloads[name]
+        if name in done or not isinstance(own, dict) or not isinstance(own.get("like"), str):
+            return done.setdefault(name, own)
+        model = own["like"]
+        if model not in workloads:
+            said = nearest(model, [one for one in workloads if one != name])
+            wrong.append((name, f"workloads.{name}.like: there is no workload `{model}`{said}"))
+            return done.setdefault(name, own)
+        if model in (*above, name):
+            circle = " like ".join(f"`{one}`" for one in (*above, name, model))
+            wrong.append((name, f"workloads.{name}.like: goes in a circle: {circle}"))
+            return own
+        base = complete(model, (*above, name))
+        if not isinstance(base, dict):
+            return done.setdefault(name, own)
+        both = [one.get("parameters", {}) for one in (base, own)]
+        whole = {**base, **own}
+        if all(isinstance(one, dict) for one in both):
+            whole["parameters"] = {**both[0], **both[1]}
+        return done.setdefault(name, whole)
+
+    return {name: complete(name, ()) for name in workloads}, wrong
 
 
 def as_list(value: str | list[str]) -> list[str]:
@@ -265,7 +312,7 @@ def _tables_of_programs() -> list[type[Table]]:
     return _tables(Workload.model_fields["programs"].annotation)
 
 
-def _relations(loaded: Loaded) -> list[Problem]:
+def _relations(loaded: Loaded, *, files: bool) -> list[Problem]:
     """Check what no key can tell alone."""
     experiment = loaded.experiment
     problems: list[Problem] = []
@@ -280,7 +327,8 @@ def _relations(loaded: Loaded) -> list[Problem]:
             wrong(here, f"networks.{name}: has {' and '.join(sources)}; one of them")
         if not sources and not network.link.model_dump(exclude_none=True):
             wrong(here, f"networks.{name}: needs one of profile, scenario, inline, link")
-        if network.scenario and not (loaded.file.parent / network.scenario).is_file():
+        beside = loaded.file.parent / (network.scenario or "")
+        if files and network.scenario and not beside.is_file():
             wrong(
                 (*here, "scenario"),
                 f"networks.{name}.scenario: no file {network.scenario} beside {loaded.file}",

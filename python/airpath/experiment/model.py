@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+)
 
 from airpath.experiment.metrics import DEFAULT
 from airpath.experiment.quantities import length_bytes, rate_bps, share, time_ns
@@ -226,6 +234,9 @@ AnyProgram = Annotated[
 class Workload(Table):
     """What runs at the two ends."""
 
+    like: str | None = Field(
+        default=None, description="Another workload, from which it takes what it does not say"
+    )
     programs: list[AnyProgram] = Field(default=[], description="Programs, for clocks live and warp")
     virtual: list[str] = Field(
         default=[], description="Workloads of airpath sim, for the clock virtual"
@@ -285,6 +296,63 @@ class Set(Table):
     tags: list[Name] = Field(default=[], description="Tags of its runs in the catalogue")
 
 
+class Figures(Table):
+    """What somebody else found of a metric over their replications."""
+
+    median: float = Field(description="Median")
+    p10: float | None = Field(default=None, description="10th percentile")
+    p90: float | None = Field(default=None, description="90th percentile")
+
+
+def _figures(value: Any) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return {"median": value} if number else value
+
+
+AnyFigures = Annotated[Figures, BeforeValidator(_figures, json_schema_input_type=float | Figures)]
+"""Figures, or their median alone."""
+
+
+class Reference(Table):
+    """Figures from elsewhere, such as a paper's, that the report sets beside results."""
+
+    name: str = Field(description="What it is called on the page", min_length=1)
+    source: str = Field(default="", description="Where the figures come from")
+    sets: list[str] = Field(
+        default=["*"], description="SET/CELL of the results that it stands beside, with * and ?"
+    )
+    metrics: dict[str, AnyFigures] = Field(
+        description="[uplink.|downlink.]METRIC of airpath analyse, in its unit, or `elapsed`",
+        min_length=1,
+    )
+
+
+class ShownRun(Table):
+    """A run whose diagram and pictures are on the page of the report."""
+
+    run: str = Field(description="SET/CELL:REPLICATION, with * and ?")
+    caption: str = Field(default="", description="What is to be seen in it")
+
+
+class ReportPage(Table):
+    """What the page of ``airpath report`` shows of the experiment."""
+
+    title: str | None = Field(default=None, description="Title of the page")
+    notes: str | None = Field(
+        default=None, description="A Markdown file beside this one, shown as a section"
+    )
+    metrics: list[str] = Field(
+        default=[], description="[uplink.|downlink.]METRIC: columns of the table of sets"
+    )
+    spread: Literal["interval", "percentiles"] = Field(
+        default="interval",
+        description="Below medians: their 95 % interval, or 10th and 90th percentile",
+    )
+    runs: list[ShownRun] = Field(
+        default=[], description="Runs with diagrams and pictures; default: all, and the first ones"
+    )
+
+
 class Experiment(Table):
     """An experiment: networks, workloads, and sets of replications that pair them."""
 
@@ -309,6 +377,10 @@ class Experiment(Table):
     networks: dict[Name, Network] = Field(description="What is between the ends", min_length=1)
     workloads: dict[Name, Workload] = Field(description="What runs at the ends", min_length=1)
     sets: list[Set] = Field(description="Replication sets", min_length=1)
+    references: list[Reference] = Field(
+        default=[], description="Figures from elsewhere, shown beside results"
+    )
+    report: ReportPage = Field(default=ReportPage(), description="What airpath report shows")
 
 
 def schema() -> dict[str, Any]:

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airpath.experiment import shown
 from airpath.experiment.expand import Cell, cells
 from airpath.experiment.links import LinkError, check_virtual, resolve_cell
 from airpath.experiment.load import ExperimentError, Loaded, Problem, nearest
@@ -98,14 +99,16 @@ def make_plan(
                 [Problem(str(loaded.file), 1, f"there is no set `{name}`{nearest(name, known)}")]
             )
     problems: list[Problem] = []
-    all_cells: list[tuple[int, Cell]] = []
+    every: list[tuple[int, Cell]] = []
     for index, one in enumerate(experiment.sets):
-        if only and one.name not in only:
-            continue
         try:
-            all_cells += [(index, cell) for cell in cells(loaded, one)]
+            every += [(index, cell) for cell in cells(loaded, one)]
         except ExperimentError as error:
             problems += error.problems
+    if not problems:
+        # The report is about all sets, whichever run now.
+        problems += shown.problems(loaded, [cell for _, cell in every])
+    all_cells = [(index, cell) for index, cell in every if not only or cell.set_name in only]
     here = loaded.file.resolve().parent
     scenarios: dict[str, str | None] = {}
     checked: set[str] = set()
@@ -152,7 +155,9 @@ def make_plan(
 
 def _digest(cell: Cell, scenario: str) -> str:
     workload = cell.workload.model_dump()
+    # Both have had their say: what they led to is in the other keys.
     workload.pop("parameters")
+    workload.pop("like")
     virtual = cell.clock == "virtual"
     what = {
         "scenario": scenario,

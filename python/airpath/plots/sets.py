@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import matplotlib as mpl
@@ -88,7 +89,26 @@ def of_runs(
     return draw(trusted, selection.table, kinds) if trusted else []
 
 
-def draw(runs: Sequence[Replication], table: pl.DataFrame, kinds: Sequence[str]) -> list[Picture]:
+@dataclass(frozen=True)
+class Mark:
+    """Figures from elsewhere, drawn in the panels of their metric."""
+
+    name: str
+    metric: str
+    direction: str
+    """A direction, or "" for every."""
+    median: float
+    low: float | None = None
+    high: float | None = None
+    """Ends of the band about the median, if it is known."""
+
+
+def draw(
+    runs: Sequence[Replication],
+    table: pl.DataFrame,
+    kinds: Sequence[str],
+    marks: Sequence[Mark] = (),
+) -> list[Picture]:
     """Draw pictures of sets.
 
     Args:
@@ -96,6 +116,7 @@ def draw(runs: Sequence[Replication], table: pl.DataFrame, kinds: Sequence[str])
         table: their metrics (``airpath.analysis.frame``); each (metric, flow, direction, hop) is a
             panel.
         kinds: of ``KINDS``.
+        marks: figures from elsewhere to draw beside them.
 
     """
     pictures = []
@@ -115,6 +136,7 @@ def draw(runs: Sequence[Replication], table: pl.DataFrame, kinds: Sequence[str])
                 divisor, unit = scale(str(key[4]), part["value"].to_list())
                 one(axis, part, names, divisor)
                 axis.ticklabel_format(axis="x", useOffset=False)
+                _mark(axis, marks, str(key[0]), str(key[3]), divisor)
                 of = " ".join(str(word) for word in key[1:4] if word)
                 axis.set_xlabel(
                     f"{str(key[0]).replace('_', ' ')}{f', {of}' if of else ''}"
@@ -161,6 +183,28 @@ def _sheet(rows: int, row_inches: float) -> Iterator[tuple[Figure, list[Axes]]]:
     with mpl.rc_context(cast("Any", SETTINGS)):
         figure = Figure(figsize=(WIDTH_INCHES, row_inches * rows + 0.3), layout="constrained")
         yield figure, list(figure.subplots(rows, 1, squeeze=False)[:, 0])
+
+
+def _mark(axis: Axes, marks: Sequence[Mark], metric: str, direction: str, divisor: float) -> None:
+    """Draw each mark of a metric as a line over the panel's height, with its band."""
+    for mark in marks:
+        if mark.metric != metric or mark.direction not in ("", direction):
+            continue
+        if mark.low is not None and mark.high is not None:
+            axis.axvspan(
+                mark.low / divisor, mark.high / divisor, color=GREY, alpha=0.18, linewidth=0
+            )
+        axis.axvline(mark.median / divisor, color=BLACK, linestyle=(0, (5, 2)), linewidth=1.1)
+        axis.annotate(
+            mark.name,
+            (mark.median / divisor, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            fontsize=7,
+            annotation_clip=False,
+        )
 
 
 def _of_set(part: pl.DataFrame, name: str) -> pl.DataFrame:

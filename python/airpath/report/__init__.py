@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 SECTIONS = (
     "verdicts",
+    "notes",
+    "networks",
     "sets",
+    "references",
     "comparisons",
     "sweeps",
     "runs",

@@ -37,6 +37,7 @@ def write(
     file_format: str = "png",
     csv: Path | None = None,
     xplot: Path | None = None,
+    experiment: Path | None = None,
 ) -> int:
     """Write the page, and files where folders are named; print all paths; return the status."""
     if pictures < 0:
@@ -48,7 +49,9 @@ def write(
         return 2
     progress = Progress()
     try:
-        material = load_material(directories, title, pictures, progress.tell)
+        material = load_material(
+            directories, title, pictures, experiment=experiment, progress=progress.tell
+        )
         page = write_report(material, progress.begin)
         files: list[Path] = []
         if figures is not None:

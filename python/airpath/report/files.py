@@ -8,7 +8,7 @@ import polars as pl
 
 from airpath.plots import KINDS, draw, xplot
 from airpath.plots.style import Span
-from airpath.report import gallery
+from airpath.report import beside, gallery
 from airpath.run import RunError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def write_figures(material: Material, folder: Path, file_format: str) -> list[Pa
         picture.save(folder, file_format, name=name)
         for name, picture in [*gallery.of_sweeps(material, []), *gallery.of_sets(material, [])]
     ]
-    for entry in material.entries[: material.most_pictures]:
+    for entry in material.with_pictures:
         try:
             pictures = draw(entry.open(), KINDS, Span())
         except RunError as error:
@@ -46,6 +46,8 @@ def write_tables(material: Material, folder: Path) -> list[Path]:
         "values": measured.values,
         "sets": measured.summary.with_columns(pl.col("outliers").list.join(" ")),
     }
+    if material.presentation.beside:
+        tables["references"] = beside.table(material)
     if measured.comparisons:
         tables["comparisons"] = pl.concat(
             one.table.select(

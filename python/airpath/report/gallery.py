@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
+from airpath.experiment.shown import Selector
 from airpath.plots import courses, facets, sets
 from airpath.plots.sets import natural_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from airpath.plots.style import Picture
     from airpath.report.material import Entry, Material
@@ -96,7 +97,8 @@ def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture
         # A metric that is the same everywhere shows nothing.
         keys = ["metric", "flow", "direction", "hop"]
         varied = table.filter(pl.col("value").n_unique().over(keys) > 1)
-        pictures = sets.draw([], varied, ("distribution", "cdf"))
+        marks = _marks(material, shown)
+        pictures = sets.draw([], varied, ("distribution", "cdf"), marks)
         found = [
             entry.courses
             for name in shown
@@ -107,6 +109,27 @@ def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture
             pictures += sets.draw_courses(found, drawn[shown[0]], courses.PICTURES)
         for picture in pictures:
             yield identity("sets", group, picture.name), picture
+
+
+def _marks(material: Material, shown: Collection[str]) -> list[sets.Mark]:
+    """Return the references that stand beside any of the sets shown."""
+    found = []
+    for one in material.presentation.beside:
+        if not set(one.sets) & set(shown):
+            continue
+        for text in one.reference.metrics:
+            selector, figure = Selector(text), one.reference.metrics[text]
+            found.append(
+                sets.Mark(
+                    one.reference.name,
+                    selector.name,
+                    selector.direction,
+                    figure.median,
+                    figure.p10,
+                    figure.p90,
+                )
+            )
+    return found
 
 
 def of_sweeps(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture]]:

@@ -14,6 +14,7 @@ from airpath.plots.sets import natural_order
 from airpath.report import gallery
 from airpath.report.facts import Facts, facts_of
 from airpath.report.measured import Measured, measure_all, parameters_of_sets, values_of
+from airpath.report.presentation import Presentation, present
 from airpath.report.reduce import Task, delays_of, reduce_run
 from airpath.report.workers import each
 from airpath.run import RunError, load_run
@@ -50,11 +51,23 @@ class Entry:
     """What an experiment wrote of it (replication.json); empty for other runs."""
     courses: Courses | None = None
     """What happened over time, of the runs of sets that are drawn side by side."""
+    also_measured: tuple[str, ...] = ()
+    """Metrics beyond those that every page has."""
 
     @property
     def name(self) -> str:
         """Its own folder's name, which tells it from others of its set."""
         return self.run.directory.resolve().name
+
+    @property
+    def cell_key(self) -> str:
+        """SET/CELL of the experiment that it is of; only where ``about`` says so."""
+        return f"{self.about['set_name']}/{self.about['cell']}"
+
+    @property
+    def results_folder(self) -> Path:
+        """The results folder of its experiment: DIR of DIR/runs/SET/CELL/NNNN."""
+        return self.run.directory.resolve().parents[3]
 
     @property
     def place(self) -> Replication:
@@ -69,7 +82,7 @@ class Entry:
     @cached_property
     def values(self) -> pl.DataFrame:
         """What the analysis measures of it."""
-        return values_of(self.run)
+        return values_of(self.run, self.also_measured)
 
     @cached_property
     def delays(self) -> dict[str, NDArray[np.float64]]:
@@ -93,6 +106,8 @@ class Material:
     """Runs whose pictures are on the page."""
     unreadable: list[str] = field(default_factory=list)
     """Runs that could not be read at all, and why."""
+    presentation: Presentation = field(default_factory=Presentation)
+    """What experiments ask of their page."""
     progress: Callable[[str, int, int], None] = field(
         default=lambda what, done, total: None, repr=False
     )
@@ -114,6 +129,7 @@ class Material:
                 entry.set_name,
                 delays=entry.number in curves,
                 course_ns=shown.get(entry.set_name, 0),
+                also_measured=entry.also_measured,
             )
             for entry in self.entries
         ]
@@ -136,9 +152,22 @@ class Material:
     @cached_property
     def measured(self) -> Measured:
         """What the analysis says of all runs, as tables."""
-        measured = measure_all(self.entries)
+        shown = self.presentation
+        measured = measure_all(self.entries, shown.wanted, usual=not shown.selectors)
         measured.progress = lambda done, total: self.progress("figures of sets", done, total)
         return measured
+
+    @property
+    def with_diagrams(self) -> list[Entry]:
+        """The runs whose diagrams are on the page: all, or in its order those that a file names."""
+        named = self.presentation.captions
+        by_number = {entry.number: entry for entry in self.entries}
+        return [by_number[number] for number in named] if named else self.entries
+
+    @property
+    def with_pictures(self) -> list[Entry]:
+        """The runs whose pictures are on the page: those that an experiment names, or the first."""
+        return self.with_diagrams[: self.most_pictures]
 
     @cached_property
     def sets(self) -> dict[str, list[Entry]]:
@@ -192,18 +221,22 @@ def load_material(
     directories: Sequence[Path],
     title: str | None,
     most_pictures: int,
+    *,
+    experiment: Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Material:
     """Find and read all runs.
 
     Args:
         directories: folders of runs, or folders with runs in them.
-        title: the page's; by default the names of the scenarios.
+        title: the page's; by default what experiments say, or the names of the scenarios.
         most_pictures: runs whose pictures are on the page.
+        experiment: the file whose notes and references are shown, instead of the copy in the
+            folder of results.
         progress: told what is being done, how much of it is done, and how much there is.
 
     Raises:
-        RunError: there is none, or one cannot be read at all.
+        RunError: there is none, or one cannot be read at all, or the experiment's file is wrong.
 
     """
     folders = find_runs(directories)
@@ -230,9 +263,20 @@ def load_material(
         message = "\n".join(unreadable)
         raise RunError(message)
     names = list(dict.fromkeys(entry.run.name for entry in entries))
+    presentation = present(entries, experiment)
+    for entry in entries:
+        entry.also_measured = tuple(presentation.metrics)
+    title = title or presentation.title
     if title is None:
         title = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    material = Material(title, entries, list(unreadable), most_pictures, unreadable)
+    material = Material(
+        title=title,
+        entries=entries,
+        notes=[*unreadable, *presentation.problems],
+        most_pictures=most_pictures,
+        unreadable=unreadable,
+        presentation=presentation,
+    )
     if progress is not None:
         material.progress = progress
     material.read()

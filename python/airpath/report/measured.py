@@ -17,12 +17,14 @@ from airpath.analysis.statistics import compare, holm, select_trusted, summarise
 from airpath.analysis.table import COLUMNS, choose, measure
 from airpath.experiment.about import parameters_of
 from airpath.plots.sets import natural_order
+from airpath.report.presentation import selects
 from airpath.report.workers import each, workers
 from airpath.run import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from airpath.experiment.shown import Selector
     from airpath.report.material import Entry
     from airpath.run import Run
 
@@ -73,13 +75,32 @@ class Measured:
     """All values, with the columns of ``airpath.analysis.table.COLUMNS``."""
     parameters: dict[str, dict[str, Any]]
     """What was swept in each set of an experiment."""
+    wanted: Sequence[Selector] = ()
+    """The metrics that an experiment names for its page, and those of references, in order."""
+    usual: bool = True
+    """Whether the page has the usual metrics beside them, before them."""
+    notes: list[str] = field(default_factory=list)
     progress: Callable[[int, int], None] = field(default=lambda done, total: None, repr=False)
     """Told how many sets are summarised, and of how many."""
 
     @cached_property
     def main(self) -> pl.DataFrame:
         """The main metrics of trusted runs."""
-        return select_trusted(_main(self.values), include_untrusted=False).table
+        parts = [_main(self.values)] if self.usual else []
+        if self.wanted:
+            parts.append(_chosen(self.values, self.wanted))
+        shown = pl.concat(parts).unique(maintain_order=True)
+        return select_trusted(shown, include_untrusted=False).table
+
+    def place(self, row: Mapping[str, Any]) -> int:
+        """Return where a metric stands among columns, from its row's metric and direction."""
+        order = ("elapsed", *MAIN) if self.usual else ()
+        if row["metric"] in order:
+            return order.index(row["metric"])
+        for place, selector in enumerate(self.wanted, len(order)):
+            if selects(selector, row):
+                return place
+        return len(order) + len(self.wanted)
 
     @cached_property
     def left_out(self) -> list[str]:
@@ -139,9 +160,16 @@ class Measured:
         ]
 
 
-def values_of(run: Run) -> pl.DataFrame:
-    """Measure a run; what kept it from being measured is noted there."""
-    names = dict.fromkeys([*(metric.name for metric in choose(None)), "program_*", *MAIN, *ALSO])
+def values_of(run: Run, more: Sequence[str] = ()) -> pl.DataFrame:
+    """Measure a run; what kept it from being measured is noted there.
+
+    Args:
+        run: the run.
+        more: metrics of the registry beyond the usual ones; other names are left out.
+
+    """
+    usual = [*(metric.name for metric in choose(None)), "program_*", *MAIN, *ALSO]
+    names = dict.fromkeys([*usual, *(name for name in more if name in REGISTRY)])
     try:
         return measure(run, choose(list(names)))
     except (RunError, pl.exceptions.PolarsError) as error:
@@ -149,8 +177,17 @@ def values_of(run: Run) -> pl.DataFrame:
         return pl.DataFrame(schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
 
 
-def measure_all(entries: Sequence[Entry]) -> Measured:
-    """Return the tables of all runs."""
+def measure_all(
+    entries: Sequence[Entry], wanted: Sequence[Selector] = (), *, usual: bool = True
+) -> Measured:
+    """Return the tables of all runs.
+
+    Args:
+        entries: the runs.
+        wanted: metrics that the page shows.
+        usual: whether it has those that every page has too.
+
+    """
     parts = [pl.DataFrame(schema=COLUMNS)]
     for entry in entries:
         values = entry.values
@@ -167,7 +204,7 @@ def measure_all(entries: Sequence[Entry]) -> Measured:
                 **{name: pl.col(name) for name in list(COLUMNS)[4:]},
             )
         )
-    return Measured(pl.concat(parts), parameters_of_sets(entries))
+    return Measured(pl.concat(parts), parameters_of_sets(entries), wanted, usual)
 
 
 def parameters_of_sets(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:
@@ -205,6 +242,30 @@ def _main(values: pl.DataFrame) -> pl.DataFrame:
     known = pl.col("metric").is_in(MAIN)
     # A hop's figures repeat those of the path in the runs with one hop.
     return chosen.filter(known & (pl.col("hop") == ""))
+
+
+def _chosen(values: pl.DataFrame, wanted: Sequence[Selector]) -> pl.DataFrame:
+    """Return the metrics wanted: of queues at every hop, of all others over the whole path."""
+    kept = transfers_only(values)
+    flows = kept.filter((pl.col("flow") != "") & (pl.col("metric") == "goodput"))
+    first = (
+        flows.select("set", "flow")
+        .unique(maintain_order=True)
+        .filter(pl.int_range(pl.len()).over("set") < MOST_FLOWS)
+    )
+    of_flow = kept.join(first, on=["set", "flow"], how="semi", maintain_order="left")
+    shown = pl.concat([kept.filter(pl.col("flow") == ""), of_flow]).unique(maintain_order=True)
+    place = pl.lit(None, dtype=pl.Int64)
+    for number, selector in enumerate(wanted):
+        one = pl.col("metric") == selector.name
+        if selector.direction:
+            one &= pl.col("direction") == selector.direction
+        if selector.name in REGISTRY and REGISTRY[selector.name].scope == "direction":
+            one &= pl.col("hop") == ""
+        place = pl.coalesce(place, pl.when(one).then(number))
+    # Pictures have panels in the order in which metrics first come.
+    ordered = shown.with_columns(place=place).filter(pl.col("place").is_not_null())
+    return ordered.sort("place", maintain_order=True).drop("place")
 
 
 def metric_words(name: str) -> str:

@@ -41,6 +41,8 @@ class Task:
     """Whether the distribution of its delays."""
     course_ns: int = 0
     """How long its courses last; 0 for none."""
+    also_measured: tuple[str, ...] = ()
+    """Metrics beyond those that every page has."""
 
 
 @dataclass
@@ -62,7 +64,7 @@ class Reduced:
 def reduce_run(task: Task) -> Reduced:
     """Read a run."""
     run = load_run(task.directory)
-    values = values_of(run)
+    values = values_of(run, task.also_measured)
     reduced = Reduced(facts_of(run, values), values)
     with _noted(run):
         if task.delays:

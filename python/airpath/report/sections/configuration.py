@@ -61,14 +61,9 @@ def build(material: Material) -> Section:
     return Section("configuration", "Configuration", body)
 
 
-def _root(entry: Entry) -> Path:
-    """Return the results folder of an experiment's run: DIR of DIR/runs/SET/CELL/NNNN."""
-    return entry.run.directory.resolve().parents[3]
-
-
 def _file(entry: Entry) -> Path:
     """Return the experiment's file: the one that was run if it is unchanged, else its copy."""
-    copy = _root(entry) / "experiment.toml"
+    copy = entry.results_folder / "experiment.toml"
     try:
         text = copy.read_text()
         for path in sorted(Path(entry.about["here"]).glob("*.toml")):
@@ -83,14 +78,14 @@ def _experiments(material: Material) -> list[tuple[str, str]]:
     """Return the file of each experiment and the command that runs all of it anew."""
     found: dict[Path, tuple[str, str]] = {}
     for entry in material.entries:
-        if not entry.about or _root(entry) in found:
+        if not entry.about or entry.results_folder in found:
             continue
         try:
-            text = (_root(entry) / "experiment.toml").read_text()
+            text = (entry.results_folder / "experiment.toml").read_text()
         except (OSError, UnicodeDecodeError):
             continue
         command = shlex.join(["airpath", "run", str(_file(entry)), "--out", "results/again"])
-        found[_root(entry)] = (command, text)
+        found[entry.results_folder] = (command, text)
     return list(found.values())
 
 
@@ -103,7 +98,7 @@ def repeat(entry: Entry) -> str:
     scenario = words[words.index("--scenario") + 1] if "--scenario" in words[:-1] else ""
     if about.get("clock") == "virtual" and words and (not scenario or Path(scenario).is_file()):
         return shlex.join(["airpath", *(word for word in words[1:] if word != "--json")])
-    root = str(_root(entry))
+    root = str(entry.results_folder)
     which = ["--set", about["set_name"], "--cell", about["cell"]]
     which += ["--where", f"replication = {about['replication']}"]
     take = shlex.join(["airpath", "results", root, *which, "--remove", "--yes"])

@@ -84,8 +84,9 @@ class Drawn:
 
 
 def build(material: Material) -> Section | None:
-    """Return the diagrams of runs with captures, of many of some from each set."""
-    chosen = choose(material)
+    """Return the diagrams of runs with captures: those an experiment names, or some of each set."""
+    named = material.presentation.captions
+    chosen = material.with_diagrams if named else choose(material)
     most = MOST_ELEMENTS // max(len(chosen), 1)
     tasks = [
         Task(entry.run.directory, entry.number, entry.label, entry.facts, most) for entry in chosen
@@ -101,8 +102,13 @@ def build(material: Material) -> Section | None:
             groups.append((entry, drawn.diagrams, drawn.total))
     if not groups:
         return None
-    left_out = len(material.entries) - len(chosen)
-    body = fill("diagrams", groups=groups, left_out=left_out, most=MOST_RUNS)
+    body = fill(
+        "diagrams",
+        groups=groups,
+        captions=named,
+        left_out=len(material.entries) - len(chosen),
+        most=MOST_RUNS,
+    )
     return Section("diagrams", "Time-sequence diagrams", body)
 
 

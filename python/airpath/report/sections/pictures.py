@@ -26,7 +26,7 @@ def build(material: Material) -> Section | None:
     """Return the pictures of the first runs."""
     groups: list[tuple[Any, list[tuple[str, Markup]]]] = []
     size = 0
-    for entry in material.entries[: material.most_pictures]:
+    for entry in material.with_pictures:
         try:
             pictures = draw(entry.open(), KINDS, Span())
         except RunError as error:

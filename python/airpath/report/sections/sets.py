@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from airpath.analysis.text import between, number, scale, where
 from airpath.plots import facets
-from airpath.report.measured import MAIN, metric_words
+from airpath.report.measured import metric_words
 from airpath.report.page import Section, fill
 from airpath.report.sections.verdicts import GRADES
 from airpath.report.units import NOTHING
 
 if TYPE_CHECKING:
     from airpath.report.material import Entry, Material
+    from airpath.report.measured import Measured
+    from airpath.report.presentation import Beside
 
 MOST_COLUMNS = 16
 """Metrics (and what they are of) in the table; ``--csv`` has all."""
@@ -38,6 +38,15 @@ class Column:
 
 
 @dataclass(frozen=True)
+class ReferenceRow:
+    """Figures from elsewhere, above those of sets."""
+
+    name: str
+    source: str
+    cells: list[tuple[str, str, str]]
+
+
+@dataclass(frozen=True)
 class Row:
     """One set."""
 
@@ -57,7 +66,8 @@ def build(material: Material) -> Section | None:
     if not experiment and all(len(entries) == 1 for entries in sets.values()):
         return None
     measured = material.measured
-    columns, values = _columns(measured.summary)
+    presentation = material.presentation
+    columns, values, keys = _columns(measured, percentiles=presentation.percentiles)
     swept = list(facets.swept(material.parameters))
     # Of one thing the sets' names say it.
     swept = swept if len(swept) > 1 else []
@@ -79,33 +89,53 @@ def build(material: Material) -> Section | None:
     body = fill(
         "sets",
         columns=columns[:MOST_COLUMNS],
+        references=[_reference(one, keys[:MOST_COLUMNS]) for one in presentation.beside],
         rows=rows,
         swept=[facets.short(name) for name in swept],
         more=max(len(columns) - MOST_COLUMNS, 0),
         outliers=_outliers(material),
         left_out=measured.left_out,
+        percentiles=presentation.percentiles,
         failures=[entry for entry in material.entries if entry.about.get("message")],
     )
     return Section("sets", "Sets", body)
 
 
-def _columns(summary: pl.DataFrame) -> tuple[list[Column], list[dict[str, Cell]]]:
-    columns, values = [], []
-    order = {name: place for place, name in enumerate(MAIN)}
+def _columns(
+    measured: Measured, *, percentiles: bool
+) -> tuple[list[Column], list[dict[str, Cell]], list[tuple[dict[str, Any], float]]]:
+    """Return columns, what sets have in each, and of each its key with the divisor of its unit."""
+    columns, values, keys = [], [], []
+    summary = measured.summary
     groups = [
         (dict(zip(_KEYS, key, strict=True)), part)
         for key, part in summary.group_by(_KEYS, maintain_order=True)
     ]
-    for key, part in sorted(groups, key=lambda group: order.get(str(group[0]["metric"]), 99)):
+    for key, part in sorted(groups, key=lambda group: measured.place(group[0])):
         divisor, unit = scale(str(key["unit"]), part["median"].to_list())
         name = str(key["metric"])
         columns.append(Column(name.replace("_", " "), where(key), unit, metric_words(name)))
-        values.append({str(row["set"]): _cell(row, divisor) for row in part.iter_rows(named=True)})
-    return columns, values
+        rows = part.iter_rows(named=True)
+        keys.append((key, divisor))
+        values.append({str(row["set"]): _cell(row, divisor, percentiles) for row in rows})
+    return columns, values, keys
 
 
-def _cell(row: dict[str, Any], divisor: float) -> Cell:
-    low, high = row["median_low"], row["median_high"]
+def _reference(one: Beside, keys: list[tuple[dict[str, Any], float]]) -> ReferenceRow:
+    cells = []
+    for key, divisor in keys:
+        figure = one.figure(key)
+        if figure is None:
+            cells.append((NOTHING, "", ""))
+            continue
+        known = figure.p10 is not None and figure.p90 is not None
+        below = f"{between(figure.p10, figure.p90, divisor)}" if known else ""
+        cells.append((number(figure.median, divisor), below, "10th and 90th percentile"))
+    return ReferenceRow(one.reference.name, one.reference.source, cells)
+
+
+def _cell(row: dict[str, Any], divisor: float, percentiles: bool) -> Cell:
+    low, high = (row["p10"], row["p90"]) if percentiles else (row["median_low"], row["median_high"])
     interval = "" if low is None else between(low, high, divisor)
     return str(row["median"]), number(row["median"], divisor), interval, str(row["n"])
 

@@ -1,0 +1,150 @@
+"""What experiments ask of their page: notes, references, columns, and runs to be looked at.
+
+It comes from the copy of the experiment's file in the folder of results, or from a file named
+instead of it, so that a page can be written anew without running anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from airpath.experiment.folder import COPY, NOTES
+from airpath.experiment.load import ExperimentError, load
+from airpath.experiment.shown import Selector, read_notes, read_text, split_run
+from airpath.run import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from airpath.experiment.load import Loaded
+    from airpath.experiment.model import Figures, Reference
+    from airpath.report.material import Entry
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A reference and the sets that it stands beside."""
+
+    reference: Reference
+    sets: tuple[str, ...]
+
+    def figure(self, row: Mapping[str, Any]) -> Figures | None:
+        """Return its figures for a row with metric, direction and hop, or nothing."""
+        for text in self.reference.metrics:
+            if selects(Selector(text), row):
+                return self.reference.metrics[text]
+        return None
+
+
+@dataclass
+class Presentation:
+    """What the page shows beyond what every page does."""
+
+    title: str | None = None
+    notes: list[str] = field(default_factory=list)
+    """Markdown, one text an experiment."""
+    selectors: list[Selector] = field(default_factory=list)
+    """The metrics wanted, in order; none for those that every page has."""
+    percentiles: bool = False
+    """Whether percentiles stand below medians instead of intervals."""
+    beside: list[Beside] = field(default_factory=list)
+    captions: dict[int, str] = field(default_factory=dict)
+    """By number, runs with diagrams and pictures, and what is to be seen; none for the usual."""
+    problems: list[str] = field(default_factory=list)
+    """What of it could not be read."""
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of metrics that have to be measured for it."""
+        return list(dict.fromkeys(selector.name for selector in self.wanted))
+
+    @property
+    def wanted(self) -> list[Selector]:
+        """The metrics wanted, then what references have beside them."""
+        texts = [text for one in self.beside for text in one.reference.metrics]
+        return list(dict.fromkeys([*self.selectors, *map(Selector, texts)]))
+
+
+def selects(selector: Selector, row: Mapping[str, Any]) -> bool:
+    """Say whether a value is of the metric, and of the direction if one is named."""
+    return row["metric"] == selector.name and selector.direction in ("", row["direction"])
+
+
+def present(entries: Sequence[Entry], file: Path | None = None) -> Presentation:
+    """Read what the experiments of some runs ask of their page.
+
+    Args:
+        entries: the runs.
+        file: an experiment's file to go by, instead of the copies in the folders of results.
+
+    Raises:
+        RunError: the file that was named is wrong.
+
+    """
+    found = Presentation()
+    if file is not None:
+        try:
+            loaded = load(file)
+            notes = read_notes(loaded)
+        except (ExperimentError, ValueError) as error:
+            raise RunError(str(error)) from error
+        _add(found, loaded, notes, [entry for entry in entries if entry.about])
+        return found
+    roots: dict[Path, list[Entry]] = {}
+    for entry in entries:
+        if entry.about:
+            roots.setdefault(entry.results_folder, []).append(entry)
+    for root, members in roots.items():
+        copy = root / COPY
+        if not copy.is_file():
+            continue
+        try:
+            loaded = load(copy, files=False)
+        except ExperimentError as error:
+            found.problems.append(f"{error.problems[0]}; notes and references are left out")
+            continue
+        notes = ""
+        if loaded.experiment.report.notes:
+            try:
+                notes = read_text(root / NOTES)
+            except ValueError as error:
+                found.problems.append(f"notes are left out: {error}")
+        _add(found, loaded, notes, members)
+    return found
+
+
+def _add(found: Presentation, loaded: Loaded, notes: str, entries: Sequence[Entry]) -> None:
+    experiment = loaded.experiment
+    page = experiment.report
+    found.title = found.title or page.title
+    if notes:
+        found.notes.append(notes)
+    wanted = map(Selector, page.metrics)
+    found.selectors += [one for one in wanted if one not in found.selectors]
+    found.percentiles = found.percentiles or page.spread == "percentiles"
+    for reference in experiment.references:
+        sets = _sets(entries, reference.sets)
+        if sets:
+            found.beside.append(Beside(reference, sets))
+    for shown in page.runs:
+        pattern, number = split_run(shown.run)
+        matching = [
+            entry
+            for entry in entries
+            if fnmatchcase(entry.cell_key, pattern)
+            and fnmatchcase(str(entry.about["replication"]), number)
+        ]
+        for entry in matching:
+            found.captions.setdefault(entry.number, shown.caption)
+
+
+def _sets(entries: Iterable[Entry], patterns: Sequence[str]) -> tuple[str, ...]:
+    names = {
+        entry.set_name: None
+        for entry in entries
+        if any(fnmatchcase(entry.cell_key, pattern) for pattern in patterns)
+    }
+    return tuple(names)
