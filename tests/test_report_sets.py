@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 import pytest
@@ -136,7 +136,8 @@ def test_a_sweep_of_three_parameters_keeps_every_set_and_every_value_in_sight() 
         axes = picture.figure.axes
         columns.append([axis.get_title() for axis in axes])
         lines.append([text.get_text() for text in picture.figure.legends[0].get_texts()])
-        drawn = [y for a in axes for line in a.containers for y in line.lines[0].get_ydata()]
+        bars = [bar for axis in axes for bar in cast("list[Any]", axis.containers)]
+        drawn = [y for bar in bars for y in bar.lines[0].get_ydata()]
         unit = highest / max(drawn)
         assert sorted(round(y * unit) for y in drawn) == [row["median"] for row in rows]
         assert all(axis.get_ylim()[0] == 0 and axis.get_ylim()[1] >= max(drawn) for axis in axes)

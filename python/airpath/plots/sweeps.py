@@ -151,7 +151,7 @@ def _values(parameters: Mapping[str, Mapping[str, Any]], name: str) -> list[str]
     return sorted(texts, key=places.__getitem__)
 
 
-def _name(key: Mapping[str, Any]) -> str:
+def _name(key: dict[str, Any]) -> str:
     whose = where(key)
     title = str(key["metric"]).replace("_", " ")
     return f"{title}, {whose}" if whose else title
