@@ -226,14 +226,22 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn connected(level: Level, snaplen: Snaplen, size: RingSize, overflow: Overflow) -> (Recorder, Ring) {
+    /// A recorder and the writer's side of its ring. With `touched`, the memory of its first batches is
+    /// there before it is written to.
+    pub(crate) fn connected(
+        level: Level,
+        snaplen: Snaplen,
+        size: RingSize,
+        overflow: Overflow,
+        touched: bool,
+    ) -> (Recorder, Ring) {
         let batches = size.batches.max(2);
         // The channels hold every batch there is, so that sending never waits.
         let (full, take_full) = bounded(batches);
         let (give_empty, empty) = bounded(batches);
         let mut spare: Vec<LogBatch> = (1..batches).map(|_| LogBatch::with_size(size.batch)).collect();
         let mut batch = LogBatch::with_size(size.batch);
-        if overflow == Overflow::Lose {
+        if touched {
             batch.touch();
             spare.iter_mut().rev().take(BATCHES_AT_START - 1).for_each(LogBatch::touch);
         }
@@ -546,7 +554,8 @@ mod tests {
 
     #[test]
     fn a_full_ring_loses_records_counts_them_and_goes_on() {
-        let (mut recorder, ring) = Recorder::connected(Level::Events, Snaplen::default(), small(), Overflow::Lose);
+        let (mut recorder, ring) =
+            Recorder::connected(Level::Events, Snaplen::default(), small(), Overflow::Lose, true);
         let pdu = Pdu { id: 1, len: 100, ..Pdu::default() };
         for step in 0..40 {
             recorder.events(&[event(EventKind::Offered, &pdu, step)]);
@@ -567,7 +576,7 @@ mod tests {
     #[test]
     fn deliveries_meet_their_departures_in_any_group() {
         let (mut recorder, ring) =
-            Recorder::connected(Level::Events, Snaplen::default(), RingSize::default(), Overflow::Lose);
+            Recorder::connected(Level::Events, Snaplen::default(), RingSize::default(), Overflow::Lose, true);
         let pdus: Vec<Pdu> = (1..=4).map(|id| Pdu { id, len: 100, ..Pdu::default() }).collect();
         let events: Vec<Event> = pdus
             .iter()
@@ -589,7 +598,7 @@ mod tests {
     #[test]
     fn an_idle_recorder_asks_for_no_wake_up() {
         let (mut recorder, ring) =
-            Recorder::connected(Level::Packets, Snaplen::default(), RingSize::default(), Overflow::Lose);
+            Recorder::connected(Level::Packets, Snaplen::default(), RingSize::default(), Overflow::Lose, true);
         assert_eq!(recorder.next_tick(), None);
         let pdu = Pdu { id: 1, len: 100, ..Pdu::default() };
         let at = Time::from_nanos(7);

@@ -47,6 +47,7 @@ impl Recording {
         let options = WriterOptions {
             snaplen: manifest.snaplen,
             overflow: Overflow::Wait,
+            touched: false,
             ring: RingSize { batches: RING_BATCHES, ..RingSize::default() },
             ..WriterOptions::of_path(folder, manifest.log_level, names.0, names.1)
         };

@@ -57,6 +57,9 @@ pub struct WriterOptions {
     pub ring: RingSize,
     /// What happens when that ring is full.
     pub overflow: Overflow,
+    /// Whether the memory of the first records is brought in beforehand: a page fault makes a live
+    /// link late, and in virtual time takes processor time only.
+    pub touched: bool,
 }
 
 impl WriterOptions {
@@ -71,6 +74,7 @@ impl WriterOptions {
             ports: vec!["client".into(), "server".into()],
             ring: RingSize::default(),
             overflow: Overflow::default(),
+            touched: true,
         }
     }
 }
@@ -119,7 +123,8 @@ impl Writer {
         options: &WriterOptions,
         start_unix_ns: Arc<AtomicU64>,
     ) -> Result<(Recorder, Writer), LogError> {
-        let (mut recorder, ring) = Recorder::connected(options.level, options.snaplen, options.ring, options.overflow);
+        let (mut recorder, ring) =
+            Recorder::connected(options.level, options.snaplen, options.ring, options.overflow, options.touched);
         let thread = std::thread::Builder::new()
             .name("airpath-log".into())
             .spawn(move || files.run(&ring))
