@@ -31,7 +31,7 @@ def virtual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run with three TCP flows each way, over a link with errors of every kind."""
     folder = tmp_path_factory.mktemp("virtual") / "run"
     workloads = [
-        f"--workload=tcp bytes={40_000 + 30_000 * number} from={end} cc={cc}"
+        f"--workload=tcp bytes={200_000 + 50_000 * number} from={end} cc={cc}"
         for number, (end, cc) in enumerate(
             [("server", "cubic"), ("server", "reno"), ("client", "reno"), ("client", "cubic")]
         )

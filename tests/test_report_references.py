@@ -36,13 +36,13 @@ name = "Them"
 source = "Somebody 2001"
 sets = ["model/limit=4*"]
 [references.metrics]
-"downlink.transfer_time" = { median = 10, p10 = 8, p90 = 12.5 }
-"downlink.drops" = 2
+"transfer_time/downlink" = { median = 10, p10 = 8, p90 = 12.5 }
+"drops/downlink" = 2
 elapsed = 20
 [report]
 title = "A title"
 notes = "notes.md"
-metrics = ["downlink.drops", "elapsed"]
+metrics = ["drops/downlink", "elapsed"]
 spread = "percentiles"
 [[report.runs]]
 run = "model/limit=8*:3"
@@ -75,10 +75,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "workload": "download",
                 "parameters": {"network.radio.link.queue.limit": f"{limit} packets"},
                 "status": "succeeded",
-                "metrics": {"elapsed": 10.0 * limit + seed},
                 "here": str(root.parent),
             }
             (folder / "replication.json").write_text(json.dumps(about))
+            end_ns = (10 * limit + seed) * 10**9
+            program = {"name": "download", "service": False, "end_ns": end_ns, "elapsed_ns": 10**9}
+            (folder / "workload.json").write_text(json.dumps({"programs": [program]}))
     (root / "experiment.toml").write_text(EXPERIMENT)
     (root / "report-notes.md").write_text("Notes of the folder.\n")
     return root
@@ -137,7 +139,7 @@ def test_columns_are_the_metrics_that_are_named(results: Path) -> None:
 def test_without_metrics_named_references_come_after_the_usual_ones(
     results: Path, tmp_path: Path
 ) -> None:
-    text = EXPERIMENT.replace('metrics = ["downlink.drops", "elapsed"]\n', "")
+    text = EXPERIMENT.replace('metrics = ["drops/downlink", "elapsed"]\n', "")
     measured = load_material([results], None, 0, experiment=experiment(tmp_path, text)).measured
     metrics = set(measured.main["metric"])
     assert {"elapsed", "goodput", "packets_lost", "drops"} <= metrics
@@ -219,12 +221,12 @@ def test_a_network_that_was_swept_has_all_values(results: Path) -> None:
     ("right", "wrong", "said"),
     [
         (
-            'downlink.drops" =',
-            'downlink.drop" =',
+            'drops/downlink" =',
+            'drop/downlink" =',
             "18: reference `Them`: there is no metric `drop`; did",
         ),
         ("elapsed = 20", "elapsd = 20", "19: reference `Them`: there is no metric `elapsd`; did"),
-        ('["downlink.drops', '["uplink.elapsed_time', "23: .*`elapsed_time` has no direction"),
+        ('["drops/downlink', '["elapsed_time/uplink', "23: .*`elapsed_time` has no direction"),
         ('limit=4*"]', 'limit=5*"]', "15: reference `Them`: no set has a cell `model/limit=5"),
         ("notes.md", "note.md", "22: report.notes: .*note.md cannot be read: No such file"),
         ("8*:3", "8*:6", "25: report.runs.0: there is no replication 6 .*which has 5"),
@@ -234,7 +236,7 @@ def test_a_network_that_was_swept_has_all_values(results: Path) -> None:
         (
             "{ median = 10, p10",
             "{ p10",
-            "17: references.0.metrics.downlink.transfer_time.median: must",
+            "17: references.0.metrics.transfer_time/downlink.median: must",
         ),
     ],
 )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from airpath.experiment.templates import programs
 from airpath.run import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -18,28 +17,25 @@ if TYPE_CHECKING:
     from airpath.experiment.load import Loaded, Problem
     from airpath.experiment.positions import Path as KeyPath
 
-ELAPSED = "elapsed"
-"""The one metric that experiments measure themselves, whatever runs."""
-
 MOST_NOTES_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
 class Selector:
-    """A metric as files name it: ``[uplink.|downlink.]NAME``."""
+    """A metric as files name it: ``NAME[/uplink|/downlink]``."""
 
     text: str
 
     @property
     def direction(self) -> str:
         """The direction asked for, or nothing for all."""
-        first, _, rest = self.text.partition(".")
-        return first if rest and first in DIRECTIONS else ""
+        last = self.text.rpartition("/")[2]
+        return last if last in DIRECTIONS and last != self.text else ""
 
     @property
     def name(self) -> str:
         """The metric's name by itself."""
-        return self.text[len(self.direction) + 1 :] if self.direction else self.text
+        return self.text.removesuffix(f"/{self.direction}") if self.direction else self.text
 
 
 def read_notes(loaded: Loaded) -> str:
@@ -96,14 +92,14 @@ def problems(loaded: Loaded, cells: Sequence[Cell]) -> list[Problem]:
     for index, reference in enumerate(experiment.references):
         here: KeyPath = ("references", index)
         for name in reference.metrics:
-            if said := _unknown(name, loaded):
+            if said := _unknown(name):
                 wrong((*here, "metrics", name), f"reference `{reference.name}`: {said}")
         for pattern in reference.sets:
             if said := _unmatched(pattern, cells):
                 wrong((*here, "sets"), f"reference `{reference.name}`: {said}")
     page = experiment.report
     for name in page.metrics:
-        if said := _unknown(name, loaded):
+        if said := _unknown(name):
             wrong(("report", "metrics"), f"report.metrics: {said}")
     try:
         read_notes(loaded)
@@ -116,7 +112,7 @@ def problems(loaded: Loaded, cells: Sequence[Cell]) -> list[Problem]:
     return found
 
 
-def _unknown(text: str, loaded: Loaded) -> str:
+def _unknown(text: str) -> str:
     """Say that there is no such metric, if there is none."""
     # The registry fills as its modules are read, which takes a while and is rarely needed.
     import airpath.analysis.table  # noqa: F401
@@ -126,22 +122,11 @@ def _unknown(text: str, loaded: Loaded) -> str:
     name = selector.name
     if name in REGISTRY:
         if selector.direction and REGISTRY[name].scope in ("run", "endpoint"):
-            return f"`{name}` has no direction; leave `{selector.direction}.` away"
+            return f"`{name}` has no direction; leave `/{selector.direction}` away"
         return ""
-    if not selector.direction and (name == ELAPSED or name.partition(".")[0] in _measured(loaded)):
-        return ""
-    close = difflib.get_close_matches(name, [*REGISTRY, ELAPSED], 1, 0.5)
+    close = difflib.get_close_matches(name, REGISTRY, 1, 0.5)
     nearest = f"; did you mean `{close[0]}`?" if close else ""
     return f"there is no metric `{name}`{nearest} (airpath analyse --list names all)"
-
-
-def _measured(loaded: Loaded) -> set[str]:
-    """Return what figures of programs and of virtual workloads begin with."""
-    workloads = loaded.experiment.workloads.values()
-    names = {str(program.name) for workload in workloads for program in programs(workload)}
-    # Workloads of virtual time get their names from the engine.
-    kinds = {text.split()[0] for workload in workloads for text in workload.virtual if text.split()}
-    return names | {f"{kind}-{number}" for kind in kinds for number in range(1, 100)}
 
 
 def _unmatched(pattern: str, cells: Iterable[Cell]) -> str:
