@@ -4,9 +4,6 @@
 mod arq;
 mod bins;
 
-use self::arq::GoBackN;
-use self::bins::{Bin, TwoBins};
-use crate::common::*;
 use airpath_core::{
     Bits, Cause, Direction, DrawKey, DrawScope, EventKind, Origin, PortId, Probability, Seed, Span, Time,
 };
