@@ -160,9 +160,16 @@ def test_untrusted_replications_are_left_out_with_a_warning(reno: airpath.Runs) 
     assert summary["n"].unique().to_list() == [1]
 
 
+@pytest.fixture(scope="module")
+def rivals() -> airpath.Runs:
+    """Return a run of two downloads side by side."""
+    workloads = [f"tcp bytes=200000 from=server cc={cc}" for cc in ("reno", "cubic")]
+    return airpath.simulate("umts-384", workloads, seed=1)
+
+
 @pytest.mark.parametrize("kind", [kind for kind in plots.KINDS if kind != "tcp-state"])
-def test_every_picture_of_a_run_is_a_figure(reno: airpath.Runs, kind: str) -> None:
-    figure: Any = airpath.plot(reno[0], kind)
+def test_every_picture_of_a_run_is_a_figure(rivals: airpath.Runs, kind: str) -> None:
+    figure: Any = airpath.plot(rivals[0], kind)
     content, size = figure._repr_png_()
     assert content.startswith(b"\x89PNG")
     assert size["width"] == 720

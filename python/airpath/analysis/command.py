@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airpath.analysis import text
 from airpath.analysis.folders import find
 from airpath.analysis.statistics import CompareError, compare, select_trusted, summarise
 from airpath.analysis.table import UnknownMetricError, frame
-from airpath.experiment.about import parameters_of, read_about
+from airpath.experiment.about import parameters_of_sets
 from airpath.run import RunError
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def plot_sets(
         selection = select_trusted(values, include_untrusted=include_untrusted)
         kept = set(selection.table.select("set", "run").iter_rows())
         trusted = [one for one in found if (one.set_name, one.name) in kept]
-        parameters = _parameters(trusted)
+        parameters = parameters_of_sets((one.set_name, one.directory) for one in trusted)
         swept = facets.swept(parameters)
         kinds = only or _kinds(known, len(parameters), swept=bool(swept), notes=notes)
         pictures = sets.draw(trusted, selection.table, kinds) if trusted else []
@@ -154,16 +154,6 @@ def plot_sets(
     except (RunError, OSError) as error:
         return _fail(str(error), 1, "plot")
     return DAMAGED if damage else 0
-
-
-def _parameters(runs: Sequence[Replication]) -> dict[str, dict[str, Any]]:
-    """Return what distinguishes each set from others, as an experiment noted it."""
-    found: dict[str, dict[str, Any]] = {}
-    for one in runs:
-        if one.set_name not in found:
-            about = read_about(one.directory)
-            found[one.set_name] = parameters_of(about) if about else {}
-    return found
 
 
 def _kinds(known: list[str], sets: int, *, swept: bool, notes: list[str]) -> list[str]:

@@ -10,9 +10,9 @@ from airpath.analysis.statistics import select_trusted, summarise
 from airpath.analysis.table import frame
 from airpath.api.collection import gather, warn
 from airpath.api.tables import names
-from airpath.experiment.about import is_swept, parameters_of, read_about
+from airpath.experiment.about import parameters_of_sets
 from airpath.experiment.load import nearest
-from airpath.plots import sets
+from airpath.plots import facets, sets
 from airpath.plots.style import Span
 from airpath.run import Run
 
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from airpath.api.collection import RunsLike
     from airpath.plots.style import Picture
 
-SWEEP = "sweep"
-
-KINDS = (*plots.KINDS, *sets.KINDS, SWEEP)
+KINDS = (*plots.KINDS, *sets.KINDS, facets.KIND)
 """Kinds of pictures: those of one run, those of sets, and metrics over a swept parameter."""
 
 
@@ -115,7 +113,7 @@ def pictures(
         _refuse(kind, "one run", begin_s=begin_s, end_s=end_s)
         runs = _many(what, kind)
         nothing = "these runs have no values of it, or all were left out (include_untrusted)"
-        if kind == SWEEP:
+        if kind == facets.KIND:
             drawn = _sweep(runs, names(metrics), over, include_untrusted)
         else:
             _refuse(kind, "sweep", over=over)
@@ -142,7 +140,7 @@ def _one_run(what: RunsLike, kind: str) -> Run:
     if len(found) > 1:
         message = (
             f"{kind} is a picture of one run, and {len(found)} were given; name one, such as "
-            f"runs[0]; of several there are: {', '.join((*sets.KINDS, SWEEP))}"
+            f"runs[0]; of several there are: {', '.join((*sets.KINDS, facets.KIND))}"
         )
         raise PlotError(message)
     one = found[0]
@@ -168,31 +166,22 @@ def _place(run: Run) -> Replication:
 def _sweep(
     runs: list[Replication], metrics: list[str], over: str | None, include_untrusted: bool
 ) -> list[Picture]:
-    from airpath.plots import sweeps
-
-    parameters = {}
-    for one in runs:
-        if one.set_name not in parameters:
-            about = read_about(one.directory)
-            parameters[one.set_name] = parameters_of(about) if about else {}
-    swept = [
-        name
-        for name in dict.fromkeys(key for of in parameters.values() for key in of)
-        if is_swept(name) and all(name in of for of in parameters.values())
-    ]
+    parameters = parameters_of_sets((one.set_name, one.directory) for one in runs)
+    swept = list(facets.swept(parameters))
     if not swept:
-        message = "sweep: no parameter was swept in all of these runs; filter one set first"
+        message = "sweep: no parameter was swept in these runs; filter one set first"
         raise PlotError(message)
     if over is None and len(swept) > 1:
         message = f"sweep: name one parameter with over: {', '.join(swept)}"
         raise PlotError(message)
     chosen = swept[0] if over is None else over
     if chosen not in swept:
-        message = f"sweep: {chosen!r} was not swept in all of these runs{nearest(chosen, swept)}"
+        message = f"sweep: {chosen!r} was not swept in these runs{nearest(chosen, swept)}"
         raise PlotError(message)
     notes: list[str] = []
     values = frame(runs, metrics or sets.METRICS, notes=notes)
     selection = select_trusted(values, include_untrusted=include_untrusted)
     warn([*notes, *selection.notes])
-    picture = sweeps.draw(summarise(selection.table), parameters, chosen)
+    picture, left_out = facets.draw_over(summarise(selection.table), parameters, chosen)
+    warn([left_out] if left_out else [])
     return [] if picture is None else [picture]

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 RECORD = "replication.json"
@@ -36,8 +37,16 @@ def parameters_of(about: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def is_swept(name: str) -> bool:
-    """Say whether a name of ``parameters_of`` is one that a sweep varied."""
-    from airpath.experiment.load import SWEPT_SETTINGS  # here, as reading files takes pydantic
+def parameters_of_sets(runs: Iterable[tuple[str, Path]]) -> dict[str, dict[str, Any]]:
+    """Return by set what distinguishes it from others; nothing of one that is no experiment's.
 
-    return "." in name or name in SWEPT_SETTINGS
+    Args:
+        runs: the set and the folder of each.
+
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name, folder in runs:
+        if name not in found:
+            about = read_about(folder)
+            found[name] = parameters_of(about) if about else {}
+    return found

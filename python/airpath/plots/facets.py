@@ -68,19 +68,30 @@ def draw_all(summary: pl.DataFrame, parameters: Parameters) -> Iterator[tuple[Pi
         parameters: of each set, what distinguishes it from the others.
 
     """
+    for name in swept(parameters):
+        picture, left_out = draw_over(summary, parameters, name)
+        if picture is not None:
+            yield picture, left_out
+
+
+def draw_over(
+    summary: pl.DataFrame, parameters: Parameters, name: str
+) -> tuple[Picture | None, str]:
+    """Draw all metrics over one parameter; return the picture, if any, and what it leaves out.
+
+    Args:
+        summary: figures of the sets (``airpath.analysis.statistics.summarise``).
+        parameters: of each set, what distinguishes it from the others.
+        name: the parameter on the axis, of ``swept(parameters)``.
+
+    """
     values = swept(parameters)
-    for name in values:
-        others = [len(values[other]) for other in values if other != name]
-        is_simple = len(others) <= 1 and max(others, default=1) <= MOST_LINES
-        if is_simple and all(name in of for of in parameters.values()):
-            picture = sweeps.draw(summary, parameters, name)
-            if picture is not None:
-                yield picture, ""
-            continue
-        layout = arrange(values, parameters, name)
-        drawn = _draw(summary, parameters, layout)
-        if drawn is not None:
-            yield drawn, layout.left_out
+    others = [len(values[other]) for other in values if other != name]
+    is_simple = len(others) <= 1 and max(others, default=1) <= MOST_LINES
+    if is_simple and all(name in of for of in parameters.values()):
+        return sweeps.draw(summary, parameters, name), ""
+    layout = arrange(values, parameters, name)
+    return _draw(summary, parameters, layout), layout.left_out
 
 
 @dataclass(frozen=True)
