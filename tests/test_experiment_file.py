@@ -56,6 +56,13 @@ def test_what_is_wrong_is_told_with_its_line_and_the_nearest_that_is_right(
     assert any(re.search(said, one, re.DOTALL) for one in found), found
 
 
+def test_a_number_or_a_text_that_is_neither_is_told_once(tmp_path: Path) -> None:
+    program = '[[workloads.bulk.programs]]\ntemplate = "send"\nbytes = "100 KiB"\n'
+    text = SMALL.replace("[[sets]]", f"{program}[[sets]]", 1)
+    (problem,) = problems(tmp_path, text)
+    assert "workloads.bulk.programs.0.bytes: `100 KiB` is not a length such as" in problem
+
+
 def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     text = SMALL.replace("seed = 5", "sead = 5").replace("repetitions = 2", 'repetitions = "two"')
     assert len(problems(tmp_path, text)) == 2

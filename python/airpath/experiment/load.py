@@ -275,14 +275,12 @@ def _problems(
     error: ValidationError, file: str, lines: dict[KeyPath, int], base: KeyPath, root: type[Table]
 ) -> list[Problem]:
     found: dict[tuple[int, str], Problem] = {}
-    for one in error.errors():
-        path, holders = _place(one["loc"], root)
-        whole = (*base, *path)
-        # A union of simple types adds its members' names behind the key.
-        while (
-            whole and isinstance(whole[-1], str) and whole[-1].startswith(("list[", "str", "int"))
-        ):
-            whole = whole[:-1]
+    placed = [(*_key_of(one["loc"], base, root), one) for one in error.errors()]
+    # Of a number or a text that was a text, that it is no number says nothing.
+    told = {whole for whole, _, one in placed if one["type"] == "value_error"}
+    for whole, holders, one in placed:
+        if whole in told and one["type"].endswith(("_type", "_parsing")):
+            continue
         shown = ".".join(str(part) for part in whole)
         key = str(whole[-1]) if whole else ""
         if one["type"] == "extra_forbidden":
@@ -306,6 +304,19 @@ def _problems(
         problem = Problem(file, line_of(lines, whole), what)
         found.setdefault((problem.line, what), problem)
     return list(found.values())
+
+
+def _key_of(
+    loc: tuple[int | str, ...], base: KeyPath, root: type[Table]
+) -> tuple[KeyPath, list[type[Table]]]:
+    """Return where an error stands in the file, and the tables that could hold its key."""
+    path, holders = _place(loc, root)
+    whole: KeyPath = (*base, *path)
+    # A union of simple types adds its members' names behind the key.
+    members = ("list[", "str", "int", "function-after[")
+    while whole and isinstance(whole[-1], str) and whole[-1].startswith(members):
+        whole = whole[:-1]
+    return whole, holders
 
 
 def _tables_of_programs() -> list[type[Table]]:
