@@ -193,7 +193,9 @@ fn example() -> PathBuf {
     BUILD.call_once(|| {
         let mut cargo = Command::new(env!("CARGO"));
         cargo
-            .args(["build", "--quiet", "-p", "airpath-live"])
+            // Of the whole workspace, as its tests are built: by itself this package takes other
+            // features of its dependencies, and they would all be compiled once more.
+            .args(["build", "--quiet", "--workspace"])
             .args(["--example", "passthrough"])
             .arg("--manifest-path")
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
