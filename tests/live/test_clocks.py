@@ -49,7 +49,8 @@ def test_two_ends_of_one_host_have_one_clock(airpath: Airpath, way: Way) -> None
     assert abs(estimate["offset_ns"]) <= estimate["bound_ns"]
     assert abs(estimate["monotonic_offset_ns"]) <= estimate["bound_ns"]
     assert drift_is_possible(estimate, 0)
-    assert estimate["least_round_trip_ns"] >= 40_000_000
+    # The kernel's stamps and the engine's clock are set beside one another to some microseconds.
+    assert estimate["least_round_trip_ns"] >= 39_980_000
     # Both directions are bounded apart, so that this is half of the least round trip, or less.
     assert estimate["bound_ns"] <= estimate["least_round_trip_ns"]
     counts = estimate["exchanges"]

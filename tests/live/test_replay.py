@@ -129,7 +129,8 @@ def test_a_live_run_gives_the_same_trace_again(airpath: Airpath, way: Way, link:
         assert found["damaged_packets"] <= damaged
     if link == "everything":
         assert {"frame_delayed", "state_changed", "allocation_started"} <= kinds
-        assert set(events["state"].cast(str)) == {"initial", "fast", "slow"}
+        # On a busy machine the first packet may come after the first change.
+        assert set(events["state"].cast(str)) - {"initial"} == {"fast", "slow"}
 
 
 CLASSES = """
