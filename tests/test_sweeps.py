@@ -113,6 +113,7 @@ def test_of_two_things_each_metric_has_a_panel_of_its_own() -> None:
     assert {line.get_linestyle() for line in bars.get_lines()} == {"None"}, "nothing lies between"
     same, _ = sweeps.draw_over(summary.filter(metric="drops"), parameters, LIMIT)
     assert same is not None, "what was asked for alone is drawn, the same everywhere or not"
+    assert len(same.figure.get_axes()) == 1, "without room for a second metric"
 
 
 def test_networks_and_workloads_are_axes_too() -> None:

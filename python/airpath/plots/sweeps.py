@@ -202,7 +202,7 @@ def _draw(summary: pl.DataFrame, parameters: Parameters, layout: Layout) -> Pict
         for axis, facet in zip(rows[0], layout.facets, strict=True):
             named = zip(layout.facet, facet, strict=True)
             axis.set_title("\n".join(f"{short(key)} {value}" for key, value in named))
-        columns = 2 if len(layout.facets) == 1 else len(layout.facets)
+        columns = _columns(len(metrics), len(layout.facets))
         drawn = [axis for axes in rows for axis in axes]
         for axis in drawn:
             _ticks(axis, places, columns, numeric=numeric)
@@ -226,7 +226,8 @@ def _metrics(summary: pl.DataFrame) -> list[tuple[dict[str, Any], pl.DataFrame]]
 def _grid(metrics: int, facets: int) -> tuple[Figure, list[list[Axes]]]:
     """Return a figure, and the panels of each metric: one for each facet."""
     alone = facets == 1
-    rows, columns = (-(-metrics // 2), 2) if alone else (metrics, facets)
+    columns = _columns(metrics, facets)
+    rows = -(-metrics * facets // columns)
     figure = Figure(
         figsize=(WIDTH_INCHES, (2.1 if alone else 1.75) * rows + 0.8), layout="constrained"
     )
@@ -238,6 +239,10 @@ def _grid(metrics: int, facets: int) -> tuple[Figure, list[list[Axes]]]:
     for axis in grid.flat[metrics:]:
         axis.set_visible(False)
     return figure, [[axis] for axis in grid.flat[:metrics]]
+
+
+def _columns(metrics: int, facets: int) -> int:
+    return facets if facets > 1 else min(metrics, 2)
 
 
 def _legend(figure: Figure, drawn: Sequence[Axes], layout: Layout) -> None:
