@@ -291,7 +291,7 @@ def test_outliers_close_together_share_a_text_beside_the_box() -> None:
     ]
     (picture,) = sets.draw([], pl.DataFrame(rows), ["distribution"])
     (axis,) = picture.figure.get_axes()
-    names = {text.get_text(): text.get_ha() for text in axis.texts}
+    names = {text.get_text(): text.get_horizontalalignment() for text in axis.texts}
     assert names == {"0020": "right", "0021, 0022, 0023, 1 more": "left"}
 
 
