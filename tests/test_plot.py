@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from airpath.app import run as run_app
-from airpath.plots import KINDS, delay, draw, queue, throughput, time_sequence
+from airpath.plots import KINDS, delay, draw, queue, sets, throughput, time_sequence
 from airpath.plots.style import Span, drop_styles
 from airpath.run import load_run
 from synthetic import event, write_events, write_run
@@ -279,6 +279,27 @@ def test_an_empty_run_has_nothing_to_draw(
     write_events(tmp_path / "events.arrow", [])
     assert run_app(["plot", str(tmp_path)]) == 1
     assert "nothing to draw" in capsys.readouterr().err
+
+
+def test_outliers_close_together_share_a_text_beside_the_box() -> None:
+    values = [10.0] * 10 + [10.2] * 10 + [1.0, 50, 50.1, 50.2, 50.3]
+    rows = [
+        {"set": "s", "run": f"replication-{run:04}", "seed": run, "verdict": "trusted"}
+        | {"flow": "", "direction": "", "hop": "", "metric": "elapsed_time"}
+        | {"value": value, "unit": "s"}
+        for run, value in enumerate(values)
+    ]
+    (picture,) = sets.draw([], pl.DataFrame(rows), ["distribution"])
+    (axis,) = picture.figure.get_axes()
+    names = {text.get_text(): text.get_horizontalalignment() for text in axis.texts}
+    assert names == {"0020": "right", "0021, 0022, 0023, 1 more": "left"}
+
+
+def test_a_folder_that_is_not_there_is_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(["plot", str(tmp_path / "nowhere"), "--only", "sweep"]) == 1
+    assert "nowhere: no such folder" in capsys.readouterr().err
 
 
 def test_a_wrong_option_names_the_right_ones(download: Path) -> None:

@@ -151,6 +151,11 @@ def test_another_file_counts_instead_of_the_copy(results: Path, tmp_path: Path) 
     file = experiment(tmp_path, EXPERIMENT.replace("A title", "Another"))
     material = load_material([results], None, 0, experiment=file)
     assert material.title == "Another"
+    described = 'description = "What it is about\\nand more"\n' + EXPERIMENT.replace(
+        'title = "A title"\n', ""
+    )
+    file = experiment(tmp_path, described)
+    assert load_material([results], None, 0, experiment=file).title == "What it is about"
     section = notes.build(material)
     assert section
     assert "<h3>What we saw</h3>" in section.body

@@ -12,7 +12,7 @@ import pytest
 
 from airpath.analysis import measure
 from airpath.app import run as run_app
-from airpath.plots import sweeps, xplot
+from airpath.plots import xplot
 from airpath.report.material import load_material
 from airpath.report.sections import configuration, diagrams
 from airpath.run import TCP_STATE_COLUMNS, load_run
@@ -100,15 +100,6 @@ def test_the_experiment_and_a_command_for_each_replication_are_given(results: Pa
     entry = material.entries[1]
     entry.about |= {"clock": "virtual", "command": ["/x/engine", "sim", "--seed", "2", "--json"]}
     assert configuration.repeat(entry) == "airpath sim --seed 2"
-
-
-def test_values_of_a_sweep_lie_where_their_numbers_are() -> None:
-    assert sweeps.axis_values(["4 packets", "16 packets"]) == (
-        {"4 packets": 4.0, "16 packets": 16.0},
-        "packets",
-    )
-    assert sweeps.axis_values(["64 kbit/s", "1 Mbit/s"])[0] == {"64 kbit/s": 0.0, "1 Mbit/s": 1.0}
-    assert sweeps.axis_values(["reno", "cubic"]) == ({"reno": 0.0, "cubic": 1.0}, "")
 
 
 def test_cwnd_and_rto_of_the_sender_are_in_the_diagram(results: Path) -> None:

@@ -132,6 +132,7 @@ def plot(
                 include_untrusted=include_untrusted,
                 jobs=jobs,
             )
+        run_folder = load_run(directory)
         sets_only = [kind for kind in only or [] if kind not in KINDS]
         if sets_only or metrics:
             what = f"--only {sets_only[0]}" if sets_only else "--metrics"
@@ -141,7 +142,6 @@ def plot(
                 file=sys.stderr,
             )
             return 2
-        run_folder = load_run(directory)
         pictures = draw(run_folder, only or list(KINDS), Span(begin, end))
         for note in run_folder.notes:
             print(f"airpath plot: {note}", file=sys.stderr)

@@ -102,9 +102,9 @@ def plot_sets(
     jobs: int | None = None,
 ) -> int:
     """Carry ``airpath plot`` of a folder of runs out; return its exit status."""
-    from airpath.plots import facets, sets
+    from airpath.plots import sets, sweeps
 
-    known = [*sets.KINDS, facets.KIND]
+    known = [*sets.KINDS, sweeps.KIND]
     wrong = [kind for kind in only or [] if kind not in known]
     if wrong:
         return _fail(
@@ -129,11 +129,11 @@ def plot_sets(
         kept = set(selection.table.select("set", "run").iter_rows())
         trusted = [one for one in found if (one.set_name, one.name) in kept]
         parameters = parameters_of_sets((one.set_name, one.directory) for one in trusted)
-        swept = facets.swept(parameters)
+        swept = sweeps.swept(parameters)
         kinds = only or _kinds(known, len(parameters), swept=bool(swept), notes=notes)
         pictures = sets.draw(trusted, selection.table, kinds) if trusted else []
-        if swept and facets.KIND in kinds:
-            for picture, note in facets.draw_all(summarise(selection.table), parameters):
+        if swept and sweeps.KIND in kinds:
+            for picture, note in sweeps.draw_all(summarise(selection.table), parameters):
                 pictures.append(picture)
                 notes += [note] if note else []
         for note in damage + notes + selection.notes:
@@ -158,16 +158,16 @@ def plot_sets(
 
 def _kinds(known: list[str], sets: int, *, swept: bool, notes: list[str]) -> list[str]:
     """Return which pictures to draw where nobody said."""
-    from airpath.plots import facets
+    from airpath.plots import sweeps
 
     if not swept:
-        return [kind for kind in known if kind != facets.KIND]
+        return [kind for kind in known if kind != sweeps.KIND]
     if sets > MOST_SETS:
         notes.append(
             f"{sets} sets side by side cannot be told apart: their sweep is drawn alone; "
             f"--only distribution draws them anyway"
         )
-        return [facets.KIND]
+        return [sweeps.KIND]
     return known
 
 

@@ -12,7 +12,7 @@ from airpath.api.collection import gather, warn
 from airpath.api.tables import names
 from airpath.experiment.about import parameters_of_sets
 from airpath.experiment.load import nearest
-from airpath.plots import facets, sets
+from airpath.plots import sets, sweeps
 from airpath.plots.style import Span
 from airpath.run import Run
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from airpath.api.collection import RunsLike
     from airpath.plots.style import Picture
 
-KINDS = (*plots.KINDS, *sets.KINDS, facets.KIND)
+KINDS = (*plots.KINDS, *sets.KINDS, sweeps.KIND)
 """Kinds of pictures: those of one run, those of sets, and metrics over a swept parameter."""
 
 
@@ -113,7 +113,7 @@ def pictures(
         _refuse(kind, "one run", begin_s=begin_s, end_s=end_s)
         runs = _many(what, kind)
         nothing = "these runs have no values of it, or all were left out (include_untrusted)"
-        if kind == facets.KIND:
+        if kind == sweeps.KIND:
             drawn = _sweep(runs, names(metrics), over, include_untrusted)
         else:
             _refuse(kind, "sweep", over=over)
@@ -140,7 +140,7 @@ def _one_run(what: RunsLike, kind: str) -> Run:
     if len(found) > 1:
         message = (
             f"{kind} is a picture of one run, and {len(found)} were given; name one, such as "
-            f"runs[0]; of several there are: {', '.join((*sets.KINDS, facets.KIND))}"
+            f"runs[0]; of several there are: {', '.join((*sets.KINDS, sweeps.KIND))}"
         )
         raise PlotError(message)
     one = found[0]
@@ -167,7 +167,7 @@ def _sweep(
     runs: list[Replication], metrics: list[str], over: str | None, include_untrusted: bool
 ) -> list[Picture]:
     parameters = parameters_of_sets((one.set_name, one.directory) for one in runs)
-    swept = list(facets.swept(parameters))
+    swept = list(sweeps.swept(parameters))
     if not swept:
         message = "sweep: no parameter was swept in these runs; filter one set first"
         raise PlotError(message)
@@ -182,6 +182,6 @@ def _sweep(
     values = frame(runs, metrics or sets.METRICS, notes=notes)
     selection = select_trusted(values, include_untrusted=include_untrusted)
     warn([*notes, *selection.notes])
-    picture, left_out = facets.draw_over(summarise(selection.table), parameters, chosen)
+    picture, left_out = sweeps.draw_over(summarise(selection.table), parameters, chosen)
     warn([left_out] if left_out else [])
     return [] if picture is None else [picture]

@@ -47,6 +47,12 @@ METRICS = ("elapsed_time", "transfer_time", "goodput", "retransmitted_segments")
 
 KINDS = ("distribution", "cdf", *courses.PICTURES)
 
+MOST_NAMES = 3
+"""Outliers named beside one another in a picture."""
+
+ROOM_OF_A_NAME = 0.06
+"""Share of an axis that the name of a run takes."""
+
 
 def of_runs(
     runs: Sequence[Replication],
@@ -230,11 +236,9 @@ def _strip(axis: Axes, part: pl.DataFrame, names: list[str], divisor: float) -> 
             whiskerprops={"color": GREY},
             capprops={"color": GREY},
         )
-        # Points side by side rather than at random places: the same runs give the same picture.
-        spread = place + 0.3 * (np.arange(len(values)) % 5 - 2) / 2
         axis.plot(
             values,
-            spread,
+            _heights(place, len(values)),
             linestyle="none",
             marker=MARKERS[place % len(MARKERS)],
             markersize=3.4,
@@ -242,18 +246,45 @@ def _strip(axis: Axes, part: pl.DataFrame, names: list[str], divisor: float) -> 
             color=colour,
             alpha=0.75,
         )
-        for row in outliers(rows["value"].to_numpy()):
-            axis.annotate(
-                rows["run"][row].removeprefix("replication-"),
-                (values[row], spread[row]),
-                xytext=(3, 2),
-                textcoords="offset points",
-                fontsize=6.5,
-                color="#444444",
-            )
+    for place, name in enumerate(names):
+        _name_outliers(axis, _of_set(part, name), place, divisor)
     labels = [f"{name} ({_of_set(part, name).height})" for name in names]
     axis.set_yticks(range(len(names)), labels)
     axis.set_ylim(len(names) - 0.5, -0.5)
+
+
+def _heights(place: int, count: int) -> np.ndarray:
+    """Return heights side by side rather than at random: the same runs give the same picture."""
+    return place + 0.3 * (np.arange(count) % 5 - 2) / 2
+
+
+def _name_outliers(axis: Axes, rows: pl.DataFrame, place: int, divisor: float) -> None:
+    """Write the names of outliers beside them, of those that lie close together in one text."""
+    values = rows["value"].to_numpy() / divisor
+    heights = _heights(place, len(values))
+    left, right = axis.get_xlim()
+    low = values < np.median(values)
+    groups: list[list[int]] = []
+    for row in sorted(outliers(rows["value"].to_numpy()), key=values.__getitem__):
+        near = groups and values[row] - values[groups[-1][-1]] < ROOM_OF_A_NAME * (right - left)
+        if near and low[row] == low[groups[-1][-1]]:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    for group in groups:
+        # Away from the box, which lies between low and high ones.
+        is_low = low[group[0]]
+        runs = [rows["run"][row].removeprefix("replication-") for row in sorted(group)]
+        more = [f"{len(runs) - MOST_NAMES} more"] if len(runs) > MOST_NAMES else []
+        axis.annotate(
+            ", ".join(runs[:MOST_NAMES] + more),
+            (values[group[0 if is_low else -1]], heights[group].min()),
+            xytext=(-4 if is_low else 4, 1),
+            textcoords="offset points",
+            horizontalalignment="right" if is_low else "left",
+            fontsize=6.5,
+            color="#444444",
+        )
 
 
 def _cdf(axis: Axes, part: pl.DataFrame, names: list[str], divisor: float) -> None:

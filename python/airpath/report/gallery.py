@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from airpath.experiment.shown import Selector
-from airpath.plots import courses, facets, sets
+from airpath.plots import courses, sets, sweeps
 from airpath.plots.sets import natural_order
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def of_sweeps(material: Material, notes: list[str]) -> Iterator[tuple[str, Pictu
             name: material.parameters[name] for name in members if name in material.parameters
         }
         summary = measured.summary.filter(pl.col("set").is_in(list(parameters)))
-        for picture, note in facets.draw_all(summary, parameters):
+        for picture, note in sweeps.draw_all(summary, parameters):
             if note:
                 notes.append(f"{group}: {note}" if group else note)
             yield identity("", group, picture.name), picture

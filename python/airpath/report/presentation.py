@@ -119,7 +119,7 @@ def present(entries: Sequence[Entry], file: Path | None = None) -> Presentation:
 def _add(found: Presentation, loaded: Loaded, notes: str, entries: Sequence[Entry]) -> None:
     experiment = loaded.experiment
     page = experiment.report
-    found.title = found.title or page.title
+    found.title = found.title or page.title or experiment.description.partition("\n")[0] or None
     if notes:
         found.notes.append(notes)
     wanted = map(Selector, page.metrics)

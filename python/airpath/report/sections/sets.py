@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airpath.analysis.text import between, number, scale, where
-from airpath.plots import facets
+from airpath.plots import sweeps
 from airpath.report.measured import metric_words
 from airpath.report.page import Section, fill
 from airpath.report.sections.verdicts import GRADES
@@ -68,7 +68,7 @@ def build(material: Material) -> Section | None:
     measured = material.measured
     presentation = material.presentation
     columns, values, keys = _columns(measured, percentiles=presentation.percentiles)
-    swept = list(facets.swept(material.parameters))
+    swept = list(sweeps.swept(material.parameters))
     # Of one thing the sets' names say it.
     swept = swept if len(swept) > 1 else []
     rows = [
@@ -91,7 +91,7 @@ def build(material: Material) -> Section | None:
         columns=columns[:MOST_COLUMNS],
         references=[_reference(one, keys[:MOST_COLUMNS]) for one in presentation.beside],
         rows=rows,
-        swept=[facets.short(name) for name in swept],
+        swept=[sweeps.short(name) for name in swept],
         more=max(len(columns) - MOST_COLUMNS, 0),
         outliers=_outliers(material),
         left_out=measured.left_out,

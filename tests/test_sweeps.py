@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from airpath.analysis.statistics import summarise
-from airpath.plots import facets
+from airpath.plots import sweeps
 from airpath.report import gallery
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 LIMITS = [f"{number} packets" for number in (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)]
 LOSSES = [0.0, 0.01, 0.02, 0.03, 0.05]
@@ -49,7 +49,7 @@ def sweep() -> tuple[pl.DataFrame, Mapping[str, Mapping[str, Any]]]:
 def test_a_sweep_of_three_things_is_drawn_as_small_multiples(
     sweep: tuple[pl.DataFrame, Mapping[str, Mapping[str, Any]]],
 ) -> None:
-    pictures = {picture.name: (picture.figure, note) for picture, note in facets.draw_all(*sweep)}
+    pictures = {picture.name: (picture.figure, note) for picture, note in sweeps.draw_all(*sweep)}
     assert list(pictures) == [
         "sweep-network-radio-link-queue-limit",
         "sweep-network-radio-downlink-errors-probability",
@@ -69,8 +69,51 @@ def test_a_sweep_of_three_things_is_drawn_as_small_multiples(
     )
     assert axes[0].get_xlabel() == "queue limit (packets)"
     figure, note = pictures["sweep-network-radio-downlink-errors-probability"]
-    assert len(figure.get_axes()) == facets.MOST_FACETS
+    assert len(figure.get_axes()) == sweeps.MOST_FACETS
     assert note == "over errors probability, 4 of 10 values of queue limit are drawn"
+
+
+def test_values_of_a_sweep_lie_where_their_numbers_are() -> None:
+    assert sweeps.axis_values(["4 packets", "16 packets"]) == (
+        {"4 packets": 4.0, "16 packets": 16.0},
+        "packets",
+    )
+    assert sweeps.axis_values(["64 kbit/s", "1 Mbit/s"])[0] == {"64 kbit/s": 0.0, "1 Mbit/s": 1.0}
+    assert sweeps.axis_values(["reno", "cubic"]) == ({"reno": 0.0, "cubic": 1.0}, None)
+    assert sweeps.axis_values([0, 1e-05, 0.03])[1] == "", "numbers without a unit"
+
+
+def test_of_two_things_each_metric_has_a_panel_of_its_own() -> None:
+    controls = ["cubic", "reno"]
+    parameters = {
+        f"s/{limit},{control}": {"set": "s", LIMIT: limit, "congestion_control": control}
+        for limit, control in product(LIMITS, controls)
+    }
+    values: dict[str, Callable[[str], int]] = {
+        "goodput": LIMITS.index,
+        "timeouts": controls.index,
+        "drops": lambda _: 0,
+    }
+    rows = [
+        {"set": name, "run": "1", "flow": "", "direction": "", "hop": "", "metric": metric}
+        | {"value": 1.0 * value(of[LIMIT if metric == "goodput" else "congestion_control"])}
+        | {"unit": "s"}
+        for name, of in parameters.items()
+        for metric, value in values.items()
+    ]
+    summary = summarise(pl.DataFrame(rows))
+    pictures = {picture.name: picture.figure for picture, _ in sweeps.draw_all(summary, parameters)}
+    shown = pictures["sweep-network-radio-link-queue-limit"].get_axes()
+    assert [axis.get_ylabel() for axis in shown] == ["Goodput\n(s)", "Timeouts\n(s)"], (
+        "what is the same everywhere has no panel"
+    )
+    assert {axis.get_xlabel() for axis in shown} == {"queue limit (packets)"}
+    assert all(axis.get_xscale() == "log" for axis in shown), "from 2 to 64"
+    bars = pictures["sweep-congestion_control"].get_axes()[0]
+    assert {line.get_linestyle() for line in bars.get_lines()} == {"None"}, "nothing lies between"
+    same, _ = sweeps.draw_over(summary.filter(metric="drops"), parameters, LIMIT)
+    assert same is not None, "what was asked for alone is drawn, the same everywhere or not"
+    assert len(same.figure.get_axes()) == 1, "without room for a second metric"
 
 
 def test_networks_and_workloads_are_axes_too() -> None:
@@ -78,7 +121,7 @@ def test_networks_and_workloads_are_axes_too() -> None:
         f"s/{network},{workload}": {"set": "s", "network": network, "workload": workload}
         for network, workload in product(["gsm", "gprs"], ["download", "upload"])
     }
-    values = facets.swept(parameters)
+    values = sweeps.swept(parameters)
     assert values == {"network": ["gsm", "gprs"], "workload": ["download", "upload"]}
 
 
