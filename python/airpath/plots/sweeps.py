@@ -24,6 +24,10 @@ MOST_LINES = 12
 """Lines of a panel; beyond them nobody can tell one from another."""
 
 
+MOST_LETTERS = 36
+"""Of all names below an axis together; longer ones would lie over one another, and are slanted."""
+
+
 def axis_values(values: list[Any]) -> tuple[dict[str, float], str]:
     """Return where each value of a parameter lies on the axis, and the axis's unit.
 
@@ -92,9 +96,13 @@ def draw(
             # Nothing is cut off: differences are to be seen in proportion.
             axis.set_ylim(bottom=0, top=None if axis.get_ylim()[1] > 0 else 1)
             axis.set_xlabel(f"{swept}{f' ({unit})' if unit else ''}")
+            labels = [f"{place:g}" for place in places.values()] if numeric else list(places)
+            is_crowded = not numeric and sum(map(len, labels)) > MOST_LETTERS
             axis.set_xticks(
                 list(places.values()),
-                [f"{place:g}" for place in places.values()] if numeric else list(places),
+                labels,
+                rotation=30 if is_crowded else 0,
+                ha="right" if is_crowded else "center",
             )
         if len(lines) > 1:
             handles, labels = axes.flat[0].get_legend_handles_labels()
