@@ -191,10 +191,10 @@ def test_the_experiment_has_the_same_cases_and_the_papers_figures() -> None:
     (reference,) = experiment.references
     told = {name: value.model_dump(exclude_none=True) for name, value in reference.metrics.items()}
     assert told == {
-        "downlink.transfer_time": PAPER["elapsed_seconds"],
-        "downlink.goodput": {"median": 8 * PAPER["throughput_bytes_per_second"]["median"]},
-        "downlink.retransmitted_segments": PAPER["retransmitted"],
-        "downlink.drops": PAPER["dropped"],
+        "transfer_time/downlink": PAPER["elapsed_seconds"],
+        "goodput/downlink": {"median": 8 * PAPER["throughput_bytes_per_second"]["median"]},
+        "retransmitted_segments/downlink": PAPER["retransmitted"],
+        "drops/downlink": PAPER["dropped"],
     }
 
 
