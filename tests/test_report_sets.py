@@ -13,6 +13,7 @@ import pytest
 from airpath.analysis import measure
 from airpath.app import run as run_app
 from airpath.plots import xplot
+from airpath.report import gallery
 from airpath.report.material import load_material
 from airpath.report.sections import configuration, diagrams
 from airpath.run import TCP_STATE_COLUMNS, load_run
@@ -165,3 +166,33 @@ def test_xplot_files_end_where_they_are_told(
     assert run_app([*plot, "--from", "1e6"]) == 1
     assert run_app([*plot, "--only", "queue"]) == 2
     assert "is for --only time-sequence" in capsys.readouterr().err
+
+
+def test_distributions_of_many_metrics_are_several_pictures_that_fit_a_page() -> None:
+    rows = [
+        {"set": f"set-{index}", "run": str(run), "flow": "", "hop": "", "direction": ""}
+        | {"metric": f"metric_{metric}", "unit": "s", "value": float(run + metric + index)}
+        for index in range(8)
+        for metric in range(9)
+        for run in range(3)
+        # The first set has only the first metrics, and its colour all the same.
+        if index or metric < 2
+    ]
+    table = pl.DataFrame(rows)
+    for kind, number in (("distribution", 5), ("cdf", 3)):
+        pictures = list(gallery.by_pages(kind, table, []))
+        assert [picture.name for picture in pictures] == [
+            kind,
+            *(f"{kind}-{each}" for each in range(2, number + 1)),
+        ]
+        for picture in pictures:
+            width, height = picture.figure.get_size_inches()
+            # 24 of 18.2 cm, as the style sheet and the margins of A4 have it.
+            assert height / width < 24 / 18.2
+        titles = [axis.get_xlabel() for each in pictures for axis in each.figure.get_axes()]
+        assert titles == [f"metric {metric} (s)" for metric in range(9)]
+    colours = [
+        {line.get_label(): line.get_color() for line in each.figure.get_axes()[-1].get_lines()}
+        for each in pictures
+    ]
+    assert {each["set-3"] for each in colours} == {colours[0]["set-3"]}

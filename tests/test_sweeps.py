@@ -137,3 +137,31 @@ def test_of_many_sets_those_that_differ_in_one_thing_stand_side_by_side(
     assert parameters[shown[0]][LIMIT] == "2 packets"
     assert parameters[shown[-1]][LIMIT] == "64 packets"
     assert gallery.side_by_side(["b 16", "b 4"], {}) == ["b 4", "b 16"]
+
+
+def test_long_names_below_an_axis_are_slanted(
+    sweep: tuple[pl.DataFrame, Mapping[str, Mapping[str, Any]]],
+) -> None:
+    summary, parameters = sweep
+    names = list(parameters)[:5]
+    for workloads, angle in (
+        (["reno", "cubic", "bbr", "reno-2", "bbr-2"], 0),
+        (
+            [
+                "reno-of-today",
+                "reno-like-2001",
+                "reno-like-2001-no-sack",
+                "cubic-of-today",
+                "defaults",
+            ],
+            30,
+        ),
+    ):
+        swept = {
+            name: {"workload": workload} for name, workload in zip(names, workloads, strict=True)
+        }
+        picture, _ = sweeps.draw_over(summary.filter(pl.col("set").is_in(names)), swept, "workload")
+        assert picture is not None
+        labels = picture.figure.get_axes()[0].get_xticklabels()
+        assert [label.get_text() for label in labels] == workloads
+        assert {label.get_rotation() for label in labels} == {angle}

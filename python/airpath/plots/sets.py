@@ -114,6 +114,7 @@ def draw(
     table: pl.DataFrame,
     kinds: Sequence[str],
     marks: Sequence[Mark] = (),
+    names: Sequence[str] = (),
 ) -> list[Picture]:
     """Draw pictures of sets.
 
@@ -123,6 +124,7 @@ def draw(
             panel.
         kinds: of ``KINDS``.
         marks: figures from elsewhere to draw beside them.
+        names: the sets in their order, if the table may lack some, so that colours stay theirs.
 
     """
     pictures = []
@@ -130,14 +132,11 @@ def draw(
     panels = [
         (key, part) for key, part in table.group_by(keys, maintain_order=True) if part.height > 1
     ]
-    names = natural_order(table["set"].unique())
+    names = list(names) or natural_order(table["set"].unique())
     for kind, one in (("distribution", _strip), ("cdf", _cdf)):
         if kind not in kinds or not panels:
             continue
-        with _sheet(len(panels), 0.9 + 0.32 * len(names) if kind == "distribution" else 2.4) as (
-            figure,
-            axes,
-        ):
+        with _sheet(len(panels), row_inches(kind, len(names))) as (figure, axes):
             for axis, (key, part) in zip(axes, panels, strict=True):
                 divisor, unit = scale(str(key[4]), part["value"].to_list())
                 one(axis, part, names, divisor)
@@ -156,6 +155,11 @@ def draw(
         read = courses.read(runs, [kind.removesuffix("-course") for kind in over_time])
         pictures += draw_courses(*read, over_time)
     return pictures
+
+
+def row_inches(kind: str, number: int) -> float:
+    """Return how high the panel of one metric is with a number of sets."""
+    return 0.9 + 0.32 * number if kind == "distribution" else 2.4
 
 
 def _legend(figure: Figure, axes: Sequence[Axes], names: Sequence[str], more: str = "") -> None:
@@ -247,7 +251,9 @@ def _strip(axis: Axes, part: pl.DataFrame, names: list[str], divisor: float) -> 
             alpha=0.75,
         )
     for place, name in enumerate(names):
-        _name_outliers(axis, _of_set(part, name), place, divisor)
+        rows = _of_set(part, name)
+        if rows.height:
+            _name_outliers(axis, rows, place, divisor)
     labels = [f"{name} ({_of_set(part, name).height})" for name in names]
     axis.set_yticks(range(len(names)), labels)
     axis.set_ylim(len(names) - 0.5, -0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -24,6 +25,9 @@ MOST_SETS = 8
 
 MOST_CURVES = 60
 """Runs whose delays are drawn, one curve each."""
+
+PAGE_INCHES = 8.5
+"""What of a picture's height is for panels, if it is to print on A4 at its full width."""
 
 
 def groups(material: Material) -> dict[str, dict[str, list[Entry]]]:
@@ -98,7 +102,7 @@ def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture
         keys = ["metric", "flow", "direction", "hop"]
         varied = table.filter(pl.col("value").n_unique().over(keys) > 1)
         marks = _marks(material, shown)
-        pictures = sets.draw([], varied, ("distribution", "cdf"), marks)
+        pictures = [*by_pages("distribution", varied, marks), *by_pages("cdf", varied, marks)]
         found = [
             entry.courses
             for name in shown
@@ -109,6 +113,20 @@ def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture
             pictures += sets.draw_courses(found, drawn[shown[0]], courses.PICTURES)
         for picture in pictures:
             yield identity("sets", group, picture.name), picture
+
+
+def by_pages(kind: str, table: pl.DataFrame, marks: Sequence[sets.Mark]) -> Iterator[Picture]:
+    """Draw metrics in as many pictures as keep readable in print, each no higher than a page."""
+    keys = ["metric", "flow", "hop", "direction", "unit"]
+    metrics = table.select(keys).unique(maintain_order=True)
+    names = natural_order(table["set"].unique())
+    rows = max(1, int(PAGE_INCHES / sets.row_inches(kind, len(names))))
+    for number, first in enumerate(range(0, metrics.height, rows), start=1):
+        part = table.join(
+            metrics.slice(first, rows), on=keys, how="semi", nulls_equal=True, maintain_order="left"
+        )
+        for picture in sets.draw([], part, (kind,), marks, names):
+            yield replace(picture, name=f"{kind}-{number}") if number > 1 else picture
 
 
 def _marks(material: Material, shown: Collection[str]) -> list[sets.Mark]:
