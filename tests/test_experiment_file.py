@@ -22,7 +22,16 @@ from experiments import ROOT, SMALL, START, airpath, problems, written
     [
         ("seed = 5", "sead = 5", r"^2: sead: there is no such key; did you mean `seed`\?"),
         ("repetitions = 3", "repetitons = 3", r"^14: sets\.0\.repetitons: .*`repetitions`"),
-        ("repetitions = 3", 'repetitions = "3"', r"^14: sets\.0\.repetitions: .*valid integer"),
+        (
+            "repetitions = 3",
+            'repetitions = "3"',
+            r"^14: sets\.0\.repetitions: must be a whole number",
+        ),
+        ("repetitions = 3", "repetitions = 0", r"^14: sets\.0\.repetitions: must be 1 or more"),
+        ('network = "gprs"', "network = []", r"^12: sets\.0\.network: must not be empty"),
+        ("[1500, 1400]", '[1500, "big"]', r"^21: set `sizes`: mtu big: must be a whole number"),
+        ("[1500, 1400]", "[1500, 20]", r"^21: set `sizes`: mtu 20: must be 68 or more"),
+        ('"mtu" = [1500, 1400]', 'congestion_control = ["reno", "cubic"]', r"^21: .*live and warp"),
         ('network = "gprs"', 'network = "gsm"', r"^12: set `queues`: there is no network `gsm`"),
         ("bytes={{bytes}}", "bytes={{byts}}", r"^7: `{{byts}}` is no parameter.*`bytes`"),
         ('"workload.bytes"', '"workload.byte"', r"^21: .*no parameter `byte`; did you mean"),
@@ -54,6 +63,25 @@ def test_what_is_wrong_is_told_with_its_line_and_the_nearest_that_is_right(
     assert right in SMALL
     found = problems(tmp_path, SMALL.replace(right, wrong, 1))
     assert any(re.search(said, one, re.DOTALL) for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            '[[workloads.bulk.programs]]\ntemplate = "ffmpeg"\npicture = "big"\n',
+            r"programs\.0\.picture: `big` does not match",
+        ),
+        (
+            '[[references]]\nname = "paper"\nmetrics = { elapsed = "long" }\n',
+            r"references\.0\.metrics\.elapsed: must be a number, or a table with `median`",
+        ),
+    ],
+)
+def test_what_a_value_must_be_is_told_in_plain_words(tmp_path: Path, more: str, said: str) -> None:
+    found = problems(tmp_path, SMALL + more)
+    assert len(found) == 1
+    assert re.search(said, found[0]), found
 
 
 def test_a_number_or_a_text_that_is_neither_is_told_once(tmp_path: Path) -> None:
