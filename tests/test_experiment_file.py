@@ -14,6 +14,7 @@ import pytest
 from airpath.experiment.expand import cells
 from airpath.experiment.load import load
 from airpath.experiment.model import schema
+from airpath.experiment.plan import make_plan
 from experiments import ROOT, SMALL, START, airpath, problems, written
 
 
@@ -31,6 +32,7 @@ from experiments import ROOT, SMALL, START, airpath, problems, written
         ('network = "gprs"', "network = []", r"^12: sets\.0\.network: must not be empty"),
         ("[1500, 1400]", '[1500, "big"]', r"^21: set `sizes`: mtu big: must be a whole number"),
         ("[1500, 1400]", "[1500, 20]", r"^21: set `sizes`: mtu 20: must be 68 or more"),
+        ('"8 packets"', '"4 packets"', r"^15: set `queues`: .*`limit=4packets` are there twice"),
         ('"mtu" = [1500, 1400]', 'congestion_control = ["reno", "cubic"]', r"^21: .*live and warp"),
         ('network = "gprs"', 'network = "gsm"', r"^12: set `queues`: there is no network `gsm`"),
         ("bytes={{bytes}}", "bytes={{byts}}", r"^7: `{{byts}}` is no parameter.*`bytes`"),
@@ -82,6 +84,27 @@ def test_what_a_value_must_be_is_told_in_plain_words(tmp_path: Path, more: str, 
     found = problems(tmp_path, SMALL + more)
     assert len(found) == 1
     assert re.search(said, found[0]), found
+
+
+def test_a_sweep_whose_values_make_no_difference_is_refused(tmp_path: Path) -> None:
+    text = SMALL.replace("bytes = 20000 }", "bytes = 20000, port = 1 }")
+    swept = 'sweep.grid."network.radio.link.queue.limit"'
+    assert swept in text
+    idle = text.replace(swept, f'sweep.grid."workload.port" = [1, 2]\n{swept}')
+    assert problems(tmp_path, idle) == [
+        "15: set `queues`: sweep: the values of `workload.port` make no difference: "
+        "nothing that runs takes them"
+    ]
+
+
+def test_a_sweep_that_one_of_two_workloads_takes_is_right(tmp_path: Path) -> None:
+    other = '[workloads.other]\nlike = "bulk"\nvirtual = ["tcp bytes={{size}}000"]\n'
+    text = SMALL.replace("bytes = 20000 }", "bytes = 20000, size = 1 }")
+    text = text.replace("[[sets]]", f"{other}[[sets]]", 1)
+    text = text.replace('workload = "bulk"', 'workload = ["bulk", "other"]', 1)
+    swept = 'sweep.grid."network.radio.link.queue.limit" = ["4 packets", "8 packets"]'
+    text = text.replace(swept, 'sweep.grid."workload.size" = [1, 2]')
+    assert len(make_plan(load(written(tmp_path, text)), ["queues"]).cells) == 4
 
 
 def test_a_number_or_a_text_that_is_neither_is_told_once(tmp_path: Path) -> None:
