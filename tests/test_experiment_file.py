@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from airpath.experiment.expand import cells
+from airpath.experiment.links import inline_toml
 from airpath.experiment.load import load
 from airpath.experiment.model import schema
 from airpath.experiment.plan import make_plan
@@ -210,3 +212,12 @@ def test_output_that_cannot_be_written_is_told(small: Path, words: tuple[str, ..
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_scenario_in_the_file_is_written_with_every_kind_of_value() -> None:
+    text = (
+        "a = 1979-05-27T07:32:00Z\nb = 07:32:00\nc = 1979-05-27\nd = [inf, 1e300, 0.1, true, 7]\n"
+    )
+    text += 'e = { "x y" = "ü\\u007f" }\n'
+    table = tomllib.loads(text)
+    assert tomllib.loads(inline_toml(table)) == table
