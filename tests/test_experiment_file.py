@@ -7,13 +7,16 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from airpath.experiment.expand import cells
+from airpath.experiment.links import inline_toml
 from airpath.experiment.load import load
 from airpath.experiment.model import schema
+from airpath.experiment.plan import make_plan
 from experiments import ROOT, SMALL, START, airpath, problems, written
 
 
@@ -22,7 +25,17 @@ from experiments import ROOT, SMALL, START, airpath, problems, written
     [
         ("seed = 5", "sead = 5", r"^2: sead: there is no such key; did you mean `seed`\?"),
         ("repetitions = 3", "repetitons = 3", r"^14: sets\.0\.repetitons: .*`repetitions`"),
-        ("repetitions = 3", 'repetitions = "3"', r"^14: sets\.0\.repetitions: .*valid integer"),
+        (
+            "repetitions = 3",
+            'repetitions = "3"',
+            r"^14: sets\.0\.repetitions: must be a whole number",
+        ),
+        ("repetitions = 3", "repetitions = 0", r"^14: sets\.0\.repetitions: must be 1 or more"),
+        ('network = "gprs"', "network = []", r"^12: sets\.0\.network: must not be empty"),
+        ("[1500, 1400]", '[1500, "big"]', r"^21: set `sizes`: mtu big: must be a whole number"),
+        ("[1500, 1400]", "[1500, 20]", r"^21: set `sizes`: mtu 20: must be 68 or more"),
+        ('"8 packets"', '"4 packets"', r"^15: set `queues`: .*`limit=4packets` are there twice"),
+        ('"mtu" = [1500, 1400]', 'congestion_control = ["reno", "cubic"]', r"^21: .*live and warp"),
         ('network = "gprs"', 'network = "gsm"', r"^12: set `queues`: there is no network `gsm`"),
         ("bytes={{bytes}}", "bytes={{byts}}", r"^7: `{{byts}}` is no parameter.*`bytes`"),
         ('"workload.bytes"', '"workload.byte"', r"^21: .*no parameter `byte`; did you mean"),
@@ -54,6 +67,46 @@ def test_what_is_wrong_is_told_with_its_line_and_the_nearest_that_is_right(
     assert right in SMALL
     found = problems(tmp_path, SMALL.replace(right, wrong, 1))
     assert any(re.search(said, one, re.DOTALL) for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            '[[workloads.bulk.programs]]\ntemplate = "ffmpeg"\npicture = "big"\n',
+            r"programs\.0\.picture: `big` does not match",
+        ),
+        (
+            '[[references]]\nname = "paper"\nmetrics = { elapsed = "long" }\n',
+            r"references\.0\.metrics\.elapsed: must be a number, or a table with `median`",
+        ),
+    ],
+)
+def test_what_a_value_must_be_is_told_in_plain_words(tmp_path: Path, more: str, said: str) -> None:
+    found = problems(tmp_path, SMALL + more)
+    assert len(found) == 1
+    assert re.search(said, found[0]), found
+
+
+def test_a_sweep_whose_values_make_no_difference_is_refused(tmp_path: Path) -> None:
+    text = SMALL.replace("bytes = 20000 }", "bytes = 20000, port = 1 }")
+    swept = 'sweep.grid."network.radio.link.queue.limit"'
+    assert swept in text
+    idle = text.replace(swept, f'sweep.grid."workload.port" = [1, 2]\n{swept}')
+    assert problems(tmp_path, idle) == [
+        "15: set `queues`: sweep: the values of `workload.port` make no difference: "
+        "nothing that runs takes them"
+    ]
+
+
+def test_a_sweep_that_one_of_two_workloads_takes_is_right(tmp_path: Path) -> None:
+    other = '[workloads.other]\nlike = "bulk"\nvirtual = ["tcp bytes={{size}}000"]\n'
+    text = SMALL.replace("bytes = 20000 }", "bytes = 20000, size = 1 }")
+    text = text.replace("[[sets]]", f"{other}[[sets]]", 1)
+    text = text.replace('workload = "bulk"', 'workload = ["bulk", "other"]', 1)
+    swept = 'sweep.grid."network.radio.link.queue.limit" = ["4 packets", "8 packets"]'
+    text = text.replace(swept, 'sweep.grid."workload.size" = [1, 2]')
+    assert len(make_plan(load(written(tmp_path, text)), ["queues"]).cells) == 4
 
 
 def test_a_number_or_a_text_that_is_neither_is_told_once(tmp_path: Path) -> None:
@@ -159,3 +212,12 @@ def test_output_that_cannot_be_written_is_told(small: Path, words: tuple[str, ..
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_scenario_in_the_file_is_written_with_every_kind_of_value() -> None:
+    text = (
+        "a = 1979-05-27T07:32:00Z\nb = 07:32:00\nc = 1979-05-27\nd = [inf, 1e300, 0.1, true, 7]\n"
+    )
+    text += 'e = { "x y" = "ü\\u007f" }\n'
+    table = tomllib.loads(text)
+    assert tomllib.loads(inline_toml(table)) == table

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from airpath.experiment.listing import _chosen
 from experiments import airpath, journal, run_folders
 
 
@@ -52,6 +53,24 @@ def test_results_are_filtered_tagged_removed_and_run_again(small: Path, tmp_path
     unknown = airpath("results", root, "--where", "elapsd < 2")
     assert unknown.returncode == 2
     assert "did you mean `elapsed`" in unknown.stderr
+    for words, said in (
+        (("--set", "queue"), "no run of a set `queue`; did you mean `queues`"),
+        (("--cell", "limit"), "no run of a cell `limit`; "),
+        (("--where", "limit = 4 packets"), "did you mean `network.radio.link.queue.limit`"),
+    ):
+        refused = airpath("results", root, *words)
+        assert refused.returncode == 2
+        assert said in refused.stderr
     again = airpath("run", small, "--out", root, "--resume")
     assert again.returncode == 0, again.stderr
     assert len(run_folders(root)) == 10
+
+
+def test_a_usual_metric_with_many_values_is_left_out_and_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    values = {f"goodput/tcp-{n}/downlink": float(n) for n in range(1, 6)}
+    assert _chosen([{"metrics": {"elapsed": 1.0, **values}}], []) == ["elapsed"]
+    assert "`goodput` has 5 values, not shown: name one with --metric" in capsys.readouterr().err
+    del values["goodput/tcp-5/downlink"]
+    assert _chosen([{"metrics": dict(values)}], []) == list(values)

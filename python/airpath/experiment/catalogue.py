@@ -264,6 +264,11 @@ class Catalogue:
         write_atomically(folder / TAGS, json.dumps(tags) + "\n")
         self.add_folder(folder)
 
+    def names(self, column: str) -> list[str]:
+        """Return what stands in a column of the runs, each once."""
+        rows = self.database.execute(f"SELECT DISTINCT {COLUMNS[column]} FROM runs ORDER BY 1")
+        return [str(row[0]) for row in rows]
+
     def parameters(self) -> list[str]:
         """Return the names of all parameters that were swept."""
         rows = self.database.execute("SELECT DISTINCT name FROM parameters ORDER BY name")
@@ -386,7 +391,9 @@ class Catalogue:
             metric_of(condition.name)
         except MetricError as error:
             names = [*COLUMNS, *self.parameters()]
-            close = difflib.get_close_matches(condition.name, names, 1, 0.8)
+            # A swept parameter is named by its last word in the names of cells.
+            close = [one for one in names if one.endswith(f".{condition.name}")]
+            close = close or difflib.get_close_matches(condition.name, names, 1, 0.8)
             meant = f"no run has `{condition.name}`; did you mean `{close[0]}`?" if close else error
             message = f"{condition}: {meant}"
             raise FilterError(message) from None

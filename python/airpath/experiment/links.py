@@ -6,6 +6,7 @@ import json
 import subprocess
 import tempfile
 from contextlib import suppress
+from datetime import date, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,4 +126,6 @@ def _inline(value: Any) -> str:
     if isinstance(value, str):
         # A JSON string is a basic string of TOML.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, float | date | time):  # also nan, inf and a date with its time
+        return str(value)
     return json.dumps(value)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airpath.analysis.statistics import Mean, mean_with_half_width
-from airpath.experiment.catalogue import DATABASE, Catalogue, Filter
+from airpath.experiment.catalogue import DATABASE, Catalogue, Filter, FilterError
 from airpath.experiment.catalogue import rebuild as build_anew
 from airpath.experiment.folder import FolderError, Results, open_results
 from airpath.experiment.load import nearest
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 USUAL_METRICS = ("elapsed", "goodput")
+
+MOST_COLUMNS = 4
+"""Of a usual metric that has several values, such as one for each flow."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ def carry_out(results: Results, request: Request) -> int:
         with Catalogue(results.root) as catalogue:
             if changes:
                 catalogue.follow(results)
+            _check_names(catalogue, request.which)
             wanted = [*request.metrics, *catalogue.metrics_of(request.which)]
             progress = _Progress()
             for note in catalogue.measure(request.which, wanted, progress.tell):
@@ -111,6 +115,21 @@ def carry_out(results: Results, request: Request) -> int:
     return 0
 
 
+def _check_names(catalogue: Catalogue, which: Filter) -> None:
+    """Make sure that there are runs of each set and cell that is asked for.
+
+    Raises:
+        FilterError: there are none.
+
+    """
+    for column, words in (("set", which.sets), ("cell", which.cells)):
+        known = catalogue.names(column)
+        for word in words:
+            if word not in known:
+                message = f"there is no run of a {column} `{word}`{nearest(word, known)}"
+                raise FilterError(message)
+
+
 def _chosen(rows: list[dict[str, Any]], asked: list[str]) -> list[str]:
     """Return the metrics to show, and have each run's figures stand under these names.
 
@@ -125,7 +144,15 @@ def _chosen(rows: list[dict[str, Any]], asked: list[str]) -> list[str]:
         for name in USUAL_METRICS:
             found = [choices(row["metrics"], name) for row in rows]
             if any(len(keys) > 1 for keys in found):  # then each of its values is shown
-                metrics += dict.fromkeys(key for keys in found for key in keys)
+                each = dict.fromkeys(key for keys in found for key in keys)
+                if len(each) > MOST_COLUMNS:
+                    print(
+                        f"airpath results: `{name}` has {len(each)} values, not shown: name one "
+                        f"with --metric, such as {next(iter(each))}",
+                        file=sys.stderr,
+                    )
+                    continue
+                metrics += each
             elif any(found):
                 metrics.append(name)
     for row in rows:

@@ -9,16 +9,20 @@ import types
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from airpath.experiment.metrics import MetricError, problem_with_log
-from airpath.experiment.model import Experiment, Table, Workload
+from airpath.experiment.model import NAME_PATTERN, Experiment, Mtu, Table, Workload
 from airpath.experiment.positions import Path as KeyPath
 from airpath.experiment.positions import key_lines, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from pydantic_core import ErrorDetails
+
+    from airpath.experiment.model import Scalar, Set
 
 PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]*)\s*\}\}")
 SWEPT_SETTINGS = ("congestion_control", "mtu")
@@ -231,6 +235,21 @@ def _filled(value: Any, parameters: Any, unknown: list[tuple[str, list[str]]]) -
     return of(whole) if whole else PLACEHOLDER.sub(lambda match: str(of(match)), value)
 
 
+def swept_values(one: Set, key: str) -> list[Scalar]:
+    """Return all values that a set's sweep gives a parameter."""
+    sweep = one.sweep
+    values = [*sweep.grid.get(key, ()), *sweep.zip.get(key, ())]
+    return values + [row[key] for row in sweep.rows if key in row]
+
+
+def _mtu_problem(value: Scalar) -> str:
+    try:
+        TypeAdapter(Mtu).validate_python(value, strict=True)
+    except ValidationError as error:
+        return _plain(error.errors()[0])
+    return ""
+
+
 def _metric_problem(text: str, log: str) -> str:
     try:
         return problem_with_log(text, log)
@@ -297,13 +316,39 @@ def _problems(
             known = re.findall(r"'([^']*)'", str(one.get("ctx", {}).get("expected", "")))
             given = str(one["input"])
             what = f"{shown}: `{given}` is none of the values{nearest(given, known)}"
-        elif one["type"] == "string_pattern_mismatch":
+        elif one["type"] == "string_pattern_mismatch" and one["ctx"]["pattern"] == NAME_PATTERN:
             what = f"{shown}: a name has letters, digits and . _ + - only, and begins with neither"
         else:
-            what = f"{shown}: {one['msg'].removeprefix('Value error, ')}"
+            what = f"{shown}: {_plain(one)}"
         problem = Problem(file, line_of(lines, whole), what)
         found.setdefault((problem.line, what), problem)
     return list(found.values())
+
+
+_PLAIN = {
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "list_type": "must be a list",
+    "string_type": "must be a text",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than_equal": "must be {le} or less",
+    "too_short": "must not be empty",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have {max_length} characters or fewer",
+    "string_pattern_mismatch": "`{given}` does not match {pattern}",
+}
+"""The validator's messages in the words of these files."""
+
+
+def _plain(error: ErrorDetails) -> str:
+    """Return what a validator's error says, in plain words."""
+    words = _PLAIN.get(error["type"])
+    if words is None:
+        return error["msg"].removeprefix("Value error, ")
+    return words.format(given=error["input"], **error.get("ctx", {}))
 
 
 def _key_of(
@@ -450,4 +495,14 @@ def _relations(loaded: Loaded, *, files: bool) -> list[Problem]:
                     f"set `{one.name}`: `{key}` cannot be swept{nearest(key, choices)}"
                     f" (parameters of a link begin with `network.`)",
                 )
+            elif key == "congestion_control" and clock == "virtual":
+                wrong(
+                    place,
+                    f"set `{one.name}`: congestion_control is the kernel's, for the clocks live "
+                    f"and warp; sweep a parameter of the workload instead: cc={{{{NAME}}}}",
+                )
+            elif key == "mtu":
+                for value in swept_values(one, key):
+                    if said := _mtu_problem(value):
+                        wrong(place, f"set `{one.name}`: mtu {value}: {said}")
     return problems

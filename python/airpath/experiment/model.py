@@ -37,10 +37,12 @@ Length = Annotated[str, _check(length_bytes)]
 Rate = Annotated[str, _check(rate_bps)]
 Share = Annotated[str, _check(share)]
 Amount = int | Length
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=64)]
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
 End = Literal["client", "server"]
 Clock = Literal["live", "warp", "virtual"]
 LogLevel = Literal["none", "counters", "events", "packets"]
+Mtu = Annotated[int, Field(ge=68, le=65535)]
 
 
 class Table(BaseModel):
@@ -72,7 +74,7 @@ class Network(Table):
     inline: dict[str, Any] | None = Field(default=None, description="A scenario, written here")
     link: Link = Field(default=Link(), description="A link in short words, or changes to one")
     set: dict[str, Scalar] = Field(default={}, description="Parameters of the scenario to override")
-    mtu: int | None = Field(default=None, ge=68, le=65535, description="MTU of both ends in bytes")
+    mtu: Mtu | None = Field(default=None, description="MTU of both ends in bytes")
 
 
 class Ready(Table):
@@ -306,6 +308,9 @@ class Figures(Table):
 
 def _figures(value: Any) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number and not isinstance(value, dict | Figures):
+        message = "must be a number, or a table with `median`"
+        raise ValueError(message)
     return {"median": value} if number else value
 
 
@@ -322,7 +327,7 @@ class Reference(Table):
         default=["*"], description="SET/CELL of the results that it stands beside, with * and ?"
     )
     metrics: dict[str, AnyFigures] = Field(
-        description="[uplink.|downlink.]METRIC of airpath analyse, in its unit, or `elapsed`",
+        description="METRIC of airpath analyse or METRIC/DIRECTION, in the metric's unit",
         min_length=1,
     )
 
@@ -342,7 +347,7 @@ class ReportPage(Table):
         default=None, description="A Markdown file beside this one, shown as a section"
     )
     metrics: list[str] = Field(
-        default=[], description="[uplink.|downlink.]METRIC: columns of the table of sets"
+        default=[], description="METRIC or METRIC/DIRECTION: columns of the table of sets"
     )
     spread: Literal["interval", "percentiles"] = Field(
         default="interval",

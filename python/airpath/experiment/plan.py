@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airpath.experiment import shown
+from airpath.experiment.differences import without_effect
 from airpath.experiment.expand import Cell, cells
 from airpath.experiment.links import LinkError, check_virtual, resolve_cell
 from airpath.experiment.load import ExperimentError, Loaded, Problem, nearest
@@ -147,13 +148,20 @@ def make_plan(
         scenario = scenarios[asked]
         if scenario is not None:
             planned.append(PlannedCell(cell, scenario, _digest(cell, scenario)))
+    if not problems:
+        for index, one in enumerate(experiment.sets):
+            of_set = [(p.cell, _effect(p.cell, p.scenario)) for p in planned]
+            for what in without_effect(pair for pair in of_set if pair[0].set_name == one.name):
+                path = ("sets", index, "sweep")
+                problems.append(loaded.problem(path, f"set `{one.name}`: sweep: {what}"))
     if problems:
         unique = {str(problem): problem for problem in problems}
         raise ExperimentError(list(unique.values()))
     return Plan(loaded, tuple(planned), tuple(missing))
 
 
-def _digest(cell: Cell, scenario: str) -> str:
+def _effect(cell: Cell, scenario: str) -> str:
+    """Return everything that results depend on, the seed aside, as JSON."""
     workload = cell.workload.model_dump()
     # Both have had their say: what they led to is in the other keys.
     workload.pop("parameters")
@@ -169,10 +177,14 @@ def _digest(cell: Cell, scenario: str) -> str:
         "clock": cell.clock,
         "congestion_control": cell.congestion_control,
         "mtu": cell.mtu,
-        "seed": cell.first_seed,
     }
     if cell.lateness_bound:
         what["lateness_bound"] = cell.lateness_bound
+    return json.dumps(what, sort_keys=True)
+
+
+def _digest(cell: Cell, scenario: str) -> str:
+    what = {**json.loads(_effect(cell, scenario)), "seed": cell.first_seed}
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
 
