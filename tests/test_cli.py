@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -124,3 +125,10 @@ def test_becoming_the_engine_imports_no_heavy_module(stand_in: Path) -> None:
     loaded = set(result.stderr.strip().split(","))
     assert "airpath.engine" in loaded
     assert not loaded & {"cyclopts", "polars", "numpy", "matplotlib", "typing_extensions", "rich"}
+
+
+def test_the_overview_may_be_cut_short() -> None:
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(START)} --help | head -n 1"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1

@@ -94,7 +94,7 @@ def test_programs_at_both_ends_run_at_their_times_and_are_recorded(tmp_path: Pat
     assert manifest["results"]["timings"]["bound_ns"] == 2 * 10**9
 
 
-FAILING = PROGRAMS.replace("echo kept > left.txt", "exit 7").replace(
+FAILING = PROGRAMS.replace("echo kept > left.txt", "echo enough >&2; exit 7").replace(
     'name = "good"\nnetwork = "link"',
     'name = "bad"\nnetwork = "link"\nworkload = "late"\nrepetitions = 1\n'
     '[[sets]]\nname = "good"\nnetwork = "link"',
@@ -136,7 +136,7 @@ def test_a_workload_that_fails_marks_its_replication_and_the_rest_goes_on(tmp_pa
     assert done.returncode == 1
     entries = {entry["set"]: entry for entry in journal(root) if entry["kind"] == "done"}
     assert entries["good"]["status"] == "failed"
-    assert entries["good"]["message"] == "flood: exit status 7"
+    assert entries["good"]["message"] == "flood: exit status 7 (enough)"
     assert "never was not ready within 0.3 s" in entries["bad"]["message"]
     assert "bad/all/0001: failed" in done.stderr
 

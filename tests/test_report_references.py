@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -128,6 +129,23 @@ def test_the_runs_named_have_diagrams_with_their_captions(results: Path) -> None
     assert named == [f"{cells[1]}/0003", f"{cells[0]}/0001", f"{cells[1]}/0001"]
     assert [entry.label for entry in material.with_pictures] == named
     assert list(material.presentation.captions.values()) == ["Look at the end.", "", ""]
+
+
+def test_an_experiment_that_was_broken_off_says_what_is_missing(
+    results: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "results"
+    shutil.copytree(results, root)
+    cells = [
+        {"set": "model", "cell": f"limit={limit}packets", "replications": [7, 9]}
+        for limit in (4, 8)
+    ]
+    (root / "plan.json").write_text(json.dumps({"cells": cells}))
+    notes = load_material([root], None, 0).notes
+    assert any(note.startswith("results: 4 of 14 replications of the plan") for note in notes)
+    # A part that was asked for is no broken-off whole.
+    part = load_material([root / "runs" / "model" / "limit=4packets"], None, 0)
+    assert not any("of the plan" in note for note in part.notes)
 
 
 def test_columns_are_the_metrics_that_are_named(results: Path) -> None:

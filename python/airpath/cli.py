@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -15,7 +16,10 @@ def main() -> int:
     if command in ("--help", "-h", "help"):
         from airpath.commands import overview
 
-        print(overview())
+        try:
+            print(overview(), flush=True)
+        except BrokenPipeError:  # `airpath --help | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0 if arguments else 2
     if command in ("--version", "-V"):
         from importlib.metadata import version

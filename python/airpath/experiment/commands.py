@@ -19,7 +19,7 @@ from airpath.experiment.folder import FolderError, open_results
 from airpath.experiment.jobs import Jobs
 from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.plan import Plan, make_plan
-from airpath.experiment.quantities import show_bytes, show_seconds
+from airpath.experiment.quantities import counted, show_bytes, show_seconds
 
 Names = Annotated[list[str] | None, Parameter(negative="")]
 Flag = Annotated[bool, Parameter(negative="")]
@@ -224,7 +224,7 @@ def plan(
             )
         print(line)
     total = f"{made.least}" if made.least == made.most else f"{made.least} to {made.most}"
-    print(f"\n{total} replications in {len(made.cells)} cells")
+    print(f"\n{total} replications in {counted(len(made.cells), 'cell')}")
     if pilots:
         free = shutil.disk_usage(Path()).free
         print(
@@ -300,7 +300,7 @@ def check(
             continue
         if not json_:
             sets = len({p.cell.set_name for p in made.cells})
-            print(f"{file}: right; {sets} sets, {len(made.cells)} cells")
+            print(f"{file}: right; {counted(sets, 'set')}, {counted(len(made.cells), 'cell')}")
         for line in made.missing:
             print(f"{file}: on this machine: {line}", file=sys.stderr)
     return status

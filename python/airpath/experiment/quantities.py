@@ -106,3 +106,8 @@ def show_bytes(amount: float) -> str:
         if amount >= BYTES[unit]:
             return f"{amount / BYTES[unit]:.3g} {unit}"
     return f"{amount:.0f} bytes"
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things: "1 set", "3 sets"."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")

@@ -49,6 +49,9 @@ sys.exit(agent.main())"""
 """Starts an agent. As a module its compiled form is there, made when this process imported it: to
 compile it is half of what its start takes. Last in the path, it hides nothing."""
 
+MOST_LAST_WORDS_BYTES = 200
+"""Of what a program said last that is repeated where its failure is told."""
+
 GRACE_S = 15
 """How long the server's end may take to stop its programs and write its record."""
 
@@ -348,7 +351,9 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
         }
         (part / "workload.json").write_text(json.dumps(workload, indent=2) + "\n")
         failures = [str(end["failure"]) for end in ends if end.get("failure")][:1] or [
-            f"{record['name']}: {record['reason']}" for record in records if not record["succeeded"]
+            f"{record['name']}: {record['reason']}{_last_words(part, record['name'])}"
+            for record in records
+            if not record["succeeded"]
         ]
         if not records and not failures and status not in (125, 2):
             failures = [last or "the programs left no record"]
@@ -371,6 +376,18 @@ def _measure(task: Task, part: Path) -> tuple[dict[str, float], str]:
         return {}, ""
     metrics, note = measure_aside(part, task.to_measure)
     return metrics, note.replace(str(part), task.folder)
+
+
+def _last_words(part: Path, program: str) -> str:
+    """Return the last line of a program's stderr, which most often says why it failed."""
+    try:
+        with (part / "programs" / f"{program}.stderr").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - MOST_LAST_WORDS_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    said = [line.strip() for line in lines if line.strip()]
+    return f" ({said[-1]})" if said else ""
 
 
 def _keep(task: Task, folder: Path) -> None:

@@ -234,7 +234,9 @@ def _title(figure: Figure, run: Run, title: str, detail: str) -> None:
     if run.manifest:
         small.append(f"{run.clock} clock")
     congestion_control = run.settings.get("congestion_control")
-    if isinstance(congestion_control, str):
+    # Flows that asked for one of their own are not what the run was set to.
+    several = run.tcp_state["congestion_control"].drop_nulls().n_unique() > 1
+    if isinstance(congestion_control, str) and not several:
         small.append(congestion_control)
     lines = [" · ".join(small)]
     if run.verdict not in ("trusted", "unknown"):

@@ -14,7 +14,7 @@ from airpath.plots.sets import natural_order
 from airpath.report import gallery
 from airpath.report.facts import Facts, facts_of
 from airpath.report.measured import Measured, measure_all, parameters_of_sets, values_of
-from airpath.report.presentation import Presentation, present
+from airpath.report.presentation import Presentation, present, unfinished
 from airpath.report.reduce import Task, delays_of, reduce_run
 from airpath.report.workers import each
 from airpath.run import RunError, load_run
@@ -272,7 +272,7 @@ def load_material(
     material = Material(
         title=title,
         entries=entries,
-        notes=[*unreadable, *presentation.problems],
+        notes=[*unreadable, *presentation.problems, *unfinished(entries, directories)],
         most_pictures=most_pictures,
         unreadable=unreadable,
         presentation=presentation,

@@ -6,11 +6,12 @@ instead of it, so that a page can be written anew without running anything.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from airpath.experiment.folder import COPY, NOTES
+from airpath.experiment.folder import COPY, NOTES, PLAN
 from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.shown import Selector, read_notes, read_text, split_run
 from airpath.run import RunError
@@ -114,6 +115,40 @@ def present(entries: Sequence[Entry], file: Path | None = None) -> Presentation:
                 found.problems.append(f"notes are left out: {error}")
         _add(found, loaded, notes, members)
     return found
+
+
+def unfinished(entries: Sequence[Entry], directories: Iterable[Path]) -> list[str]:
+    """Say which experiments have fewer runs than their plan, of those that are shown whole.
+
+    Args:
+        entries: the runs.
+        directories: the folders that were named.
+
+    """
+    named = [directory.resolve() for directory in directories]
+    roots: dict[Path, set[tuple[str, str, int]]] = {}
+    for entry in entries:
+        root = entry.results_folder if entry.about else None
+        if root and any(one == root or one in root.parents for one in named):
+            key = (entry.about["set_name"], entry.about["cell"], int(entry.about["replication"]))
+            roots.setdefault(root, set()).add(key)
+    notes = []
+    for root, there in roots.items():
+        try:
+            cells = json.loads((root / PLAN).read_text())["cells"]
+            wanted = {
+                (cell["set"], cell["cell"], number)
+                for cell in cells
+                for number in range(1, int(cell["replications"][0]) + 1)
+            }
+        except (OSError, ValueError, KeyError, TypeError, IndexError):
+            continue
+        if missing := len(wanted - there):
+            notes.append(
+                f"{root.name}: {missing} of {len(wanted)} replications of the plan are missing; "
+                f"airpath run --resume goes on with them"
+            )
+    return notes
 
 
 def _add(found: Presentation, loaded: Loaded, notes: str, entries: Sequence[Entry]) -> None:
