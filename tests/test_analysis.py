@@ -316,6 +316,17 @@ def test_sets_with_common_seeds_are_paired(sets: Path) -> None:
     assert not compare(other, "reno", "cubic").table["paired"].any()
 
 
+def test_sets_without_chance_are_not_tested(sets: Path) -> None:
+    table = frame(airpath.runs(sets), ["transfer_time"])
+    same = table.with_columns(
+        value=pl.when(pl.col("set") == "reno").then(pl.lit(10.0)).otherwise(pl.lit(12.0))
+    )
+    compared = compare(same, "reno", "cubic")
+    (row,) = compared.table.iter_rows(named=True)
+    assert (row["shift"], row["p"], row["p_holm"]) == (2.0, None, None)
+    assert any("nothing is left to chance" in note for note in compared.notes)
+
+
 def test_statistics_computed_by_hand() -> None:
     first, second = np.array([1.0, 2, 3, 4, 5, 6]), np.array([3.0, 4, 6, 7, 9, 12])
     assert cliffs_delta(first, second) == pytest.approx(_delta(first, second))

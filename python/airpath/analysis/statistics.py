@@ -243,6 +243,7 @@ def compare(table: pl.DataFrame, first: str, second: str) -> Selection:
     else:
         notes.append("not paired: the sets share too few seeds")
     rows = []
+    varied = False
     keys = [*KEYS, "metric", "unit"]
     for key, part in table.group_by(keys, maintain_order=True):
         sides = [part.filter(pl.col("set") == name) for name in (first, second)]
@@ -255,11 +256,18 @@ def compare(table: pl.DataFrame, first: str, second: str) -> Selection:
         if min(len(values[0]), len(values[1])) == 0:
             continue
         rows.append(dict(zip(keys, key, strict=True)) | compare_values(*values, paired=paired))
+        varied |= min(map(len, values)) < 2 or any(np.ptp(side) > 0 for side in values)
+    if rows and not varied:
+        notes.append(
+            "no test: every replication of a set has the same figures, so that nothing is left to "
+            "chance; is anything in the link random?"
+        )
+        rows = [{**row, "p": None} for row in rows]
     result = pl.DataFrame(rows, schema=_COMPARE_SCHEMA)
     tested = result["p"].is_not_null().sum()
     if tested > 1:
         notes.append(f"{tested} tests: p_holm is corrected for their number (Holm 1979); p is not")
-    if result.height and tested < result.height:
+    if varied and tested < result.height:
         notes.append(f"no test with fewer than {LEAST_FOR_TEST} values or pairs")
     return Selection(_in_order(_with_holm(result)), notes)
 
