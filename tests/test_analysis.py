@@ -296,6 +296,14 @@ def test_folders_of_sets_are_found_and_named(sets: Path) -> None:
         find([ROOT / "docs"])
 
 
+def test_sets_of_an_experiment_are_named_as_it_names_them(sets: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "model").symlink_to(sets)
+    assert {one.set_name for one in find([tmp_path])} == {"runs/model/cubic", "runs/model/reno"}
+    (tmp_path / "plan.json").write_text("{}")
+    assert {one.set_name for one in find([tmp_path])} == {"model/cubic", "model/reno"}
+
+
 def test_sets_with_common_seeds_are_paired(sets: Path) -> None:
     table = frame(airpath.runs(sets), ["transfer_time"])
     assert table.columns == [

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from airpath.experiment.folder import PLAN
 from airpath.run import Run, RunError, load_run
 
 _FILES_OF_A_RUN = ("run.json", "events.arrow", "client.pcapng", "server.pcapng")
@@ -37,7 +38,8 @@ def find(paths: list[Path]) -> list[Replication]:
     """Find the runs at or below folders, in order of path.
 
     A folder of runs is a set of replications, named by its path below the folder that was named; so
-    a folder of sets, cells of sets, or single runs may be given.
+    a folder of sets, cells of sets, or single runs may be given. Those of an experiment's results
+    are named SET/CELL.
 
     Raises:
         RunError: a folder does not exist, cannot be read, or holds no run; or two sets bear one
@@ -64,6 +66,8 @@ def find(paths: list[Path]) -> list[Replication]:
         for directory in here:
             holder = directory if directory == path else directory.parent
             inside = holder.relative_to(path).as_posix()
+            if (path / PLAN).is_file():
+                inside = inside.removeprefix("runs/")
             own = path.resolve().name
             name = own if inside == "." else inside if len(paths) == 1 else f"{own}/{inside}"
             if origin.setdefault(name, holder.resolve()) != holder.resolve():
