@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from airpath.analysis import text
 from airpath.analysis.folders import find
+from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import CompareError, compare, select_trusted, summarise
 from airpath.analysis.table import UnknownMetricError, frame
 from airpath.experiment.about import parameters_of_sets
@@ -117,14 +118,16 @@ def plot_sets(
     damage: list[str] = []
     try:
         found = find([directory])
-        values = frame(
+        chosen = names or list(sets.METRICS)
+        measured = frame(
             found,
-            names or sets.METRICS,
+            [*chosen, SIZES],
             jobs=jobs,
             progress=_progress(len(found), "plot"),
             notes=notes,
             problems=damage,
         )
+        values = transfers_only(measured, chosen)
         selection = select_trusted(values, include_untrusted=include_untrusted)
         kept = set(selection.table.select("set", "run").iter_rows())
         trusted = [one for one in found if (one.set_name, one.name) in kept]

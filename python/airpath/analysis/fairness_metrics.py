@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from airpath.analysis.flow_metrics import LEAST_SHARE
 from airpath.analysis.metric import metric
+from airpath.analysis.requests import LEAST_SHARE
 from airpath.analysis.streams import STREAM
 
 if TYPE_CHECKING:

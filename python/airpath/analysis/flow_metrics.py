@@ -19,6 +19,7 @@ from airpath.analysis.metric import (
     metric,
     statistics_of,
 )
+from airpath.analysis.requests import LEAST_SHARE
 from airpath.analysis.streams import (
     DUPLICATES_FOR_FAST_RETRANSMIT,
     LEAST_TIMEOUT_NS,
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 SECOND_NS = 1e9
 GROUP = "TCP"
-LEAST_SHARE = 0.1
-"""Of what a connection carries the other way: with less, a direction carries requests."""
-
 
 SENT = Figures(lambda traffic: traffic.tcp.sent)
 """Over the segments as they were sent."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from airpath import plots
 from airpath.analysis.folders import Replication
+from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import select_trusted, summarise
 from airpath.analysis.table import frame
 from airpath.api.collection import gather, warn
@@ -179,7 +180,8 @@ def _sweep(
         message = f"sweep: {chosen!r} was not swept in these runs{nearest(chosen, swept)}"
         raise PlotError(message)
     notes: list[str] = []
-    values = frame(runs, metrics or sets.METRICS, notes=notes)
+    asked = list(metrics or sets.METRICS)
+    values = transfers_only(frame(runs, [*asked, SIZES], notes=notes), asked)
     selection = select_trusted(values, include_untrusted=include_untrusted)
     warn([*notes, *selection.notes])
     picture, left_out = sweeps.draw_over(summarise(selection.table), parameters, chosen)

@@ -25,13 +25,6 @@ DEFAULT = ("transfer_time", "goodput", "retransmitted_segments", "loss_ratio")
 """Measured of every replication unless the experiment says otherwise; what programs tell of
 themselves and what the engine counted always is."""
 
-SIZES = "received_bytes"
-"""Tells transfers from requests."""
-
-LEAST_SHARE = 0.1
-"""A flow counts in a direction from this share of what it carried in the other: with less it
-carries requests."""
-
 DIRECTIONS = ("uplink", "downlink")
 
 
@@ -115,6 +108,8 @@ def choices(values: Mapping[str, float], text: str) -> list[str]:
 
 
 def _is_request(values: Mapping[str, float], key: str) -> bool:
+    from airpath.analysis.requests import LEAST_SHARE, SIZES
+
     words = key.split("/")
     if len(words) != 3 or words[2] not in DIRECTIONS:
         return False
@@ -159,6 +154,7 @@ def needed(names: Iterable[str]) -> list[str]:
     Beside these what is needed to choose among their values, and what costs next to nothing.
     """
     from airpath.analysis.metric import in_order
+    from airpath.analysis.requests import SIZES
 
     chosen = {metric_of(name).name if "/" in name else name for name in names}
     metrics = [one for one in in_order() if one.name in chosen or one.group in _ALWAYS]

@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import polars as pl
 
+from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import outliers, select_trusted
 from airpath.analysis.text import scale
 from airpath.plots import courses
@@ -84,9 +85,11 @@ def of_runs(
     """
     from airpath.analysis.table import frame
 
-    values = frame(
-        runs, metrics or METRICS, jobs=jobs, progress=progress, notes=notes, problems=problems
+    chosen = list(metrics or METRICS)
+    measured = frame(
+        runs, [*chosen, SIZES], jobs=jobs, progress=progress, notes=notes, problems=problems
     )
+    values = transfers_only(measured, chosen)
     selection = select_trusted(values, include_untrusted=include_untrusted)
     if notes is not None:
         notes += selection.notes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from airpath.report.measured import LEAST_SHARE
+from airpath.analysis.requests import LEAST_SHARE
 from airpath.run import DIRECTIONS, RunError
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airpath.analysis.metric import REGISTRY, in_order
+from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import compare, holm, select_trusted, summarise
 from airpath.analysis.table import COLUMNS, choose, measure
 from airpath.experiment.about import parameters_of
@@ -43,11 +44,8 @@ MAIN = (
 )
 """Metrics of the registry that tables and pictures of sets show, in this order."""
 
-ALSO = ("received_bytes",)
+ALSO = (SIZES,)
 """Needed to tell transfers from requests."""
-
-LEAST_SHARE = 0.1
-"""A flow counts in a direction from this share of what it carried in the other."""
 
 MOST_FLOWS = 4
 """Flows of a set that tables and pictures show; files have all."""
@@ -214,15 +212,6 @@ def parameters_of_sets(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:
         if entry.about and entry.set_name not in found:
             found[entry.set_name] = parameters_of(entry.about)
     return found
-
-
-def transfers_only(values: pl.DataFrame) -> pl.DataFrame:
-    """Leave out what flows sent as requests: little in one direction, much in the other."""
-    keys = ["set", "run", "flow", "direction"]
-    bytes_ = values.filter(pl.col("metric") == "received_bytes").select(*keys, "value")
-    most = pl.col("value").max().over("set", "run", "flow")
-    requests = bytes_.filter(pl.col("value") < LEAST_SHARE * most).select(keys)
-    return values.join(requests, on=keys, how="anti", maintain_order="left")
 
 
 def _main(values: pl.DataFrame) -> pl.DataFrame:
