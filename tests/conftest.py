@@ -26,7 +26,7 @@ def no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_temporary_files() -> Iterator[None]:
+def own_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Give every program a TMPDIR of these tests, which must be empty in the end.
 
     A short path, as sockets lie in it. In the common one, tests that look for what a run leaves
@@ -36,6 +36,8 @@ def own_temporary_files() -> Iterator[None]:
     folder.chmod(0o1777)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(folder))
+        # This process has chosen by now; what it makes for itself lasts as long as it does.
+        patch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
         yield
     left = [path.name for path in folder.iterdir()]
     shutil.rmtree(folder)

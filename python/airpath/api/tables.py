@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Literal, overload
 
 from airpath.analysis import statistics
@@ -127,6 +128,8 @@ def to_pandas(table: pl.DataFrame) -> pd.DataFrame:
 
     """
     try:
+        # Before pyarrow tries, which takes what cannot be imported for a module without version.
+        importlib.import_module("pandas")
         return table.to_pandas()
     except ModuleNotFoundError as error:
         message = f"{error.name or 'pandas'} is missing: pip install 'airpath[pandas]'"
