@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from airpath.analysis import text
 from airpath.analysis.folders import find
-from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import CompareError, compare, select_trusted, summarise
 from airpath.analysis.table import UnknownMetricError, frame
 from airpath.experiment.about import parameters_of_sets
@@ -118,19 +117,15 @@ def plot_sets(
     damage: list[str] = []
     try:
         found = find([directory])
-        chosen = names or list(sets.METRICS)
-        measured = frame(
+        trusted, selection = sets.measured(
             found,
-            [*chosen, SIZES],
+            names,
+            include_untrusted=include_untrusted,
             jobs=jobs,
             progress=_progress(len(found), "plot"),
             notes=notes,
             problems=damage,
         )
-        values = transfers_only(measured, chosen)
-        selection = select_trusted(values, include_untrusted=include_untrusted)
-        kept = set(selection.table.select("set", "run").iter_rows())
-        trusted = [one for one in found if (one.set_name, one.name) in kept]
         parameters = parameters_of_sets((one.set_name, one.directory) for one in trusted)
         swept = sweeps.swept(parameters)
         kinds = only or _kinds(known, len(parameters), swept=bool(swept), notes=notes)

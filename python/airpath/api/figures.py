@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from airpath import plots
 from airpath.analysis.folders import Replication
-from airpath.analysis.requests import SIZES, transfers_only
-from airpath.analysis.statistics import select_trusted, summarise
-from airpath.analysis.table import frame
+from airpath.analysis.statistics import summarise
 from airpath.api.collection import gather, warn
 from airpath.api.tables import names
 from airpath.experiment.about import parameters_of_sets
@@ -180,9 +178,7 @@ def _sweep(
         message = f"sweep: {chosen!r} was not swept in these runs{nearest(chosen, swept)}"
         raise PlotError(message)
     notes: list[str] = []
-    asked = list(metrics or sets.METRICS)
-    values = transfers_only(frame(runs, [*asked, SIZES], notes=notes), asked)
-    selection = select_trusted(values, include_untrusted=include_untrusted)
+    _, selection = sets.measured(runs, metrics, include_untrusted=include_untrusted, notes=notes)
     warn([*notes, *selection.notes])
     picture, left_out = sweeps.draw_over(summarise(selection.table), parameters, chosen)
     warn([left_out] if left_out else [])

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from airpath.analysis.folders import Replication
+    from airpath.analysis.statistics import Selection
     from airpath.plots.courses import Courses
 
 COLOURS = (BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, BLACK, GREY)
@@ -83,19 +84,43 @@ def of_runs(
         UnknownMetricError: a name is no metric's.
 
     """
+    trusted, selection = measured(
+        runs,
+        metrics,
+        include_untrusted=include_untrusted,
+        jobs=jobs,
+        progress=progress,
+        notes=notes,
+        problems=problems,
+    )
+    if notes is not None:
+        notes += selection.notes
+    return draw(trusted, selection.table, kinds) if trusted else []
+
+
+def measured(
+    runs: Sequence[Replication],
+    metrics: Sequence[str] | None,
+    *,
+    include_untrusted: bool,
+    jobs: int | None = None,
+    progress: Callable[[int, Replication], None] | None = None,
+    notes: list[str] | None = None,
+    problems: list[str] | None = None,
+) -> tuple[list[Replication], Selection]:
+    """Return the runs that enter pictures of sets, and their figures without those of requests.
+
+    Arguments and errors are those of ``of_runs``; what was left out is in the selection's notes.
+    """
     from airpath.analysis.table import frame
 
     chosen = list(metrics or METRICS)
-    measured = frame(
+    values = frame(
         runs, [*chosen, SIZES], jobs=jobs, progress=progress, notes=notes, problems=problems
     )
-    values = transfers_only(measured, chosen)
-    selection = select_trusted(values, include_untrusted=include_untrusted)
-    if notes is not None:
-        notes += selection.notes
+    selection = select_trusted(transfers_only(values, chosen), include_untrusted=include_untrusted)
     kept = set(selection.table.select("set", "run").iter_rows())
-    trusted = [one for one in runs if (one.set_name, one.name) in kept]
-    return draw(trusted, selection.table, kinds) if trusted else []
+    return [one for one in runs if (one.set_name, one.name) in kept], selection
 
 
 @dataclass(frozen=True)
