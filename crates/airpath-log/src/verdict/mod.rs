@@ -1,13 +1,16 @@
 //! Whether a run can be trusted: every way in which the emulator itself can distort a result is
 //! measured, and judged here.
 
+mod measurements;
+mod rules;
+mod share;
+
+use std::cmp::Reverse;
 use std::fmt;
 
-use airpath_core::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::{Distribution, Timings};
-use crate::show;
+pub use measurements::{Measurements, Reads};
 
 /// How far a run can be trusted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -53,13 +56,8 @@ pub struct Reason {
 }
 
 impl Reason {
-    fn broken_off(why: &str) -> Reason {
-        Reason {
-            grade: Grade::Invalid,
-            code: "broken_off".into(),
-            what: format!("the run was broken off: {why}"),
-            mend: "run it again".into(),
-        }
+    fn new(grade: Grade, code: &str, what: String, mend: &str) -> Reason {
+        Reason { grade, code: code.into(), what, mend: mend.into() }
     }
 }
 
@@ -76,192 +74,23 @@ impl Verdict {
     /// Makes it that of a run which was broken off, because of `why`, after it was judged.
     pub fn break_off(&mut self, why: &str) {
         self.grade = Grade::Invalid;
-        self.reasons.insert(0, Reason::broken_off(why));
+        self.reasons.insert(0, rules::broken_off(why));
     }
 }
 
-/// What is known about how late packets were read.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub enum Reads {
-    /// Nothing can be late: no real clock is involved.
-    #[default]
-    Exact,
-    /// The kernel stamps packets.
-    Stamped {
-        /// How many were offered later than the bound after their stamps.
-        late: u64,
-        /// From the stamp to the reading.
-        delay: Distribution,
-    },
-    /// No stamps; the time between two readings, while the loop was not waiting for packets, bounds
-    /// how late one can have been.
-    Gaps {
-        /// How many gaps were longer than the bound.
-        late: u64,
-        /// The longest.
-        longest_ns: u64,
-    },
-}
-
-impl Reads {
-    /// How many were late.
-    pub const fn late(&self) -> u64 {
-        match self {
-            Reads::Exact => 0,
-            Reads::Stamped { late, .. } | Reads::Gaps { late, .. } => *late,
-        }
-    }
-}
-
-/// Everything the verdict looks at.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Measurements {
-    /// What comes later than this is late.
-    pub bound_ns: u64,
-    /// How long the run took.
-    pub duration_ns: u64,
-    /// Why the workload never started, if it did not.
-    pub never_started: Option<String>,
-    /// Why the engine ended early, if it did.
-    pub broken_off: Option<String>,
-    /// Real departures after due times.
-    pub lateness: Distribution,
-    /// How many packets left later than the bound.
-    pub late_emissions: u64,
-    /// How late packets were read.
-    pub reads: Reads,
-    /// How many packets were offered to the link.
-    pub offered: u64,
-    /// How many packets were lost outside the model: in a TUN queue or a socket buffer.
-    pub outside_drops: u64,
-    /// For how long altogether the engine was behind by more than the bound.
-    pub overload_ns: u64,
-    /// When the engine lost its real-time priority because it had not slept for too long, in ns of the
-    /// run.
-    pub demoted_ns: Option<u64>,
-    /// Why the log is incomplete; empty for a complete one.
-    pub log_incomplete: Vec<String>,
-}
-
-impl Measurements {
-    /// What a run's timings say; the rest is as in a run without blemish.
-    pub fn of(timings: &Timings, duration: Span) -> Measurements {
-        let delay = timings.read_delay();
-        Measurements {
-            bound_ns: timings.bound().nanos(),
-            duration_ns: duration.nanos(),
-            lateness: timings.lateness(),
-            late_emissions: timings.late_emissions(),
-            reads: if delay.count > 0 { Reads::Stamped { late: timings.late_reads(), delay } } else { Reads::Exact },
-            ..Measurements::default()
-        }
-    }
-}
-
-/// One in so many makes a run invalid rather than suspect.
-const INVALID_FROM_ONE_IN: u64 = 100;
-
-/// So many packets it takes at least.
-const INVALID_FROM: u64 = 5;
-
-const LESS_LOAD: &str = "try a less loaded machine or a lower rate";
-
-/// `Invalid` if `part` of `whole` is too large a share, `Suspect` otherwise.
-fn by_share(part: u64, whole: u64) -> Grade {
-    if part.saturating_mul(INVALID_FROM_ONE_IN) > whole { Grade::Invalid } else { Grade::Suspect }
-}
-
-/// The same for packets: fewer than [`INVALID_FROM`] of them are a mishap, however short the run.
-fn by_packets(part: u64, whole: u64) -> Grade {
-    if part < INVALID_FROM { Grade::Suspect } else { by_share(part, whole) }
-}
-
-/// Judges a run. Anything late, lost or missing makes it suspect; when it concerns more than one in
-/// a hundred (and at least [`INVALID_FROM`] packets), or when there was no workload, the run is invalid.
+/// Judges a run by every rule of [`rules::RULES`]. Anything late, lost or missing makes it suspect; when it
+/// concerns more than one in a hundred, or when there was no workload, the run is invalid.
 pub fn judge(measured: &Measurements) -> Verdict {
-    let mut reasons: Vec<_> = measured.broken_off.iter().map(|why| Reason::broken_off(why)).collect();
-    let mut reason = |grade, code: &str, what: String, mend: &str| {
-        reasons.push(Reason { grade, code: code.into(), what, mend: mend.into() });
-    };
-    let bound = show::span(measured.bound_ns);
-
-    if let Some(why) = &measured.never_started {
-        let mend = "check the command, and the server's own messages";
-        reason(Grade::Invalid, "never_started", format!("the workload never started: {why}"), mend);
-    }
-    if measured.late_emissions > 0 {
-        let (late, all) = (measured.late_emissions, measured.lateness.count);
-        let what = format!(
-            "{} of {} ({}) left more than {bound} late, the worst {}",
-            show::count(late),
-            show::counted(all, "packet"),
-            show::percent(late, all),
-            show::span(measured.lateness.max_ns)
-        );
-        reason(by_packets(late, all), "late_emissions", what, LESS_LOAD);
-    }
-    match measured.reads {
-        Reads::Stamped { late, delay } if late > 0 => {
-            let what = format!(
-                "{} of {} ({}) entered the link more than {bound} after they came, the slowest reading took {}",
-                show::count(late),
-                show::counted(delay.count, "packet"),
-                show::percent(late, delay.count),
-                show::span(delay.max_ns)
-            );
-            reason(by_packets(late, delay.count), "late_reads", what, LESS_LOAD);
-        }
-        Reads::Gaps { late, longest_ns } if late > 0 => {
-            let what = format!(
-                "{} more than {bound} passed between two readings, {} at most: packets may have entered late",
-                if late == 1 { "once".into() } else { format!("{} times", show::count(late)) },
-                show::span(longest_ns)
-            );
-            reason(by_packets(late, measured.offered), "late_reads", what, LESS_LOAD);
-        }
-        _ => {}
-    }
-    if measured.outside_drops > 0 {
-        let (lost, all) = (measured.outside_drops, measured.offered.saturating_add(measured.outside_drops));
-        let what = format!(
-            "{} of {} ({}) were lost outside the model, in a queue of the kernel",
-            show::count(lost),
-            show::counted(all, "packet"),
-            show::percent(lost, all)
-        );
-        let mend = "use a lower rate, fewer flows or a less loaded machine";
-        reason(by_packets(lost, all), "outside_drops", what, mend);
-    }
-    if measured.overload_ns > 0 {
-        let what = format!(
-            "the engine was behind by more than {bound} for {} of {} ({})",
-            show::span(measured.overload_ns),
-            show::span(measured.duration_ns),
-            show::percent(measured.overload_ns, measured.duration_ns)
-        );
-        reason(by_share(measured.overload_ns, measured.duration_ns), "overload", what, LESS_LOAD);
-    }
-    let late = measured.late_emissions > 0 || measured.overload_ns > 0 || measured.reads.late() > 0;
-    if let Some(at_ns) = measured.demoted_ns.filter(|_| late) {
-        let what = format!(
-            "the engine lost its real-time priority {} into the run, as it had not slept for too long; any program \
-             could keep it waiting from then on",
-            show::span(at_ns)
-        );
-        let mend = "use a lower rate, fewer flows or a shorter --spin";
-        reason(Grade::Suspect, "demoted", what, mend);
-    }
-    for why in &measured.log_incomplete {
-        let mend = "record less (--log events, a smaller --snaplen) or to a faster disk with more room";
-        reason(Grade::Suspect, "log_incomplete", format!("log incomplete: {why}"), mend);
-    }
-    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.grade));
+    let mut reasons: Vec<_> = rules::RULES.iter().flat_map(|rule| rule(measured)).collect();
+    reasons.sort_by_key(|reason| Reverse(reason.grade));
     Verdict { grade: reasons.first().map_or(Grade::Trusted, |reason| reason.grade), reasons }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::histogram::{Distribution, Timings};
+    use airpath_core::Span;
 
     fn clean() -> Measurements {
         Measurements {

@@ -1,0 +1,20 @@
+//! Packets that were lost outside the model.
+
+use super::super::share::by_packets;
+use super::super::{Measurements, Reason};
+use crate::show;
+
+pub(super) fn lost(measured: &Measurements) -> Vec<Reason> {
+    let (lost, all) = (measured.outside_drops, measured.offered.saturating_add(measured.outside_drops));
+    if lost == 0 {
+        return Vec::new();
+    }
+    let what = format!(
+        "{} of {} ({}) were lost outside the model, in a queue of the kernel",
+        show::count(lost),
+        show::counted(all, "packet"),
+        show::percent(lost, all)
+    );
+    let mend = "use a lower rate, fewer flows or a less loaded machine";
+    vec![Reason::new(by_packets(lost, all), "outside_drops", what, mend)]
+}
