@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import io
 import mmap
+import os
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
+
+from airpath.files import open_plain
+from airpath.flatbuffer import Damaged, body_length, check_file, check_message
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,11 +55,11 @@ def read_arrow_log(path: Path) -> ArrowLog:
     """Read a log in the Arrow file or stream format.
 
     Raises:
-        ArrowLogError: the content is not Arrow.
+        ArrowLogError: the content is not Arrow, or claims what is not in it.
         OSError: the file cannot be read.
 
     """
-    with path.open("rb") as file:
+    with os.fdopen(open_plain(path), "rb") as file:
         if file.seek(0, io.SEEK_END) == 0:
             return ArrowLog(pl.DataFrame(), torn_bytes=0, clean_end=False)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -63,26 +67,34 @@ def read_arrow_log(path: Path) -> ArrowLog:
                 if content[: len(FILE_MAGIC)] != FILE_MAGIC:
                     return _read_stream(content, path)
                 if content[-len(FILE_MAGIC) :] == FILE_MAGIC:
+                    check_file(content)
                     frame = pl.read_ipc(path)
                     return ArrowLog(frame, torn_bytes=0, clean_end=True)
                 return _read_stream(content, path, torn_file=True)
+            except Damaged as error:
+                message = f"{path}: damaged: it has {error}"
+                raise ArrowLogError(message) from error
             # The reader panics over some kinds of damage.
-            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-                message = f"{path}: not a readable Arrow log: {error}"
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+                said = next(iter(str(error).splitlines()), type(error).__name__)
+                message = f"{path}: not a readable Arrow log: {said:.200}"
                 raise ArrowLogError(message) from error
 
 
+def _begin_of_file(content: mmap.mmap) -> int:
+    """Return where the stream in an Arrow file begins, behind the padded mark."""
+    padded = content[len(FILE_MAGIC) : MOST_PADDING]
+    return len(FILE_MAGIC) + len(padded) - len(padded.lstrip(b"\0"))
+
+
 def _read_stream(content: mmap.mmap, path: Path, *, torn_file: bool = False) -> ArrowLog:
-    begin = 0
-    if torn_file:
-        padded = content[len(FILE_MAGIC) : MOST_PADDING]
-        begin = len(FILE_MAGIC) + len(padded) - len(padded.lstrip(b"\0"))
+    begin = _begin_of_file(content) if torn_file else 0
     start = content[begin : begin + len(CONTINUATION)]
     if start != CONTINUATION[: len(start)]:
         message = f"{path}: neither an Arrow file nor an Arrow stream"
         raise ArrowLogError(message)
     extent = _measure_stream(content, begin)
-    if extent.messages == 0:  # not even the schema
+    if not extent.messages:  # not even the schema
         return ArrowLog(pl.DataFrame(), len(content), clean_end=False, torn_file=torn_file)
     whole = io.BytesIO()
     whole.write(memoryview(content)[begin : extent.end])
@@ -104,7 +116,12 @@ class _StreamExtent:
 
 
 def _measure_stream(content: mmap.mmap, begin: int) -> _StreamExtent:
-    """Walk over the messages of a stream from its beginning, as far as they are complete."""
+    """Walk over the messages of a stream from its beginning, as far as they are complete.
+
+    Raises:
+        Damaged: a complete message claims what is not in it.
+
+    """
     size = len(content)
     position = begin
     messages = 0
@@ -119,31 +136,16 @@ def _measure_stream(content: mmap.mmap, begin: int) -> _StreamExtent:
         if metadata_length < 0 or body_start > size:
             break
         try:
-            end = body_start + _body_length(content[metadata_start:body_start])
-        except struct.error:  # damaged
+            length = body_length(content[metadata_start:body_start])
+        except Damaged:
             break
-        if not body_start <= end <= size:
+        if not 0 <= length <= size - body_start:
             break
-        position = end
+        try:
+            check_message(content[metadata_start:body_start], content, body_start, length)
+        except Damaged as error:
+            message = f"at byte {position} {error}"
+            raise Damaged(message) from None
         messages += 1
+        position = body_start + length
     return _StreamExtent(position, messages, ended=False)
-
-
-def _body_length(metadata: bytes) -> int:
-    """Return the field bodyLength of a Message flatbuffer, in bytes.
-
-    A flatbuffer's table begins with the distance back to its vtable, which lists the place of
-    each field by its number: here 0 version, 1 and 2 the header's type and value, 3 bodyLength.
-    """
-    (table,) = struct.unpack_from("<I", metadata, 0)
-    (distance,) = struct.unpack_from("<i", metadata, table)
-    vtable = table - distance
-    (vtable_size,) = struct.unpack_from("<H", metadata, vtable)
-    slot = 4 + 2 * 3
-    if slot + 2 > vtable_size:
-        return 0
-    (field,) = struct.unpack_from("<H", metadata, vtable + slot)
-    if field == 0:  # a field left at its default
-        return 0
-    (length,) = struct.unpack_from("<q", metadata, table + field)
-    return int(length)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from airpath.files import read_bytes
 from airpath.headers import parse_headers
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ POINTS = ("drop", "rx", "tx")
 """Where a packet of no direction (0), an inbound (1) and an outbound (2) one was seen."""
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
+
+MOST_TICKS_PER_SECOND = 1 << 63
+MOST_SECTIONS = 100
+"""The engine writes one; the time to read sections grows with their number."""
+MOST_OPTIONS = 1000
+"""Of a packet; the engine writes three at most."""
 
 OWN: dict[str, pl.DataType] = {
     "time_ns": pl.Int64(),
@@ -103,7 +110,7 @@ def read_capture(path: Path) -> Capture:
         OSError: the file cannot be read.
 
     """
-    content = path.read_bytes()
+    content = read_bytes(path)
     sections, end = _walk(content, path)
     parts = [_packets_of(section, content, path) for section in sections if section.packets]
     packets = pl.concat(parts or [_table(content, {})])
@@ -129,6 +136,9 @@ def _walk(content: bytes, path: Path) -> tuple[list[_Section], int]:
         kind, length = head(content, position)
         if kind == SECTION_HEADER:  # the same in either order of bytes
             section = _Section(_order(content, position, path))
+            if len(sections) == MOST_SECTIONS:
+                message = f"{path}: more than {MOST_SECTIONS} sections at byte {position}"
+                raise CaptureError(message)
             sections.append(section)
             head = struct.Struct(section.order + "II").unpack_from
             word = struct.Struct(section.order + "I").unpack_from
@@ -177,7 +187,14 @@ def _interface(section: _Section, content: bytes, start: int, end: int, path: Pa
         if code == OPTION_INTERFACE_NAME:
             interface.name = value.decode(errors="replace")
         elif code == OPTION_TIME_RESOLUTION and value:
-            interface.ticks_per_second = (2 if value[0] & 0x80 else 10) ** (value[0] & 0x7F)
+            base, exponent = 2 if value[0] & 0x80 else 10, value[0] & 0x7F
+            interface.ticks_per_second = base**exponent
+            if interface.ticks_per_second > MOST_TICKS_PER_SECOND:
+                message = (
+                    f"{path}: an interface at byte {start} counts {base}^{exponent} ticks a "
+                    f"second, which cannot be; the file is damaged"
+                )
+                raise CaptureError(message)
         position += 4 + (length + 3) // 4 * 4
     return interface
 
@@ -205,8 +222,12 @@ def _packets_of(section: _Section, content: bytes, path: Path) -> pl.DataFrame:
     refuse(index >= declared, "names an undeclared interface")
     refuse(captured > ends - data, "contradicts itself; it is damaged")
     found = _options_of(words, section.order, content, data + (captured + 3) // 4 * 4, ends)
+    refuse(found.endless, f"has more than {MOST_OPTIONS} options; it is damaged")
     high = word(blocks + 12)
     refuse(high >= 1 << 31, "has a time that cannot be; it is damaged")
+
+    times, beyond = _times_ns(section, index, high << 32 | word(blocks + 16))
+    refuse(beyond, "has a time that cannot be; it is damaged")
 
     # An interface's own name, or its points for a link.
     names = [interface.name for interface in section.interfaces] + list(POINTS)
@@ -214,7 +235,7 @@ def _packets_of(section: _Section, content: bytes, path: Path) -> pl.DataFrame:
     refuse(of_link & (found.directions >= len(POINTS)), "has no valid direction")
     point = np.where(of_link, len(section.interfaces) + found.directions, index)
     columns = {
-        "time_ns": _times_ns(section, index, high << 32 | word(blocks + 16)),
+        "time_ns": times,
         "interface": pl.Series(names, dtype=pl.String).gather(point),
         "pdu": found.ids,
         "length": length,
@@ -223,16 +244,23 @@ def _packets_of(section: _Section, content: bytes, path: Path) -> pl.DataFrame:
     return _table(content, columns, data, captured)
 
 
-def _times_ns(section: _Section, index: Offsets, ticks: Offsets) -> Offsets:
-    """Return stamps in nanoseconds, whatever the unit of their interfaces."""
+def _times_ns(section: _Section, index: Offsets, ticks: Offsets) -> tuple[Offsets, NDArray[np.bool_]]:
+    """Return stamps in nanoseconds, whatever the unit of their interfaces.
+
+    With them goes which of them are too great for that.
+    """
     times = ticks.copy()
-    for number, interface in enumerate(section.interfaces):
-        unit = interface.ticks_per_second
-        if unit != NANOSECONDS_PER_SECOND:
-            of_it = np.flatnonzero(index == number)
-            # As Python's integers: the product needs more than 64 bits.
-            times[of_it] = [t * NANOSECONDS_PER_SECOND // unit for t in ticks[of_it].tolist()]
-    return times
+    beyond = np.zeros(len(ticks), dtype=np.bool_)
+    units = np.array([one.ticks_per_second for one in section.interfaces], dtype=np.uint64)[index]
+    for unit in map(int, np.unique(units)):
+        if unit == NANOSECONDS_PER_SECOND:
+            continue
+        of_it = np.flatnonzero(units == unit)
+        # As Python's integers: the product needs more than 64 bits.
+        exact = [t * NANOSECONDS_PER_SECOND // unit for t in ticks[of_it].tolist()]
+        beyond[of_it] = [time >= 1 << 63 for time in exact]
+        times[of_it] = [min(time, (1 << 63) - 1) for time in exact]
+    return times, beyond
 
 
 @dataclass(frozen=True)
@@ -240,6 +268,8 @@ class _Options:
     ids: NDArray[np.uint64]
     directions: Offsets
     comments: pl.Series
+    endless: NDArray[np.bool_]
+    """Of which packets the options did not end."""
 
 
 def _options_of(
@@ -251,7 +281,7 @@ def _options_of(
     comments: dict[int, str] = {}
     rows = np.arange(len(starts))
     position = starts
-    while True:
+    for _ in range(MOST_OPTIONS):
         inside = position + 4 <= ends[rows]
         rows, position = rows[inside], position[inside]
         head = words[position // 4].astype(np.int64)
@@ -277,11 +307,13 @@ def _options_of(
         ):
             comments[row] = content[begin : begin + count].decode(errors="replace")
         position = value + (length + 3) // 4 * 4
+    endless = np.zeros(len(starts), dtype=np.bool_)
+    endless[rows] = True
     places = np.fromiter(comments, dtype=np.int64, count=len(comments))
     texts = pl.repeat("", len(starts), eager=True)
     if comments:
         texts = texts.scatter(places, list(comments.values()))
-    return _Options(ids, flags & 3, texts)
+    return _Options(ids, flags & 3, texts, endless)
 
 
 def _table(

@@ -6,7 +6,6 @@ not be read is told in ``Run.notes``.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,9 @@ import polars as pl
 
 from airpath.arrow import ArrowLogError, read_arrow_log
 from airpath.capture import CaptureError, read_capture
+from airpath.files import read_bytes, told
+from airpath.jsontext import parse_json
+from airpath.manifest import within_shape
 
 DIRECTIONS = ("uplink", "downlink")
 """Client to server, and server to client; also the order in which pictures show them."""
@@ -158,7 +160,10 @@ class Run:
             self.notes.append("no events.arrow: the run's log level kept no events")
         else:
             frame = self._read_log(path)
-        return _with_event_columns(frame)
+        try:
+            return _with_event_columns(frame)
+        except pl.exceptions.PolarsError as error:
+            raise RunError(_misfit(path, error)) from error
 
     @cached_property
     def tcp_state(self) -> pl.DataFrame:
@@ -178,7 +183,10 @@ class Run:
         ]
         if not frame.columns:
             return pl.DataFrame(schema=TCP_STATE_COLUMNS)
-        return frame.select(columns).sort("time_ns", maintain_order=True)
+        try:
+            return frame.select(columns).sort("time_ns", maintain_order=True)
+        except pl.exceptions.PolarsError as error:
+            raise RunError(_misfit(path, error)) from error
 
     def _read_log(self, path: Path) -> pl.DataFrame:
         """Return the rows of an Arrow log; note what is missing of it."""
@@ -186,6 +194,8 @@ class Run:
             log = read_arrow_log(path)
         except ArrowLogError as error:
             raise RunError(str(error)) from error
+        except OSError as error:
+            raise RunError(told(error)) from error
         if log.torn_bytes:
             self._torn(
                 f"{path.name} is torn: its last {log.torn_bytes} bytes are incomplete "
@@ -217,6 +227,8 @@ class Run:
                 capture = read_capture(path)
             except CaptureError as error:
                 raise RunError(str(error)) from error
+            except OSError as error:
+                raise RunError(told(error)) from error
             if capture.torn_bytes:
                 self._torn(
                     f"{path.name} is torn or damaged: its last {capture.torn_bytes} bytes "
@@ -294,13 +306,17 @@ def load_run(directory: Path) -> Run:
     path = directory / "run.json"
     if path.exists():
         try:
-            content = json.loads(path.read_text())
+            content = parse_json(read_bytes(path))
         except ValueError as error:
             damage.append(f"run.json is unreadable and was left out: {error}")
+        except OSError as error:
+            raise RunError(told(error)) from error
         else:
             if isinstance(content, dict):
-                manifest = content
-                _check_format(manifest, path)
+                _check_format(content, path)
+                wrong: list[str] = []
+                manifest = within_shape(content, wrong)
+                damage += [f"run.json: {what}; it was left out" for what in wrong]
             else:
                 damage.append("run.json is no JSON object and was left out")
     else:
@@ -315,12 +331,21 @@ def load_run(directory: Path) -> Run:
     return Run(directory, manifest, [*notes, *damage], damage)
 
 
+def _misfit(path: Path, error: Exception) -> str:
+    """Say that a log's columns hold what these columns never do."""
+    return f"{path}: damaged: a column has values of another kind: {_first_line(error)}"
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
 def _check_format(manifest: dict[str, Any], path: Path) -> None:
     """Refuse a run of another format: what its logs mean is not for this version to guess."""
     found = manifest.get("format_version", FORMAT_VERSION)
     if found != FORMAT_VERSION:
         message = (
-            f"{path} has format {found}, and this Airpath reads format {FORMAT_VERSION}; "
+            f"{path} has format {found!r:.40}, and this Airpath reads format {FORMAT_VERSION}; "
             f"use the version of Airpath that recorded it"
         )
         raise RunError(message)

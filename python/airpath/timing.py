@@ -6,7 +6,6 @@ that this version does not know are left alone, so that a later engine may add s
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from airpath.arrow import ArrowLogError, read_arrow_log
+from airpath.files import read_text, told
+from airpath.jsontext import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -256,16 +257,14 @@ def load_report(directory: Path) -> Report:
         message = f"{directory}: no such folder; name one given to --out of airpath timing"
         raise TimingError(message)
     try:
-        text = path.read_text()
+        content = parse_json(read_text(path))
     except FileNotFoundError as error:
         message = f"{directory}: no {FILE} in it, so it is not the folder of a measurement;"
         message += " airpath timing --out DIR writes one"
         raise TimingError(message) from error
-    except (OSError, UnicodeDecodeError) as error:
-        message = f"{path}: cannot be read: {error}"
+    except OSError as error:
+        message = f"{told(error)}; it cannot be read"
         raise TimingError(message) from error
-    try:
-        content = json.loads(text)
     except ValueError as error:
         message = f"{path}: torn or damaged ({error}); measure again"
         raise TimingError(message) from error
@@ -380,12 +379,16 @@ def _measured(fields: _Fields) -> Measured:
 def _estimates(fields: _Fields) -> Estimates:
     def estimate(name: str) -> Estimate:
         interval = fields.get(f"{name}_interval", list)
-        if len(interval) != 2 or not all(isinstance(end, int | float) for end in interval):
+        if len(interval) != 2 or not all(_is_number(end) for end in interval):
             message = f"{fields.path}: {fields.where(name)}_interval is no pair of numbers"
             raise TimingError(message)
         return Estimate(fields.get(name, float), float(interval[0]), float(interval[1]))
 
     return Estimates(mean=estimate("mean"), variance=estimate("variance"))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _line_rate(fields: _Fields) -> LineRate:
@@ -407,7 +410,7 @@ def _read_samples(report: Report) -> pl.DataFrame:
         message = f"{path}: missing; airpath timing --out writes it beside {FILE}: measure again"
         raise TimingError(message) from error
     except (ArrowLogError, OSError) as error:
-        message = f"{error}" if str(path) in str(error) else f"{path}: {error}"
+        message = told(error) if isinstance(error, OSError) else str(error)
         raise TimingError(f"{message}; torn or damaged: measure again") from error
     if log.torn_bytes or not log.clean_end:
         message = f"{path}: torn, its end is missing; measure again"

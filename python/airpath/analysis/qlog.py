@@ -7,17 +7,19 @@ and ``quic:recovery_metrics_updated`` mean the same here.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from airpath.files import read_text, told
+from airpath.jsontext import parse_json
 from airpath.run import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+    from typing import NoReturn
 
 SUFFIXES = (".qlog", ".sqlog")
 RECORD_SEPARATOR = "\x1e"
@@ -27,6 +29,9 @@ LOST = ("packet_lost",)
 SENT = ("packet_sent",)
 
 MILLISECOND_NS = 1e6
+
+MOST_MILLISECONDS = 9e12
+"""Times that fit into 63 bits as nanoseconds: 285 years."""
 
 UPDATE_COLUMNS: dict[str, pl.DataType] = {
     "time_ns": pl.Int64(),
@@ -86,14 +91,17 @@ def read(path: Path, notes: list[str]) -> list[Endpoint]:
 
     """
     try:
-        text = path.read_text(errors="strict")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(path)
+    except OSError as error:
+        message = f"{told(error)}; it cannot be read as qlog"
+        raise RunError(message) from error
+    except ValueError as error:
         message = f"{path}: cannot be read as qlog: {error}"
         raise RunError(message) from error
     if text.startswith(RECORD_SEPARATOR):
         return [_sequence(path, text, notes)]
     try:
-        content = json.loads(text)
+        content = parse_json(text)
     except ValueError as error:
         message = f"{path}: not a qlog file: {error}; it must be JSON, or JSON text sequences"
         raise RunError(message) from error
@@ -102,10 +110,11 @@ def read(path: Path, notes: list[str]) -> list[Endpoint]:
         message = f"{path}: not a qlog file: no list of traces"
         raise RunError(message)
     whole = [trace for trace in traces if isinstance(trace, dict) and "events" in trace]
-    return [
-        _endpoint(path.name if len(whole) == 1 else f"{path.name}#{number}", trace, trace["events"])
-        for number, trace in enumerate(whole, start=1)
-    ]
+    found = []
+    for number, trace in enumerate(whole, start=1):
+        name = path.name if len(whole) == 1 else f"{path.name}#{number}"
+        found.append(_endpoint(path, name, trace, trace["events"]))
+    return found
 
 
 def _sequence(path: Path, text: str, notes: list[str]) -> Endpoint:
@@ -113,7 +122,7 @@ def _sequence(path: Path, text: str, notes: list[str]) -> Endpoint:
     parts = text.split(RECORD_SEPARATOR)[1:]
     for number, part in enumerate(parts, start=1):
         try:
-            records.append(json.loads(part))
+            records.append(parse_json(part))
         except ValueError as error:
             # The writer was killed within its last record: the rest is good.
             if number == len(parts) and records:
@@ -125,19 +134,30 @@ def _sequence(path: Path, text: str, notes: list[str]) -> Endpoint:
     if not isinstance(head, dict):
         message = f"{path}: not a qlog file: its first record has no trace"
         raise RunError(message)
-    return _endpoint(path.name, head, records[1:])
+    return _endpoint(path, path.name, head, records[1:])
 
 
-def _endpoint(name: str, trace: dict[str, Any], events: Iterable[Any]) -> Endpoint:
-    common = trace.get("common_fields") or {}
-    relative = common.get("time_format") in ("relative_to_previous_event", "delta")
-    vantage = trace.get("vantage_point") or {}
+def _endpoint(path: Path, name: str, trace: dict[str, Any], events: Any) -> Endpoint:
+    def refuse(what: str) -> NoReturn:
+        message = f"{path}: damaged: {what}"
+        raise RunError(message)
+
+    def table(key: str) -> dict[str, Any]:
+        value = trace.get(key) or {}
+        return value if isinstance(value, dict) else refuse(f"{key} is {value!r:.40}, no object")
+
+    if not isinstance(events, list):
+        refuse(f"events is {events!r:.40}, no list")
+    relative = table("common_fields").get("time_format") in ("relative_to_previous_event", "delta")
+    vantage = table("vantage_point").get("type")
     rows: list[dict[str, float | None]] = []
     sent = lost = 0
     first = last = None
     now = 0.0
-    for time, kind, data in _events(events):
+    for place, time, kind, data in _events(events):
         now = now + time if relative else time
+        if not -MOST_MILLISECONDS < now < MOST_MILLISECONDS:
+            refuse(f"the time of event {place}, {time:g} ms, cannot be")
         first = now if first is None else first
         last = now
         if kind in SENT:
@@ -157,7 +177,7 @@ def _endpoint(name: str, trace: dict[str, Any], events: Iterable[Any]) -> Endpoi
     span = 0.0 if first is None or last is None else last - first
     return Endpoint(
         name=name,
-        vantage=str(vantage.get("type", "unknown")),
+        vantage=vantage if isinstance(vantage, str) else "unknown",
         updates=pl.DataFrame(rows, schema=UPDATE_COLUMNS),
         packets_sent=sent,
         packets_lost=lost,
@@ -165,23 +185,27 @@ def _endpoint(name: str, trace: dict[str, Any], events: Iterable[Any]) -> Endpoi
     )
 
 
-def _events(events: Iterable[Any]) -> Iterator[tuple[float, str, dict[str, Any]]]:
-    """Yield time in ms, name without its namespace, and data; what is no event is passed over."""
-    for event in events:
+def _events(events: Iterable[Any]) -> Iterator[tuple[int, float, str, dict[str, Any]]]:
+    """Yield number, time in ms, name without its namespace, and data.
+
+    What is no event is passed over.
+    """
+    for number, event in enumerate(events, start=1):
         if not isinstance(event, dict):
             continue
         time, name, data = event.get("time"), event.get("name"), event.get("data")
         if isinstance(time, int | float) and isinstance(name, str):
-            yield float(time), name.rpartition(":")[2], data if isinstance(data, dict) else {}
+            fields = data if isinstance(data, dict) else {}
+            yield number, float(time), name.rpartition(":")[2], fields
 
 
 def _number(data: dict[str, Any], *names: str) -> float | None:
     for name in names:
         value = data.get(name)
-        if isinstance(value, int | float):
+        if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
         # The drafts write 64-bit numbers as text where JSON has no room.
-        if isinstance(value, str) and value.isdigit():
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
             return float(value)
     return None
 
