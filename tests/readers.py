@@ -24,7 +24,7 @@ from airpath.app import run as run_app
 from airpath.arrow import ArrowLogError, read_arrow_log
 from airpath.capture import CaptureError, read_capture
 from airpath.experiment.about import RECORD, read_about
-from airpath.experiment.catalogue import DATABASE, Catalogue, Filter, FilterError, rebuild
+from airpath.experiment.catalogue import DATABASE, Filter, FilterError, open_catalogue, rebuild
 from airpath.experiment.folder import JOURNAL, PLAN, FolderError, Results, open_results
 from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.shown import read_text as read_notes
@@ -165,9 +165,7 @@ def _of_results(name: str) -> Callable[[Path], Path]:
 
 def _list_results(path: Path) -> object:
     root = next(one for one in (path, *path.parents) if (one / "runs").is_dir())
-    results = open_results(root)
-    with Catalogue(root) as catalogue:
-        catalogue.follow(results)
+    with open_catalogue(open_results(root), lambda _line: None) as catalogue:
         return catalogue.select(Filter(where=["elapsed < 20"])), catalogue.parameters()
 
 
@@ -277,8 +275,8 @@ NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 
 
 def damaged(content: bytes, generator: random.Random) -> bytes:
     """Return content with one to four things wrong."""
-    if generator.random() < 0.3 and (other := _other_value(content, generator)):
-        return other
+    if generator.random() < 0.3 and (document := _other_value(content, generator)):
+        return document
     made = bytearray(content)
     for _ in range(generator.choice((1, 1, 1, 2, 4))):
         if not made:
@@ -301,8 +299,8 @@ def damaged(content: bytes, generator: random.Random) -> bytes:
             number = generator.choice(NUMBERS) % (1 << 8 * width)
             made[at : at + width] = number.to_bytes(width, generator.choice(("little", "big")))
         else:
-            begin, end = _word_at(made, at)
-            made[begin:end] = generator.choice(ODD)
+            first, last = _word_at(made, at)
+            made[first:last] = generator.choice(ODD)
     return bytes(made)
 
 

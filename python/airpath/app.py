@@ -40,8 +40,10 @@ Format = Literal["png", "svg", "pdf"]
 
 def run(arguments: list[str]) -> int:
     """Parse and run one of Python's commands; return its exit status."""
+    from airpath import interrupt
     from airpath.commands import EXPERIMENT_COMMANDS
 
+    interrupt.arm()
     if arguments[0] in EXPERIMENT_COMMANDS:
         from airpath.experiment.commands import register
 
@@ -105,6 +107,7 @@ def plot(
     """
     from airpath.analysis.command import DAMAGED, plot_sets
     from airpath.analysis.folders import is_run
+    from airpath.files import make_folder, told
     from airpath.plots import KINDS, draw
     from airpath.plots.style import Span
     from airpath.run import RunError, load_run
@@ -152,28 +155,33 @@ def plot(
                 file=sys.stderr,
             )
             return 1
-        target = out or directory / "plots"
-        target.mkdir(parents=True, exist_ok=True)
+        target = make_folder(out or directory / "plots")
         for picture in pictures:
             print(picture.save(target, file_format))
-    except (RunError, OSError) as error:
+    except RunError as error:
         print(f"airpath plot: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"airpath plot: {told(error)}", file=sys.stderr)
         return 1
     return DAMAGED if run_folder.damage else 0
 
 
 def _plot_xplot(directory: Path, out: Path | None, span: Span) -> int:
     from airpath.analysis.command import DAMAGED
+    from airpath.files import make_folder, told
     from airpath.plots import xplot
     from airpath.run import RunError, load_run
 
     try:
         run_folder = load_run(directory)
-        target = out or directory / "plots"
-        target.mkdir(parents=True, exist_ok=True)
+        target = make_folder(out or directory / "plots")
         paths = xplot.save(run_folder, target, span=span)
-    except (RunError, OSError) as error:
+    except RunError as error:
         print(f"airpath plot: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"airpath plot: {told(error)}", file=sys.stderr)
         return 1
     for note in run_folder.notes:
         print(f"airpath plot: {note}", file=sys.stderr)
@@ -301,6 +309,7 @@ def trace_plot(
 
     """
     from airpath.engine import EngineError
+    from airpath.files import make_folder, told
     from airpath.plots import rate_trace
 
     if out.suffix not in (".png", ".svg", ".pdf"):
@@ -309,13 +318,14 @@ def trace_plot(
     try:
         traces = [(file.name, rate_trace.read(file, bin_width)) for file in files]
         picture = rate_trace.draw(traces)
-        out.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(out.parent)
         print(picture.save(out.parent, out.suffix[1:], name=out.stem))
     except rate_trace.TraceError as error:
         print(error, file=sys.stderr)
         return 2
     except (EngineError, OSError) as error:
-        print(f"airpath trace plot: {error}", file=sys.stderr)
+        what = told(error) if isinstance(error, OSError) else error
+        print(f"airpath trace plot: {what}", file=sys.stderr)
         return 1
     return 0
 
@@ -340,13 +350,14 @@ def timing_plot(
         only: draw this kind only; may be given several times.
 
     """
+    from airpath.files import make_folder
     from airpath.plots.timing import draw
     from airpath.timing import TimingError, load_report
 
     target = out or directories[0] / "plots"
     try:
         reports = [load_report(directory) for directory in directories]
-        target.mkdir(parents=True, exist_ok=True)
+        make_folder(target)
         drawn = 0
         for kind in only or get_args(TimingKind):
             pictures = draw(reports, [kind])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from airpath.files import open_plain
-from airpath.flatbuffer import Damaged, body_length, check_file, check_message
+from airpath.flatbuffer import DamagedError, body_length, check_file, check_message
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ def read_arrow_log(path: Path) -> ArrowLog:
                     frame = pl.read_ipc(path)
                     return ArrowLog(frame, torn_bytes=0, clean_end=True)
                 return _read_stream(content, path, torn_file=True)
-            except Damaged as error:
+            except DamagedError as error:
                 message = f"{path}: damaged: it has {error}"
                 raise ArrowLogError(message) from error
             # The reader panics over some kinds of damage.
@@ -119,7 +119,7 @@ def _measure_stream(content: mmap.mmap, begin: int) -> _StreamExtent:
     """Walk over the messages of a stream from its beginning, as far as they are complete.
 
     Raises:
-        Damaged: a complete message claims what is not in it.
+        DamagedError: a complete message claims what is not in it.
 
     """
     size = len(content)
@@ -137,15 +137,15 @@ def _measure_stream(content: mmap.mmap, begin: int) -> _StreamExtent:
             break
         try:
             length = body_length(content[metadata_start:body_start])
-        except Damaged:
+        except DamagedError:
             break
         if not 0 <= length <= size - body_start:
             break
         try:
             check_message(content[metadata_start:body_start], content, body_start, length)
-        except Damaged as error:
+        except DamagedError as error:
             message = f"at byte {position} {error}"
-            raise Damaged(message) from None
+            raise DamagedError(message) from None
         messages += 1
         position = body_start + length
     return _StreamExtent(position, messages, ended=False)

@@ -244,7 +244,9 @@ def _packets_of(section: _Section, content: bytes, path: Path) -> pl.DataFrame:
     return _table(content, columns, data, captured)
 
 
-def _times_ns(section: _Section, index: Offsets, ticks: Offsets) -> tuple[Offsets, NDArray[np.bool_]]:
+def _times_ns(
+    section: _Section, index: Offsets, ticks: Offsets
+) -> tuple[Offsets, NDArray[np.bool_]]:
     """Return stamps in nanoseconds, whatever the unit of their interfaces.
 
     With them goes which of them are too great for that.

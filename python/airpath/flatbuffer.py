@@ -23,7 +23,7 @@ SMALL = 1 << 16
 """A buffer of so many bytes may be of a single repeated value, which compresses better."""
 
 
-class Damaged(Exception):
+class DamagedError(Exception):
     """A message claims what cannot be; the message says what."""
 
 
@@ -73,7 +73,7 @@ class Table:
         size = struct.calcsize(layout)
         if at + 4 + count * size > len(self.content):
             message = f"a list of {count} entries is longer than what holds it"
-            raise Damaged(message)
+            raise DamagedError(message)
         entries = self.content[at + 4 : at + 4 + count * size]
         return list(struct.iter_unpack(layout, entries))
 
@@ -81,19 +81,19 @@ class Table:
 def _read(kind: str, content: Bytes, at: int) -> int:
     if at < 0:
         message = "a place before its beginning"
-        raise Damaged(message)
+        raise DamagedError(message)
     try:
         return int(struct.unpack_from(kind, content, at)[0])
     except struct.error:
         message = "a place beyond its end"
-        raise Damaged(message) from None
+        raise DamagedError(message) from None
 
 
 def body_length(metadata: bytes) -> int:
     """Return the length of what follows a message's metadata.
 
     Raises:
-        Damaged: the metadata cannot be read.
+        DamagedError: the metadata cannot be read.
 
     """
     return Table.root(metadata).number(3, "<q")
@@ -109,7 +109,7 @@ def check_message(metadata: bytes, content: Bytes, body: int, length: int) -> No
         length: its length.
 
     Raises:
-        Damaged: the message claims more than there is.
+        DamagedError: the message claims more than there is.
 
     """
     message = Table.root(metadata)
@@ -120,7 +120,7 @@ def check_message(metadata: bytes, content: Bytes, body: int, length: int) -> No
         return
     if header is None:
         text = "a batch without content"
-        raise Damaged(text)
+        raise DamagedError(text)
     most = MOST_ROWS_PER_BYTE * length
     compressed = header.table(3) is not None
     if compressed:
@@ -128,20 +128,20 @@ def check_message(metadata: bytes, content: Bytes, body: int, length: int) -> No
     rows = header.number(0, "<q")
     if not 0 <= rows <= most:
         text = f"a batch of {rows} rows in {length} bytes"
-        raise Damaged(text)
+        raise DamagedError(text)
     for count, nulls in header.vector(1, "<qq"):
         if not 0 <= nulls <= count <= most:
             text = f"a column of {count} values, {nulls} of them missing, in {length} bytes"
-            raise Damaged(text)
+            raise DamagedError(text)
     for offset, size in header.vector(2, "<qq"):
         if offset < 0 or size < 0 or offset + size > length:
             text = f"{size} bytes from byte {offset} on of {length} bytes"
-            raise Damaged(text)
+            raise DamagedError(text)
         if compressed and size >= 8:
             whole = _read("<q", content, body + offset)
             if whole > max(SMALL, MOST_EXPANSION * size):
                 text = f"{size} compressed bytes that shall become {whole}"
-                raise Damaged(text)
+                raise DamagedError(text)
 
 
 def check_file(content: Bytes) -> None:
@@ -151,24 +151,24 @@ def check_file(content: Bytes) -> None:
         content: the file, which ends with the mark of such files.
 
     Raises:
-        Damaged: it lists what is no message, or one that claims more than there is.
+        DamagedError: it lists what is no message, or one that claims more than there is.
 
     """
     end = len(content) - 10
     length = _read("<i", content, end)
     if not 0 < length <= end:
         text = f"a footer of {length} bytes"
-        raise Damaged(text)
+        raise DamagedError(text)
     footer = Table.root(content[end - length : end])
     for number in (2, 3):
         for offset, before, _, body in footer.vector(number, "<qiiq"):
             begin = offset + before
             if offset < 0 or before < 8 or body < 0 or begin + body > end:
                 text = f"a batch from byte {offset} on in its list of contents, which cannot be"
-                raise Damaged(text)
+                raise DamagedError(text)
             metadata = content[offset + 8 : begin]
             try:
                 check_message(metadata, content, begin, min(body, body_length(metadata)))
-            except Damaged as error:
+            except DamagedError as error:
                 text = f"at byte {offset} {error}"
-                raise Damaged(text) from None
+                raise DamagedError(text) from None

@@ -14,12 +14,13 @@ import contextlib
 import os
 import signal
 import sys
+import tempfile
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
     from types import FrameType
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -73,6 +74,14 @@ def unlinked(path: Path) -> Iterator[None]:
 
     with cleaned(clean):
         yield
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """Make a temporary folder, which goes when the block ends or the process does."""
+    holder = tempfile.TemporaryDirectory(prefix=prefix)
+    with cleaned(holder.cleanup):
+        yield Path(holder.name)
 
 
 @contextlib.contextmanager

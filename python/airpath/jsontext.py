@@ -30,7 +30,7 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError:
         message = f"nested deeper than {MOST_DEPTH} levels"
         raise ValueError(message) from None
-    _check_depth(value)
+    check_depth(value)
     # Half a surrogate pair can stand in a text by its number only.
     escaped = b"\\u" in text if isinstance(text, bytes) else "\\u" in text
     if escaped:
@@ -60,7 +60,13 @@ def _refuse_constant(word: str) -> float:
     raise ValueError(message)
 
 
-def _check_depth(value: Any) -> None:
+def check_depth(value: Any) -> None:
+    """Refuse what is nested too deep.
+
+    Raises:
+        ValueError: it is.
+
+    """
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MOST_DEPTH):
         if not level:

@@ -6,10 +6,11 @@ not be read is told in ``Run.notes``.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -18,6 +19,9 @@ from airpath.capture import CaptureError, read_capture
 from airpath.files import read_bytes, told
 from airpath.jsontext import parse_json
 from airpath.manifest import within_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DIRECTIONS = ("uplink", "downlink")
 """Client to server, and server to client; also the order in which pictures show them."""
@@ -79,6 +83,37 @@ TCP_STATE_COLUMNS: dict[str, pl.DataType] = {
 
 class RunError(Exception):
     """A folder holds no run that could be read."""
+
+
+CONTRADICTIONS = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""In what computing may end over files each of which can be read, and which contradict each other:
+a flow that ends before it begins, a time centuries long."""
+
+
+@contextmanager
+def contradictions_named(directory: Path) -> Iterator[None]:
+    """Have whatever computing over a run's files ends in name the run.
+
+    Raises:
+        RunError: it ended in one of ``CONTRADICTIONS``.
+
+    """
+    try:
+        yield
+    except CONTRADICTIONS as error:
+        kind = "" if isinstance(error, pl.exceptions.PolarsError) else f"{type(error).__name__}: "
+        message = f"{directory}: its logs contradict each other: {kind}{_first_line(error)}"
+        raise RunError(message) from error
 
 
 @dataclass

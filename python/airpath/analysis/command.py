@@ -11,6 +11,7 @@ from airpath.analysis.folders import find
 from airpath.analysis.statistics import CompareError, compare, select_trusted, summarise
 from airpath.analysis.table import UnknownMetricError, frame
 from airpath.experiment.about import parameters_of_sets
+from airpath.files import make_folder, told
 from airpath.run import RunError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def analyse(
     except UnknownMetricError as error:
         return _fail(str(error), 2)
     except (RunError, OSError) as error:
-        return _fail(str(error), 1)
+        return _fail(told(error) if isinstance(error, OSError) else str(error), 1)
     selection = select_trusted(values, include_untrusted=include_untrusted)
     notes += selection.notes
     values = selection.table
@@ -143,14 +144,13 @@ def plot_sets(
                 1,
                 "plot",
             )
-        target = out or directory / "plots"
-        target.mkdir(parents=True, exist_ok=True)
+        target = make_folder(out or directory / "plots")
         for picture in pictures:
             print(picture.save(target, file_format))
     except UnknownMetricError as error:
         return _fail(str(error), 2, "plot")
     except (RunError, OSError) as error:
-        return _fail(str(error), 1, "plot")
+        return _fail(told(error) if isinstance(error, OSError) else str(error), 1, "plot")
     return DAMAGED if damage else 0
 
 

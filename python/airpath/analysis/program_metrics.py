@@ -180,7 +180,7 @@ def _of_kind(kind: str, what: str) -> Callable[[dict[str, Any], str], float]:
             float(one["kinds"].get(kind, {}).get(what, 0))
             for one in results["counters"]
             if one["direction"] == direction
-            and one["origin"] == "user"
+            and one.get("origin", "user") == "user"
             and (one["hop"] == "path" or kind != "delivered")
         )
 

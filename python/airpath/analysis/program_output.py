@@ -6,12 +6,13 @@ An experiment keeps what became of programs in ``workload.json`` and what they p
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import statistics
 from typing import TYPE_CHECKING, Any
 
+from airpath.files import read_text
+from airpath.jsontext import parse_json
 from airpath.run import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -59,13 +60,14 @@ def figures(folder: Path, manifest: dict[str, Any]) -> Figures:
     for report in reports_of(manifest):
         _of_workload(report, add)
     for record in waited_for(folder):
-        if record.get("elapsed_ns") is not None:
+        if isinstance(record.get("elapsed_ns"), int):
             add("program_elapsed", record["name"], record["elapsed_ns"] / 1e9)
         try:
-            text = (folder / "programs" / f"{record['name']}.stdout").read_text()
-        except (OSError, UnicodeDecodeError):
+            told = _printed(read_text(folder / "programs" / f"{record['name']}.stdout"))
+        # Programs print what they like: also what looks like one of these forms, and is none.
+        except (OSError, ValueError, TypeError, KeyError):
             continue
-        for name, value in _printed(text).items():
+        for name, value in told.items():
             add(name, record["name"], value)
     return found
 
@@ -78,8 +80,12 @@ def reports_of(manifest: dict[str, Any]) -> list[dict[str, Any]]:
 def waited_for(folder: Path) -> list[dict[str, Any]]:
     """Return the records of the programs that are no services."""
     try:
-        records = json.loads((folder / "workload.json").read_text())["programs"]
-        return [record for record in records if not record["service"]]
+        records = parse_json(read_text(folder / "workload.json"))["programs"]
+        return [
+            record
+            for record in records
+            if not record["service"] and isinstance(record["name"], str)
+        ]
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
@@ -104,11 +110,11 @@ def _printed(text: str) -> dict[str, float]:
     if not text.lstrip().startswith("{"):
         return {}
     try:
-        return _iperf3(json.loads(text))
+        return _iperf3(parse_json(text))
     except ValueError:
         pass
     try:
-        transfers = [json.loads(line) for line in text.splitlines() if line.strip()]
+        transfers = [parse_json(line) for line in text.splitlines() if line.strip()]
     except ValueError:
         return {}
     return _curl([one for one in transfers if isinstance(one, dict)])

@@ -18,7 +18,8 @@ from airpath.analysis.folders import Replication
 from airpath.analysis.metric import KEYS, REGISTRY, Metric, in_order
 from airpath.analysis.traffic import Traffic
 from airpath.analysis.workers import Measurement, measure_apart, processes_for
-from airpath.run import Run, RunError, load_run
+from airpath.files import told
+from airpath.run import Run, RunError, contradictions_named, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -115,15 +116,13 @@ def measure_folder(folder: Path, metrics: Sequence[Metric]) -> Measurement:
     except (RunError, OSError) as error:
         # The run goes with what it has read: only its numbers are kept.
         nothing = pl.DataFrame(schema={name: COLUMNS[name] for name in VALUES})
-        return Measurement(nothing, None, "unknown", [], [], str(error))
+        what = told(error) if isinstance(error, OSError) else str(error)
+        return Measurement(nothing, None, "unknown", [], [], what)
 
 
 def _measured(run: Run, metrics: Sequence[Metric]) -> Measurement:
-    try:
+    with contradictions_named(run.directory):
         values = measure(run, metrics)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        message = f"{run.directory}: its logs contradict each other: {error}"
-        raise RunError(message) from error
     seed = run.manifest.get("seed")
     # Seeds beyond what a column holds pair with nothing.
     seed = seed if isinstance(seed, int) and -(2**63) <= seed < 2**63 else None

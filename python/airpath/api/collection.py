@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias, overload
 
 from airpath.analysis.folders import Replication, find, is_run
 from airpath.experiment.about import name_of_set, read_about
-from airpath.experiment.catalogue import DATABASE, Catalogue, Filter, FilterError, rebuild
-from airpath.experiment.folder import PLAN
+from airpath.experiment.catalogue import Filter, FilterError, open_catalogue
+from airpath.experiment.folder import PLAN, open_results
 from airpath.experiment.load import nearest
 from airpath.run import Run, RunError, load_run
 
@@ -260,9 +260,7 @@ def _in_catalogue(members: Iterable[Replication], which: Filter) -> list[Replica
             )
             raise FilterError(message)
         if root not in selected:
-            if not (root / DATABASE).exists():
-                rebuild(root)
-            with Catalogue(root) as catalogue:
+            with open_catalogue(open_results(root), lambda line: warn([line])) as catalogue:
                 try:
                     rows = catalogue.select(which)
                 except FilterError as error:

@@ -13,7 +13,7 @@ from airpath.api.collection import Runs, of_experiment, warn
 from airpath.api.tables import frame as measured
 from airpath.api.tables import to_pandas
 from airpath.experiment.about import name_of_set, parameters_of, read_about
-from airpath.experiment.catalogue import DATABASE, Catalogue, Filter, FilterError, rebuild
+from airpath.experiment.catalogue import Filter, FilterError, open_catalogue
 from airpath.experiment.folder import FolderError, open_results
 from airpath.experiment.jobs import Jobs
 from airpath.experiment.links import inline_toml
@@ -149,9 +149,7 @@ class Results:
         return cell_table(rows, [name for name in USUAL_METRICS if name in known])
 
     def _select(self, which: Filter) -> list[dict[str, Any]]:
-        if not (self.folder / DATABASE).exists():
-            rebuild(self.folder)
-        with Catalogue(self.folder) as catalogue:
+        with open_catalogue(open_results(self.folder), lambda line: warn([line])) as catalogue:
             try:
                 return catalogue.select(which)
             except FilterError as error:

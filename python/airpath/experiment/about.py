@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
+
+from airpath.files import read_text, told
+from airpath.jsontext import parse_json
+from airpath.shape import NUMBER, SCALAR, TIME, Each, Object, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -11,15 +14,68 @@ if TYPE_CHECKING:
 
 RECORD = "replication.json"
 
+_FIELDS = {
+    "set_name": str,
+    "cell": str,
+    "replication": TIME,
+    "network": str,
+    "workload": str,
+    "clock": str,
+    "seed": int,
+    "attempt": TIME,
+    "status": str,
+    "verdict": str,
+    "message": str,
+    "wall_s": NUMBER,
+    "size_bytes": TIME,
+    "ended_unix_s": NUMBER,
+    "metrics": Each(NUMBER),
+    "parameters": Each(SCALAR),
+    "tags": [str],
+}
+_SHAPE = Object(
+    {**_FIELDS, "digest": str, "measured": [str]}, needed=("set_name", "cell", "replication")
+)
+
+
+class RecordError(ValueError):
+    """A run has no record that can be read; the message names the file and says why."""
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """Return an experiment's whole record of a run.
+
+    Raises:
+        RecordError: there is none, or it is damaged.
+
+    """
+    wrong: list[str] = []
+    found = _read(folder, wrong)
+    wrong += [f"it has no {key} that can be read" for key in _FIELDS if key not in found]
+    if wrong:
+        message = f"{folder / RECORD}: {wrong[0]}"
+        raise RecordError(message)
+    return found
+
+
+def _read(folder: Path, wrong: list[str]) -> dict[str, Any]:
+    path = folder / RECORD
+    try:
+        found: dict[str, Any] = fitting(parse_json(read_text(path)), _SHAPE, wrong)
+    except OSError as error:
+        raise RecordError(told(error)) from error
+    except ValueError as error:
+        message = f"{path}: {'; '.join([*wrong, str(error)])}"
+        raise RecordError(message) from error
+    return found
+
 
 def read_about(folder: Path) -> dict[str, Any]:
     """Return an experiment's record of a run; nothing if it is not of one, or unreadable."""
     try:
-        about = json.loads((folder / RECORD).read_text())
-    except (OSError, ValueError):
+        return _read(folder, [])
+    except RecordError:
         return {}
-    known = isinstance(about, dict) and {"set_name", "cell", "replication"} <= about.keys()
-    return about if known else {}
 
 
 def name_of_set(about: dict[str, Any]) -> str:

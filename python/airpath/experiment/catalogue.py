@@ -12,16 +12,19 @@ import operator
 import re
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from airpath.experiment.folder import FolderError, write_atomically
+from airpath.experiment.about import RecordError, read_record
+from airpath.experiment.folder import FolderError
 from airpath.experiment.metrics import MetricError, measured, metric_of, needed, pick
+from airpath.files import read_text, told, write_whole
+from airpath.jsontext import parse_json
 from airpath.run import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from airpath.experiment.folder import Results
@@ -46,18 +49,23 @@ COLUMNS = {
 }
 """What can be asked of every run, and its column."""
 
-_SCHEMA = f"""
-CREATE TABLE runs (
-    path TEXT PRIMARY KEY, set_name TEXT, cell TEXT, replication INTEGER, network TEXT,
-    workload TEXT, clock TEXT, seed INTEGER, attempt INTEGER, status TEXT, verdict TEXT,
-    message TEXT, wall_s REAL, size_bytes INTEGER, ended_unix_s REAL
-);
-CREATE TABLE metrics (path TEXT, name TEXT, value REAL, PRIMARY KEY (path, name));
-CREATE TABLE measured (path TEXT, name TEXT, PRIMARY KEY (path, name));
-CREATE TABLE parameters (path TEXT, name TEXT, value TEXT, PRIMARY KEY (path, name));
-CREATE TABLE tags (path TEXT, tag TEXT, PRIMARY KEY (path, tag));
-PRAGMA user_version = {SCHEMA_VERSION};
-"""
+_TABLES = {
+    "runs": (
+        "path TEXT PRIMARY KEY, set_name TEXT, cell TEXT, replication INTEGER, network TEXT, "
+        "workload TEXT, clock TEXT, seed INTEGER, attempt INTEGER, status TEXT, verdict TEXT, "
+        "message TEXT, wall_s REAL, size_bytes INTEGER, ended_unix_s REAL"
+    ),
+    "metrics": "path TEXT, name TEXT, value REAL, PRIMARY KEY (path, name)",
+    "measured": "path TEXT, name TEXT, PRIMARY KEY (path, name)",
+    "parameters": "path TEXT, name TEXT, value TEXT, PRIMARY KEY (path, name)",
+    "tags": "path TEXT, tag TEXT, PRIMARY KEY (path, tag)",
+}
+_SCHEMA = {name: f"CREATE TABLE {name} ({columns})" for name, columns in _TABLES.items()}
+_RECORDED = (
+    "set_name", "cell", "replication", "network", "workload", "clock", "seed", "attempt", "status",
+    "verdict", "message", "wall_s", "size_bytes", "ended_unix_s",
+)  # fmt: skip
+"""What of a run's record is a column of its own."""
 
 _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|!=|==?|<|>)\s*(.+?)\s*")
 
@@ -144,36 +152,88 @@ class Filter:
     where: Sequence[str] = ()
 
 
+class CatalogueError(FolderError):
+    """The index is damaged, half-made, or of another version; it can be built anew."""
+
+
 class Catalogue:
     """The index of one results folder."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, in_memory: bool = False) -> None:
         """Open the index, or make an empty one.
 
+        Args:
+            root: the results folder.
+            in_memory: make an empty one that no file keeps.
+
         Raises:
-            FolderError: the database is damaged or cannot be written.
+            CatalogueError: it is no index that can be used.
+            FolderError: it cannot be written.
 
         """
         self.root = root
         self.path = root / DATABASE
+        if not in_memory:
+            _refuse_what_is_no_file(self.path)
+        self.database = sqlite3.connect(":memory:" if in_memory else self.path, timeout=30)
         try:
-            self.database = sqlite3.connect(self.path, timeout=30)
-            version = self.database.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                self.database.executescript(_SCHEMA)
-        except sqlite3.Error as error:
-            message = (
-                f"{self.path}: {error}; it is an index only: delete it, and build it anew with "
-                f"airpath results {root} --rebuild"
-            )
-            raise FolderError(message) from error
-        if version not in (0, SCHEMA_VERSION):
+            with self._errors_named():
+                self._begin()
+        except BaseException:
             self.database.close()
-            message = (
-                f"{self.path} has version {version} and this Airpath knows {SCHEMA_VERSION}; "
-                f"build it anew with airpath results {root} --rebuild"
-            )
-            raise FolderError(message)
+            raise
+
+    def _begin(self) -> None:
+        version = self.database.execute("PRAGMA user_version").fetchone()[0]
+        there = self._tables()
+        if version == 0 and not there:
+            # All of it or nothing: a process may be killed between any two statements.
+            self.database.execute("BEGIN IMMEDIATE")
+            with self.database:
+                # Another one may have been quicker.
+                if not self._tables():
+                    for statement in _SCHEMA.values():
+                        self.database.execute(statement)
+                    self.database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            version, there = SCHEMA_VERSION, self._tables()
+        if version not in (0, SCHEMA_VERSION):
+            message = f"{self.path} has version {version}, and this Airpath knows {SCHEMA_VERSION}"
+            raise CatalogueError(message)
+        if version == 0 or there != _SCHEMA:
+            message = f"{self.path} is half-made"
+            raise CatalogueError(message)
+        found = self.database.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            message = f"{self.path} is damaged: {' '.join(str(found).split())}"
+            raise CatalogueError(message)
+
+    def _tables(self) -> dict[str, str]:
+        rows = self.database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
+        return dict(rows.fetchall())
+
+    @contextmanager
+    def _errors_named(self) -> Iterator[None]:
+        """Tell errors of the database by the file's name.
+
+        Raises:
+            CatalogueError: the database is damaged.
+            FolderError: it cannot be used for another reason: a lock, a full disk.
+
+        """
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if any(word in str(error) for word in ("locked", "full", "readonly", "unable", "I/O")):
+                message = f"{self.path}: {error}"
+                raise FolderError(message) from error
+            message = f"{self.path} is damaged: {error}"
+            raise CatalogueError(message) from error
+        # Values may be of types, and texts of bytes, that they never are.
+        except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
+            if isinstance(error, FilterError | MetricError):
+                raise
+            message = f"{self.path} is damaged: {error}"
+            raise CatalogueError(message) from error
 
     def __enter__(self) -> Self:
         """Return the catalogue."""
@@ -185,66 +245,62 @@ class Catalogue:
 
     def follow(self, results: Results) -> None:
         """Bring the index to what the journal says is complete."""
-        wanted = {f"runs/{s}/{c}/{n:04}" for s, c, n in results.done}
-        there = {row[0] for row in self.database.execute("SELECT path FROM runs")}
-        with self.database:
+        with self._errors_named(), self.database:
+            wanted = {f"runs/{s}/{c}/{n:04}" for s, c, n in results.done}
+            there = {row[0] for row in self.database.execute("SELECT path FROM runs")}
             for path in there - wanted:
                 self._forget(path)
-        for path in sorted(wanted - there):
-            self.add_folder(self.root / path)
+            for path in sorted(wanted - there):
+                with suppress(RecordError):
+                    self._add(self.root / path)
 
     def add_folder(self, folder: Path) -> None:
-        """Add a run from its folder, or bring it up to date."""
-        try:
-            about = json.loads((folder / "replication.json").read_text())
-        except (OSError, ValueError):
-            return
+        """Add a run from its folder, or bring it up to date; without a record it is passed over."""
+        with self._errors_named(), suppress(RecordError), self.database:
+            self._add(folder)
+
+    def _add(self, folder: Path) -> None:
+        about = read_record(folder)
         path = str(folder.relative_to(self.root))
-        with self.database:
-            self._forget(path)
-            self.database.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    path,
-                    *(
-                        about[key]
-                        for key in (
-                            "set_name",
-                            "cell",
-                            "replication",
-                            "network",
-                            "workload",
-                            "clock",
-                        )
-                    ),
-                    # SQLite's integers have a sign.
-                    about["seed"] if about["seed"] < 2**63 else str(about["seed"]),
-                    *(
-                        about[key]
-                        for key in (
-                            "attempt",
-                            "status",
-                            "verdict",
-                            "message",
-                            "wall_s",
-                            "size_bytes",
-                            "ended_unix_s",
-                        )
-                    ),
-                ],
-            )
-            for table in ("metrics", "parameters"):
-                self.database.executemany(
-                    f"INSERT INTO {table} VALUES (?, ?, ?)",
-                    [(path, key, value) for key, value in about[table].items()],
-                )
+        self._forget(path)
+        # SQLite's integers have a sign.
+        told = about | {"seed": about["seed"] if about["seed"] < 2**63 else str(about["seed"])}
+        columns = ", ".join("?" * (1 + len(_RECORDED)))
+        self.database.execute(
+            f"INSERT INTO runs VALUES ({columns})", [path, *(told[key] for key in _RECORDED)]
+        )
+        for table in ("metrics", "parameters"):
             self.database.executemany(
-                "INSERT INTO measured VALUES (?, ?)",
-                [(path, name) for name in about.get("measured", ())],
+                f"INSERT INTO {table} VALUES (?, ?, ?)",
+                [(path, key, value) for key, value in about[table].items()],
             )
-            self.database.executemany(
-                "INSERT INTO tags VALUES (?, ?)", [(path, tag) for tag in _tags(folder, about)]
-            )
+        self.database.executemany(
+            "INSERT OR IGNORE INTO measured VALUES (?, ?)",
+            [(path, name) for name in about.get("measured", ())],
+        )
+        self.database.executemany(
+            "INSERT OR IGNORE INTO tags VALUES (?, ?)",
+            [(path, tag) for tag in _tags(folder, about)],
+        )
+
+    def add_all(self, problems: list[str]) -> int:
+        """Add all runs of the folder; return how many there are.
+
+        Args:
+            problems: told of which runs the record cannot be read, and why.
+
+        """
+        count = 0
+        with self._errors_named(), self.database:
+            for folder in sorted(self.root.glob("runs/*/*/*")):
+                if not folder.name.isdecimal() or not folder.is_dir():
+                    continue
+                try:
+                    self._add(folder)
+                    count += 1
+                except RecordError as error:
+                    problems.append(str(error))
+        return count
 
     def _forget(self, path: str) -> None:
         for table in ("runs", "metrics", "measured", "parameters", "tags"):
@@ -252,27 +308,33 @@ class Catalogue:
 
     def forget(self, path: str) -> None:
         """Take a run out of the index."""
-        with self.database:
+        with self._errors_named(), self.database:
             self._forget(path)
 
     def tag(self, path: str, add: Sequence[str], take: Sequence[str]) -> None:
         """Give a run tags and take tags away; they are kept in its folder."""
         folder = self.root / path
-        about = json.loads((folder / "replication.json").read_text())
+        try:
+            about = read_record(folder)
+        except RecordError as error:
+            message = f"{error}; it has no tags"
+            raise FolderError(message) from error
         tags = [tag for tag in _tags(folder, about) if tag not in take]
         tags += [tag for tag in add if tag not in tags]
-        write_atomically(folder / TAGS, json.dumps(tags) + "\n")
+        write_whole(folder / TAGS, json.dumps(tags) + "\n", sync=True)
         self.add_folder(folder)
 
     def names(self, column: str) -> list[str]:
         """Return what stands in a column of the runs, each once."""
-        rows = self.database.execute(f"SELECT DISTINCT {COLUMNS[column]} FROM runs ORDER BY 1")
-        return [str(row[0]) for row in rows]
+        with self._errors_named():
+            rows = self.database.execute(f"SELECT DISTINCT {COLUMNS[column]} FROM runs ORDER BY 1")
+            return [str(row[0]) for row in rows]
 
     def parameters(self) -> list[str]:
         """Return the names of all parameters that were swept."""
-        rows = self.database.execute("SELECT DISTINCT name FROM parameters ORDER BY name")
-        return [row[0] for row in rows]
+        with self._errors_named():
+            rows = self.database.execute("SELECT DISTINCT name FROM parameters ORDER BY name")
+            return [str(row[0]) for row in rows]
 
     def measure(
         self, which: Filter, metrics: Sequence[str], progress: Callable[[int, int], None]
@@ -307,7 +369,7 @@ class Catalogue:
             except RunError as error:
                 notes.append(f"not measured: {error}")
                 continue
-            with self.database:
+            with self._errors_named(), self.database:
                 self.database.executemany(
                     "INSERT OR REPLACE INTO metrics VALUES (?, ?, ?)",
                     [(path, key, value) for key, value in found.items()],
@@ -348,31 +410,48 @@ class Catalogue:
             conditions.append(phrase)
             values += its
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        self.database.row_factory = sqlite3.Row
-        rows = self.database.execute(
-            f"SELECT * FROM runs{where} ORDER BY set_name, cell, replication",
-            values,
-        ).fetchall()
-        found = []
-        for row in rows:
-            run = dict(row)
-            run["set"] = run.pop("set_name")
-            for table in ("metrics", "parameters"):
-                run[table] = dict(
-                    self.database.execute(
-                        f"SELECT name, value FROM {table} WHERE path = ? ORDER BY rowid",
-                        [run["path"]],
-                    ).fetchall()
-                )
-            run["tags"] = [
-                r[0]
-                for r in self.database.execute(
-                    "SELECT tag FROM tags WHERE path = ? ORDER BY rowid", [run["path"]]
-                )
+        with self._errors_named():
+            return [
+                run
+                for run in map(self._run, self._rows(where, values))
+                if all(condition.holds(run["metrics"]) for condition in of_metrics)
             ]
-            if all(condition.holds(run["metrics"]) for condition in of_metrics):
-                found.append(run)
-        return found
+
+    def _rows(self, where: str, values: list[Any]) -> list[dict[str, Any]]:
+        found = self.database.execute(
+            f"SELECT * FROM runs{where} ORDER BY set_name, cell, replication", values
+        )
+        names = [column[0] for column in found.description]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    def _run(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return a run as it is shown.
+
+        Raises:
+            TypeError: a value is of a type that it never is.
+
+        """
+        for name, kinds in _KINDS.items():
+            if not isinstance(row[name], kinds):
+                message = f"{name} of {row['path']!r} is {row[name]!r:.40}"
+                raise TypeError(message)
+        path = f"runs/{row['set_name']}/{row['cell']}/{row['replication']:04}"
+        if row["path"] != path:
+            message = f"{row['path']!r} is not the path of {path!r}"
+            raise TypeError(message)
+        run = {"set": row.pop("set_name"), **row}
+        for table in ("metrics", "parameters"):
+            run[table] = dict(
+                self.database.execute(
+                    f"SELECT name, value FROM {table} WHERE path = ? ORDER BY rowid", [path]
+                ).fetchall()
+            )
+        if any(not isinstance(value, int | float) for value in run["metrics"].values()):
+            message = f"a metric of {path} is no number"
+            raise TypeError(message)
+        tags = "SELECT tag FROM tags WHERE path = ? ORDER BY rowid"
+        run["tags"] = [str(one[0]) for one in self.database.execute(tags, [path])]
+        return run
 
     def metrics_of(self, which: Filter) -> list[str]:
         """Return the metrics that a filter's conditions are over.
@@ -414,21 +493,95 @@ class Catalogue:
         return f"EXISTS ({inner} AND {column} {condition.operator} ?)", [condition.name, amount]
 
 
-def rebuild(root: Path) -> int:
-    """Build the index anew from the folders; return how many runs it has."""
-    for name in (DATABASE, f"{DATABASE}-journal"):
-        (root / name).unlink(missing_ok=True)
-    with Catalogue(root) as catalogue:
-        for about in sorted(root.glob("runs/*/*/*/replication.json")):
-            if about.parent.name.isdecimal():
-                catalogue.add_folder(about.parent)
-        count = catalogue.database.execute("SELECT COUNT(*) FROM runs").fetchone()[0]
-    return int(count)
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("path", "set_name", "cell", "status", "verdict", "message"), str),
+    **dict.fromkeys(("replication", "attempt", "size_bytes"), int),
+    "seed": (int, str),
+    "wall_s": (int, float),
+}
+"""Of columns whose values are counted with, or lead to folders."""
+
+
+def _refuse_what_is_no_file(path: Path) -> None:
+    # SQLite would follow a link, and make a file where it leads.
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        message = f"{path} is no ordinary file; take it away, the catalogue is built anew then"
+        raise FolderError(message)
+
+
+def rebuild(root: Path, problems: list[str] | None = None) -> int:
+    """Build the index anew from the folders; return how many runs it has.
+
+    For the holder of the folder's lock: whoever has the old one open would write into nothing.
+
+    Args:
+        root: the results folder.
+        problems: told of which runs the record cannot be read, and why.
+
+    Raises:
+        FolderError: it cannot be written.
+
+    """
+    _refuse_what_is_no_file(root / DATABASE)
+    fresh = Catalogue(root, in_memory=True)
+    with fresh:
+        count = fresh.add_all([] if problems is None else problems)
+        content = fresh.database.serialize()
+    try:
+        # With its journal SQLite would change the new one.
+        (root / f"{DATABASE}-journal").unlink(missing_ok=True)
+        write_whole(root / DATABASE, content, sync=True)
+    except OSError as error:
+        raise FolderError(told(error)) from error
+    return count
+
+
+def open_catalogue(results: Results, tell: Callable[[str], None]) -> Catalogue:
+    """Open the index of a results folder; build it anew if it is missing or cannot be used.
+
+    Where it cannot be written, or somebody else works in the folder, the new one is in memory.
+
+    Args:
+        results: the folder; whoever will change it has locked it.
+        tell: takes lines for the user.
+
+    Raises:
+        FolderError: the index cannot be used for another reason than damage.
+
+    """
+    why = ""
+    if (results.root / DATABASE).exists():
+        try:
+            return Catalogue(results.root)
+        except CatalogueError as error:
+            why = str(error)
+    mine = not results.locked
+    problems: list[str] = []
+    try:
+        if mine:
+            results.lock()
+        try:
+            rebuild(results.root, problems)
+            made = Catalogue(results.root)
+        finally:
+            if mine:
+                results.close()
+        how = "built anew from the runs' folders"
+    except (FolderError, OSError):
+        if not mine:
+            raise
+        made = Catalogue(results.root, in_memory=True)
+        made.add_all(problems)
+        how = "read from the runs' folders for now"
+    if why:
+        tell(f"{why}; the catalogue was {how}")
+    for problem in problems:
+        tell(f"{problem}; the run is not in the catalogue")
+    return made
 
 
 def _tags(folder: Path, about: dict[str, Any]) -> list[str]:
-    try:
-        tags = json.loads((folder / TAGS).read_text())
-    except (OSError, ValueError):
-        tags = about["tags"]
-    return [str(tag) for tag in tags] if isinstance(tags, list) else []
+    tags = about["tags"]
+    with suppress(OSError, ValueError):
+        tags = parse_json(read_text(folder / TAGS))
+    return list(dict.fromkeys(map(str, tags))) if isinstance(tags, list) else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,12 +13,14 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from airpath import interrupt
 from airpath.engine import EngineError, find_engine
 from airpath.experiment.folder import FolderError, open_results
 from airpath.experiment.jobs import Jobs
 from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.plan import Plan, make_plan
 from airpath.experiment.quantities import counted, show_bytes, show_seconds
+from airpath.files import told
 
 Names = Annotated[list[str] | None, Parameter(negative="")]
 Flag = Annotated[bool, Parameter(negative="")]
@@ -108,7 +109,10 @@ def run(
         from airpath.experiment.manual import run_manually
 
         try:
-            return run_manually(made, out)
+            with interrupt.raised():
+                return run_manually(made, out)
+        except KeyboardInterrupt:
+            return STATUS_INTERRUPTED
         except (FolderError, EngineError, OSError) as error:
             return _fail("run", error)
     if made.missing:
@@ -118,13 +122,17 @@ def run(
     root = out or usual_folder(made)
     began = time.monotonic()
     try:
-        with runner_in(root, made, how_many, _tell, resume=resume) as runner:
-            _term_is_interrupt()
+        # Signals are looked for between steps, so that none of them is left half-done.
+        with (
+            interrupt.noted(lambda: _tell("airpath run: ending what runs")),
+            runner_in(root, made, how_many, _tell, resume=resume) as runner,
+        ):
             report = runner.run()
     except (FolderError, EngineError) as error:
         return _fail("run", error)
     except OSError as error:
-        return _fail("run", f"{error.filename or root}: {error.strerror}", STATUS_INCOMPLETE)
+        where = "" if error.filename else f"{root}: "
+        return _fail("run", f"{where}{told(error)}", STATUS_INCOMPLETE)
     seconds = time.monotonic() - began
     for note in report.notes:
         print(f"airpath run: {note}", file=sys.stderr)
@@ -150,16 +158,6 @@ def run(
 
 def _tell(line: str) -> None:
     print(line, file=sys.stderr)
-
-
-def _term_is_interrupt() -> None:
-    """Have SIGTERM and SIGHUP end a run as Ctrl-C does."""
-
-    def interrupt(_number: int, _frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupt)
 
 
 def plan(
@@ -189,11 +187,12 @@ def plan(
         if made.missing:
             return _fail("plan", "; ".join(made.missing))
         try:
-            pilots = _pilot(made)
+            with interrupt.raised():
+                pilots = _pilot(made)
         except KeyboardInterrupt:
             return STATUS_INTERRUPTED
         except OSError as error:
-            return _fail("plan", f"{error.filename}: {error.strerror}", STATUS_INCOMPLETE)
+            return _fail("plan", told(error), STATUS_INCOMPLETE)
     if json_:
         document = made.document()
         for cell in document["cells"]:
@@ -361,7 +360,8 @@ def results(
         remove_tag: take this tag from the selected runs.
         remove: delete the selected runs and their folders.
         yes: delete without asking.
-        rebuild: build the catalogue anew from the folders first.
+        rebuild: build the catalogue anew from the folders first, and what is damaged of the
+            journal.
         json_: print JSON, one object a line.
 
     """
@@ -391,10 +391,10 @@ def results(
         as_json=json_,
     )
     try:
-        return carry_out(open_results(directory), request)
+        return carry_out(open_results(directory, damaged=rebuild), request)
     except (FolderError, FilterError, MetricError) as error:
         return _fail("results", error)
     except OSError as error:
         if error.filename is None:  # of the output, of which all commands tell alike
             raise
-        return _fail("results", f"{error.filename}: {error.strerror}", STATUS_INCOMPLETE)
+        return _fail("results", told(error), STATUS_INCOMPLETE)

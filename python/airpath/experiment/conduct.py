@@ -15,16 +15,23 @@ from airpath.experiment.folder import (
     FolderError,
     Results,
     check_version,
-    write_atomically,
 )
 from airpath.experiment.runner import Runner, check_same, prepare_links
 from airpath.experiment.shown import read_notes
+from airpath.files import make_folder, read_text, write_whole
+from airpath.jsontext import parse_json
+from airpath.shape import Object, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from airpath.experiment.jobs import Jobs
     from airpath.experiment.plan import Plan
+
+
+_PLANNED = Object(
+    {"cells": [Object({"set": str, "cell": str}, needed=("set", "cell"))]}, needed=("cells",)
+)
 
 
 def usual_folder(made: Plan) -> Path:
@@ -71,12 +78,12 @@ def _prepare(folder: Results, resume: bool) -> None:
     if there and not (root / PLAN).exists() and not (root / "lock").exists():
         message = f"{root} is not empty and holds no results of airpath run; name another --out"
         raise FolderError(message)
-    root.mkdir(parents=True, exist_ok=True)
+    make_folder(root)
     folder.lock()
     try:
         if (root / PLAN).exists():
             try:
-                version = json.loads((root / PLAN).read_text()).get("format_version")
+                version = parse_json(read_text(root / PLAN)).get("format_version")
             except (ValueError, AttributeError):
                 version = FORMAT_VERSION  # torn, and written anew below
             check_version(version, root)
@@ -97,12 +104,12 @@ def _write_plan(root: Path, made: Plan) -> None:
     """Keep the plan; what an earlier one had beyond it (--only) stays known."""
     document = {"format_version": FORMAT_VERSION, **made.document()}
     try:
-        before = json.loads((root / PLAN).read_text())["cells"]
-    except (OSError, ValueError, KeyError):
+        before = fitting(parse_json(read_text(root / PLAN)), _PLANNED, [])["cells"]
+    except (OSError, ValueError):
         before = []
     now = {(cell["set"], cell["cell"]) for cell in document["cells"]}
     document["cells"] += [cell for cell in before if (cell["set"], cell["cell"]) not in now]
-    write_atomically(root / PLAN, json.dumps(document, indent=2) + "\n")
-    write_atomically(root / COPY, made.loaded.text)
+    write_whole(root / PLAN, json.dumps(document, indent=2) + "\n", sync=True)
+    write_whole(root / COPY, made.loaded.text, sync=True)
     if text := read_notes(made.loaded):
-        write_atomically(root / NOTES, text)
+        write_whole(root / NOTES, text, sync=True)

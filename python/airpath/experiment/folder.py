@@ -14,6 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airpath.files import check_folder, read_bytes, read_text, told, write_all, write_whole
+from airpath.jsontext import parse_json
+from airpath.shape import NUMBER, TIME, Each, Object, fitting
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -28,8 +32,24 @@ NOTES = "report-notes.md"
 
 LOCK = "lock"
 
+STATUSES = ("succeeded", "failed", "broken")
+
 Key = tuple[str, str, int]
 """Set, cell, replication."""
+
+
+_KEYS = {"kind": str, "set": str, "cell": str, "replication": TIME}
+_ENTRY = Object(_KEYS, needed=tuple(_KEYS))
+_FACTS = {
+    "digest": str,
+    "seed": int,
+    "status": str,
+    "verdict": str,
+    "wall_s": NUMBER,
+    "size_bytes": TIME,
+    "metrics": Each(NUMBER),
+}
+_DONE = Object({**_KEYS, **_FACTS, "measured": [str]}, needed=(*_KEYS, *_FACTS))
 
 
 class FolderError(Exception):
@@ -44,7 +64,17 @@ class Results:
     done: dict[Key, dict[str, Any]] = field(default_factory=dict)
     """The last completion of each replication, as the journal has it."""
 
+    broken: list[str] = field(default_factory=list)
+    """Lines of the journal that are no entries, and why; only where ``read`` passes over them."""
+
     _lock: int = -1
+    _gone: set[Key] = field(default_factory=set)
+    """What the journal's last entry took out."""
+
+    @property
+    def locked(self) -> bool:
+        """Whether this process holds the folder's lock."""
+        return self._lock >= 0
 
     @property
     def journal(self) -> Path:
@@ -52,53 +82,157 @@ class Results:
         return self.root / JOURNAL
 
     def write(self, kind: str, **content: Any) -> None:
-        """Add a line to the journal; it is on the disk when this returns."""
+        """Add a line to the journal; it is on the disk when this returns.
+
+        Raises:
+            OSError: it cannot be written; the journal is as before.
+
+        """
         line = json.dumps({"kind": kind, "unix_s": round(time.time(), 3), **content}) + "\n"
-        handle = os.open(self.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(self.journal, flags, 0o644)
         try:
-            os.write(handle, line.encode())
-            os.fsync(handle)
+            before = os.fstat(handle).st_size
+            # A line that an interrupted call began must not run into this one.
+            if before and os.pread(handle, 1, before - 1) != b"\n":
+                before = _cut_torn_line(handle)
+            try:
+                write_all(handle, line.encode())
+                os.fsync(handle)
+            except OSError as error:
+                with suppress(OSError):
+                    os.ftruncate(handle, before)
+                what = (
+                    f"{error.strerror}; the journal is whole: it ends with the "
+                    f"{len(self.done)} replications that were complete before"
+                )
+                raise OSError(error.errno, what, str(self.journal)) from error
         finally:
             os.close(handle)
         self._apply(json.loads(line))
 
-    def _apply(self, entry: dict[str, Any]) -> None:
-        key = (str(entry.get("set")), str(entry.get("cell")), int(entry.get("replication", 0)))
-        if entry["kind"] == "done":
-            self.done[key] = entry
-        elif entry["kind"] in ("removed", "rerun"):
-            self.done.pop(key, None)
-
-    def read(self) -> None:
-        """Read the journal.
+    def _apply(self, entry: Any) -> None:
+        """Take in a line.
 
         Raises:
-            FolderError: a line other than the last is no entry.
+            ValueError: it is no entry.
+
+        """
+        wrong: list[str] = []
+        shape = _DONE if isinstance(entry, dict) and entry.get("kind") == "done" else _ENTRY
+        entry = fitting(entry, shape, wrong)
+        if wrong:
+            raise ValueError(wrong[0])
+        key = (entry["set"], entry["cell"], entry["replication"])
+        if any(name in ("", ".", "..") or "/" in name or "\0" in name for name in key[:2]):
+            message = f"`{key[0]}` and `{key[1]}` are no names of a set and a cell"
+            raise ValueError(message)
+        if entry["kind"] == "done":
+            if entry["status"] not in STATUSES:
+                message = f"status `{entry['status']}` is none of {', '.join(STATUSES)}"
+                raise ValueError(message)
+            self.done[key] = entry
+            self._gone.discard(key)
+        elif entry["kind"] in ("removed", "rerun"):
+            self.done.pop(key, None)
+            self._gone.add(key)
+
+    def read(self, *, damaged: bool = False) -> None:
+        """Read the journal.
+
+        Args:
+            damaged: pass over lines that are no entries, and keep why in ``broken``.
+
+        Raises:
+            FolderError: a line other than the last is no entry, or the journal cannot be read.
 
         """
         self.done.clear()
+        self._gone.clear()
+        self.broken.clear()
         if not self.journal.exists():
             return
-        lines = self.journal.read_bytes().split(b"\n")
+        try:
+            lines = read_bytes(self.journal).split(b"\n")
+        except OSError as error:
+            raise FolderError(told(error)) from error
         for number, line in enumerate(lines[:-1], 1):
             try:
-                entry = json.loads(line)
-                self._apply(entry)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                message = (
-                    f"{self.journal}:{number}: no entry of a journal; "
-                    f"take the line out to go on without that replication"
-                )
-                raise FolderError(message) from error
+                self._apply(parse_json(line))
+            except ValueError as error:
+                message = f"{self.journal}:{number}: no entry of a journal: {error}"
+                if not damaged:
+                    message += (
+                        f"; airpath results {self.root} --rebuild takes what is missing from the "
+                        f"runs' folders"
+                    )
+                    raise FolderError(message) from error
+                self.broken.append(message)
+
+    def mend(self) -> list[str]:
+        """Write a damaged journal anew, with what the runs' folders know of what it lost.
+
+        For the lock's holder. The damaged one is kept beside it.
+
+        Returns:
+            what was wrong and what was done, in lines; none for a journal that is whole.
+
+        Raises:
+            FolderError: it cannot be read.
+            OSError: it cannot be written.
+
+        """
+        from airpath.experiment.about import RecordError, read_record
+
+        self.read(damaged=True)
+        if not self.broken:
+            return []
+        told_of = list(self.broken)
+        kept = self.journal.with_name(f"{JOURNAL}.damaged")
+        write_whole(kept, read_bytes(self.journal), sync=True)
+        entries = [{"kind": "done", **entry} for entry in self.done.values()]
+        found = 0
+        for folder in sorted(self.root.glob("runs/*/*/*")):
+            if not folder.name.isdecimal() or not folder.is_dir():
+                continue
+            key = (folder.parent.parent.name, folder.parent.name, int(folder.name))
+            if key in self.done or key in self._gone:
+                continue
+            try:
+                about = read_record(folder)
+            except RecordError as error:
+                told_of.append(f"{error}; airpath run --resume runs it again")
+                continue
+            names = ("digest", "attempt", "seed", "status", "verdict", "message", "wall_s")
+            more = ("size_bytes", "metrics", "measured")
+            entries.append(
+                {
+                    "kind": "done",
+                    "unix_s": about["ended_unix_s"],
+                    **dict(zip(("set", "cell", "replication"), key, strict=True)),
+                    **{name: about[name] for name in (*names, *more) if name in about},
+                }
+            )
+            found += 1
+        write_whole(self.journal, "".join(json.dumps(entry) + "\n" for entry in entries), sync=True)
+        self.read()
+        told_of.append(
+            f"{self.journal} was written anew: {len(self.done)} replications, {found} of them "
+            f"from the runs' folders; the damaged one is {kept}"
+        )
+        return told_of
 
     def lock(self) -> None:
         """Make sure that nobody else works in the folder.
 
         Raises:
             FolderError: somebody does.
+            OSError: the folder belongs to another user, or cannot be written.
 
         """
-        self._lock = os.open(self.root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        check_folder(self.root)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        self._lock = os.open(self.root / LOCK, flags, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -125,19 +259,38 @@ class Results:
         """Cut a torn last line off, so that the next one begins a line; for the lock's holder."""
         if not self.journal.exists():
             return
-        content = self.journal.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            with self.journal.open("r+b") as file:
-                file.truncate(whole)
-                os.fsync(file.fileno())
+        handle = os.open(self.journal, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            _cut_torn_line(handle)
+        finally:
+            os.close(handle)
 
 
-def open_results(root: Path) -> Results:
+def _cut_torn_line(handle: int) -> int:
+    """Cut what stands behind the last end of a line; return the length that is left."""
+    length = end = os.fstat(handle).st_size
+    while end:
+        begin = max(0, end - 65_536)
+        found = os.pread(handle, end - begin, begin).rfind(b"\n")
+        end = begin
+        if found >= 0:
+            end = begin + found + 1
+            break
+    if end < length:
+        os.ftruncate(handle, end)
+        os.fsync(handle)
+    return end
+
+
+def open_results(root: Path, *, damaged: bool = False) -> Results:
     """Open a folder that exists, for reading.
 
+    Args:
+        root: the folder.
+        damaged: pass over damaged lines of its journal, for who will mend it.
+
     Raises:
-        FolderError: it is none, or a newer Airpath wrote it.
+        FolderError: it is none, it is damaged, or a newer Airpath wrote it.
 
     """
     path = root / PLAN
@@ -145,16 +298,15 @@ def open_results(root: Path) -> Results:
         message = f"{root} is no results folder of airpath run: it has no {PLAN}"
         raise FolderError(message)
     try:
-        plan = json.loads(path.read_text())
-        version = plan["format_version"]
+        version = parse_json(read_text(path))["format_version"]
+    except OSError as error:
+        raise FolderError(told(error)) from error
     except (ValueError, KeyError, TypeError) as error:
         message = f"{path} is damaged; airpath run --resume writes it anew"
-        if not isinstance(error, KeyError | TypeError):
-            raise FolderError(message) from error
-        version = 0
+        raise FolderError(message) from error
     check_version(version, root)
     results = Results(root)
-    results.read()
+    results.read(damaged=damaged)
     return results
 
 
@@ -167,17 +319,7 @@ def check_version(version: Any, root: Path) -> None:
     """
     if version != FORMAT_VERSION:
         message = (
-            f"{root} has format {version} of results, and this Airpath knows format "
+            f"{root} has format {version!r:.40} of results, and this Airpath knows format "
             f"{FORMAT_VERSION}; use the version of Airpath that wrote it"
         )
         raise FolderError(message)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all, whatever happens."""
-    fresh = path.with_name(path.name + ".new")
-    with fresh.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.rename(path)

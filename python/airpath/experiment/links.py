@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from contextlib import suppress
 from datetime import date, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath import interrupt
 from airpath.engine import find_engine
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ def resolve_cell(network: Network, cell: Cell, here: Path) -> str:
         LinkError: the engine refuses it.
 
     """
-    with tempfile.TemporaryDirectory(prefix="airpath-") as folder:
-        inline = Path(folder) / f"{cell.network}.toml"
+    with interrupt.temporary_folder("airpath-") as folder:
+        inline = folder / f"{cell.network}.toml"
         if network.inline:
             inline.write_text(inline_toml(network.inline))
         return resolve(options(network, cell, here, inline), here)

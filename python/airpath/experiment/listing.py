@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airpath.analysis.statistics import Mean, mean_with_half_width
-from airpath.experiment.catalogue import DATABASE, Catalogue, Filter, FilterError
+from airpath.experiment.catalogue import Catalogue, Filter, FilterError, open_catalogue
 from airpath.experiment.catalogue import rebuild as build_anew
 from airpath.experiment.folder import FolderError, Results, open_results
 from airpath.experiment.load import nearest
@@ -76,7 +76,10 @@ def carry_out(results: Results, request: Request) -> int:
         results.lock()
     try:
         if request.rebuild:
-            count = build_anew(results.root)
+            problems = results.mend()
+            count = build_anew(results.root, problems)
+            for problem in problems:
+                _note(problem)
             print(f"{count} runs in the catalogue of {results.root}", file=sys.stderr)
             if count < len(results.done):
                 print(
@@ -84,16 +87,14 @@ def carry_out(results: Results, request: Request) -> int:
                     f"replication.json that can be read; airpath run --resume runs them again",
                     file=sys.stderr,
                 )
-        elif not (results.root / DATABASE).exists():
-            build_anew(results.root)  # an index that was deleted tells nothing of the runs
-        with Catalogue(results.root) as catalogue:
+        with open_catalogue(results, _note) as catalogue:
             if changes:
                 catalogue.follow(results)
             _check_names(catalogue, request.which)
             wanted = [*request.metrics, *catalogue.metrics_of(request.which)]
             progress = _Progress()
             for note in catalogue.measure(request.which, wanted, progress.tell):
-                print(f"airpath results: {note}", file=sys.stderr)
+                _note(note)
             progress.end()
             rows = catalogue.select(request.which)
             if request.add_tags or request.remove_tags:
@@ -113,6 +114,10 @@ def carry_out(results: Results, request: Request) -> int:
     else:
         _print_table(cell_table(rows, metrics))
     return 0
+
+
+def _note(line: str) -> None:
+    print(f"airpath results: {line}", file=sys.stderr)
 
 
 def _check_names(catalogue: Catalogue, which: Filter) -> None:

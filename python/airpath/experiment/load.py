@@ -15,6 +15,8 @@ from airpath.experiment.metrics import MetricError, problem_with_log
 from airpath.experiment.model import NAME_PATTERN, Experiment, Mtu, Table, Workload
 from airpath.experiment.positions import Path as KeyPath
 from airpath.experiment.positions import key_lines, line_of
+from airpath.files import read_text
+from airpath.jsontext import MOST_DEPTH, check_depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,11 +102,11 @@ def load(file: Path, *, files: bool = True) -> Loaded:
     """
     name = str(file)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file)
     except OSError as error:
         raise ExperimentError([Problem(name, 1, f"cannot be read: {error.strerror}")]) from error
-    except UnicodeDecodeError as error:
-        raise ExperimentError([Problem(name, 1, "is not UTF-8 text")]) from error
+    except ValueError as error:
+        raise ExperimentError([Problem(name, 1, str(error))]) from error
     return parse(text, file, files=files)
 
 
@@ -127,6 +129,15 @@ def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
         at = re.search(r"at line (\d+)", str(error))
         line = int(at[1]) if at else text.count("\n") + 1
         raise ExperimentError([Problem(name, line, f"not TOML: {error}")]) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise ExperimentError([Problem(name, 1, f"not TOML: {error}")]) from error
+    except RecursionError as error:
+        what = f"nested deeper than {MOST_DEPTH} levels"
+        raise ExperimentError([Problem(name, _deepest(text), what)]) from error
+    try:
+        check_depth(raw)
+    except ValueError as error:
+        raise ExperimentError([Problem(name, _deepest(text), str(error))]) from error
     lines = key_lines(text)
     problems: list[Problem] = []
     if isinstance(raw.get("workloads"), dict):
@@ -160,6 +171,12 @@ def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
     if problems:
         raise ExperimentError(sorted(problems, key=lambda p: p.line))
     return loaded
+
+
+def _deepest(text: str) -> int:
+    """Return the line, counted from 1, that has most brackets more open than closed."""
+    lines = text.splitlines() or [""]
+    return 1 + max(range(len(lines)), key=lambda n: sum(map(lines[n].count, "[{")), default=0)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

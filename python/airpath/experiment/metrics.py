@@ -129,17 +129,12 @@ def measured(folder: Path, names: Iterable[str]) -> dict[str, float]:
         RunError: the run cannot be read, or its logs contradict each other.
 
     """
-    import polars as pl
-
     from airpath.analysis import REGISTRY, measure
-    from airpath.run import RunError, load_run
+    from airpath.run import contradictions_named, load_run
 
     chosen = [REGISTRY[name] for name in names if name in REGISTRY]
-    try:
+    with contradictions_named(folder):
         table = measure(load_run(folder), chosen)
-    except pl.exceptions.PolarsError as error:
-        message = f"{folder}: its logs contradict each other: {error}"
-        raise RunError(message) from error
     return {
         "/".join(
             word for word in (row["metric"], row["flow"], row["hop"], row["direction"]) if word

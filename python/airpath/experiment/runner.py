@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import shutil
 import sys
 import threading
@@ -12,20 +11,24 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airpath import interrupt
 from airpath.analysis.statistics import mean_with_half_width
 from airpath.experiment import replicate as replication
-from airpath.experiment.catalogue import Catalogue
+from airpath.experiment.about import RecordError, read_record
+from airpath.experiment.catalogue import open_catalogue
 from airpath.experiment.folder import FolderError, Key
 from airpath.experiment.jobs import Memory
 from airpath.experiment.metrics import MetricError, measure_aside, metric_of, needed, pick
 from airpath.experiment.quantities import length_bytes, show_bytes, show_seconds
 from airpath.experiment.replicate import Outcome, Task, make_task, remove
 from airpath.experiment.statistics import checkpoints
+from airpath.files import make_folder, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from airpath.experiment.catalogue import Catalogue
     from airpath.experiment.folder import Results
     from airpath.experiment.jobs import Jobs
     from airpath.experiment.plan import Plan, PlannedCell
@@ -125,7 +128,7 @@ class Runner:
 
     def run(self) -> Report:
         """Run what is not done yet; return what it came to."""
-        with Catalogue(self.results.root) as catalogue:
+        with open_catalogue(self.results, self._say) as catalogue:
             catalogue.follow(self.results)
             pool = self.executor()
             try:
@@ -137,24 +140,29 @@ class Runner:
                 self.progress.clear()
                 while True:
                     try:
-                        wait(self.flying)
+                        while wait(self.flying, timeout=0.5).not_done:
+                            pass  # so that signals are heard
                         break
                     except KeyboardInterrupt:  # Ctrl-C once more
                         self.report.stopped = "interrupted"
                         self.tell("airpath run: ending what runs")
                 if self.flying and not self.report.stopped:
                     self.report.stopped = "an error"
-                for future, (task, state, beside) in list(self.flying.items()):
-                    if not future.cancelled() and future.exception() is None:
-                        self._landed(future.result(), task, state, beside, catalogue)
-                pool.shutdown(cancel_futures=True)
-                replication.STOP.clear()
+                try:
+                    for future, (task, state, beside) in list(self.flying.items()):
+                        if not future.cancelled() and future.exception() is None:
+                            self._landed(future.result(), task, state, beside, catalogue)
+                finally:
+                    pool.shutdown(cancel_futures=True)
+                    replication.STOP.clear()
         self._count()
         self.report.jobs = self.jobs.summary()
         return self.report
 
     def _loop(self, pool: Executor, catalogue: Catalogue) -> None:
         while True:
+            if interrupt.asked.is_set():
+                raise KeyboardInterrupt
             if not self.report.stopped:
                 self._submit(pool)
             if not self.flying:
@@ -394,10 +402,10 @@ class Runner:
 def _is_whole(folder: Path) -> bool:
     """Say whether a run has its record and, as every run that was not broken has, its manifest."""
     try:
-        about = json.loads((folder / "replication.json").read_text())
-        return about["status"] != "succeeded" or (folder / "run.json").is_file()
-    except (OSError, ValueError, KeyError, TypeError):
+        about = read_record(folder)
+    except RecordError:
         return False
+    return about["status"] != "succeeded" or (folder / "run.json").is_file()
 
 
 class Progress:
@@ -463,8 +471,8 @@ def prepare_links(plan: Plan, root: Path) -> None:
     for name, network in plan.loaded.experiment.networks.items():
         if network.inline:
             folder = root / "networks"
-            folder.mkdir(exist_ok=True)
-            (folder / f"{name}.toml").write_text(inline_toml(network.inline))
+            make_folder(folder)
+            write_whole(folder / f"{name}.toml", inline_toml(network.inline))
 
 
 def summary(report: Report, root: Path, seconds: float) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from airpath.files import read_bytes
 from airpath.run import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -60,12 +61,14 @@ def read_text(path: Path) -> str:
         if path.stat().st_size > MOST_NOTES_BYTES:
             message = f"{path} has more than {MOST_NOTES_BYTES // 1_000_000} MB"
             raise ValueError(message)
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        message = f"{path} is not UTF-8 text"
-        raise ValueError(message) from error
+        content = read_bytes(path)
     except OSError as error:
         message = f"{path} cannot be read: {error.strerror}"
+        raise ValueError(message) from error
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        message = f"{path} is not UTF-8 text"
         raise ValueError(message) from error
 
 

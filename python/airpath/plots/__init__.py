@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from airpath.run import contradictions_named
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -31,5 +33,6 @@ def draw(run: Run, kinds: Iterable[str], span: Span) -> list[Picture]:
     pictures = []
     for kind in kinds:
         module = importlib.import_module(f"airpath.plots.{KINDS[kind]}")
-        pictures += module.draw(run, span)
+        with contradictions_named(run.directory):
+            pictures += module.draw(run, span)
     return pictures

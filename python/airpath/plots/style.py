@@ -14,6 +14,8 @@ import numpy as np
 from matplotlib.figure import Figure as MatplotlibFigure
 from matplotlib.transforms import blended_transform_factory
 
+from airpath.files import write_whole
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
@@ -129,8 +131,10 @@ class Picture:
         path = directory / f"{name or self.name}.{file_format}"
         # No date inside: the same run yields the same file.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format)
+        content = io.BytesIO()
         with mpl.rc_context(cast("Any", SETTINGS)):
-            self.figure.savefig(path, dpi=DOTS_PER_INCH, metadata=metadata)
+            self.figure.savefig(content, format=file_format, dpi=DOTS_PER_INCH, metadata=metadata)
+        write_whole(path, content.getvalue())
         return path
 
 

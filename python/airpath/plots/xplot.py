@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from airpath.files import write_whole
 from airpath.plots.style import Span
 from airpath.tcp import transfers
 
@@ -34,7 +35,7 @@ def save(run: Run, directory: Path, prefix: str = "", span: Span | None = None) 
         if transfer.segments.is_empty():
             continue
         path = directory / f"{prefix}time-sequence-{number}-{transfer.direction}.xpl"
-        path.write_text(text(transfer))
+        write_whole(path, text(transfer))
         paths.append(path)
     return paths
 

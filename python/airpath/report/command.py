@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airpath.analysis.command import DAMAGED
+from airpath.files import make_folder, told, write_whole
 from airpath.report import write_report
 from airpath.report.files import write_figures, write_tables, write_xplot
 from airpath.report.material import load_material
@@ -49,6 +47,9 @@ def write(
         return 2
     progress = Progress()
     try:
+        for folder in (out.parent if out else None, figures, csv, xplot):
+            if folder is not None:
+                make_folder(folder)
         material = load_material(
             directories, title, pictures, experiment=experiment, progress=progress.tell
         )
@@ -63,11 +64,11 @@ def write(
         if xplot is not None:
             progress.begin("xplot")
             files += write_xplot(material, xplot)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(target, page)
+        write_whole(target, page)
     except (RunError, OSError) as error:
         progress.end()
-        print(f"airpath report: {error}", file=sys.stderr)
+        what = told(error) if isinstance(error, OSError) else error
+        print(f"airpath report: {what}", file=sys.stderr)
         return 1
     progress.end()
     for path in [*files, target]:
@@ -75,22 +76,6 @@ def write(
     for what in material.damage:
         print(f"airpath report: {what}", file=sys.stderr)
     return DAMAGED if material.damage else 0
-
-
-def _write_whole(target: Path, page: str) -> None:
-    """Put a file into place when it is complete, so that none is left torn."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
 
 
 class Progress:

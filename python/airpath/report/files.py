@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from airpath.files import make_folder, write_whole
 from airpath.plots import KINDS, draw, xplot
 from airpath.plots.style import Span
 from airpath.report import beside, gallery
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def write_figures(material: Material, folder: Path, file_format: str) -> list[Path]:
     """Write all pictures: those of sets and sweeps, and those of the first runs."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = [
         picture.save(folder, file_format, name=name)
         for name, picture in [*gallery.of_sweeps(material, []), *gallery.of_sets(material, [])]
@@ -40,7 +41,7 @@ def write_figures(material: Material, folder: Path, file_format: str) -> list[Pa
 
 def write_tables(material: Material, folder: Path) -> list[Path]:
     """Write values of all runs, figures of sets, and comparisons, as CSV."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     measured = material.measured
     tables = {
         "values": measured.values,
@@ -58,14 +59,14 @@ def write_tables(material: Material, folder: Path) -> list[Path]:
     written = []
     for name, table in tables.items():
         path = folder / f"{name}.csv"
-        table.write_csv(path)
+        write_whole(path, table.write_csv())
         written.append(path)
     return written
 
 
 def write_xplot(material: Material, folder: Path) -> list[Path]:
     """Write a file for each TCP transfer of each run."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = []
     for entry in material.entries:
         try:

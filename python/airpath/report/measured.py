@@ -20,7 +20,7 @@ from airpath.experiment.about import parameters_of
 from airpath.plots.sets import natural_order
 from airpath.report.presentation import selects
 from airpath.report.workers import each, workers
-from airpath.run import RunError
+from airpath.run import RunError, contradictions_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -169,8 +169,9 @@ def values_of(run: Run, more: Sequence[str] = ()) -> pl.DataFrame:
     usual = [*(metric.name for metric in choose(None)), "program_*", *MAIN, *ALSO]
     names = dict.fromkeys([*usual, *(name for name in more if name in REGISTRY)])
     try:
-        return measure(run, choose(list(names)))
-    except (RunError, pl.exceptions.PolarsError) as error:
+        with contradictions_named(run.directory):
+            return measure(run, choose(list(names)))
+    except RunError as error:
         run.notes.append(f"not measured: {error}")
         return pl.DataFrame(schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
 

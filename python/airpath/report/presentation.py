@@ -6,7 +6,6 @@ instead of it, so that a page can be written anew without running anything.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from airpath.experiment.folder import COPY, NOTES, PLAN
 from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.shown import Selector, read_notes, read_text, split_run
+from airpath.files import read_text as read_plain
+from airpath.jsontext import parse_json
 from airpath.run import RunError
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def unfinished(entries: Sequence[Entry], directories: Iterable[Path]) -> list[st
     notes = []
     for root, there in roots.items():
         try:
-            cells = json.loads((root / PLAN).read_text())["cells"]
+            cells = parse_json(read_plain(root / PLAN))["cells"]
             wanted = {
                 (cell["set"], cell["cell"], number)
                 for cell in cells

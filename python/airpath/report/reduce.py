@@ -16,7 +16,7 @@ from airpath.plots import courses
 from airpath.plots.delay import one_way_delays
 from airpath.report.facts import Facts, facts_of
 from airpath.report.measured import values_of
-from airpath.run import DIRECTIONS, RunError, load_run
+from airpath.run import DIRECTIONS, RunError, contradictions_named, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,8 +81,9 @@ def reduce_run(task: Task) -> Reduced:
 @contextlib.contextmanager
 def _noted(run: Run) -> Iterator[None]:
     try:
-        yield
-    except (RunError, pl.exceptions.PolarsError) as error:
+        with contradictions_named(run.directory):
+            yield
+    except RunError as error:
         run.notes.append(str(error))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath.files import read_text
 from airpath.report.page import Section, fill
 
 if TYPE_CHECKING:
@@ -65,11 +66,11 @@ def _file(entry: Entry) -> Path:
     """Return the experiment's file: the one that was run if it is unchanged, else its copy."""
     copy = entry.results_folder / "experiment.toml"
     try:
-        text = copy.read_text()
+        text = read_text(copy)
         for path in sorted(Path(entry.about["here"]).glob("*.toml")):
-            if path.read_text() == text:
+            if read_text(path) == text:
                 return path
-    except (OSError, KeyError, UnicodeDecodeError):
+    except (OSError, KeyError, ValueError, TypeError):
         pass
     return copy
 
@@ -81,8 +82,8 @@ def _experiments(material: Material) -> list[tuple[str, str]]:
         if not entry.about or entry.results_folder in found:
             continue
         try:
-            text = (entry.results_folder / "experiment.toml").read_text()
-        except (OSError, UnicodeDecodeError):
+            text = read_text(entry.results_folder / "experiment.toml")
+        except (OSError, ValueError):
             continue
         command = shlex.join(["airpath", "run", str(_file(entry)), "--out", "results/again"])
         found[entry.results_folder] = (command, text)

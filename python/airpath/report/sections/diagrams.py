@@ -13,7 +13,7 @@ from airpath.plots.style import drop_styles
 from airpath.report import gallery
 from airpath.report.page import Section, data, fill
 from airpath.report.workers import each
-from airpath.run import RunError, load_run
+from airpath.run import RunError, contradictions_named, load_run
 from airpath.tcp import SENDING_END, transfers
 
 if TYPE_CHECKING:
@@ -134,8 +134,9 @@ def draw_run(task: Task) -> Drawn:
     entry = Entry(task.number, task.label, run)
     entry.facts = task.facts
     try:
-        every = transfers(run)
-    except (RunError, pl.exceptions.PolarsError) as error:
+        with contradictions_named(run.directory):
+            every = transfers(run)
+    except RunError as error:
         return Drawn([], 0, [*run.notes, str(error)])
     shown = every[:MOST_TRANSFERS]
     share = task.most // max(len(shown), 1)
