@@ -107,7 +107,8 @@ def test_a_full_disk_stops_before_anything_is_written(tmp_path: Path) -> None:
 
 
 def test_a_damaged_journal_is_told_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "journal").write_text('{"kind": "done"}\nnonsense\n{"kind": "done"}\n')
+    gone = '{"kind": "removed", "set": "a", "cell": "b", "replication": 1}\n'
+    (tmp_path / "journal").write_text(f"{gone}nonsense\n{gone}")
     with pytest.raises(FolderError, match="journal:2"):
         Results(tmp_path).read()
 

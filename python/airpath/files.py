@@ -74,19 +74,46 @@ def read_text(path: Path) -> str:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse to write into a folder of somebody else, who could put links in the files' places.
+    """Refuse to write into a folder in which somebody else can exchange what is written.
+
+    As the engine does with the folders of runs.
 
     Raises:
-        OSError: it belongs to another user, or is not there.
+        OSError: it belongs to another user, everybody may write to it, or it is not there.
 
     """
-    owner = folder.stat().st_uid
-    if owner not in (0, os.geteuid()):
-        what = (
-            f"belongs to another user ({_user(owner)}): who owns a folder can lead what is written "
-            f"into it elsewhere; name a folder of your own with --out"
-        )
-        raise PermissionError(errno.EPERM, what, str(folder))
+    for place in (*reversed(folder.absolute().parents), folder.absolute()):
+        about = place.lstat()
+        if stat.S_ISLNK(about.st_mode) and not _is_trusted(about.st_uid):
+            what = (
+                f"is a link that belongs to another user ({_user(about.st_uid)}), and is not "
+                f"followed; name the place itself, or remove the link"
+            )
+            raise PermissionError(errno.EPERM, what, str(place))
+    about = folder.stat()
+    if not _is_trusted(about.st_uid):
+        who = f"belongs to another user ({_user(about.st_uid)}), who could"
+    elif about.st_mode & stat.S_IWOTH and not about.st_mode & stat.S_ISVTX:
+        who = "may be written to by everybody (`chmod o-w` ends that), who could"
+    else:
+        return
+    what = (
+        f"{who} exchange what is written there; a folder that does not exist yet is made and is "
+        f"yours (--out)"
+    )
+    raise PermissionError(errno.EPERM, what, str(folder))
+
+
+def _is_trusted(owner: int) -> bool:
+    if owner in (0, os.geteuid()):
+        return True
+    # In a user namespace all that is not this user's has this owner, root's too.
+    try:
+        nobody = int(Path("/proc/sys/kernel/overflowuid").read_text())
+        inside, outside, count = Path("/proc/self/uid_map").read_text().split()[:3]
+    except (OSError, ValueError):
+        return False
+    return owner == nobody and (inside, outside, count) != ("0", "0", str(2**32 - 1))
 
 
 def _user(number: int) -> str:
@@ -95,7 +122,7 @@ def _user(number: int) -> str:
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:
-        return f"uid {number}"
+        return str(number)
 
 
 def make_folder(folder: Path) -> Path:

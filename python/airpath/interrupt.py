@@ -53,15 +53,24 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 @contextlib.contextmanager
-def cleaned(clean: Callable[[], None]) -> Iterator[None]:
-    """Call something when the block ends, or when a signal ends the process within it."""
+def at_end(clean: Callable[[], None]) -> Iterator[None]:
+    """Call something when a signal ends the process within the block; it must wait for nothing."""
     key = object()
     _ends[key] = clean
     try:
         yield
     finally:
-        clean()
         del _ends[key]
+
+
+@contextlib.contextmanager
+def cleaned(clean: Callable[[], None]) -> Iterator[None]:
+    """Call something when the block ends, or when a signal ends the process within it."""
+    with at_end(clean):
+        try:
+            yield
+        finally:
+            clean()
 
 
 @contextlib.contextmanager
@@ -82,6 +91,16 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
     holder = tempfile.TemporaryDirectory(prefix=prefix)
     with cleaned(holder.cleanup):
         yield Path(holder.name)
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Keep Ctrl-C back in the block; processes started in it never hear of it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING
 
 import polars as pl
 
+from airpath import interrupt
 from airpath.run import RunError
 
 if TYPE_CHECKING:
@@ -73,19 +74,27 @@ def measure_apart(
     for place in range(len(folders)):
         waiting.put(place)
     done: Queue[tuple[int, Measurement | Exception]] = Queue()
-    crew = [_Worker(metrics) for _ in range(processes)]
-    threads = [
-        threading.Thread(target=_keep_busy, args=(worker, folders, waiting, done), daemon=True)
-        for worker in crew
-    ]
+    crew: list[_Worker] = []
+    threads: list[threading.Thread] = []
+
+    def kill() -> None:
+        for worker in crew:
+            worker.process.kill()
+
     try:
-        for thread in threads:
-            thread.start()
-        for _ in folders:
-            place, result = done.get()
-            if isinstance(result, Exception):
-                raise result
-            yield place, result
+        with interrupt.at_end(kill):
+            for _ in range(processes):
+                # Between the start of a process and its place in the crew nobody would end it.
+                with interrupt.held():
+                    crew.append(_Worker(metrics))
+                task = (crew[-1], folders, waiting, done)
+                threads.append(threading.Thread(target=_keep_busy, args=task, daemon=True))
+                threads[-1].start()
+            for _ in folders:
+                place, result = done.get()
+                if isinstance(result, Exception):
+                    raise result
+                yield place, result
     finally:
         for worker in crew:
             worker.end()
@@ -175,5 +184,8 @@ def work() -> None:
     from airpath.analysis.table import choose, measure_folder
 
     chosen = choose(sys.argv[1:])
-    for line in sys.stdin.buffer:
-        _write(sys.stdout.buffer, measure_folder(Path(json.loads(line)), chosen))
+    with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+        for line in sys.stdin.buffer:
+            _write(sys.stdout.buffer, measure_folder(Path(json.loads(line)), chosen))
+        return
+    os._exit(1)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from airpath import interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,13 +53,35 @@ def each(
         results: Iterable[Result] = map(function, tasks)
         if number > 1:
             stack.enter_context(_one_thread_each())
-            # Not forked: the threads of polars would not be there in the child.
-            pool = ProcessPoolExecutor(number, multiprocessing.get_context("spawn"))
-            stack.callback(partial(pool.shutdown, cancel_futures=True))
-            results = pool.map(function, tasks, chunksize=4)
+            stack.enter_context(interrupt.at_end(_kill_children))
+            # It lets signals through again that are held back where it is started.
+            resource_tracker.ensure_running()
+            with interrupt.held():
+                # Not forked: the threads of polars would not be there in the child.
+                spawned = multiprocessing.get_context("spawn")
+                pool = ProcessPoolExecutor(number, spawned, initializer=_end_with_parent)
+                stack.callback(partial(pool.shutdown, cancel_futures=True))
+                results = pool.map(function, tasks, chunksize=4)
         for done, result in enumerate(results, 1):
             yield result
             progress(done, len(tasks))
+
+
+def _kill_children() -> None:
+    for process in multiprocessing.active_children():
+        process.kill()
+
+
+def _end_with_parent() -> None:
+    """Have a worker end when its parent was killed: it waits for work on a pipe that it holds."""
+
+    def wait() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextlib.contextmanager
