@@ -14,7 +14,7 @@ from airpath.experiment.catalogue import rebuild as build_anew
 from airpath.experiment.folder import FolderError, Results, open_results
 from airpath.experiment.load import nearest
 from airpath.experiment.metrics import choices, pick
-from airpath.experiment.quantities import show_bytes
+from airpath.experiment.quantities import alike, show_bytes
 from airpath.experiment.replicate import remove as remove_folder
 
 if TYPE_CHECKING:
@@ -113,6 +113,11 @@ def carry_out(results: Results, request: Request) -> int:
         _print_runs(rows, metrics, request.as_json)
     else:
         _print_table(cell_table(rows, metrics))
+        for key, of_cell in _by_cell(rows).items():
+            # In real time no two are the same.
+            told = [r["metrics"] for r in of_cell if r["clock"] != "live"]
+            if said := alike(told):
+                _note(f"{key}: {said}")
     return 0
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 NANOSECONDS = {
     "ns": 1,
@@ -106,6 +110,16 @@ def show_bytes(amount: float) -> str:
         if amount >= BYTES[unit]:
             return f"{amount / BYTES[unit]:.3g} {unit}"
     return f"{amount:.0f} bytes"
+
+
+def alike(metrics: Sequence[Mapping[str, float]]) -> str:
+    """Say that runs of one cell are the same, if all of them came to the same; else nothing."""
+    if len(metrics) < 2 or not metrics[0] or any(one != metrics[0] for one in metrics):
+        return ""
+    return (
+        f"all {len(metrics)} runs are the same: nothing in the link and the workload is random; "
+        f'add loss = "1%" to the link, say, or run one'
+    )
 
 
 def counted(number: int, thing: str) -> str:

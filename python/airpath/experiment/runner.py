@@ -19,7 +19,7 @@ from airpath.experiment.catalogue import open_catalogue
 from airpath.experiment.folder import FolderError, Key
 from airpath.experiment.jobs import Memory
 from airpath.experiment.metrics import MetricError, measure_aside, metric_of, needed, pick
-from airpath.experiment.quantities import length_bytes, show_bytes, show_seconds
+from airpath.experiment.quantities import alike, length_bytes, show_bytes, show_seconds
 from airpath.experiment.replicate import Outcome, Task, make_task, remove
 from airpath.experiment.statistics import checkpoints
 from airpath.files import make_folder, write_whole
@@ -397,6 +397,11 @@ class Runner:
                 setattr(self.report, entry["status"], getattr(self.report, entry["status"]) + 1)
                 if entry["verdict"] != "trusted":
                     self.report.not_trusted += 1
+            mine = (cell.set_name, cell.name)
+            told = [one["metrics"] for key, one in self.results.done.items() if key[:2] == mine]
+            # In real time no two are the same.
+            if cell.clock != "live" and (said := alike(told)):
+                self.report.notes.append(f"{cell.key}: {said}")
 
 
 def _is_whole(folder: Path) -> bool:

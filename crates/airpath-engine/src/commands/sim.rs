@@ -100,7 +100,7 @@ fn workloads(args: &SimArgs) -> Result<Vec<Workload>> {
     Ok(workloads)
 }
 
-/// A finished replication with its summary as JSON if that was asked for, or why there is none.
+/// A finished replication with its summary as JSON, or why there is none.
 type Ran = Result<(Finished, serde_json::Value)>;
 
 /// Runs all replications in `args.jobs` threads, and tells of them in their order.
@@ -149,26 +149,36 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64, interrupt: &Int
     } else if tell {
         replication::summarise(&finished, args.out.as_deref());
     }
+    if !args.quiet && replication::all_the_same(&finished) {
+        replication::tell_same(finished.len());
+    }
     Ok(replication::status(&finished))
+}
+
+/// What a replication came to: all of its summary but its seed and what running it took.
+fn came_to(summary: &serde_json::Value) -> serde_json::Value {
+    let mut object = summary.clone();
+    if let Some(object) = object.as_object_mut() {
+        object.retain(|key, _| key != "seed" && key != "wall_ns");
+    }
+    object
 }
 
 fn replicate(args: &SimArgs, request: &SimRequest, first_seed: u64, number: u32, interrupt: &Interrupt) -> Ran {
     let seed = replication::seed(first_seed, number);
     let folder = args.out.as_deref().map(|all| replication::folder(all, number));
     let simulated = in_folder(folder.as_deref(), |folder| simulate(request, seed, folder, false, interrupt))?;
+    let mut summary = json(&simulated, seed);
     let finished = Finished {
         number,
         seed,
+        came_to: Some(came_to(&summary)),
         seconds: simulated.duration.as_secs_f64(),
         verdict: simulated.summary.verdict.grade.to_string(),
         status: simulated.status(),
     };
-    let mut summary = serde_json::Value::Null;
-    if args.json {
-        summary = json(&simulated, seed);
-        summary["replication"] = number.into();
-        summary["status"] = finished.status.into();
-    }
+    summary["replication"] = number.into();
+    summary["status"] = finished.status.into();
     Ok((finished, summary))
 }
 

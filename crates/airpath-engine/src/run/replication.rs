@@ -18,6 +18,9 @@ pub struct Finished {
     pub verdict: String,
     /// The exit status.
     pub status: i32,
+    /// Results in all detail, to compare with those of others; none if they are not known.
+    #[serde(skip)]
+    pub came_to: Option<serde_json::Value>,
 }
 
 /// Makes sure that `count` seeds from `first` on exist.
@@ -90,6 +93,21 @@ pub fn summarise(finished: &[Finished], folder: Option<&Path>) {
     if let Some(folder) = folder {
         say!("airpath: results in {}", folder.display());
     }
+}
+
+/// Whether several replications came to the same in everything, though their seeds differ.
+pub fn all_the_same(finished: &[Finished]) -> bool {
+    finished.len() > 1
+        && finished[0].came_to.is_some()
+        && finished.windows(2).all(|two| two[0].came_to == two[1].came_to)
+}
+
+/// Tells that `count` replications say no more than one of them.
+pub fn tell_same(count: usize) {
+    say!(
+        "airpath: all {count} runs are the same: nothing in this link and workload is random; add --loss 1%, say, \
+         or run one"
+    );
 }
 
 /// The exit status of all of them: the first that is not 0.
