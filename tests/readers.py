@@ -144,13 +144,13 @@ def _results(folder: Path) -> Results:
             "clock": "virtual", "seed": number, "attempt": 1, "status": "succeeded",
             "verdict": "trusted", "message": "", "wall_s": 1.5, "size_bytes": 1000,
             "ended_unix_s": 1.5, "metrics": {"elapsed": 1.25}, "measured": ["elapsed"],
-            "parameters": {"network.rate": 1}, "tags": ["one"],
+            "parameters": {"network.rate": 1}, "tags": ["one"], "digest": "d",
         }  # fmt: skip
         run = folder / "runs" / "a" / "b" / f"{number:04}"
         run.mkdir(parents=True)
         (run / RECORD).write_text(json.dumps(about))
         (run / "tags.json").write_text('["one", "two"]')
-        results.write("done", **{**about, "set": "a", "digest": "d"})
+        results.write("done", **{**about, "set": "a"})
     rebuild(folder)
     return results
 

@@ -8,6 +8,7 @@ import random
 import resource
 import shutil
 import sqlite3
+import struct
 from pathlib import Path
 
 import pytest
@@ -60,9 +61,17 @@ def test_a_damaged_qlog_is_named_and_the_rest_is_shown(
         raise AssertionError(line)
 
 
-def test_a_capture_with_impossible_ticks_is_refused() -> None:
+def test_a_capture_with_impossible_times_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match="a packet at byte 320 has a time that cannot be"):
+        read_capture(INPUTS / "times-beyond-63-bits.pcapng")
+    write_run(tmp_path, size=2_560)
+    path = tmp_path / "client.pcapng"
+    content = path.read_bytes()
+    nano, absurd = (struct.pack("<HHB", 9, 1, exponent) for exponent in (9, 100))
+    assert nano in content
+    path.write_bytes(content.replace(nano, absurd))
     with pytest.raises(CaptureError, match=r"at byte \d+ counts 10\^100 ticks a second"):
-        read_capture(INPUTS / "ticks-10-to-the-100.pcapng")
+        read_capture(path)
 
 
 @pytest.mark.parametrize(

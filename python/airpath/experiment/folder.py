@@ -200,6 +200,9 @@ class Results:
                 continue
             try:
                 about = read_record(folder)
+                if "digest" not in about:
+                    message = f"{folder}: its record does not say what was run"
+                    raise RecordError(message)
             except RecordError as error:
                 told_of.append(f"{error}; airpath run --resume runs it again")
                 continue

@@ -68,7 +68,7 @@ pub fn refuse_many(path: &Path, action: &str) -> Result<()> {
 impl Finished {
     /// Tells how it ended; there are `count` of them.
     pub fn tell(&self, count: u32) {
-        let Finished { number, seed, seconds, verdict, status } = self;
+        let Finished { number, seed, seconds, verdict, status, .. } = self;
         say!("airpath: replication {number}/{count}, seed {seed}: {seconds:.2} s, exit status {status}, {verdict}");
     }
 }
