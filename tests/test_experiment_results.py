@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from airpath.experiment.listing import _chosen
+from airpath.experiment.quantities import alike
 from experiments import airpath, journal, run_folders
 
 
@@ -74,3 +75,10 @@ def test_a_usual_metric_with_many_values_is_left_out_and_told(
     assert "`goodput` has 5 values, not shown: name one with --metric" in capsys.readouterr().err
     del values["goodput/tcp-5/downlink"]
     assert _chosen([{"metrics": dict(values)}], []) == list(values)
+
+
+def test_cells_whose_runs_are_all_the_same_are_told() -> None:
+    one, other = {"elapsed": 1.5, "goodput": 2.0}, {"elapsed": 1.25, "goodput": 2.0}
+    assert alike([one, dict(one)]).startswith("all 2 runs are the same: ")
+    for different in ([one, other], [one], [], [{}, {}]):
+        assert alike(different) == ""

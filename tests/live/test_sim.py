@@ -215,6 +215,14 @@ def test_several_workloads_and_a_duration(airpath: Airpath) -> None:
     assert 0.2e6 < bulk["downlink"]["goodput_bits_per_second"] < 1e6
 
 
+def test_equal_replications_are_told(airpath: Airpath) -> None:
+    common = ("--rate", "100 kbit/s", "--workload", "tcp bytes=5000", "--replications", 3)
+    said = "all 3 runs are the same: nothing in this link and workload is random"
+    assert said in sim(airpath, *common).check().err
+    assert said not in sim(airpath, *common, "--loss", "20%", "--seed", 1).check().err
+    assert said not in sim(airpath, *common, "--quiet").check().err
+
+
 def test_json_of_replications(airpath: Airpath) -> None:
     common = ("--delay", "20 ms", "--workload", "request count=3 response=2000", "--seed", 4)
     found = sim(airpath, *common, "--replications", 3, "--jobs", 2, "--json").check().summary()
