@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
+import time
+from itertools import product
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -16,7 +18,7 @@ from airpath.plots import KINDS, draw
 from airpath.plots.style import Span
 from airpath.run import load_run
 from airpath.tcp import transfers
-from live.harness import PATIENCE_S, ROOT, await_true
+from live.harness import PATIENCE_S, ROOT, await_true, end_process
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,6 +111,59 @@ def test_a_run_is_drawn(airpath: Airpath) -> None:
     assert any(name.startswith("time-sequence") for name in names)
     texts = [text.get_text() for text in pictures[0].figure.findobj(Text)]
     assert any("virtual clock" in text for text in texts)
+
+
+# A load over two hops, which the machine leaves undone for as long as nobody looks.
+TWO_HOPS = """
+[[hops]]
+name = "radio"
+[hops.link]
+rate = "20 Mbit/s"
+propagation = "5 ms"
+
+[[hops]]
+name = "core"
+[hops.link]
+rate = "12 Mbit/s"
+propagation = { type = "normal", mean = "20 ms", deviation = "2 ms" }
+queue = { limit = "50 packets" }
+
+[[background]]
+name = "others"
+type = "poisson"
+hop = "core"
+until = "radio"
+direction = "downlink"
+rate = "11 Mbit/s"
+packet_size = "700 bytes"
+"""
+
+
+def test_real_time_leaves_no_trace_in_files(airpath: Airpath) -> None:
+    """A run that is stopped now and then by the wall clock leaves the bytes of one that is not."""
+    scenario = airpath.file("two-hops.toml", TWO_HOPS)
+    workload = 'cbr interval="1 s" packets=30 size=100 from=client'
+    arguments = ("--scenario", scenario, "--workload", workload, "--seed", 42, "--replications", 2)
+    folders = [airpath.path(f"stops-{stops}") for stops in (0, 3, 9)]
+    for folder, stops in zip(folders, (0, 3, 9), strict=True):
+        process = airpath.start("sim", *arguments, "--jobs", 1 + stops % 2, "--out", folder)
+        try:
+            for number in range(stops):
+                time.sleep(0.02 + 0.013 * number)
+                if process.poll() is not None:
+                    break
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(0.25)
+                process.send_signal(signal.SIGCONT)
+            _, said = process.communicate(timeout=PATIENCE_S)
+        finally:
+            end_process(process)
+        assert process.returncode == 0, said
+    rows = len(pl.read_ipc(folders[0] / "replication-0001" / "events.arrow"))
+    assert rows > 2 * 65_536
+    for replication, file in product(("replication-0001", "replication-0002"), FILES):
+        first, *others = ((folder / replication / file).read_bytes() for folder in folders)
+        assert all(other == first for other in others), f"{replication}/{file}"
 
 
 def test_equal_seeds_leave_equal_files_whatever_the_number_of_threads(airpath: Airpath) -> None:

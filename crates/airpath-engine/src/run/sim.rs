@@ -1,11 +1,12 @@
 //! A run in virtual time: a path, workloads in the process itself at its ends, and the files of a live
 //! run.
 
+mod pieces;
 mod watch;
 
 use std::num::NonZeroUsize;
 use std::path::Path as Folder;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use airpath_core::{Direction, LinkRate, PortId, Seed, Span, Time};
 use airpath_endpoints::{FlowReport, Options, Outcome, Pair, endpoints};
@@ -22,16 +23,13 @@ use super::interrupt::Interrupt;
 use super::manifest::Beginning;
 use super::recording::{Recorded, Recording, START_UNIX_NS, finished};
 use crate::error::{Failure, Result};
+use pieces::{ByWallClock, Pieces};
 use watch::Watch;
 
 /// Exit status of a run of which a workload did not do what it was to do.
 pub const UNDONE_STATUS: i32 = 1;
 /// The number of the first workload's packets; 0 is what a packet of nobody looks like.
 const FIRST_FLOW: u32 = 1;
-
-/// How long a piece of a run takes the processor.
-const SHORT_PIECE: Duration = Duration::from_millis(20);
-const LONG_PIECE: Duration = Duration::from_millis(200);
 
 /// Everything that decides what a run in virtual time does, except for its seed.
 #[derive(Clone, Debug)]
@@ -96,6 +94,18 @@ pub fn run(
     tell: bool,
     interrupt: &Interrupt,
 ) -> Result<Simulated> {
+    run_in(&mut ByWallClock::default(), request, seed, folder, tell, interrupt)
+}
+
+/// The same, in these pieces.
+fn run_in(
+    pieces: &mut dyn Pieces,
+    request: &SimRequest,
+    seed: u64,
+    folder: Option<&Folder>,
+    tell: bool,
+    interrupt: &Interrupt,
+) -> Result<Simulated> {
     let begun = Instant::now();
     let options = Options { bytes: request.level >= Level::Events, mtu_bytes: request.mtu_bytes, ..Options::default() };
     let mut pairs = Vec::with_capacity(request.workloads.len());
@@ -124,7 +134,7 @@ pub fn run(
         world.attach(flow, machine, PortId::CLIENT, start, client);
         results.push(result);
     }
-    let outcome = drive(&mut world, machine, request.duration, interrupt);
+    let outcome = drive(&mut world, machine, request.duration, pieces, interrupt);
     let interrupted = outcome.as_ref().ok().copied().flatten();
     let Some(FinishedMachine { observer, counters, ending, .. }) = world.finish().pop() else {
         return Err(Failure::new("the machine of a run in virtual time is gone; please report this"));
@@ -151,20 +161,18 @@ pub fn run(
     Ok(Simulated { summary: summary.in_virtual_time(wall_ns), flows, ended: ending.why, duration, interrupted })
 }
 
-/// Runs `world` to its end, or until it is interrupted: in pieces, which change nothing, of about the
-/// time after which somebody who pressed Ctrl-C wonders.
+/// Runs `world` to its end, or until it is interrupted: in `pieces`, which change nothing.
 fn drive(
     world: &mut World<Watch>,
     machine: MachineId,
     duration: Option<Span>,
+    pieces: &mut dyn Pieces,
     interrupt: &Interrupt,
 ) -> std::result::Result<Option<Signal>, WorldError> {
     let last = duration.map_or(Time::NEVER, |duration| Time::ZERO + duration);
-    // However much happens in it, the first piece must not be long.
-    let mut piece = Span::from_micros(1);
     let mut to = Time::ZERO;
     loop {
-        to = Time::from_nanos(to.nanos().saturating_add(piece.nanos())).min(last);
+        to = Time::from_nanos(to.nanos().saturating_add(pieces.length().nanos())).min(last);
         let until = if duration.is_some() { Until::At(to) } else { Until::Done { latest: to } };
         let begun = Instant::now();
         world.run(until, NonZeroUsize::MIN)?;
@@ -176,12 +184,7 @@ fn drive(
         if let Some(signal) = interrupt.asked() {
             return Ok(Some(signal));
         }
-        let took = begun.elapsed();
-        if took < SHORT_PIECE {
-            piece = Span::from_nanos(piece.nanos().saturating_mul(2));
-        } else if took > LONG_PIECE {
-            piece = Span::from_nanos((piece.nanos() / 2).max(1));
-        }
+        pieces.took(begun.elapsed());
     }
 }
 
@@ -216,3 +219,6 @@ fn write(manifest: &Manifest, folder: Option<&Folder>) -> Result<()> {
     let Some(folder) = folder else { return Ok(()) };
     manifest.write(folder).map_err(|error| Failure::new(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,12 +38,21 @@ struct PortCapture {
     drops: u64,
 }
 
+/// Where a block lies among those that wait.
+struct Block {
+    unix_ns: u64,
+    /// At one instant, what enters the link comes before what leaves it, and each in the order in which it
+    /// was recorded: so the order does not show in which batches records came.
+    leaves: bool,
+    start: usize,
+    end: usize,
+}
+
 /// Blocks that wait for their turn.
 #[derive(Default)]
 struct Waiting {
     bytes: Vec<u8>,
-    /// Stamp, start and end of each.
-    blocks: Vec<(u64, usize, usize)>,
+    blocks: Vec<Block>,
 }
 
 impl Captures {
@@ -242,7 +251,8 @@ impl PortCapture {
         let waiting = &mut self.waiting;
         let start = waiting.bytes.len();
         pcapng::write_packet(&mut waiting.bytes, packet);
-        waiting.blocks.push((packet.unix_ns, start, waiting.bytes.len()));
+        let leaves = packet.interface != Interface::Rx;
+        waiting.blocks.push(Block { unix_ns: packet.unix_ns, leaves, start, end: waiting.bytes.len() });
         self.packets += u64::from(packet.interface != Interface::Drop);
     }
 
@@ -250,16 +260,16 @@ impl PortCapture {
     fn write(&mut self, until: u64) {
         let waiting = std::mem::take(&mut self.waiting);
         let mut blocks = waiting.blocks;
-        blocks.sort_by_key(|(unix_ns, ..)| *unix_ns);
+        blocks.sort_by_key(|block| (block.unix_ns, block.leaves));
         let mut due = Vec::with_capacity(waiting.bytes.len());
-        for (unix_ns, start, end) in blocks {
-            let bytes = &waiting.bytes[start..end];
-            if unix_ns <= until {
+        for block in blocks {
+            let bytes = &waiting.bytes[block.start..block.end];
+            if block.unix_ns <= until {
                 due.extend_from_slice(bytes);
             } else {
                 let start = self.waiting.bytes.len();
                 self.waiting.bytes.extend_from_slice(bytes);
-                self.waiting.blocks.push((unix_ns, start, start + bytes.len()));
+                self.waiting.blocks.push(Block { start, end: start + bytes.len(), ..block });
             }
         }
         self.sink.append(&due);
