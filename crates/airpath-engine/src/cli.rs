@@ -130,7 +130,9 @@ pub struct LinkArgs {
     #[arg(long, value_name = "TIME[,TIME]")]
     pub delay: Option<String>,
     /// The standard deviation of the delay, which becomes normal and keeps the order of packets, of both
-    /// directions or UPLINK,DOWNLINK.
+    /// directions or UPLINK,DOWNLINK. '5 ms' draws the delay of each packet by itself: packets closer than that
+    /// wait for each other, so that a busy flow has a longer delay and less jitter than asked for. '5 ms
+    /// correlated' (or '5 ms correlated 100 ms', the time in which it changes) gives both at any rate.
     #[arg(long, value_name = "TIME[,TIME]")]
     pub jitter: Option<String>,
     /// The probability that a packet is lost, of both directions or UPLINK,DOWNLINK.

@@ -210,7 +210,7 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         link.ends[sender(direction)].sent(&frame, &mut link.sdus, &mut stage);
         let lane = &mut link.lanes[direction as usize];
         let outcome = lane.outcome(at, &frame);
-        let arrives = at + lane.delay(&frame);
+        let arrives = at + lane.delay(at, &frame);
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));
         lane.in_flight.push_back((arrives, frame, outcome));
@@ -252,16 +252,16 @@ impl Lane {
         };
     }
 
-    /// The propagation delay of `frame`: one draw for all frames of a packet, unless the parameters
+    /// The propagation delay of `frame`, sent at `at`: one draw for all frames of a packet, unless the parameters
     /// change between them.
-    fn delay(&mut self, frame: &Frame) -> Span {
+    fn delay(&mut self, at: Time, frame: &Frame) -> Span {
         if let Some(delay) = self.propagation.constant() {
             return delay;
         }
         let piece = frame.pieces.first();
         let (last, delay, draws) = &mut self.delayed;
         if last.is_none() || piece.map(|piece| (piece.pdu, piece.sdu)) != *last {
-            *delay = self.propagation.draw(*draws);
+            *delay = self.propagation.draw_at(*draws, at);
             *draws += 1;
         }
         // What comes behind its last frame is another packet, or another copy in the same place.

@@ -18,3 +18,4 @@ mod rates;
 mod reference;
 mod states;
 mod toys;
+mod wander;

@@ -20,7 +20,8 @@ pub struct PlainOptions {
     pub rate: Option<String>,
     /// The propagation delay of one direction: `20 ms` makes a round trip of 40 ms.
     pub delay: Option<String>,
-    /// The standard deviation of the delay, which becomes normal, cut at 0: `5 ms`. Order is kept.
+    /// The standard deviation of the delay, which becomes normal, cut at 0: `5 ms`, drawn for each packet, or
+    /// `5 ms correlated 100 ms`, which changes with time. Order is kept.
     pub jitter: Option<String>,
     /// The probability with which each packet is dropped by the link, independently: `1%`.
     pub loss: Option<String>,
@@ -34,6 +35,38 @@ pub struct PlainOptions {
     pub queue: Option<String>,
     /// Blackouts, each with its beginning, its duration, and what becomes of packets: `20 s, 3 s, drop`.
     pub blackouts: Vec<String>,
+}
+
+/// The word between a deviation and the time in which a delay changes.
+const CORRELATED: &str = "correlated";
+/// That time where none is given, in deviations: packets then never have to wait for each other (`wander`
+/// says why), whatever their rate.
+const CORRELATED_FOR: u64 = 10;
+
+/// The value of `--jitter`.
+struct Jitter<'a> {
+    deviation: &'a str,
+    /// How fast the delay changes; none where each packet's is drawn by itself.
+    time: Option<String>,
+}
+
+impl Jitter<'_> {
+    fn parse(text: &str) -> Result<Jitter<'_>, String> {
+        let Some((deviation, time)) = text.split_once(CORRELATED) else {
+            return Ok(Jitter { deviation: text, time: None });
+        };
+        let deviation = deviation.trim();
+        let time = match time.trim() {
+            "" => {
+                let deviation = deviation.parse::<Span>().map_err(|error| error.to_string())?;
+                Span::from_nanos(deviation.nanos().saturating_mul(CORRELATED_FOR)).to_string()
+            }
+            time => time.parse::<Span>().map(|_| time.to_string()).map_err(|error| {
+                format!("behind `{CORRELATED}` {error}; write for example --jitter '5 ms {CORRELATED} 100 ms'")
+            })?,
+        };
+        Ok(Jitter { deviation, time: Some(time) })
+    }
 }
 
 impl Scenario {
@@ -139,7 +172,8 @@ impl Scenario {
     }
 
     /// A normal delay around the one that there is; each direction keeps its own.
-    fn put_jitter(&mut self, side: &str, place: &Place, deviation: &str) -> Result<(), Report> {
+    fn put_jitter(&mut self, side: &str, place: &Place, text: &str) -> Result<(), Report> {
+        let jitter = Jitter::parse(text).map_err(|message| Diagnostic::at(place, "", message))?;
         let (hop, name) = side.rsplit_once('.').unwrap_or((side, ""));
         let sides = match Side::of(name) {
             Some(Side::Link) => vec![Side::Uplink, Side::Downlink],
@@ -154,19 +188,24 @@ impl Scenario {
                 return Err(Diagnostic::at(place, "", message).into());
             };
             let text = |text: &str| Value::Text(text.into());
-            if deviation.parse::<Span>() == Ok(Span::ZERO) {
+            let propagation = join(&side_name, "propagation");
+            let deviation = ("deviation", text(jitter.deviation));
+            if jitter.deviation.parse::<Span>() == Ok(Span::ZERO) {
                 // No jitter is a delay that is always the same.
-                self.put_text(&join(&side_name, "propagation"), place, &mean)?;
+                self.put_text(&propagation, place, &mean)?;
+            } else if let Some(time) = &jitter.time {
+                let table = [("type", text("wander")), ("mean", text(&mean)), deviation, ("time", text(time))];
+                self.put_table(&propagation, place, table)?;
             } else {
-                let table = [("type", text("normal")), ("mean", text(&mean)), ("deviation", text(deviation))];
-                self.put_table(&join(&side_name, "propagation"), place, table)?;
+                let table = [("type", text("normal")), ("mean", text(&mean)), deviation];
+                self.put_table(&propagation, place, table)?;
             }
         }
         Ok(())
     }
 
-    /// The propagation delay of a direction as it is written, or the mean of a normal one; none where it is
-    /// any other distribution.
+    /// The propagation delay of a direction as it is written, or the mean of one that this option makes; none
+    /// where it is any other distribution.
     fn mean_delay(&self, hop: &str, side: Side) -> Option<String> {
         let several = self.paths.len() > 1;
         let hops = self.paths.iter().flat_map(|path| path.hops.iter().map(move |hop| (path, hop)));
@@ -176,7 +215,8 @@ impl Scenario {
         let table = if side == Side::Downlink { &tree.downlink } else { &tree.uplink };
         let Some(node) = table.get("propagation") else { return Some(Span::ZERO.to_string()) };
         let mean = |table: &Table| {
-            table.get("type").filter(|kind| kind.as_text() == Some("normal")).and_then(|_| table.get("mean")).cloned()
+            let kind = table.get("type").and_then(Node::as_text);
+            kind.filter(|kind| ["normal", "wander"].contains(kind)).and_then(|_| table.get("mean")).cloned()
         };
         let written = match &node.value {
             Value::Table(table) => mean(table)?,

@@ -168,6 +168,22 @@ fn plain_options_of_order_and_jitter() {
     let [up, down] = link(&PlainOptions { delay: some("20 ms"), jitter: some("0 s,5 ms"), ..plain() });
     assert_eq!(up["propagation"], toml("a = '20 ms'"));
     assert_eq!(down["propagation"], toml(&normal("20 ms")));
+    // A delay that changes with time; ten deviations where no time is given.
+    let wander = |mean, time| format!("a = {{type = 'wander', mean = '{mean}', deviation = '5 ms', time = '{time}'}}");
+    let correlated = some("5 ms correlated 80 ms,5 ms correlated");
+    let [up, down] = link(&PlainOptions { delay: some("20 ms"), jitter: correlated, ..plain() });
+    assert_eq!(up["propagation"], toml(&wander("20 ms", "80 ms")));
+    assert_eq!(down["propagation"], toml(&wander("20 ms", "50 ms")));
+    let [up, _] = link(&PlainOptions { delay: some("20 ms"), jitter: some("0 s correlated"), ..plain() });
+    assert_eq!(up["propagation"], toml("a = '20 ms'"));
+    // Either takes the mean of the other.
+    let mut scenario = Scenario::transparent();
+    for jitter in ["2 ms", "5 ms correlated 80 ms", "5 ms"] {
+        let delay = (jitter == "2 ms").then(|| "20 ms".to_string());
+        scenario.apply_plain(&PlainOptions { delay, jitter: some(jitter), ..plain() }).unwrap();
+    }
+    let config = only(&scenario);
+    assert_eq!(toml::Table::try_from(&config.hops[0].uplink).unwrap()["propagation"], toml(&normal("20 ms")));
     let options = PlainOptions { reorder: some("1% 20 ms,2% 3 packets"), duplicate: some("0.5%"), ..plain() };
     let [up, down] = link(&options);
     assert_eq!(up["reorder"], toml("a = {probability = 0.01, delay = '20 ms', gap = 1, correlation = 0.0}"));
@@ -248,6 +264,9 @@ fn plain_options_that_are_wrong() {
         ("delay", "20", "`20` has no unit"),
         ("loss", "150%", "`150%` is not between 0 and 1"),
         ("jitter", "5", "`5` has no unit"),
+        ("jitter", "5 correlated", "`5` has no unit"),
+        ("jitter", "5 ms correlated 100", "behind `correlated` `100` has no unit"),
+        ("jitter", "5 ms correlated 0 s", "propagation.time: is 0 s; it must be more"),
         ("reorder", "1% often", "`often` is neither a time nor a number of packets"),
         ("reorder", "1% 0 packets", "radio.link.reorder.distance: 0 is out of range"),
         ("reorder", "5 ms", "--reorder \"5 ms\": "),

@@ -2,7 +2,8 @@
 //!
 //! Source: Gilbert 1960; Elliott 1963; parameters named as in Haßlinger and Hohlfeld 2008 (p, r,
 //! 1-k, 1-h). At every step the error is drawn with the probability of the present state, then the
-//! chain may change its state for the next step. It begins in the good state. The stationary
+//! chain may change its state for the next step, as with netem's `gemodel`. It begins in the good state, so
+//! that short runs see fewer errors than the stationary chain has. The stationary
 //! probability of the bad state is p / (p + r), the mean burst of bad steps 1 / r.
 //!
 //! Per bit, the lengths of stays and the gaps between errors are drawn from geometric distributions

@@ -164,9 +164,9 @@ impl Simple {
         }
     }
 
-    /// How long the present packet, which meets an empty link, has to wait.
-    fn allocate(&mut self) -> Span {
-        let delay = self.allocation_delay.draw(self.allocations);
+    /// How long the packet that meets an empty link at `at` has to wait.
+    fn allocate(&mut self, at: Time) -> Span {
+        let delay = self.allocation_delay.draw_at(self.allocations, at);
         self.allocations += 1;
         delay
     }
@@ -311,7 +311,7 @@ impl LinkEntity for Simple {
         let frames = self.framing.frames(link_bits);
         if self.buffer.is_empty() {
             self.ready_at = stage.at;
-            let delay = if arrival == Arrival::MeetsEmptyLink { self.allocate() } else { Span::ZERO };
+            let delay = if arrival == Arrival::MeetsEmptyLink { self.allocate(stage.at) } else { Span::ZERO };
             if delay > Span::ZERO {
                 self.ready_at += delay;
                 stage.record(EventKind::AllocationStarted, Cause::None, &pdu, link_bits, QueueLength::default());

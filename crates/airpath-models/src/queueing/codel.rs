@@ -8,6 +8,9 @@
 //! The law decides about a packet when it goes to the send buffer: what waits there is not seen, so
 //! that a send buffer should be small. Times are whole nanoseconds; `interval / sqrt(count)` is
 //! rounded down exactly.
+//!
+//! `first_above_time` is not reset by a look into an empty queue, as the RFC's is: the last packet of a
+//! queue, behind which less than an MTU is left, resets it always, so that nothing differs.
 
 use std::collections::VecDeque;
 

@@ -8,6 +8,15 @@
 //!
 //! A packet that finds no room downstream waits, and the turns return to where they were. A flow is
 //! what the packet says it is: a hash of its five-tuple where it has one. Two flows may share a queue.
+//!
+//! What differs from other readings of the RFC:
+//!
+//! - The link asks once more when the last packet of all flows has gone into the send buffer, and all flows
+//!   are off the lists then, as under Linux, whose drivers drain the queue; with a link of one packet it would
+//!   be at the end of that transmission. A paced flow is new more often, and gets a fresh quantum: one a busy
+//!   period at most.
+//! - Overflow drops half the *packets*, as in the RFC; Linux drops half the bytes, and raises CoDel's count.
+//! - CoDel's test for less than an MTU looks at the flow's own queue, as in the RFC; Linux looks at all flows.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;

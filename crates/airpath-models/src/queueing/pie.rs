@@ -7,7 +7,8 @@
 //! The delay is that of the packet which left the queue last, by its time stamp, and zero once the
 //! queue is empty (the RFC's alternative to estimating the rate of departures). PIE is always active:
 //! the optional switch of the RFC's section 5.3 is left out. The burst allowance is filled up at the
-//! updates at which the queue is calm.
+//! updates at which the queue is calm. The sum of probabilities that spreads hits evenly begins anew after
+//! each hit, whether it drops or marks; Linux begins anew after drops only.
 //!
 //! Updates are due at whole multiples of `update` since the run began, each before anything else at
 //! its instant. What they depend on changes only when packets come and go, so that they are made up

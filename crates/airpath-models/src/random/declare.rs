@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use airpath_core::DrawKey;
+use airpath_core::{DrawKey, Time};
 
 use super::Quantity;
 use crate::config::Problem;
@@ -33,6 +33,12 @@ pub(super) trait Configured<Q: Quantity>: Sized {
 pub(super) trait Draw: Clone + Debug + Send {
     /// The draw of step number `step`; steps are asked for in ascending order, each at most once.
     fn draw(&mut self, step: u64) -> u64;
+
+    /// The same where a draw belongs to an instant, for distributions that change with time; instants do
+    /// not descend.
+    fn draw_at(&mut self, step: u64, _at: Time) -> u64 {
+        self.draw(step)
+    }
 }
 
 /// Declares the distributions. Each line names the variant, which is also the type of its parameters,
@@ -77,6 +83,10 @@ macro_rules! distributions {
         impl Drawer {
             fn draw(&mut self, step: u64) -> u64 {
                 match self { $( Drawer::$Name(drawer) => drawer.draw(step), )* }
+            }
+
+            fn draw_at(&mut self, step: u64, at: Time) -> u64 {
+                match self { $( Drawer::$Name(drawer) => drawer.draw_at(step, at), )* }
             }
         }
     };

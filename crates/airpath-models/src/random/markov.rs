@@ -5,7 +5,7 @@
 //! second_to_first); a stay in the first lasts 1 / first_to_second draws in the mean, and has a
 //! geometric distribution.
 
-use airpath_core::{DrawKey, Probability};
+use airpath_core::{DrawKey, Probability, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,12 +78,25 @@ pub(super) struct Drawer {
     state: usize,
 }
 
-impl Draw for Drawer {
-    fn draw(&mut self, step: u64) -> u64 {
-        let value = self.states[self.state].draw(step);
+impl Drawer {
+    /// Changes the state behind draw number `step`, if it is to change.
+    fn pass(&mut self, step: u64) {
         if self.key.hit(step, 0, self.changes[self.state]) {
             self.state = 1 - self.state;
         }
+    }
+}
+
+impl Draw for Drawer {
+    fn draw(&mut self, step: u64) -> u64 {
+        let value = self.states[self.state].draw(step);
+        self.pass(step);
+        value
+    }
+
+    fn draw_at(&mut self, step: u64, at: Time) -> u64 {
+        let value = self.states[self.state].draw_at(step, at);
+        self.pass(step);
         value
     }
 }

@@ -1,7 +1,7 @@
 //! Several distributions, from one of which each draw comes, with probabilities in proportion to
 //! their weights.
 
-use airpath_core::{DrawKey, Probability};
+use airpath_core::{DrawKey, Probability, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -94,11 +94,22 @@ pub(super) struct Drawer {
     total: f64,
 }
 
-impl Draw for Drawer {
-    fn draw(&mut self, step: u64) -> u64 {
+impl Drawer {
+    /// What draw number `step` is drawn from.
+    fn part(&mut self, step: u64) -> &mut Source {
         let place = self.key.unit(step, 0) * self.total;
         let last = self.parts.len() - 1;
         let index = self.parts.partition_point(|(until, _)| *until <= place).min(last);
-        self.parts[index].1.draw(step)
+        &mut self.parts[index].1
+    }
+}
+
+impl Draw for Drawer {
+    fn draw(&mut self, step: u64) -> u64 {
+        self.part(step).draw(step)
+    }
+
+    fn draw_at(&mut self, step: u64, at: Time) -> u64 {
+        self.part(step).draw_at(step, at)
     }
 }

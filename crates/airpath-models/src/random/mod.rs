@@ -4,7 +4,8 @@
 //! distribution (`{ type = "exponential", mean = "200 ms" }`). A [`Sampler`] draws from it, by the
 //! model's own steps: draws of one step do not depend on how often others were asked for, except
 //! in distributions with a memory (Markov, sequence, and any that is correlated), which go on by one
-//! with each draw.
+//! with each draw. A draw that belongs to an instant is given that, too, for distributions that change with
+//! time (wander).
 //!
 //! All arithmetic is in double precision with functions of the `libm` crate, and is rounded to a
 //! whole number of base units (nanoseconds, bits) at the end, so that a draw is the same everywhere.
@@ -30,9 +31,10 @@ mod sequence;
 mod standard_normal;
 mod uniform;
 mod uniforms;
+mod wander;
 mod weibull;
 
-use airpath_core::DrawKey;
+use airpath_core::{DrawKey, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +58,7 @@ pub use quantity::Quantity;
 pub use sampler::Sampler;
 pub use sequence::{AtEnd, Sequence};
 pub use uniform::Uniform;
+pub use wander::Wander;
 pub use weibull::Weibull;
 
 /// A quantity, or the distribution from which it is drawn each time that it is needed.
@@ -95,6 +98,8 @@ distributions! {
     Netem = netem,
     /// The values of a file, one after the other.
     Sequence = sequence,
+    /// A normal value that changes with time, whatever the rate of draws.
+    Wander = wander,
 }
 
 impl<Q: Quantity> Random<Q> {
@@ -162,6 +167,14 @@ impl Source {
         match self {
             Source::Constant(value) => *value,
             Source::Drawn(drawer) => drawer.draw(step).min(CEILING),
+        }
+    }
+
+    #[inline]
+    fn draw_at(&mut self, step: u64, at: Time) -> u64 {
+        match self {
+            Source::Constant(value) => *value,
+            Source::Drawn(drawer) => drawer.draw_at(step, at).min(CEILING),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Drawing from a distribution.
 
-use airpath_core::DrawKey;
+use airpath_core::{DrawKey, Time};
 
 use super::{Quantity, Random, Source};
 
@@ -48,5 +48,11 @@ impl<Q: Quantity> Sampler<Q> {
     #[inline]
     pub fn draw(&mut self, step: u64) -> Q {
         Q::from_base(self.source.draw(step))
+    }
+
+    /// The same for something that belongs to the instant `at`; instants do not descend.
+    #[inline]
+    pub fn draw_at(&mut self, step: u64, at: Time) -> Q {
+        Q::from_base(self.source.draw_at(step, at))
     }
 }

@@ -7,7 +7,8 @@
 //! then coincides with the last. A packet that arrives at the very instant of an opportunity misses it.
 //!
 //! mm-link reads packets from a TUN device with four bytes of header, which it counts, and grants
-//! 1504 bytes; here lengths are those of IP packets, unless the accounting says `tun`.
+//! 1504 bytes; its queue no longer holds a packet of which a part was sent, which is in the send buffer here,
+//! and takes one more in its place. Here lengths are those of IP packets, unless the accounting says `tun`.
 
 use std::collections::VecDeque;
 

@@ -4,6 +4,7 @@
 //! ends. Frames may share a slot, and a frame may span several; what a slot has left is lost. As
 //! packets stay in the send buffer until they have been sent, those share a slot that it holds
 //! together. What arrives at the very instant at which a slot begins waits for the next one. A slot
+//! (netem's `slot` releases what waits when a slot begins: each packet is one slot later here.) A slot
 //! that has begun when the rate changes has carried nothing: what was in it is sent at the new rate.
 
 use std::collections::VecDeque;
