@@ -15,6 +15,7 @@
 //! - An optional key is taken away again by `"none"`.
 //! - A state is the parameters of the beginning plus its own `set`, whatever state came before.
 
+mod advice;
 mod background;
 mod blackout;
 mod build;

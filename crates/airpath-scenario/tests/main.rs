@@ -1,5 +1,6 @@
 //! All tests of the crate, as one program.
 
+mod advice;
 mod background;
 mod classes;
 mod files;

@@ -15,12 +15,14 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
     let mut status = 0;
     for file in &args.files {
         let name = file.display().to_string();
-        let checked = Scenario::from_toml(&read(file)?, &name).and_then(|scenario| scenario.paths());
+        let checked = Scenario::from_toml(&read(file)?, &name)
+            .and_then(|scenario| Ok((scenario.paths()?, scenario.advice(None)?)));
         match checked {
-            Ok(paths) if args.json => {
-                show!("{}\n", serde_json::json!({"file": name, "valid": true, "paths": paths.len()}));
+            Ok((paths, advice)) if args.json => {
+                let paths = paths.len();
+                show!("{}\n", serde_json::json!({"file": name, "valid": true, "paths": paths, "advice": advice}));
             }
-            Ok(paths) => {
+            Ok((paths, advice)) => {
                 let hops: usize = paths.iter().map(|path| path.config.hops.len()).sum();
                 let states: usize = paths.iter().map(|path| path.config.states.len()).sum();
                 show!(
@@ -29,6 +31,7 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
                     count(hops, "hop"),
                     count(states, "state")
                 );
+                advice.iter().for_each(|advice| show!("{name}: advice: {advice}\n"));
             }
             Err(report) => {
                 status = 1;

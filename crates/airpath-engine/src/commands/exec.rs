@@ -47,6 +47,9 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
              `timeout SECONDS` before the command"
         )));
     }
+    if !is_guest() {
+        link::advise(&scenario, args.run.mtu, args.run.quiet)?;
+    }
     if args.replications > 1 {
         return replications::run(args, &scenario);
     }

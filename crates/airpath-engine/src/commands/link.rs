@@ -7,6 +7,7 @@ use airpath_scenario::{PlainOptions, Report, Scenario};
 
 use crate::cli::LinkArgs;
 use crate::error::{Failure, Result};
+use crate::terminal::say;
 
 /// The scenario that `args` mean: a profile or a file or a link that changes nothing, then the plain
 /// options, then what is set by name.
@@ -35,6 +36,14 @@ pub fn scenario(args: &LinkArgs) -> Result<Scenario> {
     }
     scenario.paths().map_err(usage)?;
     Ok(scenario)
+}
+
+/// Says what to think of before `scenario` runs with packets of `mtu_bytes`, if that was asked for.
+pub fn advise(scenario: &Scenario, mtu_bytes: Option<u32>, quiet: bool) -> Result<()> {
+    if !quiet {
+        scenario.advice(mtu_bytes).map_err(usage)?.iter().for_each(|advice| say!("airpath: {advice}"));
+    }
+    Ok(())
 }
 
 /// The only path of `scenario`.

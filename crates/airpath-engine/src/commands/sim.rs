@@ -31,6 +31,7 @@ pub fn run(args: &SimArgs) -> Result<i32> {
         terminal::show!("{}", scenario.to_toml().map_err(link::usage)?);
         return Ok(0);
     }
+    link::advise(&scenario, args.mtu, args.quiet || args.json)?;
     let request = SimRequest {
         path: link::only_path(&scenario)?,
         workloads: workloads(args)?,

@@ -1,0 +1,48 @@
+//! Advice about what is allowed.
+
+use airpath_scenario::Scenario;
+
+fn advice(scenario: &str, mtu: Option<u32>) -> Vec<String> {
+    Scenario::from_toml(scenario, "test.toml").unwrap().advice(mtu).unwrap()
+}
+
+fn hop(uplink: &str, downlink: &str) -> String {
+    format!("[[hops]]\nname = \"radio\"\n[hops.uplink]\n{uplink}\n[hops.downlink]\n{downlink}\n")
+}
+
+const DUALPI2: &str = "queue = { type = \"dualpi2\" }";
+
+/// 1500 bytes take 2.4 ms at 5 Mbit/s and exactly the default threshold, 0.8 ms, at 15 Mbit/s.
+#[test]
+fn dualpi2_of_a_slow_link_is_advised_about() {
+    let slow = format!("rate = \"5 Mbit/s\"\n{DUALPI2}");
+    let fast = format!("rate = \"15 Mbit/s\"\n{DUALPI2}");
+    let found = advice(&hop(&slow, &fast), None);
+    assert_eq!(found.len(), 1, "{found:?}");
+    for part in ["radio.uplink.queue: ", "waited for 800 us", "at 5 Mbit/s", "1500 bytes takes 2.4 ms", "='4.8 ms'"] {
+        assert!(found[0].contains(part), "{}", found[0]);
+    }
+    // With what is advised nothing is left to be said.
+    let advised = "rate = \"5 Mbit/s\"\nqueue = { type = \"dualpi2\", threshold = \"4.8 ms\" }";
+    assert_eq!(advice(&hop(advised, &fast), None), [""; 0]);
+    // Larger packets take longer, smaller ones are sent faster.
+    assert_eq!(advice(&hop("", &fast), Some(1501)).len(), 1);
+    assert_eq!(advice(&hop(&slow, ""), Some(500)), [""; 0]);
+    // What marks nothing, or has no rate, needs no advice.
+    let single = "rate = \"5 Mbit/s\"\nqueue = { type = \"dualpi2\", ecn = false }";
+    assert_eq!(advice(&hop(single, DUALPI2), None), [""; 0]);
+    assert_eq!(advice(&hop("rate = \"5 Mbit/s\"", ""), None), [""; 0]);
+}
+
+#[test]
+fn states_and_classes_are_looked_at_too() {
+    let state = "[[states]]\nname = \"far\"\nat = \"5 s\"\nset = { \"radio.downlink.rate\" = \"1 Mbit/s\" }\n";
+    let fast = format!("rate = \"50 Mbit/s\"\n{DUALPI2}");
+    let found = advice(&(hop("", &fast) + state), None);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("in the state `far`, radio.downlink.queue: "), "{}", found[0]);
+    let classes = "rate = \"2 Mbit/s\"\nqueue = { type = \"classes\", order = \"strict\", classes = [\
+        { name = \"fast\", match = { dscp = [46] }, queue = { type = \"dualpi2\" } }, { name = \"rest\" }] }";
+    let found = advice(&hop(classes, ""), None);
+    assert!(found[0].contains("--set radio.uplink.queue.classes.fast.queue.threshold='12 ms'"), "{found:?}");
+}
