@@ -173,8 +173,9 @@ fn damage_is_dropped_or_delivered_as_checksums_cover_it() {
     };
     let udp = deliver("cbr rate=500kbit/s size=100 packets=20000");
     assert_eq!(udp.packets_received + udp.packets_rejected, 20_000);
-    // Two flipped bits can make up for each other, in few of the 2,900 packets with two or more.
-    assert!(udp.packets_damaged < 20, "{udp:?}");
+    // Two flipped bits make up for each other where they are in the same column of the words and differ: in
+    // one in 33 of the 2,874 packets with two. Those with more, and carries, add a few. Five deviations.
+    assert!((40..150).contains(&udp.packets_damaged), "{udp:?}");
     let lite = deliver("cbr rate=500kbit/s size=100 packets=20000 protocol=udp-lite coverage=20");
     assert_eq!(lite.packets_received + lite.packets_rejected, 20_000);
     // Five standard errors of 20,000 draws: 0.018 and 0.016.
@@ -183,7 +184,48 @@ fn damage_is_dropped_or_delivered_as_checksums_cover_it() {
     let intact = lite.packets_received - lite.packets_damaged;
     assert!((intact as f64 / 20_000.0 - 0.4492).abs() < 0.018, "{lite:?}");
     let covered = deliver("cbr rate=500kbit/s size=100 packets=20000 protocol=udp-lite");
-    assert!(covered.packets_received.abs_diff(udp.packets_received) < 20, "{covered:?}");
+    assert!(covered.packets_received.abs_diff(udp.packets_received) < 60, "{covered:?}");
+}
+
+/// A link that inverts one in ten of the frames of 28 bytes in which packets go.
+const INVERTING: &str = r#"
+    [[hops]]
+    name = "radio"
+    [hops.link]
+    rate = "1 Mbit/s"
+    fragmentation = { frame_payload = "28 bytes", last_frame = "short" }
+    errors = { type = "bernoulli", per = "frame", probability = 0.1, effect = "corrupt", flips = 224 }
+"#;
+
+/// Inverted words of zeros would add nothing to a checksum; an inverted block of random words escapes it with
+/// probability 1 / 65,535.
+#[test]
+fn an_inverted_block_is_seen_by_the_checksum() {
+    for text in ["cbr rate=500kbit/s size=100 packets=2000", "media frames=200 bitrate=500kbit/s"] {
+        let report = run(scenario(INVERTING, 5), &[text], &Options::default(), 5, Time::NEVER).reports.remove(0);
+        let delivery = report.downlink.unwrap();
+        assert!(delivery.packets_rejected > 100 && delivery.packets_damaged == 0, "{text}: {delivery:?}");
+    }
+}
+
+/// What a flow carries depends on the seed, and on the seed alone.
+#[test]
+fn payloads_are_those_of_the_seed() {
+    let payloads = |seed| {
+        let texts = ["cbr rate=64kbit/s size=200 packets=2", "cbr rate=64kbit/s size=200 packets=2 from=client"];
+        let run = run(link("", 1), &texts, &Options { bytes: true, ..Options::default() }, seed, Time::NEVER);
+        let bytes = |pdu: &airpath_core::Pdu| match &pdu.payload {
+            Payload::Whole(bytes) => bytes[28..].to_vec(),
+            other => panic!("{other:?}"),
+        };
+        run.sent.iter().map(|passed| bytes(&passed.pdu)).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(payloads(1), payloads(1));
+    // Two flows with two seeds: four payloads, none alike.
+    assert_eq!(&payloads(1) | &payloads(2), [payloads(1), payloads(2)].into_iter().flatten().collect());
+    assert_eq!((&payloads(1) | &payloads(2)).len(), 4);
+    let most = payloads(3).into_iter().flatten().filter(|byte| *byte == 0).count();
+    assert!(most < 20, "{most}");
 }
 
 #[test]

@@ -119,7 +119,11 @@ fn damage_beyond_the_coverage_reaches_the_decoder() {
     };
     let (udp, lite) = (media(""), media("protocol=udp-lite coverage=20"));
     // 1040 bytes are whole with 0.9999^8320 = 0.435, the first 40 with 0.968.
-    assert!((udp.frames_on_time as f64 / 5_000.0 - 0.435).abs() < 0.035 && udp.frames_damaged < 10, "{udp:?}");
+    // Of the 753 with two flipped bits, those of one in 33 make up for each other.
+    assert!(
+        (udp.frames_on_time as f64 / 5_000.0 - 0.435).abs() < 0.035 && (5..60).contains(&udp.frames_damaged),
+        "{udp:?}"
+    );
     assert!((lite.frames_on_time as f64 / 5_000.0 - 0.968).abs() < 0.0125, "{lite:?}");
     assert!((lite.frames_damaged as f64 / 5_000.0 - 0.533).abs() < 0.035, "{lite:?}");
     // With its own header covered alone, damage to RTP's makes packets useless, but nothing worse.

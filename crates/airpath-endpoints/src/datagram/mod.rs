@@ -1,10 +1,11 @@
 //! Sources of datagrams over UDP and UDP-Lite, and their receiver.
 //!
 //! A sender follows its own timetable and hears nothing of the receiver; the receiver takes what a
-//! kernel would take, and counts. Packets have an IPv4 header without options and a payload of zeros;
+//! kernel would take, and counts. Packets have an IPv4 header without options and a payload of random bits;
 //! all packets of a flow are the same, so that checksums decide alike whether bytes are carried or not.
 
 mod pace;
+mod payload;
 mod receiver;
 mod saturate;
 mod sender;
@@ -20,6 +21,7 @@ use receiver::Receiver;
 use saturate::Saturating;
 use sender::{Limits, Sender, Stream};
 
+pub(crate) use payload::fill;
 pub(crate) use receiver::bytes_of;
 pub(crate) use sender::datagram;
 

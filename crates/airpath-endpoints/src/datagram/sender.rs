@@ -6,6 +6,7 @@ use airpath_workload::{Bytes, Count};
 
 use crate::Context;
 use crate::datagram::pace::Pace;
+use crate::datagram::payload::fill;
 use crate::error::EndpointError;
 use crate::ip::{self, HEADER_BYTES, Protection};
 use crate::options::Route;
@@ -35,13 +36,14 @@ impl Stream {
     ) -> Result<Stream, EndpointError> {
         let size = context.options.packet_size("size", size)?;
         let route = Route::new(from, context.flow, &context.options);
+        let key = context.key(from, "payload");
         Ok(Stream {
             from,
             flow: context.flow,
             size,
             protection,
             route,
-            bytes: ip::write(&route, protection, Ecn::NotEct, 0, size as usize, |_| {}),
+            bytes: ip::write(&route, protection, Ecn::NotEct, 0, size as usize, |payload| fill(key, payload)),
             with_bytes: context.options.bytes,
             sent: 0,
         })

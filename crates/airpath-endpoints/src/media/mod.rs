@@ -14,7 +14,9 @@ mod rtp;
 mod sender;
 
 use airpath_workload::kinds::{IP_AND_UDP_BYTES, Media, RTP_BYTES};
+use bytes::Bytes;
 
+use crate::datagram::fill;
 use crate::error::EndpointError;
 use crate::ip::Protection;
 use crate::options::Route;
@@ -30,6 +32,8 @@ pub(crate) struct Session {
     route: Route,
     protection: Protection,
     source: u32,
+    /// What every packet carries, as much of it as fits.
+    payload: Bytes,
 }
 
 /// The ends of a media flow.
@@ -42,11 +46,14 @@ pub(crate) fn media(media: &Media, context: &Context) -> Result<Ends, EndpointEr
         return Err(EndpointError::MtuTooSmall { protocol, least_bytes: headers + 1, reason, mtu_bytes });
     };
     let key = context.key(media.from, "media frames");
+    let mut payload = vec![0; payload_bytes as usize];
+    fill(context.key(media.from, "payload"), &mut payload);
     let session = Session {
         plan: Plan::new(media, payload_bytes, key),
         route: Route::new(media.from, context.flow, &context.options),
         protection: Protection::new(media.protocol, media.coverage.map(|bytes| bytes.0)),
         source: key.child("synchronisation source", 0).bits(0, 0) as u32,
+        payload: payload.into(),
     };
     let receiver = Receiver::new(session.clone(), media, context);
     let sender = Sender::new(session, media, context);

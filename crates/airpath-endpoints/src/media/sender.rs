@@ -66,8 +66,11 @@ impl Sender {
             };
             let header_bytes = ip::HEADER_BYTES + HEADER_BYTES;
             let len = header_bytes + payload_bytes as usize;
-            let Session { route, protection, .. } = &self.session;
-            let bytes = ip::write(route, *protection, Ecn::NotEct, self.sequence, len, |place| header.write(place));
+            let Session { route, protection, payload, .. } = &self.session;
+            let bytes = ip::write(route, *protection, Ecn::NotEct, self.sequence, len, |place| {
+                header.write(place);
+                place[HEADER_BYTES..].copy_from_slice(&payload[..payload_bytes as usize]);
+            });
             self.sequence = self.sequence.wrapping_add(1);
             record.side(self.direction).sent(len as u32);
             let tuple = route.tuple(protection.number());
