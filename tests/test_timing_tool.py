@@ -42,8 +42,7 @@ def test_every_method_is_measured_or_says_why_not() -> None:
             continue
         measured = series["measured"]
         assert measured["requests"] == 5
-        low, high = measured["absolute_error_ms"]["mean_interval"]
-        assert low <= measured["absolute_error_ms"]["mean"] <= high
+        assert measured["absolute_error_ms"].keys() == {"mean", "variance"}  # 5 are too few
         if series["technique"] == "plain" and series["method"] in at_least:
             assert measured["error_ns"]["min"] >= 0, series["method"]
     assert found["asked"]["distribution"] == "uniform:0ms..2ms"

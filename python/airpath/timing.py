@@ -74,11 +74,11 @@ class TimingError(Exception):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A statistic with its bootstrap interval of 95 %."""
+    """A statistic with its bootstrap interval of 95 %, of which few values have none."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -378,7 +378,9 @@ def _measured(fields: _Fields) -> Measured:
 
 def _estimates(fields: _Fields) -> Estimates:
     def estimate(name: str) -> Estimate:
-        interval = fields.get(f"{name}_interval", list)
+        interval = fields.optional(f"{name}_interval", list)
+        if interval is None:
+            return Estimate(fields.get(name, float), None, None)
         if len(interval) != 2 or not all(_is_number(end) for end in interval):
             message = f"{fields.path}: {fields.where(name)}_interval is no pair of numbers"
             raise TimingError(message)

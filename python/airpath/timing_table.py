@@ -125,6 +125,8 @@ def _figures(measured: Measured) -> list[str]:
 
 
 def _estimate(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return _number(estimate.value)
     low, high = _number(estimate.low), _number(estimate.high)
     return f"{_number(estimate.value)} ({low} to {high})"
 

@@ -274,7 +274,8 @@ pub(crate) mod tests {
     use crate::report::{Asked, Estimates, FORMAT_VERSION, Quantiles};
 
     fn measured(p50: i64, p99: i64, processor_ns: f64) -> Measured {
-        let none = Estimates { mean: 0.0, mean_interval: [0.0; 2], variance: 0.0, variance_interval: [0.0; 2] };
+        let none =
+            Estimates { mean: 0.0, mean_interval: Some([0.0; 2]), variance: 0.0, variance_interval: Some([0.0; 2]) };
         Measured {
             requests: 1_000,
             absolute_error_ms: Estimates { mean: p50 as f64 / 1e6, ..none },

@@ -116,17 +116,19 @@ pub struct Measured {
     pub expected_oversleep_ns: Option<i64>,
 }
 
-/// Sample mean and variance, each with a bootstrap interval of 95 %.
+/// Sample mean and variance, each with a bootstrap interval of 95 %, which few values have none of.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Estimates {
     /// The sample mean.
     pub mean: f64,
     /// Its interval.
-    pub mean_interval: [f64; 2],
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_interval: Option<[f64; 2]>,
     /// The sample variance (over n − 1).
     pub variance: f64,
     /// Its interval.
-    pub variance_interval: [f64; 2],
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variance_interval: Option<[f64; 2]>,
 }
 
 /// Quantiles in ns.

@@ -54,7 +54,10 @@ fn here(report: &TimingReport, line: &Line) -> Vec<Vec<String>> {
 
 fn figures(measured: &Measured) -> Vec<Vec<String>> {
     let (absolute, relative) = (&measured.absolute_error_ms, &measured.relative_error);
-    let interval = |[low, high]: [f64; 2]| format!("{}..{}", number(low), number(high));
+    let interval = |interval: Option<[f64; 2]>| match interval {
+        Some([low, high]) => format!("{}..{}", number(low), number(high)),
+        None => "-".into(),
+    };
     vec![
         vec![
             String::new(),
