@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airpath.analysis import find, frame
-from airpath.analysis.statistics import mean_with_half_width
+from airpath.analysis.intervals import mean_with_half_width
 from airpath.experiment.metrics import MetricError, measured, needed, pick
 from airpath.experiment.statistics import checkpoints
 from experiments import SMALL, airpath, journal, problems, written

@@ -1,41 +1,36 @@
 """Figures of sets of replications, and comparisons of two sets.
 
-Ranks, tests and bootstrap are scipy's; all random draws have a fixed seed, so that the same runs
-give the same figures.
+Ranks and tests are scipy's, intervals those of ``intervals``.
 """
 
 from __future__ import annotations
 
-import math
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from airpath.analysis.intervals import (
+    CONFIDENCE,
+    least_p,
+    mean_interval,
+    median_interval,
+    paired_shift,
+    unpaired_shift,
+)
 from airpath.analysis.metric import KEYS, REGISTRY, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from numpy.typing import NDArray
 
     Values = NDArray[np.float64]
-
-CONFIDENCE = 0.95
-RESAMPLES = 2000
-BOOTSTRAP_SEED = 1
-LEAST_FOR_INTERVAL = 5
-"""With fewer values resampling tells nothing of their spread, and no interval is given."""
 
 LEAST_FOR_TEST = 5
 """With fewer values (or pairs) no test can tell a difference, and none is made."""
 
 FENCE = 1.5
 """Tukey's: outliers lie further than so many interquartile ranges outside the quartiles."""
-
-_BATCH = 250
 
 SUMMARY_KEYS = ("set", *KEYS, "metric", "unit")
 
@@ -77,15 +72,16 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
     """Return the figures of each set, flow, direction, hop and metric.
 
     ``SUMMARY_KEYS``, then n, median, median_low, median_high, mean, mean_low, mean_high (ends of
-    the intervals, BCa bootstrap (Efron 1987); null for fewer than 5 values), p5, p10, p25, p75,
+    the 95 % intervals: of the median by BCa bootstrap, of the mean by Student's t; null for fewer
+    than 5 values), p5, p10, p25, p75,
     p90, p95, min, max, deviation (standard; null for one value) and outliers (names of runs beyond
     Tukey's fences).
     """
     rows: list[dict[str, Any]] = []
     for key, part in table.group_by(SUMMARY_KEYS, maintain_order=True):
         values = part["value"].to_numpy().astype(np.float64)
-        median_low, median_high = interval(values, np.median)
-        mean_low, mean_high = interval(values, np.mean)
+        median_low, median_high = median_interval(values)
+        mean_low, mean_high = mean_interval(values)
         percentiles = np.percentile(values, [5, 10, 25, 75, 90, 95])
         rows.append(
             dict(zip(SUMMARY_KEYS, key, strict=True))
@@ -120,84 +116,6 @@ def outliers(values: Values) -> list[int]:
     return np.flatnonzero((values < low - reach) | (values > high + reach)).tolist()
 
 
-def interval(values: Values, statistic: Callable[..., Any]) -> tuple[float | None, float | None]:
-    """Return the bias-corrected and accelerated bootstrap interval of a statistic."""
-    return _bootstrap((values,), lambda sample, axis: statistic(sample, axis=axis), paired=False)
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean and the half-width of its interval by Student's t (Gosset 1908)."""
-
-    count: int
-    mean: float
-    half_width: float
-    """Infinite for fewer than two values."""
-
-    @property
-    def relative(self) -> float:
-        """Half-width by the mean's absolute value."""
-        if self.half_width == 0:
-            return 0.0
-        return self.half_width / abs(self.mean) if self.mean else math.inf
-
-
-def mean_with_half_width(values: Sequence[float]) -> Mean:
-    """Return the mean of values and the half-width of its interval.
-
-    For stopping rules and tables that say ``mean ± half-width``: resampling of five values holds
-    well below 95 %, and a rule that looks at them would stop too early.
-
-    Raises:
-        ValueError: there is no value.
-
-    """
-    if not values:
-        message = "the mean of no values"
-        raise ValueError(message)
-    count, mean = len(values), math.fsum(values) / len(values)
-    if count < 2:
-        return Mean(count, mean, math.inf)
-    from scipy import special
-
-    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    quantile = float(special.stdtrit(count - 1, (1 + CONFIDENCE) / 2))
-    return Mean(count, mean, quantile * math.sqrt(variance / count))
-
-
-def _bootstrap(
-    samples: tuple[Values, ...], statistic: Callable[..., Any], *, paired: bool
-) -> tuple[float | None, float | None]:
-    if min(len(sample) for sample in samples) < LEAST_FOR_INTERVAL:
-        return None, None
-    same = float(statistic(*samples, axis=-1))
-    spread = [np.ptp(sample) for sample in samples]
-    if paired and len(samples) == 2:
-        spread = [np.ptp(samples[1] - samples[0])]
-    if not any(spread):
-        return same, same
-    from scipy import stats  # here, as its import takes longer than a picture of one run
-
-    with warnings.catch_warnings():
-        # Samples of which nearly all are equal: the acceleration is undefined, see below.
-        warnings.simplefilter("ignore")
-        for method in ("BCa", "percentile"):
-            found = stats.bootstrap(
-                samples,
-                statistic,
-                n_resamples=RESAMPLES,
-                batch=_BATCH,
-                vectorized=True,
-                paired=paired,
-                confidence_level=CONFIDENCE,
-                method=method,
-                rng=np.random.default_rng(BOOTSTRAP_SEED),
-            ).confidence_interval
-            if np.isfinite(found.low) and np.isfinite(found.high):
-                return float(found.low), float(found.high)
-    return None, None
-
-
 def compare(table: pl.DataFrame, first: str, second: str) -> Selection:
     """Compare two sets, metric by metric.
 
@@ -206,7 +124,9 @@ def compare(table: pl.DataFrame, first: str, second: str) -> Selection:
     all pairs of differences, unpaired the median of all differences between the sets. The test is
     Wilcoxon's signed rank test, or Mann and Whitney's. ``cliffs_delta`` is the share of pairs (one
     value of each set) in which the second is greater less the share in which it is smaller (Cliff
-    1993), paired or not. ``p_holm`` is corrected for the number of tests in the table (Holm 1979).
+    1993), paired or not. The shift's interval is that test inverted: null where the sets are too
+    small for any of 95 %, which a note tells. ``p_holm`` is corrected for the number of tests in
+    the table (Holm 1979).
 
     Raises:
         CompareError: a set is not there, or both are one.
@@ -269,20 +189,20 @@ def compare(table: pl.DataFrame, first: str, second: str) -> Selection:
         notes.append(f"{tested} tests: p_holm is corrected for their number (Holm 1979); p is not")
     if varied and tested < result.height:
         notes.append(f"no test with fewer than {LEAST_FOR_TEST} values or pairs")
+    notes += _without_interval(result)
     return Selection(_in_order(_with_holm(result)), notes)
 
 
 def compare_values(first: Values, second: Values, *, paired: bool) -> dict[str, Any]:
     """Return the figures of one comparison; see ``compare``."""
-    statistic = paired_shift if paired else unpaired_shift
-    low, high = _bootstrap((first, second), statistic, paired=paired)
+    shift, low, high = (paired_shift if paired else unpaired_shift)(first, second)
     return {
         "n_first": len(first),
         "n_second": len(second),
         "paired": paired,
         "median_first": float(np.median(first)),
         "median_second": float(np.median(second)),
-        "shift": float(statistic(first, second)),
+        "shift": shift,
         "shift_low": low,
         "shift_high": high,
         "cliffs_delta": cliffs_delta(first, second),
@@ -291,18 +211,18 @@ def compare_values(first: Values, second: Values, *, paired: bool) -> dict[str, 
     }
 
 
-def paired_shift(first: Values, second: Values, axis: int = -1) -> Any:
-    """Return Hodges and Lehmann's estimate of second less first, over pairs."""
-    difference = np.moveaxis(np.asarray(second) - np.asarray(first), axis, -1)
-    left, right = np.triu_indices(difference.shape[-1])
-    return np.median((difference[..., left] + difference[..., right]) / 2, axis=-1)
-
-
-def unpaired_shift(first: Values, second: Values, axis: int = -1) -> Any:
-    """Return Hodges and Lehmann's estimate of second less first, over all differences."""
-    one, other = np.moveaxis(np.asarray(first), axis, -1), np.moveaxis(np.asarray(second), axis, -1)
-    difference = other[..., None, :] - one[..., :, None]
-    return np.median(difference.reshape(*difference.shape[:-2], -1), axis=-1)
+def _without_interval(result: pl.DataFrame) -> list[str]:
+    """Say why shifts have no interval."""
+    without = result.filter(pl.col("shift_low").is_null())
+    sizes = without.select("paired", "n_first", "n_second").unique().sort(pl.all())
+    notes = []
+    for paired, first, second in sizes.iter_rows():
+        what = f"{first} pairs" if paired else f"{first} and {second} values"
+        reason = f"it takes {LEAST_FOR_TEST} and more"
+        if (least := least_p(first, None if paired else second)) > 1 - CONFIDENCE:
+            reason = f"the least p that a test of so few can have is {least:.4g}"
+        notes.append(f"no {CONFIDENCE:.0%} interval of a shift from {what}: {reason}")
+    return notes
 
 
 def cliffs_delta(first: Values, second: Values) -> float:

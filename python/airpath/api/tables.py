@@ -73,7 +73,8 @@ def frame(
 def summarise(table: pl.DataFrame, *, include_untrusted: bool = False) -> pl.DataFrame:
     """Return the figures of each set, flow, direction, hop and metric.
 
-    n, median, median_low, median_high, mean, mean_low, mean_high (95 % intervals, BCa bootstrap;
+    n, median, median_low, median_high, mean, mean_low, mean_high (95 % intervals,
+    of the median by BCa bootstrap, of the mean by Student's t;
     null for fewer than 5 values), percentiles p5 to p95, min, max, deviation, outliers.
 
     Args:

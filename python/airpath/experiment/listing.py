@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airpath.analysis.statistics import Mean, mean_with_half_width
+from airpath.analysis.intervals import Mean, mean_with_half_width
 from airpath.experiment.catalogue import Catalogue, Filter, FilterError, open_catalogue
 from airpath.experiment.catalogue import rebuild as build_anew
 from airpath.experiment.folder import FolderError, Results, open_results

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airpath import interrupt
-from airpath.analysis.statistics import mean_with_half_width
+from airpath.analysis.intervals import mean_with_half_width
 from airpath.experiment import replicate as replication
 from airpath.experiment.about import RecordError, read_record
 from airpath.experiment.catalogue import open_catalogue
