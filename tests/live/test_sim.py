@@ -142,7 +142,7 @@ packet_size = "700 bytes"
 def test_real_time_leaves_no_trace_in_files(airpath: Airpath) -> None:
     """A run that is stopped now and then by the wall clock leaves the bytes of one that is not."""
     scenario = airpath.file("two-hops.toml", TWO_HOPS)
-    workload = 'cbr interval="1 s" packets=30 size=100 from=client'
+    workload = 'cbr interval="1 s" packets=120 size=100 from=client'
     arguments = ("--scenario", scenario, "--workload", workload, "--seed", 42, "--replications", 2)
     folders = [airpath.path(f"stops-{stops}") for stops in (0, 3, 9)]
     for folder, stops in zip(folders, (0, 3, 9), strict=True):
