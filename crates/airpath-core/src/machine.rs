@@ -185,6 +185,16 @@ pub trait Machine: Send {
     /// Runs every event due at or before `to`, in order.
     fn advance(&mut self, to: Time, cx: &mut Cx<'_>);
 
+    /// Does of [`Machine::advance`] as much as `events` (above 0) allow, takes what it needed from them, and
+    /// returns the instant through which everything has been run: `to`, or an earlier one where the
+    /// events are used up. What is due at one instant is run to its end. By law 3 it changes nothing how
+    /// often the work is cut.
+    fn advance_some(&mut self, to: Time, events: &mut u32, cx: &mut Cx<'_>) -> Time {
+        *events = events.saturating_sub(1);
+        self.advance(to, cx);
+        to
+    }
+
     /// When something is next due.
     fn next_deadline(&self) -> Option<Time>;
 
@@ -226,6 +236,9 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     }
     fn advance(&mut self, to: Time, cx: &mut Cx<'_>) {
         (**self).advance(to, cx);
+    }
+    fn advance_some(&mut self, to: Time, events: &mut u32, cx: &mut Cx<'_>) -> Time {
+        (**self).advance_some(to, events, cx)
     }
     fn next_deadline(&self) -> Option<Time> {
         (**self).next_deadline()

@@ -152,19 +152,45 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
             if at > to || at == Time::NEVER {
                 return;
             }
-            match next {
-                Next::Service => self.serve(at, cx),
-                Next::State => {
-                    let state = self.schedule.take();
-                    self.enter(at, state, cx);
-                }
-                Next::Transfer => {
-                    if let Some((at, hop, direction, pdu)) = self.transfers.pop_front() {
-                        self.hops[hop].offer(at, direction, pdu, cx);
-                    }
-                }
-                Next::Load => self.generate(at, cx),
+            self.run(at, next, cx);
+        }
+    }
+
+    /// The same up to the end of the instant at which `events` are used up; through which instant.
+    fn run_some(&mut self, to: Time, events: &mut u32, cx: &mut Cx<'_>) -> Time {
+        let mut reached = None;
+        loop {
+            let (at, next) = self.next();
+            if at > to || at == Time::NEVER {
+                return to;
             }
+            if let Some(reached) = reached
+                && *events == 0
+                && at > reached
+            {
+                return reached;
+            }
+            self.run(at, next, cx);
+            *events = events.saturating_sub(1);
+            reached = Some(at);
+        }
+    }
+
+    /// Runs the event `next`, which is due at `at`.
+    #[inline(always)]
+    fn run(&mut self, at: Time, next: Next, cx: &mut Cx<'_>) {
+        match next {
+            Next::Service => self.serve(at, cx),
+            Next::State => {
+                let state = self.schedule.take();
+                self.enter(at, state, cx);
+            }
+            Next::Transfer => {
+                if let Some((at, hop, direction, pdu)) = self.transfers.pop_front() {
+                    self.hops[hop].offer(at, direction, pdu, cx);
+                }
+            }
+            Next::Load => self.generate(at, cx),
         }
     }
 
@@ -283,6 +309,12 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     fn advance(&mut self, to: Time, cx: &mut Cx<'_>) {
         self.run_until(to, cx);
         self.count_users(cx);
+    }
+
+    fn advance_some(&mut self, to: Time, events: &mut u32, cx: &mut Cx<'_>) -> Time {
+        let reached = self.run_some(to, events, cx);
+        self.count_users(cx);
+        reached
     }
 
     fn next_deadline(&self) -> Option<Time> {

@@ -396,6 +396,33 @@ pub fn run_woken<M: Hops>(machine: M, script: &Script, seed: u64) -> Trace {
     runner.trace()
 }
 
+/// The same with the work up to each input cut into pieces of a few events.
+pub fn run_in_pieces<M: Hops>(machine: M, script: &Script, seed: u64) -> Trace {
+    let mut dice = Dice::new(seed);
+    let mut runner = Runner::new(machine, LogLevel::Events);
+    let mut advance = |runner: &mut Runner<M>, to: Time| {
+        loop {
+            let allowed = 1 + dice.below(6) as u32;
+            let mut events = allowed;
+            let reached = runner.machine.advance_some(to, &mut events, &mut Cx::new(&mut runner.outputs));
+            let due = runner.machine.next_deadline();
+            assert!(reached <= to && due.is_none_or(|due| due > reached), "{due:?} is left undone before {reached:?}");
+            runner.check(reached);
+            if reached == to {
+                return;
+            }
+            assert_eq!(events, 0, "it stops with {events} of {allowed} events left");
+        }
+    };
+    for (at, action) in script {
+        advance(&mut runner, *at);
+        runner.act(*at, action);
+    }
+    advance(&mut runner, END);
+    runner.advance(END);
+    runner.trace()
+}
+
 /// All laws that concern one machine and one script.
 pub fn check_laws<M: Hops>(machine: impl Fn() -> M, script: &Script, seed: u64) -> Trace {
     let plain = run(machine(), script);
@@ -403,6 +430,7 @@ pub fn check_laws<M: Hops>(machine: impl Fn() -> M, script: &Script, seed: u64) 
     for wake in 0..2 {
         plain.assert_same(&run_woken(machine(), script, seed ^ wake << 32), "extra wake-ups");
     }
+    plain.assert_same(&run_in_pieces(machine(), script, seed), "work cut into pieces");
     let mut quiet = Runner::new(machine(), LogLevel::Counters);
     for (at, action) in script {
         quiet.act(*at, action);
