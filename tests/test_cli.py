@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,63 @@ def test_the_overview_may_be_cut_short() -> None:
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert len(done.stdout.splitlines()) == 1
+
+
+COMMANDS_TO_INTERRUPT = (
+    "exec --delay 20ms -- sleep 5",
+    "run examples/queue-length.toml --only model",
+    "sim --profile gsm-data-9.6k --workload 'tcp bytes=102400000 from=server cc=reno'",
+    "analyse .",
+    "report .",
+    "plot .",
+    "replay .",
+    "recv --port 0",
+    "timing clocks",
+)
+"""Commands of the engine and of Python. Those that find nothing to do end by themselves."""
+
+MARKED_START = """\
+import sys
+import time
+from airpath.cli import main
+print("begun", file=sys.stderr, flush=True)
+sys.exit(main())
+"""
+"""Says when the interpreter has handed over: before that nothing of the command's own runs."""
+
+INSTANTS = 30
+
+
+@pytest.mark.parametrize("instant", range(INSTANTS))
+def test_an_interrupt_is_silent_at_any_instant(instant: int, tmp_path: Path) -> None:
+    words = shlex.split(COMMANDS_TO_INTERRUPT[instant % len(COMMANDS_TO_INTERRUPT)])
+    root = Path(__file__).resolve().parents[1]
+    words = [str(root / word) if word.startswith("examples/") else word for word in words]
+    process = subprocess.Popen(
+        [sys.executable, "-c", MARKED_START, *words],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == "begun\n"
+    # Over the first one and a half seconds, most of them where Python imports.
+    time.sleep(1.5 * (instant / INSTANTS) ** 2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    told = f"{words}: {process.returncode}\n{out}\n{err}"
+    assert "Traceback" not in err, told
+    assert "KeyboardInterrupt" not in err, told
+    ended_by_itself = process.returncode in (0, 1, 2)
+    assert ended_by_itself or process.returncode in (-signal.SIGINT, 128 + signal.SIGINT), told
+
+
+def test_an_interrupt_that_was_ignored_stays_so() -> None:
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); import airpath.cli;"
+        " assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+
+# Ctrl-C ends this process by the signal, without a word, from here on: in the engine, which it may
+# become, and in Python until a command has been imported and sees to it itself.
+if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def main() -> int:
