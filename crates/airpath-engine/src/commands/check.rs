@@ -1,6 +1,7 @@
 //! `airpath check`: is a scenario file right?
 
-use airpath_scenario::Scenario;
+use airpath_models::load::too_much;
+use airpath_scenario::{NamedPath, Scenario};
 
 use super::link::read;
 use crate::cli::CheckArgs;
@@ -19,8 +20,13 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
             .and_then(|scenario| Ok((scenario.paths()?, scenario.advice(None)?)));
         match checked {
             Ok((paths, advice)) if args.json => {
+                let warnings: Vec<_> = warnings(&paths).collect();
                 let paths = paths.len();
-                show!("{}\n", serde_json::json!({"file": name, "valid": true, "paths": paths, "advice": advice}));
+                let told = serde_json::json!({"file": name, "valid": true, "paths": paths, "advice": advice, "warnings": warnings});
+                show!(
+                    "{told}
+"
+                );
             }
             Ok((paths, advice)) => {
                 let hops: usize = paths.iter().map(|path| path.config.hops.len()).sum();
@@ -32,6 +38,9 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
                     count(states, "state")
                 );
                 advice.iter().for_each(|advice| show!("{name}: advice: {advice}\n"));
+                for warning in warnings(&paths) {
+                    say!("{name}: warning: {warning}");
+                }
             }
             Err(report) => {
                 status = 1;
@@ -45,6 +54,11 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
         }
     }
     Ok(status)
+}
+
+/// What is right and yet not what anybody can want.
+fn warnings(paths: &[NamedPath]) -> impl Iterator<Item = String> + '_ {
+    paths.iter().filter_map(|path| too_much(&path.config.background))
 }
 
 fn count(number: usize, noun: &str) -> String {

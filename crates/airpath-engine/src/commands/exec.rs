@@ -89,6 +89,12 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         say!("airpath: {warning}");
     }
     let guest = is_guest();
+    if !args.quiet
+        && !guest
+        && let Some(warning) = airpath_models::load::too_much(&path.background)
+    {
+        say!("airpath: {warning}");
+    }
     let tuning = if guest {
         Tuning::where_work_takes_no_time()
     } else {

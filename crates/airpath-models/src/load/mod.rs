@@ -9,6 +9,7 @@
 
 mod background;
 pub mod cbr;
+mod demand;
 pub mod on_off;
 pub mod poisson;
 mod size;
@@ -22,6 +23,7 @@ use crate::file::VisitFile;
 use crate::registry::registry;
 
 pub use background::BackgroundConfig;
+pub use demand::{MOST_PACKETS_PER_SECOND, too_much};
 pub(crate) use source::Loads;
 
 /// The shortest time between two packets or users of a generator: one that drew nothing but zeros
