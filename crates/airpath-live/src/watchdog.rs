@@ -23,6 +23,8 @@ pub const LIMIT: Duration = Duration::from_millis(500);
 
 /// The thread that is guarded; 0 for none.
 static GUARDED: AtomicI32 = AtomicI32::new(0);
+/// How often a program sent the signal that only the kernel has reason to send.
+static FALSE_ALARMS: AtomicU64 = AtomicU64::new(0);
 /// When it was made an ordinary one, by CLOCK_MONOTONIC in ns; 0 if it was not.
 static DEMOTED_NS: AtomicU64 = AtomicU64::new(0);
 
@@ -33,7 +35,8 @@ pub fn guard(limit: Duration) -> Outcome {
     static HANDLER: Once = Once::new();
     let mut installed = Ok(());
     HANDLER.call_once(|| {
-        let action = SigAction::new(SigHandler::Handler(demote), SaFlags::SA_RESTART, SigSet::empty());
+        let flags = SaFlags::SA_RESTART | SaFlags::SA_SIGINFO;
+        let action = SigAction::new(SigHandler::SigAction(demote), flags, SigSet::empty());
         // SAFETY: the handler makes system calls and uses atomics only.
         installed = unsafe { sigaction(Signal::SIGXCPU, &action) }.map(drop);
     });
@@ -43,6 +46,7 @@ pub fn guard(limit: Duration) -> Outcome {
     let limit_us = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
     let (_, hard_us) = scheduling::real_time_limits().unwrap_or((u64::MAX, u64::MAX));
     DEMOTED_NS.store(0, Ordering::Relaxed);
+    FALSE_ALARMS.store(0, Ordering::Relaxed);
     GUARDED.store(gettid().as_raw(), Ordering::Release);
     // Where the user may do less at all, the kernel kills at that: stay below it by half.
     scheduling::set_real_time_limits((limit_us.min(hard_us / 2), hard_us)).into()
@@ -53,7 +57,17 @@ pub fn demoted_at_ns() -> Option<u64> {
     Some(DEMOTED_NS.load(Ordering::Acquire)).filter(|at_ns| *at_ns != 0)
 }
 
-extern "C" fn demote(_: libc::c_int) {
+/// How often a program sent SIGXCPU; such signals are ignored.
+pub fn false_alarms() -> u64 {
+    FALSE_ALARMS.load(Ordering::Relaxed)
+}
+
+extern "C" fn demote(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: with SA_SIGINFO the kernel hands over a record that lives as long as the handler runs.
+    if unsafe { (*info).si_code } != libc::SI_KERNEL {
+        FALSE_ALARMS.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
     let thread = GUARDED.load(Ordering::Acquire);
     if thread == 0 {
         return;

@@ -38,6 +38,11 @@ fn a_thread_that_runs_away_becomes_ordinary_and_one_that_sleeps_stays() {
             work_for(LIMIT / 10);
             std::thread::sleep(Duration::from_millis(1));
         }
+        // A signal that somebody sends is no word of the kernel.
+        for number in 1..=3 {
+            nix::sys::signal::raise(nix::sys::signal::Signal::SIGXCPU).unwrap();
+            assert_eq!(watchdog::false_alarms(), number);
+        }
         assert!(is_real_time() && watchdog::demoted_at_ns().is_none());
         // What it starts is ordinary.
         assert!(!std::thread::spawn(is_real_time).join().unwrap());
