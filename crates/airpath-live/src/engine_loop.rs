@@ -2,12 +2,14 @@
 //! links. The machines live in logical time; the loop offers packets with the time at which they
 //! arrived, and writes what is due. How late it is is measured and reported, never fed back.
 
+mod asleep;
 mod egress;
 mod ingress;
 mod layout;
 mod link;
 mod measure;
 mod spin;
+mod stamps;
 mod step;
 mod traffic;
 mod unread;
@@ -18,17 +20,21 @@ use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use airpath_core::{BufferPool, PortId, Span, Time};
+use asleep::{Kept, OwnThread};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use smallvec::SmallVec;
 
+use link::Reading;
 pub use link::{FinishedLink, LiveLink};
 pub use measure::LinkMeasurements;
 pub use spin::{AutoSpin, MOST_MARGIN_NS, MarginCourse, Spin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_share};
+use stamps::Stamps;
+pub use stamps::{ClockReport, ClockStep};
 use step::Step;
 pub use traffic::TrafficBell;
 use waiter::{Waiter, Wake};
 
-use crate::clock::{self, ClockOffset};
+use crate::clock;
 use crate::scheduling::ThreadUsage;
 use crate::watchdog;
 
@@ -36,16 +42,15 @@ use crate::watchdog;
 const SLAB_BYTES: usize = 1 << 20;
 /// How many of them are there before the first packet.
 const SLABS_AT_START: usize = 4;
-/// How often the difference between the clocks is read again, so that an adjusted wall clock does
-/// not shift the arrival times.
-const CLOCK_OFFSET_EVERY: Span = Span::from_secs(1);
 /// How often both ports are read before an order is carried out, where one has more than one turn takes.
 const READS_BEFORE_AN_ORDER: usize = 64;
-/// How often the loop looks up where packets bear no stamps: without any other deadline, a loop that was
-/// stopped or starved for longer than this notices it, and what came meanwhile was read late.
+/// How often the loop looks up where packets bear no stamps. A stop is told in any case; that it cannot have
+/// begun before the last look-up bounds for how long packets may have waited.
 const HEARTBEAT_NS: u64 = 100_000_000;
-/// For how long after the last packet it does so: an idle link costs nothing.
+/// For how long after the last packet it does so.
 const HEARTBEATS_LAST_NS: u64 = 5_000_000_000;
+/// How often after that: an idle link costs next to nothing.
+const SLOW_HEARTBEAT_NS: u64 = 1_000_000_000;
 
 /// A word to the loop from another thread.
 #[derive(Debug)]
@@ -78,6 +83,8 @@ pub struct Order {
 pub enum Answer {
     /// The run has not begun.
     NotBegun,
+    /// The machine is so far behind its clock that it is not yet where the command is to take effect.
+    Behind(Span),
     /// The machine refused the command.
     Refused(airpath_core::CommandError),
     /// It was carried out.
@@ -117,8 +124,10 @@ impl Handle {
 }
 
 /// What the loop says of itself at the end.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LoopReport {
+    /// When the run began, by CLOCK_MONOTONIC in ns.
+    pub epoch_ns: u64,
     /// Time spent watching the clock, in ns.
     pub spun_ns: u64,
     /// Processor time of the thread, in ns.
@@ -131,8 +140,25 @@ pub struct LoopReport {
     pub usage: ThreadUsage,
     /// When it lost its real-time priority because it had not slept for too long, in run time.
     pub demoted: Option<Time>,
+    /// How often a program sent the signal by which the kernel takes the priority.
+    pub false_alarms: u64,
+    /// What was seen of the wall clock, of which the kernel's stamps are.
+    pub clock: ClockReport,
+    /// Packets bear no stamps, and the kernel does not tell how long the loop waited for a processor.
+    pub reads_unwatched: bool,
     /// When it ended, in run time.
     pub ended: Time,
+}
+
+impl LoopReport {
+    /// The first steps of the wall clock, in run time.
+    pub fn clock_steps(&self) -> impl Iterator<Item = (Time, i64)> + '_ {
+        let epoch_ns = self.epoch_ns;
+        self.clock
+            .steps
+            .iter()
+            .map(move |step| (Time::from_nanos(step.noticed_ns.saturating_sub(epoch_ns)), step.by_ns))
+    }
 }
 
 /// The loop with its links.
@@ -145,8 +171,7 @@ pub struct EngineLoop {
     pool: BufferPool,
     epoch_ns: u64,
     started: bool,
-    offset: ClockOffset,
-    offset_read_ns: u64,
+    stamps: Stamps,
     work_takes_no_time: bool,
     traffic: Option<std::sync::Arc<TrafficBell>>,
 }
@@ -174,8 +199,7 @@ impl EngineLoop {
             pool: BufferPool::new(SLAB_BYTES),
             epoch_ns: clock::monotonic_ns(),
             started: false,
-            offset: ClockOffset::measure(),
-            offset_read_ns: clock::monotonic_ns(),
+            stamps: Stamps::of_this_host(),
             work_takes_no_time: false,
             traffic: None,
         };
@@ -208,6 +232,8 @@ impl EngineLoop {
         let mut readable: Vec<u32> = Vec::new();
         let mut report = LoopReport::default();
         let stamped = self.links.iter().all(LiveLink::has_kernel_stamps);
+        // In a guest nothing is stopped or starved while its time runs.
+        let own = (!stamped && !self.work_takes_no_time).then(OwnThread::open);
         let mut last_read_ns = None;
         let mut looked_ns = clock::monotonic_ns();
         let processor_start = clock::thread_processor_ns();
@@ -219,18 +245,32 @@ impl EngineLoop {
             let now_ns = clock::monotonic_ns();
             if self.started {
                 let (from, until) = (self.time_of(looked_ns), self.time_of(now_ns));
-                self.links.iter_mut().for_each(|link| link.measurements.away(from, until));
+                self.links.iter_mut().for_each(|link| link.away(from, until));
             }
             let mut note = |wake: Wake| match wake {
                 Wake::Port(port) => readable.push(port),
                 Wake::Command => commanded = true,
             };
             let busy = last_read_ns.is_some_and(|last_ns| now_ns - last_ns < HEARTBEATS_LAST_NS);
-            let heartbeat_ns = if stamped || !busy { u64::MAX } else { HEARTBEAT_NS };
+            let heartbeat_ns = match (&own, busy) {
+                _ if stamped => u64::MAX,
+                (_, true) => HEARTBEAT_NS,
+                // Without the kernel's account nothing else tells of a loop that was starved.
+                (Some(own), false) => {
+                    if own.is_told() {
+                        SLOW_HEARTBEAT_NS
+                    } else {
+                        HEARTBEAT_NS
+                    }
+                }
+                (None, false) => u64::MAX,
+            };
             // The last look at the clock.
             let mut known_ns = now_ns;
             // Whether the loop waited for the deadline, and not for packets.
             let mut awaited = false;
+            // How long packets without stamps may have waited while it slept.
+            let mut kept: Option<Kept> = None;
             match Step::next(now_ns, deadline_ns, heartbeat_ns, || self.may_leave_unread_ns(), &mut spin) {
                 Step::Look => self.waiter.poll(&mut note)?,
                 Step::Nap { wake_ns, deadline_ns } => {
@@ -253,24 +293,41 @@ impl EngineLoop {
                     self.waiter.poll(&mut note)?;
                 }
                 Step::Beat { wake_ns } => {
-                    self.waiter.sleep(wake_ns, &mut note)?;
+                    let before = own.as_ref().map(OwnThread::now);
+                    let interrupted = self.waiter.sleep(wake_ns, &mut note)?;
                     report.wake_ups += 1;
                     let woke_ns = clock::monotonic_ns();
                     known_ns = woke_ns;
-                    if woke_ns >= wake_ns {
+                    if interrupted || woke_ns >= wake_ns {
                         // A process that was stopped is told of the interruption and of nothing else.
                         self.waiter.poll(&mut note)?;
-                        // A late beat that nobody waited for did no harm.
-                        if !readable.is_empty() {
-                            let (due, woke) = (self.time_of(wake_ns), self.time_of(woke_ns));
-                            self.links.iter_mut().for_each(|link| link.measurements.away(due, woke));
-                        }
+                    }
+                    // Nobody waited for a late look-up that found nothing: it did no harm.
+                    if !readable.is_empty()
+                        && let (Some(own), Some(before)) = (&own, before)
+                    {
+                        kept =
+                            Some(Kept::between(&before, &own.now(), interrupted).or_late_by(woke_ns, wake_ns, now_ns));
                     }
                 }
                 Step::Sleep { wake_ns, margin_ns } => {
                     if wake_ns > now_ns {
-                        self.waiter.sleep(wake_ns, &mut note)?;
+                        // A short sleep is not worth asking the kernel about.
+                        let own = own.as_ref().filter(|_| wake_ns - now_ns > asleep::SHORT_NS);
+                        let before = own.map(OwnThread::now);
+                        let interrupted = self.waiter.sleep(wake_ns, &mut note)?;
                         report.wake_ups += 1;
+                        known_ns = clock::monotonic_ns();
+                        if interrupted {
+                            self.waiter.poll(&mut note)?;
+                        }
+                        if !readable.is_empty()
+                            && let (Some(own), Some(before)) = (own, before)
+                        {
+                            kept = Some(
+                                Kept::between(&before, &own.now(), interrupted).or_late_by(known_ns, wake_ns, now_ns),
+                            );
+                        }
                     } else {
                         self.waiter.poll(&mut note)?;
                     }
@@ -281,7 +338,7 @@ impl EngineLoop {
                             spin.woke(wake_ns, woke_ns);
                             // Whatever kept the loop from waking kept it from reading, too.
                             let (due, woke) = (self.time_of(wake_ns), self.time_of(woke_ns));
-                            self.links.iter_mut().for_each(|link| link.measurements.away(due, woke));
+                            self.links.iter_mut().for_each(|link| link.away(due, woke));
                         }
                         // A sleep that a signal cut short ended at no margin: the deadline may be far off.
                         if margin_ns > 0 && (wake_ns..deadline_ns).contains(&woke_ns) {
@@ -299,10 +356,12 @@ impl EngineLoop {
             if !readable.is_empty() {
                 last_read_ns = Some(looked_ns);
             }
-            if looked_ns.saturating_sub(self.offset_read_ns) > CLOCK_OFFSET_EVERY.nanos() {
-                self.offset = ClockOffset::measure();
-                self.offset_read_ns = looked_ns;
+            if let (Some(kept), true) = (kept, self.started) {
+                let (at_most, surely) = (Span::from_nanos(kept.at_most_ns), Span::from_nanos(kept.surely_ns));
+                self.links.iter_mut().for_each(|link| link.measurements.kept(at_most, surely));
             }
+            let stepped = self.waiter.take_clock_step();
+            self.stamps.waited(looked_ns, stepped);
             if commanded && self.listen(looked_ns)? {
                 break;
             }
@@ -323,6 +382,10 @@ impl EngineLoop {
         report.processor_ns = clock::thread_processor_ns() - processor_start;
         report.usage = ThreadUsage::now().since(usage_start);
         report.demoted = watchdog::demoted_at_ns().map(|at_ns| self.time_of(at_ns));
+        report.false_alarms = watchdog::false_alarms();
+        report.clock = self.stamps.report().clone();
+        report.epoch_ns = self.epoch_ns;
+        report.reads_unwatched = own.is_some_and(|own| !own.is_told());
         Ok((self.links.into_iter().map(LiveLink::finish).collect(), report))
     }
 
@@ -352,19 +415,17 @@ impl EngineLoop {
     /// Reads the ports that have something and drives every link that has something to do.
     fn turn(&mut self, now_ns: u64, readable: &mut Vec<u32>) -> io::Result<()> {
         let now = self.time_of(now_ns);
-        let (epoch, offset) = (self.epoch_ns, self.offset);
-        let stamp =
-            move |realtime_ns: u64| offset.to_monotonic_ns(realtime_ns).checked_sub(epoch).map(Time::from_nanos);
-        let still = self.work_takes_no_time;
+        let (epoch, still) = (self.epoch_ns, self.work_takes_no_time);
         let clock = move || if still { now } else { Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch)) };
         readable.sort_unstable();
         readable.dedup();
         let mut next = 0;
         let mut driven = false;
+        let mut reading = Reading { now, now_ns, epoch_ns: epoch, pool: &mut self.pool, stamps: &mut self.stamps };
         for (index, link) in self.links.iter_mut().enumerate() {
             let mut has_read = false;
             while let Some(port) = readable.get(next).filter(|port| **port / 2 == index as u32) {
-                link.read(*port as usize % 2, now, &mut self.pool, stamp)?;
+                link.read(*port as usize % 2, &mut reading)?;
                 has_read = true;
                 next += 1;
             }
@@ -395,20 +456,23 @@ impl EngineLoop {
     /// offered first.
     fn carry_out(&mut self, order: &Order, now_ns: u64) -> io::Result<Answer> {
         let (now, received) = (self.time_of(now_ns), self.time_of(order.received_ns.min(now_ns)));
-        let (epoch, offset, still) = (self.epoch_ns, self.offset, self.work_takes_no_time);
-        let stamp =
-            move |realtime_ns: u64| offset.to_monotonic_ns(realtime_ns).checked_sub(epoch).map(Time::from_nanos);
+        let (epoch, still) = (self.epoch_ns, self.work_takes_no_time);
         let clock = move || if still { now } else { Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch)) };
         let link = &mut self.links[order.link];
         if let Some((command, record)) = &order.command {
             for _ in 0..READS_BEFORE_AN_ORDER {
+                let mut reading =
+                    Reading { now, now_ns, epoch_ns: epoch, pool: &mut self.pool, stamps: &mut self.stamps };
                 for side in 0..2 {
-                    link.read(side, now, &mut self.pool, stamp)?;
+                    link.read(side, &mut reading)?;
                 }
                 link.drive(received, clock)?;
                 if link.driven_to() >= received {
                     break;
                 }
+            }
+            if link.driven_to() < received && link.is_behind() {
+                return Ok(Answer::Behind(received.since(link.driven_to())));
             }
             if let Err(error) = link.control(received, command, record) {
                 return Ok(Answer::Refused(error));
@@ -435,6 +499,7 @@ impl EngineLoop {
                     self.turn(now_ns, &mut (0..self.links.len() as u32 * 2).collect())?;
                     self.epoch_ns = epoch_ns;
                     self.started = true;
+                    self.stamps.begin();
                     self.links.iter_mut().for_each(LiveLink::start);
                     let _ = answer.send(());
                 }

@@ -17,7 +17,7 @@ use crate::histogram::{Distribution, Timings};
 use crate::level::{Level, Snaplen};
 use crate::recorder::Lost;
 use crate::show;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, WallClock};
 use crate::writer::WriterReport;
 use crate::writer::events::WHOLE_PATH;
 
@@ -234,6 +234,21 @@ pub struct LoopResults {
     pub involuntary_switches: u64,
     /// When, in the run's time, it lost its real-time priority because it had not slept for too long.
     pub demoted_ns: Option<u64>,
+    /// How often a program sent the signal by which the kernel takes the priority; it was ignored.
+    #[serde(default)]
+    pub false_alarms: u64,
+    /// For how long packets that bear no stamps may have waited to be read, at most.
+    #[serde(default)]
+    pub longest_unread_ns: u64,
+    /// How far behind its clock the link was left at the end of the run, which ends where the link stood.
+    #[serde(default)]
+    pub unfinished_ns: u64,
+    /// Packets that had been read by then and never entered the link.
+    #[serde(default)]
+    pub unoffered: u64,
+    /// For how long packets bore no stamps while the kernel did not tell how long the loop waited.
+    #[serde(default)]
+    pub unwatched_reads_ns: u64,
 }
 
 /// What came out of a run.
@@ -250,6 +265,9 @@ pub struct Results {
     /// The loop; none where there is no clock to keep up with.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
     pub live_loop: Option<LoopResults>,
+    /// Steps of the wall clock; none where it was not stepped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_clock: Option<WallClock>,
     /// The judgement.
     pub verdict: Verdict,
 }
@@ -439,6 +457,7 @@ mod tests {
             timings: TimingResults::default(),
             log: LogResults::new(Lost { events: 1, inputs: 0 }, files),
             live_loop: Some(LoopResults { major_faults: 1, ..LoopResults::default() }),
+            wall_clock: None,
             verdict: Verdict::default(),
         });
         manifest.write(folder.path()).unwrap();

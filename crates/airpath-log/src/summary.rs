@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Clock;
 use crate::histogram::{Distribution, Timings};
 use crate::show;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, WallClock, describe_wall_clock};
 
 /// A cause and how often it occurred.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -83,6 +83,9 @@ pub struct Summary {
     pub downlink: DirectionSummary,
     /// Real departures after due times.
     pub lateness: Distribution,
+    /// Steps of the wall clock.
+    #[serde(default, skip_serializing_if = "WallClock::is_quiet")]
+    pub wall_clock: WallClock,
     /// The judgement.
     pub verdict: Verdict,
 }
@@ -152,6 +155,7 @@ impl Summary {
             uplink: direction(counters, timings, duration, Direction::Uplink),
             downlink: direction(counters, timings, duration, Direction::Downlink),
             lateness: timings.lateness(),
+            wall_clock: WallClock::default(),
             verdict,
         }
     }
@@ -278,6 +282,11 @@ impl fmt::Display for Summary {
             (Clock::Virtual, wall_ns) => writeln!(f, "{:<10} {}", "clock", virtual_time(self.duration_ns, wall_ns))?,
             _ => writeln!(f, "{:<10} {}", "lateness", quantiles(&self.lateness))?,
         }
+        if let Some(steps) = describe_wall_clock(&self.wall_clock)
+            && self.wall_clock.concerned() == 0
+        {
+            writeln!(f, "{:<10} {steps}; every packet entered when it came", "clock")?;
+        }
         write!(f, "{:<10} {}", "verdict", self.verdict.grade)?;
         for (index, reason) in self.verdict.reasons.iter().enumerate() {
             let lead = if index == 0 { ": ".into() } else { format!("\n{:<11}", "") };
@@ -380,6 +389,22 @@ verdict    trusted";
         assert_eq!(lines[3], "clock      virtual, run in 1.71 ms: 100,000 times as fast as real time");
         let json = live.in_virtual_time(1_705_000).to_json();
         assert_eq!((&json["clock"], &json["wall_ns"]), (&"virtual".into(), &1_705_000.into()));
+    }
+
+    #[test]
+    fn a_step_of_the_clock_is_told_where_it_did_no_harm() {
+        let step = crate::verdict::ClockStep { at_ns: 3_200_000_000, by_ns: 500_000_000 };
+        let wall_clock = WallClock { count: 1, largest_ns: 500_000_000, steps: vec![step], ..WallClock::default() };
+        let measured = Measurements { wall_clock: wall_clock.clone(), ..Measurements::default() };
+        let summary = Summary { wall_clock, ..summary(&measured) };
+        let text = summary.to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(
+            lines[4],
+            "clock      the wall clock was stepped once, by +500 ms 3.20 s into the run; every packet entered when it came"
+        );
+        assert_eq!((lines.len(), lines[5]), (6, "verdict    trusted"));
+        assert_eq!(summary.to_json()["wall_clock"]["steps"][0]["by_ns"], 500_000_000);
     }
 
     #[test]

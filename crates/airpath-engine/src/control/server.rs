@@ -232,6 +232,11 @@ impl Desk {
         match answered.recv_timeout(PATIENCE) {
             Ok(Answer::Done { received, at, state }) => Ok(Done { received, at, state }),
             Ok(Answer::NotBegun) => Err(Refusal::new("not_begun", "the run has not begun; try again in a moment")),
+            Ok(Answer::Behind(by)) => {
+                let message =
+                    format!("the link is {by} behind its clock, as it asks for more work than the engine can do");
+                Err(Refusal::new("behind", message))
+            }
             Ok(Answer::Refused(error)) => {
                 let kind = match error {
                     airpath_core::CommandError::UnknownState { .. } => "state",

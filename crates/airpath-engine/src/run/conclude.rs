@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use airpath_core::{Direction, Event, EventKind, Origin, Time};
 use airpath_live::command::CommandEnd;
-use airpath_live::engine_loop::{LoopReport, MarginCourse};
+use airpath_live::engine_loop::{ClockReport, LoopReport, MarginCourse};
 use airpath_live::host_state::HostState;
 use airpath_live::watchdog;
 use airpath_log::manifest::{CommandRun, LogResults, LoopResults, Outcome, Results, Status, TimingResults, counters};
-use airpath_log::verdict::{Measurements, Reads, judge};
+use airpath_log::verdict::{ClockStep, Measurements, Reads, WallClock, judge};
 use airpath_log::{Clock, Grade, Manifest, Summary};
 
 use super::NOT_TRUSTED_STATUS;
@@ -66,7 +66,9 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
 pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let LiveOutcome { client, server, mut link, report, mut manifest, writer, .. } = outcome;
     let dropped_outside = drops_outside(&mut link.ports) + link.measurements.not_taken;
-    let (lost, duration) = (link.recorder.finish(report.ended), report.ended.since(Time::ZERO));
+    let (lost, duration) = (link.recorder.finish(link.ended), link.ended.since(Time::ZERO));
+    // A link that could not be carried ends earlier than its run did.
+    let whole = duration + link.measurements.unfinished;
     let files = writer.finish_telling(PATIENCE, || {
         if let (Some(folder), true) = (&request.out, request.report != Report::Nothing) {
             say!("airpath: the run is over; waiting for the disk to take its log, in {}", folder.display());
@@ -77,7 +79,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let timings = &link.measurements.timings;
     let measured = Measurements {
         bound_ns: request.lateness_bound.nanos(),
-        duration_ns: duration.nanos(),
+        duration_ns: whole.nanos(),
         never_started: match client {
             Ended::Command(_) => None,
             Ended::NotStarted(_) => Some("the client's command could not be started".into()),
@@ -95,6 +97,10 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         outside_drops: dropped_outside,
         overload_ns: link.measurements.overload.nanos(),
         demoted_ns: report.demoted.map(Time::nanos),
+        unfinished_ns: link.measurements.unfinished.nanos(),
+        unoffered: link.measurements.unoffered,
+        unwatched_reads_ns: if report.reads_unwatched { whole.nanos() } else { 0 },
+        wall_clock: wall_clock(&report),
         log_incomplete: log.files.incomplete.clone(),
     };
     if let Some(at) = report.demoted
@@ -108,7 +114,11 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         );
     }
     let verdict = judge(&measured);
-    let summary = Summary { clock: request.clock, ..Summary::new(&link.counters, timings, duration, verdict.clone()) };
+    let summary = Summary {
+        clock: request.clock,
+        wall_clock: measured.wall_clock.clone(),
+        ..Summary::new(&link.counters, timings, duration, verdict.clone())
+    };
     if request.out.is_some() || request.manifest.is_some() {
         manifest.status = Status::Finished;
         for command in &mut manifest.commands {
@@ -138,6 +148,11 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             voluntary_switches: usage.voluntary_switches,
             involuntary_switches: usage.involuntary_switches,
             demoted_ns: report.demoted.map(Time::nanos),
+            false_alarms: report.false_alarms,
+            longest_unread_ns: if stamped { 0 } else { link.measurements.longest_gap.nanos() },
+            unfinished_ns: measured.unfinished_ns,
+            unoffered: measured.unoffered,
+            unwatched_reads_ns: measured.unwatched_reads_ns,
         };
         manifest.results = Some(Results {
             duration_ns: duration.nanos(),
@@ -145,6 +160,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             timings: TimingResults::from(timings),
             log,
             live_loop: Some(live_loop),
+            wall_clock: Some(measured.wall_clock.clone()).filter(|clock| !clock.is_quiet()),
             verdict: verdict.clone(),
         });
         write_manifest(request, &manifest);
@@ -164,6 +180,13 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         return Ok(NOT_TRUSTED_STATUS);
     }
     Ok(status)
+}
+
+/// What was seen of the wall clock.
+fn wall_clock(report: &LoopReport) -> WallClock {
+    let ClockReport { count, largest_ns, astride, unplaced, doubtful, .. } = report.clock;
+    let steps = report.clock_steps().map(|(at, by_ns)| ClockStep { at_ns: at.nanos(), by_ns });
+    WallClock { count, largest_ns, steps: steps.collect(), astride, unplaced, doubtful }
 }
 
 /// The way of the margin before deadlines, and the share of a core spent watching the clock.

@@ -118,6 +118,7 @@ impl Recording {
             timings,
             log,
             live_loop: None,
+            wall_clock: None,
             verdict,
         };
         Recorded { summary, results }

@@ -11,6 +11,7 @@ use airpath_log::{Offered, Packet, Recorder};
 use super::egress::{self, Egress};
 use super::ingress::Arrival;
 use super::measure::LinkMeasurements;
+use super::stamps::Stamps;
 use super::unread::Unread;
 use crate::packet_bytes::noise;
 use crate::ports::{LONGEST_PACKET_BYTES, Port, Received};
@@ -22,8 +23,36 @@ const READ_LIMIT: usize = 64;
 const LARGE_BUFFER_BYTES: usize = 8 << 20;
 /// How much of a discarded packet goes into the input log.
 const DISCARDED_HEADER_BYTES: usize = 64;
+/// So much the machine does before the loop looks around: some milliseconds of work.
+const EVENTS_A_TURN: u32 = 1 << 14;
+/// How many times that at the end of a run: what is left then is told instead.
+const TURNS_AT_THE_END: u32 = 64;
+/// A machine that is so far behind its clock may have more to do between two packets than one turn takes.
+const FAR_BEHIND: Span = Span::from_millis(2);
 /// The direction of what is read from the client's port and from the server's.
 const DIRECTIONS: [Direction; 2] = Direction::ALL;
+
+/// The moment of a reading, and what it takes.
+pub struct Reading<'a> {
+    /// When the loop woke, in run time.
+    pub now: Time,
+    /// The same by CLOCK_MONOTONIC in ns.
+    pub now_ns: u64,
+    /// When the run began, by CLOCK_MONOTONIC in ns.
+    pub epoch_ns: u64,
+    /// Room for packets.
+    pub pool: &'a mut BufferPool,
+    /// Where in time stamps lie.
+    pub stamps: &'a mut Stamps,
+}
+
+/// Work that did not fit into one turn: through which instant, and whether the ports have more than was
+/// read.
+#[derive(Clone, Copy, Debug)]
+struct Unfinished {
+    to: Time,
+    has_more: bool,
+}
 
 /// A machine between the ports of its endpoints.
 pub struct LiveLink {
@@ -44,6 +73,12 @@ pub struct LiveLink {
     may_leave_unread: Span,
     /// What a port has more of than one turn takes.
     unread: Unread,
+    /// What the last turn left undone. Until it is done the ports are left alone: what waits there came later.
+    unfinished: Option<Unfinished>,
+    /// Since when they are.
+    unread_since: Option<Time>,
+    /// When each port was last seen empty, by CLOCK_MONOTONIC in ns; 0 if never.
+    empty_ns: [u64; 2],
     /// How long they may be left at most, which is 0 if they bear no stamps.
     unread_limit: Span,
     /// When something last left.
@@ -71,6 +106,9 @@ impl LiveLink {
             next_deadline: Time::NEVER,
             may_leave_unread: Span::ZERO,
             unread: Unread::default(),
+            unfinished: None,
+            unread_since: None,
+            empty_ns: [0; 2],
             unread_limit,
             last_emission: Time::ZERO,
             measurements: LinkMeasurements::new(lateness_bound),
@@ -122,33 +160,38 @@ impl LiveLink {
         self.may_leave_unread = self.machine.least_transit().min(self.unread_limit);
     }
 
-    /// Reads what waits at port `side`. `now` is the time of the wake-up; `stamp` converts a kernel
-    /// stamp into run time.
+    /// The loop was away from the ports from `from` until `until`.
+    pub fn away(&mut self, from: Time, until: Time) {
+        if self.unfinished.is_some() {
+            self.unread_since.get_or_insert(from);
+        } else {
+            self.measurements.away(self.unread_since.take().unwrap_or(from), until);
+        }
+    }
+
+    /// Reads what waits at port `side`; nothing while the last turn's work is not done.
     ///
     /// # Errors
     /// When the port is gone.
-    pub fn read(
-        &mut self,
-        side: usize,
-        now: Time,
-        pool: &mut BufferPool,
-        stamp: impl Fn(u64) -> Option<Time>,
-    ) -> io::Result<()> {
-        let slab = pool.slab(LONGEST_PACKET_BYTES);
-        let outcome = self.ports[side].read_batch(slab, READ_LIMIT, &mut self.received)?;
-        if !outcome.exhausted
-            && let Some(last) = self.received.last().and_then(|received| received.stamp_realtime_ns)
-        {
-            self.unread.note(stamp(last).unwrap_or(Time::ZERO));
+    pub fn read(&mut self, side: usize, reading: &mut Reading<'_>) -> io::Result<()> {
+        if self.unfinished.is_some() {
+            return Ok(());
         }
+        let now = reading.now;
+        let slab = reading.pool.slab(LONGEST_PACKET_BYTES);
+        let outcome = self.ports[side].read_batch(slab, READ_LIMIT, &mut self.received)?;
         let port = PortId(side as u16);
         if self.started && !self.received.is_empty() && !self.ports[side].has_kernel_stamps() {
             self.recorder.read(now, port, self.received.len() as u32);
         }
+        let (empty_ns, mut last) = (self.empty_ns[side], None);
         for received in self.received.drain(..) {
-            let stamped = received.stamp_realtime_ns.map(&stamp);
-            let before_start = !self.started || stamped == Some(None);
-            let kernel_at = stamped.flatten();
+            let stamp = received.stamp_realtime_ns;
+            // A stamp that fits no clock tells nothing; the packet came when it was read.
+            let came_ns = stamp.and_then(|stamp| reading.stamps.place(stamp, empty_ns, reading.now_ns));
+            let kernel_at = came_ns.and_then(|came_ns| came_ns.checked_sub(reading.epoch_ns)).map(Time::from_nanos);
+            let before_start = !self.started || came_ns.is_some() && kernel_at.is_none();
+            last = stamp.map(|_| if before_start { Time::ZERO } else { kernel_at.unwrap_or(now) });
             // Never before what the machine has done already, never after the present.
             let at = kernel_at.unwrap_or(now).min(now).max(self.driven_to);
             let (cause, bytes) = match Arrival::read(received, side as u8, at, kernel_at) {
@@ -170,42 +213,81 @@ impl LiveLink {
                 self.recorder.discarded(at, port, cause, Packet::whole(&bytes, header));
             }
         }
+        if outcome.exhausted {
+            self.empty_ns[side] = reading.now_ns;
+        } else if let Some(last) = last {
+            self.unread.note(last);
+        }
         Ok(())
     }
 
-    /// Offers what was read, runs the machine to `now`, and writes what left it. `clock` reads the
-    /// time of the run.
+    /// Offers what was read, runs the machine to `now`, and writes what left it; as much of that as fits into
+    /// one turn. `clock` reads the time of the run.
     ///
     /// # Errors
     /// When a port is gone.
     pub fn drive(&mut self, now: Time, clock: impl Fn() -> Time) -> io::Result<()> {
         // Both ports' packets in the order of their times, the client's first at equal ones.
         self.arrivals.sort_by_key(|arrival| (arrival.at, arrival.side));
-        let (to, has_more) = self.unread.take(now, self.driven_to);
-        let mut arrivals = std::mem::take(&mut self.arrivals);
-        // What came to the other port after that has to wait for what is unread.
-        let ready = arrivals.partition_point(|arrival| arrival.at <= to);
-        for arrival in arrivals.drain(..ready) {
-            if let Some(kernel_at) = arrival.kernel_at {
-                self.measurements.timings.read(kernel_at, now, arrival.at);
-            }
-            self.offer(&arrival, now);
+        let before = self.unfinished.take();
+        let Unfinished { to: aim, has_more } = before.unwrap_or_else(|| {
+            let (to, has_more) = self.unread.take(now, self.driven_to);
+            Unfinished { to, has_more }
+        });
+        let to = aim.min(now).max(self.driven_to);
+        let is_done = self.work(to, now, before.is_some());
+        if !is_done || to < aim {
+            self.unfinished = Some(Unfinished { to: aim, has_more });
         }
-        self.arrivals = arrivals;
-        if self.machine.next_deadline().is_some_and(|due| due <= to) {
-            self.machine.advance(to, &mut Cx::new(&mut self.outputs));
-        }
-        self.driven_to = to;
         self.record(clock)?;
         self.recorder.tick(now);
         self.note_plans();
-        if has_more {
-            self.next_deadline = to;
+        if self.unfinished.is_some() || has_more {
+            self.next_deadline = self.driven_to;
         } else if let Some(first) = self.arrivals.first() {
             // Read ahead of an order that took effect before they came.
             self.next_deadline = self.next_deadline.min(first.at);
         }
         Ok(())
+    }
+
+    /// One turn's work towards `to`: offers what came by then and runs the machine, in pieces if it is
+    /// `known_to_be_busy`. Whether everything is done.
+    fn work(&mut self, to: Time, now: Time, known_to_be_busy: bool) -> bool {
+        let mut events = EVENTS_A_TURN;
+        let is_busy = known_to_be_busy || to.since(self.driven_to) > FAR_BEHIND;
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        // What came to the other port after that has to wait for what is unread.
+        let ready = arrivals.partition_point(|arrival| arrival.at <= to);
+        let mut offered = 0;
+        for arrival in &arrivals[..ready] {
+            // What comes before the first packet may be much, as the machine is left alone between turns.
+            if (is_busy || offered == 0) && !self.advance(arrival.at, &mut events) {
+                break;
+            }
+            if let Some(kernel_at) = arrival.kernel_at {
+                self.measurements.timings.read(kernel_at, now, arrival.at);
+            }
+            self.offer(arrival, now);
+            self.driven_to = self.driven_to.max(arrival.at);
+            offered += 1;
+        }
+        arrivals.drain(..offered);
+        self.arrivals = arrivals;
+        offered == ready && self.advance(to, &mut events)
+    }
+
+    /// Runs the machine towards `to` as far as `events` allow; whether it got there.
+    fn advance(&mut self, to: Time, events: &mut u32) -> bool {
+        let mut reached = to;
+        if self.machine.next_deadline().is_some_and(|due| due <= to) {
+            if *events == 0 {
+                return false;
+            }
+            reached = self.machine.advance_some(to, events, &mut Cx::new(&mut self.outputs));
+        }
+        self.driven_to = self.driven_to.max(reached);
+        reached == to
     }
 
     /// Records what the machine did, and writes what left it.
@@ -273,6 +355,11 @@ impl LiveLink {
         self.outputs.flow_control.drain(..)
     }
 
+    /// Whether the last turn left work undone.
+    pub fn is_behind(&self) -> bool {
+        self.unfinished.is_some()
+    }
+
     /// How far the machine has been driven.
     pub fn driven_to(&self) -> Time {
         self.driven_to
@@ -297,15 +384,34 @@ impl LiveLink {
     }
 
     /// Runs the machine to the end of the run, `ended`, so that its trace ends there, whatever the loop had
-    /// left for later; what leaves in this last moment is written like everything before.
+    /// left for later; what leaves in this last moment is written like everything before. A machine
+    /// that is too far behind is left where it is after a while: the run's trace ends there.
     ///
     /// # Errors
     /// When a port is gone.
     pub fn settle(&mut self, ended: Time, clock: impl Fn() -> Time) -> io::Result<()> {
-        self.arrivals.clear();
+        let was_behind = self.unfinished.take().is_some();
+        self.away(ended, ended);
+        if !was_behind {
+            self.arrivals.clear();
+        }
         self.unread.clear();
-        self.machine.advance(ended, &mut Cx::new(&mut self.outputs));
-        self.record(clock)
+        let mut is_done = false;
+        for _ in 0..TURNS_AT_THE_END {
+            is_done = self.work(ended, ended, true);
+            self.record(&clock)?;
+            if is_done {
+                break;
+            }
+        }
+        if !is_done {
+            // What the last packet caused at its own instant belongs to the trace.
+            self.machine.advance(self.driven_to, &mut Cx::new(&mut self.outputs));
+            self.record(&clock)?;
+        }
+        self.measurements.unfinished = ended.since(self.driven_to);
+        self.measurements.unoffered = self.arrivals.iter().map(|arrival| u64::from(arrival.segments())).sum();
+        Ok(())
     }
 
     /// Ends the run: what the counters and the measurements say, how many packets are still inside,
@@ -313,6 +419,7 @@ impl LiveLink {
     pub fn finish(self) -> FinishedLink {
         let held = self.machine.held();
         FinishedLink {
+            ended: self.driven_to,
             counters: self.outputs.counters,
             measurements: self.measurements,
             held,
@@ -334,6 +441,8 @@ fn unread_limit(port: &Port) -> Span {
 
 /// What a link leaves behind.
 pub struct FinishedLink {
+    /// Through which instant the machine was run: where its trace ends.
+    pub ended: Time,
     /// Counters of the machine.
     pub counters: airpath_core::Counters,
     /// Measurements of the loop.

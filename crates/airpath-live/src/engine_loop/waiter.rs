@@ -12,6 +12,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 
+use super::stamps::StepBell;
 use crate::clock;
 
 /// What woke the loop.
@@ -27,6 +28,7 @@ pub enum Wake {
 const LAST_LOOK_NS: u64 = 2_000;
 const TIMER: u64 = u64::MAX;
 const COMMAND: u64 = u64::MAX - 1;
+const STEP: u64 = u64::MAX - 2;
 const EVENTS: usize = 64;
 
 /// An epoll set with a timer in it.
@@ -35,6 +37,10 @@ pub struct Waiter {
     timer: TimerFd,
     /// What the timer is set to (CLOCK_MONOTONIC, ns); `u64::MAX` when it is not.
     armed_ns: u64,
+    /// None where the kernel has no such timer: steps of the clock are then found by reading it.
+    step_bell: Option<StepBell>,
+    /// Whether it has rung and nobody has asked.
+    stepped: bool,
     events: [EpollEvent; EVENTS],
 }
 
@@ -49,7 +55,18 @@ impl Waiter {
         // Edge-triggered: arming it again clears the readiness, and nobody has to read it.
         epoll.add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
         epoll.add(command, EpollEvent::new(EpollFlags::EPOLLIN, COMMAND))?;
-        Ok(Waiter { epoll, timer, armed_ns: u64::MAX, events: [EpollEvent::empty(); EVENTS] })
+        let step_bell = StepBell::new().ok();
+        if let Some(bell) = &step_bell {
+            epoll.add(bell.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, STEP))?;
+        }
+        Ok(Waiter {
+            epoll,
+            timer,
+            armed_ns: u64::MAX,
+            step_bell,
+            stepped: false,
+            events: [EpollEvent::empty(); EVENTS],
+        })
     }
 
     /// Also waits for `port`.
@@ -70,11 +87,12 @@ impl Waiter {
     }
 
     /// Sleeps until `until_ns` (CLOCK_MONOTONIC; `u64::MAX` for ever) or until something is readable,
-    /// and hands each thing that is to `woken`.
+    /// and hands each thing that is to `woken`. Returns whether a signal cut the sleep short, as one does that
+    /// stops the process.
     ///
     /// # Errors
     /// The kernel's; an interruption by a signal is not one.
-    pub fn sleep(&mut self, until_ns: u64, woken: impl FnMut(Wake)) -> io::Result<()> {
+    pub fn sleep(&mut self, until_ns: u64, woken: impl FnMut(Wake)) -> io::Result<bool> {
         if until_ns != self.armed_ns {
             if until_ns == u64::MAX {
                 self.timer.unset()?;
@@ -100,7 +118,12 @@ impl Waiter {
     /// # Errors
     /// The kernel's.
     pub fn poll(&mut self, woken: impl FnMut(Wake)) -> io::Result<()> {
-        self.wait(EpollTimeout::ZERO, woken)
+        self.wait(EpollTimeout::ZERO, woken).map(drop)
+    }
+
+    /// Whether the wall clock was set since the last call, as far as a look or a sleep has told.
+    pub fn take_clock_step(&mut self) -> bool {
+        std::mem::take(&mut self.stepped)
     }
 
     /// Watches the clock until `deadline_ns`, and the ports with it until just before: what it sees
@@ -123,10 +146,10 @@ impl Waiter {
         }
     }
 
-    fn wait(&mut self, timeout: EpollTimeout, mut woken: impl FnMut(Wake)) -> io::Result<()> {
+    fn wait(&mut self, timeout: EpollTimeout, mut woken: impl FnMut(Wake)) -> io::Result<bool> {
         let count = match self.epoll.wait(&mut self.events, timeout) {
             Ok(count) => count,
-            Err(nix::errno::Errno::EINTR) => 0,
+            Err(nix::errno::Errno::EINTR) => return Ok(true),
             Err(errno) => return Err(errno.into()),
         };
         for event in &self.events[..count] {
@@ -134,10 +157,11 @@ impl Waiter {
                 // An expired timer has to be set again even for the same instant.
                 TIMER => self.armed_ns = u64::MAX - 1,
                 COMMAND => woken(Wake::Command),
+                STEP => self.stepped |= self.step_bell.as_ref().is_some_and(StepBell::has_rung),
                 port => woken(Wake::Port(port as u32)),
             }
         }
-        Ok(())
+        Ok(false)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use airpath_core::Span;
 
+use super::WallClock;
 use crate::histogram::{Distribution, Timings};
 
 /// What is known about how late packets were read.
@@ -17,10 +18,9 @@ pub enum Reads {
         /// From the stamp to the reading.
         delay: Distribution,
     },
-    /// No stamps; the time between two readings, while the loop was not waiting for packets, bounds
-    /// how late one can have been.
+    /// No stamps; the time for which the loop cannot have read bounds how late a packet can have been.
     Gaps {
-        /// How many gaps were longer than the bound.
+        /// How many such times, with packets read after them, were longer than the bound.
         late: u64,
         /// The longest.
         longest_ns: u64,
@@ -63,6 +63,14 @@ pub struct Measurements {
     /// When the engine lost its real-time priority because it had not slept for too long, in ns of the
     /// run.
     pub demoted_ns: Option<u64>,
+    /// How far behind its clock the link was left at the end of the run.
+    pub unfinished_ns: u64,
+    /// Packets that had been read by then and never entered the link.
+    pub unoffered: u64,
+    /// For how long packets bore no stamps while the kernel did not tell how long the loop waited.
+    pub unwatched_reads_ns: u64,
+    /// Steps of the wall clock.
+    pub wall_clock: WallClock,
     /// Why the log is incomplete; empty for a complete one.
     pub log_incomplete: Vec<String>,
 }

@@ -4,6 +4,7 @@
 mod measurements;
 mod rules;
 mod share;
+mod wall_clock;
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -11,6 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use measurements::{Measurements, Reads};
+pub use wall_clock::{ClockStep, WallClock};
 
 /// How far a run can be trusted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -86,6 +88,11 @@ pub fn judge(measured: &Measurements) -> Verdict {
     Verdict { grade: reasons.first().map_or(Grade::Trusted, |reason| reason.grade), reasons }
 }
 
+/// The steps of the wall clock in words; none if there were none.
+pub fn describe_wall_clock(clock: &WallClock) -> Option<String> {
+    (clock.count > 0).then(|| rules::describe_wall_clock(clock))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,7 +158,8 @@ mod tests {
         assert_eq!((stamped.grade, stamped.code.as_str()), (Grade::Suspect, "late_reads"));
         assert!(stamped.what.contains("2 of 10,000 packets") && stamped.what.contains("5.00 ms"), "{}", stamped.what);
         let gaps = only(&Measurements { reads: Reads::Gaps { late: 1, longest_ns: 7_000_000 }, ..clean() });
-        assert!(gaps.what.starts_with("once more than 1.00 ms passed"), "{}", gaps.what);
+        assert!(gaps.what.starts_with("once packets may have waited more than 1.00 ms"), "{}", gaps.what);
+        assert!(gaps.what.ends_with("7.00 ms at most"), "{}", gaps.what);
         let many = only(&Measurements { reads: Reads::Gaps { late: 200, longest_ns: 7_000_000 }, ..clean() });
         assert_eq!(many.grade, Grade::Invalid);
     }
@@ -165,6 +173,52 @@ mod tests {
         assert_eq!(only(&Measurements { overload_ns: 500_000_000, ..clean() }).grade, Grade::Invalid);
         let reason = only(&Measurements { log_incomplete: vec!["7 events were lost".into()], ..clean() });
         assert_eq!((reason.grade, reason.what.as_str()), (Grade::Suspect, "log incomplete: 7 events were lost"));
+    }
+
+    #[test]
+    fn a_step_of_the_clock_matters_where_packets_may_have_entered_at_a_wrong_time() {
+        let clock = |doubtful, unplaced| WallClock {
+            count: 1,
+            largest_ns: 10_000_000_000,
+            steps: vec![ClockStep { at_ns: 1_150_000_000, by_ns: -10_000_000_000 }],
+            astride: 3,
+            doubtful,
+            unplaced,
+        };
+        let measured = |wall_clock| Measurements { wall_clock, ..clean() };
+        assert_eq!(judge(&measured(clock(0, 0))).grade, Grade::Trusted);
+        let told = describe_wall_clock(&clock(0, 0)).unwrap();
+        assert_eq!(told, "the wall clock was stepped once, by -10.0 s 1.15 s into the run");
+        assert_eq!(describe_wall_clock(&WallClock::default()), None);
+        let reason = only(&measured(clock(7, 2)));
+        assert_eq!((reason.grade, reason.code.as_str()), (Grade::Suspect, "clock_step"));
+        assert_eq!(
+            reason.what,
+            format!(
+                "{told}: 7 of 10,000 packets may have entered early or late, and 2 of 10,000 packets entered when they \
+                 were read, not when they came"
+            )
+        );
+        assert_eq!(only(&measured(clock(0, 5_000))).grade, Grade::Suspect);
+        assert_eq!(only(&measured(clock(101, 0))).grade, Grade::Invalid);
+        let contradicted = WallClock { unplaced: 1, ..WallClock::default() };
+        assert!(only(&measured(contradicted)).what.starts_with("stamps of the kernel contradict the wall clock: 1 of"));
+    }
+
+    #[test]
+    fn a_link_that_was_left_behind_makes_a_run_invalid() {
+        let reason = only(&Measurements { unfinished_ns: 9_900_000_000, unoffered: 4, ..clean() });
+        assert_eq!((reason.grade, reason.code.as_str()), (Grade::Invalid, "unfinished"));
+        assert!(
+            reason.what.ends_with("after 10.0 s, it stood at 100 ms, and 4 packets that had come never entered it")
+        );
+    }
+
+    #[test]
+    fn reads_that_nobody_watched_are_suspect() {
+        let reason = only(&Measurements { unwatched_reads_ns: 10_000_000_000, ..clean() });
+        assert_eq!((reason.grade, reason.code.as_str()), (Grade::Suspect, "unwatched_reads"));
+        assert!(reason.what.starts_with("reads were unwatched for 10.0 s"), "{}", reason.what);
     }
 
     #[test]

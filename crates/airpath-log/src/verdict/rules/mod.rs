@@ -6,10 +6,13 @@ mod log;
 mod outside;
 mod overload;
 mod reads;
+mod unfinished;
+mod wall_clock;
 mod workload;
 
 use super::{Measurements, Reason};
 
+pub(super) use wall_clock::describe as describe_wall_clock;
 pub(super) use workload::broken_off;
 
 /// What to do about a machine that has too much to do.
@@ -19,11 +22,14 @@ const LESS_LOAD: &str = "try a less loaded machine or a lower rate";
 pub(super) type Rule = fn(&Measurements) -> Vec<Reason>;
 
 /// All rules. Reasons of one grade stand in the order of this list.
-pub(super) const RULES: [Rule; 8] = [
+pub(super) const RULES: [Rule; 11] = [
     workload::was_broken_off,
     workload::never_started,
+    unfinished::behind_at_the_end,
     departures::late,
     reads::late,
+    reads::unwatched,
+    wall_clock::stepped,
     outside::lost,
     overload::behind,
     overload::demoted,

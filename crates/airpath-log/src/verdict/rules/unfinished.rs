@@ -1,0 +1,22 @@
+//! A link that the loop could not carry to the end of its run.
+
+use super::super::{Grade, Measurements, Reason};
+use crate::show;
+
+pub(super) fn behind_at_the_end(measured: &Measurements) -> Vec<Reason> {
+    if measured.unfinished_ns == 0 {
+        return Vec::new();
+    }
+    let reached_ns = measured.duration_ns.saturating_sub(measured.unfinished_ns);
+    let mut what = format!(
+        "the link asks for more work than the engine could do: at the end of the run, after {}, it stood at {}",
+        show::span(measured.duration_ns),
+        show::span(reached_ns)
+    );
+    if measured.unoffered > 0 {
+        what += &format!(", and {} that had come never entered it", show::counted(measured.unoffered, "packet"));
+    }
+    let mend =
+        "lower the rates of the background loads (`airpath check` tells them), or use virtual time (airpath sim)";
+    vec![Reason::new(Grade::Invalid, "unfinished", what, mend)]
+}
