@@ -11,6 +11,7 @@ use airpath_core::{Counters, Direction, Event, EventKind, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::ends::EndResults;
 use crate::error::LogError;
 use crate::folder::{self, MANIFEST};
 use crate::histogram::{Distribution, Timings};
@@ -250,6 +251,9 @@ pub struct Results {
     /// The loop; none where there is no clock to keep up with.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
     pub live_loop: Option<LoopResults>,
+    /// What the ends suffered beside the link; none of a run that had no real programs at its ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<EndResults>,
     /// The judgement.
     pub verdict: Verdict,
 }
@@ -439,6 +443,7 @@ mod tests {
             timings: TimingResults::default(),
             log: LogResults::new(Lost { events: 1, inputs: 0 }, files),
             live_loop: Some(LoopResults { major_faults: 1, ..LoopResults::default() }),
+            ends: Some(EndResults { not_ip_frames: 3, ..EndResults::default() }),
             verdict: Verdict::default(),
         });
         manifest.write(folder.path()).unwrap();

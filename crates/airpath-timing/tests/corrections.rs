@@ -90,6 +90,7 @@ fn run(identity: &str) -> (TempDir, PathBuf) {
         timings: TimingResults::default(),
         log: LogResults::new(Lost::default(), WriterReport::default()),
         live_loop: None,
+        ends: None,
         verdict: Verdict::default(),
     });
     manifest.write(&folder).unwrap();

@@ -118,6 +118,7 @@ impl Recording {
             timings,
             log,
             live_loop: None,
+            ends: None,
             verdict,
         };
         Recorded { summary, results }
