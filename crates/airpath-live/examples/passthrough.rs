@@ -157,7 +157,7 @@ fn pass_packets(process: &EngineProcess, arguments: Arguments) -> Result<i32> {
         while let Some(signal) = process.read_signal()? {
             match signal {
                 EngineSignal::ChildEnded => {
-                    commands.reap()?;
+                    commands.reap(|_| ())?;
                 }
                 EngineSignal::Forward(signal) => forward(&commands, client, signal),
                 EngineSignal::Terminal(_) => {}

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id as WaitId, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, geteuid};
 
 use crate::capability;
@@ -164,15 +164,22 @@ impl Commands {
     }
 
     /// Reaps everything that has ended, orphans included, and returns the
-    /// commands among it. Call it after [`EngineSignal::ChildEnded`].
+    /// commands among it. Call it after [`EngineSignal::ChildEnded`]. `before` is told of each process that
+    /// has ended, as long as the kernel still knows what it did.
     ///
     /// [`EngineSignal::ChildEnded`]: crate::supervise::EngineSignal::ChildEnded
     ///
     /// # Errors
     /// The kernel's.
-    pub fn reap(&mut self) -> Result<Vec<(CommandId, CommandEnd)>> {
+    pub fn reap(&mut self, before: impl Fn(i32)) -> Result<Vec<(CommandId, CommandEnd)>> {
         let mut ended = Vec::new();
         loop {
+            let waiting = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+            if let Ok(status) = waitid(WaitId::All, waiting)
+                && let Some(pid) = status.pid()
+            {
+                before(pid.as_raw());
+            }
             let status = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Err(Errno::ECHILD) => return Ok(ended),
                 Err(Errno::EINTR) => continue,

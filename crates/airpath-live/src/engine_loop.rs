@@ -25,7 +25,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use smallvec::SmallVec;
 
 use link::Reading;
-pub use link::{FinishedLink, LiveLink};
+pub use link::{FinishedLink, LinkLook, LiveLink, PortLosses};
 pub use measure::LinkMeasurements;
 pub use spin::{AutoSpin, MOST_MARGIN_NS, MarginCourse, Spin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_share};
 use stamps::Stamps;
@@ -60,6 +60,8 @@ pub enum Word {
     Start(u64, Sender<()>),
     /// Carry out an order on a link.
     Order(Order),
+    /// Say what was measured at a link up to now; nothing before the run begins.
+    Look(usize, Sender<Option<LinkLook>>),
     /// Stop.
     Stop,
 }
@@ -485,6 +487,14 @@ impl EngineLoop {
         Ok(Answer::Done { received, at, state: link.state_in_force() })
     }
 
+    /// What was measured at a link up to now, once the run has begun.
+    fn look(&mut self, link: usize, now_ns: u64) -> Option<LinkLook> {
+        let demoted = watchdog::demoted_at_ns().map(|at_ns| self.time_of(at_ns));
+        let now = self.time_of(now_ns);
+        let link = self.links.get_mut(link).filter(|_| self.started)?;
+        Some(LinkLook { demoted, ..link.look(now) })
+    }
+
     /// Hears what other threads said; true if the loop has to end.
     ///
     /// # Errors
@@ -506,6 +516,9 @@ impl EngineLoop {
                 Ok(Word::Order(order)) => {
                     let answer = if self.started { self.carry_out(&order, now_ns)? } else { Answer::NotBegun };
                     let _ = order.answer.send(answer);
+                }
+                Ok(Word::Look(link, answer)) => {
+                    let _ = answer.send(self.look(link, now_ns));
                 }
                 Ok(Word::Stop) | Err(TryRecvError::Disconnected) => return Ok(true),
                 Err(TryRecvError::Empty) => return Ok(false),

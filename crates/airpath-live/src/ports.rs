@@ -156,6 +156,14 @@ impl Port {
         }
     }
 
+    /// Frames that were read and were no IP packets: none of them is for a link.
+    pub fn not_ip(&self) -> u64 {
+        match self {
+            Self::Tun(_) => 0,
+            Self::Packet(port) => port.not_ip(),
+        }
+    }
+
     /// Takes the interface away at once, where dropping the port would leave that to the kernel's
     /// own time: veth pairs end with a namespace, which is taken apart in the background.
     pub fn remove_interface(&mut self) {

@@ -7,6 +7,7 @@
 
 pub mod batch;
 mod clock;
+mod ends;
 mod error;
 pub mod folder;
 pub mod hash;
@@ -24,6 +25,7 @@ pub mod verdict;
 pub mod writer;
 
 pub use clock::{Clock, ClockError};
+pub use ends::{Around, EndResults, PartyWaits, SocketLosses, Waits};
 pub use error::LogError;
 pub use histogram::{Distribution, Timings};
 pub use level::{Level, Snaplen};

@@ -11,6 +11,7 @@ use airpath_core::{Counters, Direction, Event, EventKind, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::ends::EndResults;
 use crate::error::LogError;
 use crate::folder::{self, MANIFEST};
 use crate::histogram::{Distribution, Timings};
@@ -268,6 +269,9 @@ pub struct Results {
     /// Steps of the wall clock; none where it was not stepped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_clock: Option<WallClock>,
+    /// What the ends suffered beside the link; none of a run that had no real programs at its ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<EndResults>,
     /// The judgement.
     pub verdict: Verdict,
 }
@@ -458,6 +462,7 @@ mod tests {
             log: LogResults::new(Lost { events: 1, inputs: 0 }, files),
             live_loop: Some(LoopResults { major_faults: 1, ..LoopResults::default() }),
             wall_clock: None,
+            ends: Some(EndResults { not_ip_frames: 3, ..EndResults::default() }),
             verdict: Verdict::default(),
         });
         manifest.write(folder.path()).unwrap();

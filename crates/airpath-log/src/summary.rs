@@ -7,9 +7,13 @@ use airpath_core::{Cause, Counters, Direction, Event, EventKind, Span, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::ends::EndResults;
 use crate::histogram::{Distribution, Timings};
 use crate::show;
 use crate::verdict::{Verdict, WallClock, describe_wall_clock};
+
+/// A program that is kept waiting for less than this is not spoken of.
+const LEAST_TOLD_WAIT_NS: u64 = 1_000_000;
 
 /// A cause and how often it occurred.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -72,6 +76,9 @@ pub struct Summary {
     /// By which clock it ran.
     #[serde(default)]
     pub clock: Clock,
+    /// The seed of its draws; none where it stands elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// How long it took by the wall clock, where that is something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_ns: Option<u64>,
@@ -86,6 +93,9 @@ pub struct Summary {
     /// Steps of the wall clock.
     #[serde(default, skip_serializing_if = "WallClock::is_quiet")]
     pub wall_clock: WallClock,
+    /// What the ends suffered beside the link; none where no real programs were at them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<EndResults>,
     /// The judgement.
     pub verdict: Verdict,
 }
@@ -150,12 +160,14 @@ impl Summary {
     pub fn new(counters: &Counters, timings: &Timings, duration: Span, verdict: Verdict) -> Summary {
         Summary {
             clock: Clock::Live,
+            seed: None,
             wall_ns: None,
             duration_ns: duration.nanos(),
             uplink: direction(counters, timings, duration, Direction::Uplink),
             downlink: direction(counters, timings, duration, Direction::Downlink),
             lateness: timings.lateness(),
             wall_clock: WallClock::default(),
+            ends: None,
             verdict,
         }
     }
@@ -236,6 +248,37 @@ fn quantiles(distribution: &Distribution) -> String {
     )
 }
 
+/// What the ends suffered beside the link, where that is not nothing: any program waits
+/// a little.
+fn suffered(ends: &EndResults) -> Option<String> {
+    let parties = ends
+        .waits
+        .iter()
+        .flat_map(|waits| [("client", &waits.client), ("server", &waits.server), ("relays", &waits.relays)]);
+    let waits = parties.filter(|(_, waits)| waits.kept_waiting_ns >= LEAST_TOLD_WAIT_NS).map(|(party, waits)| {
+        format!(
+            "{party} kept waiting for a processor {}, {} at a stretch",
+            show::span(waits.kept_waiting_ns),
+            show::span(waits.longest_ns)
+        )
+    });
+    let sockets = [("client", &ends.client_sockets), ("server", &ends.server_sockets)];
+    let losses = sockets.into_iter().flat_map(|(end, losses)| {
+        [
+            (losses.datagrams(), "datagrams lost in sockets"),
+            (losses.tcp_receive_drops, "segments of TCP dropped for want of room"),
+            (losses.listen_drops, "connection requests dropped"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(move |(count, what)| format!("{end} {} {what}", show::count(count)))
+    });
+    let refused = (ends.refused_writes > 0)
+        .then(|| format!("{} packets refused by the kernel behind the link", show::count(ends.refused_writes)));
+    let told: Vec<String> = waits.chain(losses).chain(refused).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
 fn virtual_time(duration_ns: u64, wall_ns: Option<u64>) -> String {
     match wall_ns {
         None | Some(0) => "virtual".into(),
@@ -266,9 +309,16 @@ impl fmt::Display for Summary {
         for (label, [up, down]) in &rows {
             write!(f, "{label:<10} uplink {up:<width$}   downlink {down}")?;
             match *label {
-                "delivered" => write!(f, "   in {}", show::span(self.duration_ns))?,
+                "delivered" => {
+                    write!(f, "   in {}", show::span(self.duration_ns))?;
+                    if let Some(seed) = self.seed {
+                        write!(f, ", seed {seed}")?;
+                    }
+                }
                 "dropped" => {
-                    let off = [&self.uplink.discarded[..], &self.downlink.discarded[..]].concat();
+                    let mut off = [&self.uplink.discarded[..], &self.downlink.discarded[..]].concat();
+                    let frames = self.ends.as_ref().map_or(0, |ends| ends.not_ip_frames);
+                    off.extend((frames > 0).then(|| CauseCount { cause: "not_ip".into(), packets: frames }));
                     if !off.is_empty() {
                         write!(f, "   kept off the link {}", causes(&merged(&off)))?;
                     }
@@ -276,6 +326,9 @@ impl fmt::Display for Summary {
                 _ => {}
             }
             writeln!(f)?;
+        }
+        if let Some(ends) = self.ends.as_ref().and_then(suffered) {
+            writeln!(f, "{:<10} {ends}", "ends")?;
         }
         match (self.clock, self.wall_ns) {
             // Nothing is late where no clock is met.
@@ -311,6 +364,7 @@ fn merged(counts: &[CauseCount]) -> Vec<CauseCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ends::Waits;
     use crate::verdict::{Measurements, judge};
     use airpath_core::{Pdu, Time};
 
@@ -350,6 +404,29 @@ delay      uplink none measured             downlink p50 455 ms, p99 696 ms, max
 lateness   p50 25.1 us, p99 49.0 us, max 49.0 us
 verdict    trusted";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn what_the_ends_suffered_has_a_line_where_it_is_not_nothing() {
+        let mut summary = summary(&Measurements::default());
+        summary.seed = Some(7);
+        let mut ends = EndResults { not_ip_frames: 3, ..EndResults::default() };
+        let mut waits = Waits::default();
+        (waits.client.kept_waiting_ns, waits.client.longest_ns) = (1_550_000_000, 41_000_000);
+        waits.server.kept_waiting_ns = 900_000;
+        ends.waits = Some(waits);
+        ends.server_sockets.udp_receive_buffer = 117;
+        ends.refused_writes = 2;
+        summary.ends = Some(ends);
+        let text = summary.to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].ends_with("   in 170 s, seed 7"), "{text}");
+        assert!(lines[1].ends_with("kept off the link 8 noise, 3 not_ip"), "{text}");
+        let expected = "ends       client kept waiting for a processor 1.55 s, 41.0 ms at a stretch; \
+                        server 117 datagrams lost in sockets; 2 packets refused by the kernel behind the link";
+        assert_eq!((lines.len(), lines[3]), (6, expected));
+        summary.ends = Some(EndResults::default());
+        assert_eq!(summary.to_string().lines().count(), 5);
     }
 
     #[test]

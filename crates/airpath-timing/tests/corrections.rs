@@ -91,6 +91,7 @@ fn run(identity: &str) -> (TempDir, PathBuf) {
         log: LogResults::new(Lost::default(), WriterReport::default()),
         live_loop: None,
         wall_clock: None,
+        ends: None,
         verdict: Verdict::default(),
     });
     manifest.write(&folder).unwrap();

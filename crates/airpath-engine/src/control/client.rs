@@ -22,7 +22,8 @@ pub struct Run {
 }
 
 impl Run {
-    fn connect(folder: &Folder, number: u32) -> Option<Run> {
+    /// The run of that number, if it answers.
+    pub fn connect(folder: &Folder, number: u32) -> Option<Run> {
         let stream = folder.connect(number).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let mut run = Run { stream: BufReader::new(stream), about: Value::Null };

@@ -1,6 +1,7 @@
 //! Changes from outside while a run goes on: a Unix socket for each live run, in a folder of its owner,
 //! and the commands that talk to it. docs/control.md describes the protocol.
 
+pub mod around;
 pub mod client;
 pub mod folder;
 pub mod protocol;

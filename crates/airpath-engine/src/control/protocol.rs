@@ -38,6 +38,11 @@ pub enum Request {
     },
     /// What runs.
     Describe {},
+    /// Remember how the link has done until now: what [`Request::Verdict`] answers over the same
+    /// connection concerns the time from here on.
+    Watch {},
+    /// The judgement on the link, on what is around it too, since the run began or since it was watched.
+    Verdict {},
 }
 
 impl Request {
@@ -60,8 +65,9 @@ impl Request {
                 return Err(Refusal::new("version", message));
             }
         }
-        serde_json::from_value(Value::Object(object))
-            .map_err(|error| malformed(format!("{error}; the commands are state, set, get and describe")))
+        serde_json::from_value(Value::Object(object)).map_err(|error| {
+            malformed(format!("{error}; the commands are state, set, get, describe, watch and verdict"))
+        })
     }
 
     /// The request as a line, without its end.

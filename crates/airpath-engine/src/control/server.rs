@@ -4,6 +4,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
@@ -12,15 +13,17 @@ use std::time::Duration;
 use airpath_core::{Command, StateInForce, Time};
 use airpath_live::clock;
 use airpath_live::engine_loop::{Answer, Handle, Order, Word};
+use airpath_log::verdict::{Measurements, judge};
 use airpath_scenario::{Running, Scenario};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
 use serde_json::{Value, json};
 
+use super::around::Around;
 use super::folder::{Folder, Socket};
 use super::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
-use crate::run::RunRequest;
+use crate::run::{RunRequest, measured};
 
 /// How many clients at a time.
 const CLIENTS: usize = 64;
@@ -31,6 +34,10 @@ type Line = Vec<u8>;
 
 /// The control of a run; dropping it ends it.
 pub struct Control {
+    /// The number of the run.
+    pub number: u32,
+    /// The folder in which its socket is.
+    pub folder: PathBuf,
     /// Closing it ends the thread.
     stop: Option<OwnedFd>,
     thread: Option<JoinHandle<()>>,
@@ -42,18 +49,21 @@ impl Control {
     /// # Errors
     /// When there is no folder for it, or the system refuses.
     pub fn start(request: &RunRequest, handle: Handle) -> io::Result<Control> {
-        let socket = Folder::open(&super::folder::path(), true)?.listen()?;
+        let folder = super::folder::path();
+        let socket = Folder::open(&folder, true)?.listen()?;
+        let number = socket.number;
         socket.listener.set_nonblocking(true)?;
         let (stopped, stop) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
         let desk = Desk {
             handle,
             running: Running::new(&as_recorded(&request.scenario)),
             states: request.state_names(),
-            about: about(request, socket.number),
+            about: about(request, number),
+            nested: request.enclosing,
         };
         let thread =
             std::thread::Builder::new().name("airpath-control".into()).spawn(move || serve(&socket, &stopped, desk))?;
-        Ok(Control { stop: Some(stop), thread: Some(thread) })
+        Ok(Control { number, folder, stop: Some(stop), thread: Some(thread) })
     }
 }
 
@@ -94,6 +104,13 @@ fn about(request: &RunRequest, number: u32) -> Value {
 struct Client {
     stream: UnixStream,
     buffer: Line,
+    watched: Option<Watched>,
+}
+
+/// How the link of the run had done when a client began to watch it, and the run around it.
+struct Watched {
+    start: Measurements,
+    around: Option<Around>,
 }
 
 /// Serves clients until `stopped` is closed at its other end.
@@ -133,7 +150,7 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
             (false, _) => Refusal::new("owner", "only the user who started the run may control it"),
             (_, false) => Refusal::new("busy", "too many programs control this run; close some"),
             _ => {
-                clients.push(Client { stream, buffer: Vec::new() });
+                clients.push(Client { stream, buffer: Vec::new(), watched: None });
                 continue;
             }
         };
@@ -147,6 +164,8 @@ struct Desk {
     running: Running,
     states: Vec<String>,
     about: Value,
+    /// Whether there is a run around this one.
+    nested: bool,
 }
 
 impl Desk {
@@ -164,7 +183,7 @@ impl Desk {
             }
             while let Some(end) = client.buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Line = client.buffer.drain(..=end).collect();
-                let answer = self.answer(&String::from_utf8_lossy(&line));
+                let answer = self.answer(&String::from_utf8_lossy(&line), &mut client.watched);
                 client.stream.write_all(format!("{answer}\n").as_bytes())?;
             }
             if client.buffer.len() > LONGEST_LINE_BYTES {
@@ -175,12 +194,39 @@ impl Desk {
         }
     }
 
-    fn answer(&mut self, line: &str) -> Value {
-        Request::read(line).and_then(|request| self.carry_out(request)).unwrap_or_else(|refusal| refusal.answer())
+    fn answer(&mut self, line: &str, watched: &mut Option<Watched>) -> Value {
+        Request::read(line)
+            .and_then(|request| self.carry_out(request, watched))
+            .unwrap_or_else(|refusal| refusal.answer())
     }
 
-    fn carry_out(&mut self, request: Request) -> Result<Value, Refusal> {
+    fn carry_out(&mut self, request: Request, watched: &mut Option<Watched>) -> Result<Value, Refusal> {
         match request {
+            Request::Watch {} => {
+                // Whoever is further out is asked first: this takes longer than the own link.
+                let around = self.nested.then(Around::watch);
+                let start = self.look()?;
+                let answer = json!({ "version": VERSION, "ok": true, "time_ns": start.duration_ns });
+                *watched = Some(Watched { start, around });
+                Ok(answer)
+            }
+            Request::Verdict {} => {
+                let now = self.look()?;
+                let time_ns = now.duration_ns;
+                let Watched { start, around } = watched.take().unwrap_or_else(|| Watched {
+                    start: Measurements::default(),
+                    around: self.nested.then(Around::watch),
+                });
+                let mut measured = now.since(&start);
+                measured.ends.around = around.map(Around::judge);
+                Ok(json!({
+                    "version": VERSION,
+                    "ok": true,
+                    "time_ns": time_ns,
+                    "since_ns": start.duration_ns,
+                    "verdict": judge(&measured),
+                }))
+            }
             Request::Describe {} => {
                 let done = self.order(None)?;
                 let mut answer = self.done(&done);
@@ -224,6 +270,17 @@ impl Desk {
         }
     }
 
+    /// What the link has measured until now.
+    fn look(&self) -> Result<Measurements, Refusal> {
+        let (answer, answered) = channel();
+        self.handle.send(Word::Look(0, answer));
+        match answered.recv_timeout(PATIENCE) {
+            Ok(Some(look)) => Ok(measured::of_link(&look)),
+            Ok(None) => Err(not_begun()),
+            Err(_) => Err(Refusal::new("ended", "the run has ended")),
+        }
+    }
+
     /// Hands an order to the loop and waits for what became of it.
     fn order(&self, command: Option<(Command, String)>) -> Result<Done, Refusal> {
         let (answer, answered) = channel();
@@ -231,7 +288,7 @@ impl Desk {
         self.handle.send(Word::Order(Order { link: 0, received_ns, command, answer }));
         match answered.recv_timeout(PATIENCE) {
             Ok(Answer::Done { received, at, state }) => Ok(Done { received, at, state }),
-            Ok(Answer::NotBegun) => Err(Refusal::new("not_begun", "the run has not begun; try again in a moment")),
+            Ok(Answer::NotBegun) => Err(not_begun()),
             Ok(Answer::Behind(by)) => {
                 let message =
                     format!("the link is {by} behind its clock, as it asks for more work than the engine can do");
@@ -257,6 +314,10 @@ impl Desk {
             "state": self.states.get(usize::from(done.state.number)),
         })
     }
+}
+
+fn not_begun() -> Refusal {
+    Refusal::new("not_begun", "the run has not begun; try again in a moment")
 }
 
 struct Done {

@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use airpath_core::{Direction, Event, EventKind, Origin, Time};
+use airpath_core::Time;
 use airpath_live::command::CommandEnd;
-use airpath_live::engine_loop::{ClockReport, LoopReport, MarginCourse};
+use airpath_live::engine_loop::{ClockReport, LinkLook, LoopReport, MarginCourse};
 use airpath_live::host_state::HostState;
 use airpath_live::watchdog;
 use airpath_log::manifest::{CommandRun, LogResults, LoopResults, Outcome, Results, Status, TimingResults, counters};
-use airpath_log::verdict::{ClockStep, Measurements, Reads, WallClock, judge};
-use airpath_log::{Clock, Grade, Manifest, Summary};
+use airpath_log::verdict::{ClockStep, Measurements, WallClock, judge};
+use airpath_log::{Clock, EndResults, Grade, Manifest, Summary};
 
 use super::NOT_TRUSTED_STATUS;
 use super::files::KeptFiles;
 use super::live::{LiveOutcome, write_manifest};
 use super::manifest::Beginning;
+use super::measured;
 use super::request::{Report, RunRequest};
 use super::workload::Ended;
 use crate::error::Result;
@@ -64,44 +65,45 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
 /// # Errors
 /// Never for a folder that cannot be written to: that is told, and the run keeps its exit status.
 pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
-    let LiveOutcome { client, server, mut link, report, mut manifest, writer, .. } = outcome;
-    let dropped_outside = drops_outside(&mut link.ports) + link.measurements.not_taken;
+    let LiveOutcome { client, server, ends, losses, link, report, mut manifest, writer } = outcome;
+    let stamped = link.ports.iter().all(airpath_live::ports::Port::has_kernel_stamps);
+    let look = LinkLook {
+        at: link.ended,
+        losses,
+        measurements: link.measurements,
+        counters: link.counters,
+        stamped,
+        demoted: report.demoted,
+    };
     let (lost, duration) = (link.recorder.finish(link.ended), link.ended.since(Time::ZERO));
     // A link that could not be carried ends earlier than its run did.
-    let whole = duration + link.measurements.unfinished;
+    let whole = duration + look.measurements.unfinished;
     let files = writer.finish_telling(PATIENCE, || {
         if let (Some(folder), true) = (&request.out, request.report != Report::Nothing) {
             say!("airpath: the run is over; waiting for the disk to take its log, in {}", folder.display());
         }
     });
     let log = LogResults::new(lost, files);
-    let stamped = link.ports.iter().all(airpath_live::ports::Port::has_kernel_stamps);
-    let timings = &link.measurements.timings;
+    let timings = &look.measurements.timings;
+    let of_link = measured::of_link(&look);
     let measured = Measurements {
-        bound_ns: request.lateness_bound.nanos(),
         duration_ns: whole.nanos(),
         never_started: match client {
             Ended::Command(_) => None,
             Ended::NotStarted(_) => Some("the client's command could not be started".into()),
             Ended::Interrupted(signal) => Some(format!("{signal} came before the client's command was started")),
         },
-        broken_off: None,
-        lateness: timings.lateness(),
-        late_emissions: timings.late_emissions(),
-        reads: if stamped {
-            Reads::Stamped { late: timings.late_reads(), delay: timings.read_delay() }
-        } else {
-            Reads::Gaps { late: link.measurements.late_gaps, longest_ns: link.measurements.longest_gap.nanos() }
-        },
-        offered: offered(&link.counters),
-        outside_drops: dropped_outside,
-        overload_ns: link.measurements.overload.nanos(),
-        demoted_ns: report.demoted.map(Time::nanos),
-        unfinished_ns: link.measurements.unfinished.nanos(),
-        unoffered: link.measurements.unoffered,
         unwatched_reads_ns: if report.reads_unwatched { whole.nanos() } else { 0 },
         wall_clock: wall_clock(&report),
         log_incomplete: log.files.incomplete.clone(),
+        ends: EndResults {
+            not_ip_frames: of_link.ends.not_ip_frames,
+            refused_writes: of_link.ends.refused_writes,
+            unreadable: [ends.unreadable, of_link.ends.unreadable].concat(),
+            no_packets: of_link.offered == 0,
+            ..ends
+        },
+        ..of_link
     };
     if let Some(at) = report.demoted
         && request.report != Report::Nothing
@@ -117,7 +119,9 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let summary = Summary {
         clock: request.clock,
         wall_clock: measured.wall_clock.clone(),
-        ..Summary::new(&link.counters, timings, duration, verdict.clone())
+        seed: Some(request.seed),
+        ends: Some(measured.ends.clone()),
+        ..Summary::new(&look.counters, timings, duration, verdict.clone())
     };
     if request.out.is_some() || request.manifest.is_some() {
         manifest.status = Status::Finished;
@@ -149,18 +153,19 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             involuntary_switches: usage.involuntary_switches,
             demoted_ns: report.demoted.map(Time::nanos),
             false_alarms: report.false_alarms,
-            longest_unread_ns: if stamped { 0 } else { link.measurements.longest_gap.nanos() },
+            longest_unread_ns: if stamped { 0 } else { look.measurements.longest_gap.nanos() },
             unfinished_ns: measured.unfinished_ns,
             unoffered: measured.unoffered,
             unwatched_reads_ns: measured.unwatched_reads_ns,
         };
         manifest.results = Some(Results {
             duration_ns: duration.nanos(),
-            counters: counters(&link.counters, &request.hop_names()),
+            counters: counters(&look.counters, &request.hop_names()),
             timings: TimingResults::from(timings),
             log,
             live_loop: Some(live_loop),
-            wall_clock: Some(measured.wall_clock.clone()).filter(|clock| !clock.is_quiet()),
+            ends: Some(measured.ends),
+            wall_clock: Some(measured.wall_clock).filter(|clock| !clock.is_quiet()),
             verdict: verdict.clone(),
         });
         write_manifest(request, &manifest);
@@ -213,16 +218,4 @@ fn command_end(ended: Ended) -> Option<CommandEnd> {
         Ended::NotStarted(status) => Some(CommandEnd::Exited(status)),
         Ended::Interrupted(_) => None,
     }
-}
-
-fn offered(counters: &airpath_core::Counters) -> u64 {
-    Direction::ALL
-        .into_iter()
-        .map(|direction| counters.site(Event::WHOLE_PATH, direction, Origin::User).kind(EventKind::Offered).count)
-        .sum()
-}
-
-/// Packets that the kernel lost between the endpoints and the engine.
-fn drops_outside(ports: &mut [airpath_live::ports::Port; 2]) -> u64 {
-    ports.iter_mut().filter_map(|port| port.drops_outside_model().ok()).map(|drops| drops.total()).sum()
 }

@@ -1,5 +1,6 @@
 //! A live run inside the engine process.
 
+use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -7,7 +8,8 @@ use std::thread::JoinHandle;
 use airpath_core::Seed;
 use airpath_live::clock;
 use airpath_live::command::CommandEnd;
-use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, Word};
+use airpath_live::end_waits::{Party, Register};
+use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, PortLosses, Word};
 use airpath_live::session::{Endpoint, FarEnd, Session, SessionOptions, SessionReport};
 use airpath_live::supervise::EngineProcess;
 use airpath_live::tcp_state::{self, Mode as TcpStateMode, Sampler};
@@ -15,13 +17,15 @@ use airpath_live::tuning::{Told, Tuning};
 use airpath_live::wake_latency::WakeLatency;
 use airpath_live::{host_port, internet};
 use airpath_log::manifest::{Outcome, Status, TcpStateRun};
-use airpath_log::{Clock, Manifest, Recorder, Writer, WriterOptions};
+use airpath_log::{Clock, EndResults, Manifest, Recorder, Writer, WriterOptions};
 use airpath_models::Path;
 
 use super::conclude::first_manifest;
+use super::ends::EndsWatch;
 use super::files::KeptFiles;
 use super::request::{Report, RunRequest};
 use super::workload::{Ended, Workload};
+use crate::control::around::Around;
 use crate::control::server::Control;
 use crate::error::{Failure, Result};
 use crate::terminal::say;
@@ -32,6 +36,10 @@ pub struct LiveOutcome {
     pub client: Ended,
     /// How the server's command ended.
     pub server: Option<CommandEnd>,
+    /// What the ends suffered, but for what the link itself knows.
+    pub ends: EndResults,
+    /// What the ports of the link lost.
+    pub losses: PortLosses,
     /// The link.
     pub link: FinishedLink,
     /// The loop.
@@ -96,8 +104,8 @@ pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome>
     let (recorder, writer) = open_log(request)?;
     let mut begun = None;
     match carry_out(process, request, recorder, &writer, &mut begun) {
-        Ok((client, server, link, report, manifest)) => {
-            Ok(LiveOutcome { client, server, link, report, manifest, writer })
+        Ok((client, server, ends, losses, link, report, manifest)) => {
+            Ok(LiveOutcome { client, server, ends, losses, link, report, manifest, writer })
         }
         Err(failure) => {
             writer.finish();
@@ -113,7 +121,7 @@ pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome>
     }
 }
 
-type Carried = (Ended, Option<CommandEnd>, FinishedLink, LoopReport, Manifest);
+type Carried = (Ended, Option<CommandEnd>, EndResults, PortLosses, FinishedLink, LoopReport, Manifest);
 
 /// Everything from the namespaces to the end of the loop; `begun` gets the manifest at t = 0.
 fn carry_out(
@@ -151,12 +159,13 @@ fn carry_out(
     {
         say!("airpath: {reason}");
     }
-    let ended =
-        run_commands(process, request, &client, &server, &engine, (writer, sampler.as_ref()), |start_unix_ns| {
-            manifest.start_unix_ns = start_unix_ns;
-            write_manifest(request, &manifest);
-            *begun = Some(manifest.clone());
-        });
+    let told = Around::environment(control.as_ref().ok().and_then(Option::as_ref));
+    let stage = Stage { process, request, client: &client, server: &server, engine: &engine, environment: vec![told] };
+    let ended = run_commands(&stage, (writer, sampler.as_ref()), |start_unix_ns| {
+        manifest.start_unix_ns = start_unix_ns;
+        write_manifest(request, &manifest);
+        *begun = Some(manifest.clone());
+    });
     drop(control);
     if let Some(sampler) = &mut sampler {
         sampler.stop();
@@ -170,12 +179,14 @@ fn carry_out(
     }
     // A loop that stopped of itself knows best what went wrong.
     let (mut link, report) = stopped?;
-    let (client, server) = ended?;
+    let (client, server, ends) = ended?;
+    // Counters go with their interface.
+    let losses = PortLosses::read(&mut link.ports);
     if request.enclosing {
         // The server's end is in somebody else's namespace: leave it as it was before this returns.
         link.ports[1].remove_interface();
     }
-    Ok((client, server, link, report, manifest))
+    Ok((client, server, ends, losses, link, report, manifest))
 }
 
 /// What came of the wish for real-time scheduling, if the kernel refused it.
@@ -193,29 +204,40 @@ pub fn write_manifest(request: &RunRequest, manifest: &Manifest) {
     }
 }
 
+/// Where the commands run.
+struct Stage<'a> {
+    process: &'a EngineProcess,
+    request: &'a RunRequest,
+    client: &'a Endpoint,
+    server: &'a Endpoint,
+    engine: &'a Loop,
+    /// What the commands' environment has beside the usual.
+    environment: Vec<(OsString, OsString)>,
+}
+
 /// The server's command, then the client's. `begun` is told when t = 0 was, in nanoseconds since
 /// 1970, once the client's command is on its way: a slow disk must not stand between the two.
 /// In virtual time that is before the command.
 fn run_commands(
-    process: &EngineProcess,
-    request: &RunRequest,
-    client: &Endpoint,
-    server: &Endpoint,
-    engine: &Loop,
+    stage: &Stage<'_>,
     (writer, sampler): (&Writer, Option<&Sampler>),
     begun: impl FnOnce(u64),
-) -> Result<(Ended, Option<CommandEnd>)> {
+) -> Result<(Ended, Option<CommandEnd>, EndResults)> {
+    let Stage { process, request, client, server, engine, environment } = stage;
+    let register = Register::default();
     if request.internet && !request.enclosing {
-        internet::connect(server, request.mtu_bytes).map_err(Failure::live)?;
+        let helper = internet::connect(server, request.mtu_bytes).map_err(Failure::live)?;
+        register.enter(helper as i32, Party::Relay);
     }
     for port in &request.host_ports {
         host_port::forward(server, *port).map_err(Failure::live)?;
     }
-    let mut workload = Workload::new(process);
+    let mut workload = Workload::new(process, register, environment.clone());
     let interrupted = match &request.server {
         Some(line) => workload.start_server(server, line, request.server_timeout)?,
         None => None,
     };
+    let ends = EndsWatch::begin(request, &mut workload, [client, server]);
     let (start_unix_ns, start_ns) = (clock::realtime_ns(), clock::monotonic_ns());
     writer.set_start(start_unix_ns);
     engine.handle.begin(start_ns);
@@ -233,13 +255,15 @@ fn run_commands(
         None => workload.start_client(client, &request.client),
     };
     begin();
-    let client = match released? {
+    let ended = match released? {
         Some(ended) => ended,
         None => workload
             .wait_for_client(engine.stopped.as_fd())?
             .ok_or_else(|| Failure::new("the engine's loop has stopped of itself"))?,
     };
-    Ok((client, workload.end_server(request.server_grace)?))
+    let waits = workload.measured_waits();
+    let server_end = workload.end_server(request.server_grace)?;
+    Ok((ended, server_end, ends.finish(&workload, waits, [client, server])))
 }
 
 fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {

@@ -3,10 +3,12 @@
 mod arguments;
 pub mod calibrated;
 pub mod conclude;
+mod ends;
 pub mod files;
 pub mod interrupt;
 pub mod live;
 pub mod manifest;
+pub mod measured;
 pub mod recording;
 pub mod replay;
 pub mod replication;

@@ -119,6 +119,7 @@ impl Recording {
             log,
             live_loop: None,
             wall_clock: None,
+            ends: None,
             verdict,
         };
         Recorded { summary, results }

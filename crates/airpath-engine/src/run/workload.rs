@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use airpath_core::Span;
 use airpath_live::command::{CommandEnd, CommandId, CommandSpec, Commands, start_failure_status};
+use airpath_live::end_waits::{EndWaits, Party, Register};
 use airpath_live::listening::ListenWatch;
 use airpath_live::session::Endpoint;
 use airpath_live::supervise::{EngineProcess, EngineSignal};
+use airpath_log::Waits;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
@@ -45,14 +47,53 @@ impl Ended {
 pub struct Workload<'a> {
     process: &'a EngineProcess,
     commands: Commands,
+    /// What the commands' environment has beside the usual.
+    environment: Vec<(OsString, OsString)>,
     server: Option<CommandId>,
     client: Option<CommandId>,
+    /// How the server's command ended with an error before the client's.
+    server_failed: Option<String>,
+    /// Which process is of which end.
+    register: Register,
+    /// Measures how long the commands wait for a processor.
+    waits: Option<EndWaits>,
 }
 
 impl<'a> Workload<'a> {
     /// No commands yet.
-    pub fn new(process: &'a EngineProcess) -> Workload<'a> {
-        Workload { process, commands: Commands::new(process), server: None, client: None }
+    pub fn new(process: &'a EngineProcess, register: Register, environment: Vec<(OsString, OsString)>) -> Workload<'a> {
+        Workload {
+            process,
+            commands: Commands::new(process),
+            environment,
+            server: None,
+            client: None,
+            server_failed: None,
+            register,
+            waits: None,
+        }
+    }
+
+    /// Measures from now on how long the commands wait for a processor.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn measure_waits(&mut self) -> std::io::Result<()> {
+        self.waits = Some(EndWaits::start(self.register.clone())?);
+        Ok(())
+    }
+
+    /// What was measured since; none where nothing was to be measured.
+    ///
+    /// # Errors
+    /// When the kernel stopped telling.
+    pub fn measured_waits(&mut self) -> std::io::Result<Option<Waits>> {
+        self.waits.take().map(EndWaits::finish).transpose()
+    }
+
+    /// How the server's command ended with an error before the client's, if it did.
+    pub fn server_failed(&self) -> Option<&str> {
+        self.server_failed.as_deref()
     }
 
     /// Starts the server's command and waits until it listens.
@@ -63,7 +104,9 @@ impl<'a> Workload<'a> {
         let mut watch = ListenWatch::begin(server).map_err(Failure::live)?;
         let mut spec = CommandSpec::shell_line(line);
         spec.own_session = true;
+        spec.environment.clone_from(&self.environment);
         let id = self.commands.start(server, spec).map_err(Failure::live)?;
+        self.register.enter(id.pid(), Party::Server);
         self.server = Some(id);
         let begun = Instant::now();
         loop {
@@ -96,10 +139,12 @@ impl<'a> Workload<'a> {
 
     /// Starts the client's command.
     pub fn start_client(&mut self, client: &Endpoint, words: &[OsString]) -> Result<Option<Ended>> {
-        let spec = CommandSpec::from_words(words.iter().cloned())
+        let mut spec = CommandSpec::from_words(words.iter().cloned())
             .ok_or_else(|| Failure::new("there is no command after `--`"))?;
+        spec.environment.clone_from(&self.environment);
         match self.commands.start(client, spec) {
             Ok(id) => {
+                self.register.enter(id.pid(), Party::Client);
                 self.client = Some(id);
                 Ok(None)
             }
@@ -120,6 +165,10 @@ impl<'a> Workload<'a> {
             if let Some(end) = self.client.and_then(|id| self.commands.ended(id)) {
                 return Ok(Some(Ended::Command(end)));
             }
+            let server = self.server.and_then(|id| self.commands.ended(id));
+            if let Some(end) = server.filter(|end| end.exit_status() != 0) {
+                self.server_failed.get_or_insert_with(|| describe(end));
+            }
             let ends =
                 [PollFd::new(self.process.signal_fd(), PollFlags::POLLIN), PollFd::new(stopped, PollFlags::POLLIN)];
             if wait_for(ends, PollTimeout::NONE)?[1] {
@@ -136,8 +185,8 @@ impl<'a> Workload<'a> {
     /// When the kernel refuses to wait.
     pub fn end_server(&mut self, grace: Span) -> Result<Option<CommandEnd>> {
         let Some(id) = self.server else { return Ok(None) };
-        if let Some(end) = self.commands.ended(id).filter(|end| end.exit_status() != 0) {
-            say!("airpath: the server's command ended before the client's ({})", describe(end));
+        if let Some(how) = &self.server_failed {
+            say!("airpath: the server's command ended before the client's ({how})");
         }
         let steps = [
             (None, Duration::from_nanos(grace.nanos())),
@@ -178,7 +227,9 @@ impl<'a> Workload<'a> {
         while let Some(signal) = self.process.read_signal().map_err(Failure::live)? {
             match (signal, self.client) {
                 (EngineSignal::ChildEnded, _) => {
-                    self.commands.reap().map_err(Failure::live)?;
+                    let waits = self.waits.as_ref();
+                    let last_look = |pid| waits.into_iter().for_each(|waits| waits.reaping(pid));
+                    self.commands.reap(last_look).map_err(Failure::live)?;
                 }
                 (EngineSignal::Forward(signal), Some(client)) => self.commands.signal(client, signal),
                 (EngineSignal::Forward(signal) | EngineSignal::Terminal(signal), None) => {

@@ -414,6 +414,18 @@ impl LiveLink {
         Ok(())
     }
 
+    /// What was measured up to now.
+    pub fn look(&mut self, now: Time) -> LinkLook {
+        LinkLook {
+            at: now,
+            measurements: self.measurements.clone(),
+            counters: self.outputs.counters.clone(),
+            losses: PortLosses::read(&mut self.ports),
+            stamped: self.has_kernel_stamps(),
+            demoted: None,
+        }
+    }
+
     /// Ends the run: what the counters and the measurements say, how many packets are still inside,
     /// and the recorder, to be finished.
     pub fn finish(self) -> FinishedLink {
@@ -436,6 +448,51 @@ fn unread_limit(port: &Port) -> Span {
         Port::Tun(_) => Span::ZERO,
         Port::Packet(port) if port.receive_buffer_bytes() >= LARGE_BUFFER_BYTES => Span::from_millis(1),
         Port::Packet(_) => Span::from_micros(200),
+    }
+}
+
+/// What was measured at a link up to an instant.
+#[derive(Debug)]
+pub struct LinkLook {
+    /// The instant, in run time.
+    pub at: Time,
+    /// Measurements of the loop.
+    pub measurements: LinkMeasurements,
+    /// Counters of the machine.
+    pub counters: airpath_core::Counters,
+    /// What the ports lost.
+    pub losses: PortLosses,
+    /// Whether packets bear the kernel's stamps.
+    pub stamped: bool,
+    /// When the loop lost its real-time priority, in run time.
+    pub demoted: Option<Time>,
+}
+
+/// What both ports of a link lost beside the model.
+#[derive(Debug, Default)]
+pub struct PortLosses {
+    /// Packets that the kernel lost between the endpoints and the engine.
+    pub drops: u64,
+    /// Frames that were no IP packets.
+    pub not_ip: u64,
+    /// Counters that could not be read, and why.
+    pub unreadable: Vec<String>,
+}
+
+impl PortLosses {
+    /// Reads the counters of both ports.
+    pub fn read(ports: &mut [Port; 2]) -> PortLosses {
+        let mut losses = PortLosses::default();
+        for (port, end) in ports.iter_mut().zip(["client", "server"]) {
+            losses.not_ip += port.not_ip();
+            match port.drops_outside_model() {
+                Ok(drops) => losses.drops += drops.total(),
+                Err(error) => {
+                    losses.unreadable.push(format!("how many packets the kernel lost at the {end}'s end ({error})"));
+                }
+            }
+        }
+        losses
     }
 }
 

@@ -3,6 +3,7 @@
 use airpath_core::Span;
 
 use super::WallClock;
+use crate::ends::EndResults;
 use crate::histogram::{Distribution, Timings};
 
 /// What is known about how late packets were read.
@@ -73,6 +74,8 @@ pub struct Measurements {
     pub wall_clock: WallClock,
     /// Why the log is incomplete; empty for a complete one.
     pub log_incomplete: Vec<String>,
+    /// What the ends suffered beside the link.
+    pub ends: EndResults,
 }
 
 impl Measurements {
@@ -86,6 +89,37 @@ impl Measurements {
             late_emissions: timings.late_emissions(),
             reads: if delay.count > 0 { Reads::Stamped { late: timings.late_reads(), delay } } else { Reads::Exact },
             ..Measurements::default()
+        }
+    }
+
+    /// What was added since `start`, an earlier look at the same run. The greatest values are of the whole
+    /// run: when each of them was is not kept.
+    #[must_use]
+    pub fn since(&self, start: &Measurements) -> Measurements {
+        let fewer =
+            |now: Distribution, then: Distribution| Distribution { count: now.count.saturating_sub(then.count), ..now };
+        let reads = match (self.reads, start.reads) {
+            (Reads::Stamped { late, delay }, Reads::Stamped { late: before, delay: then }) => {
+                Reads::Stamped { late: late.saturating_sub(before), delay: fewer(delay, then) }
+            }
+            (Reads::Gaps { late, longest_ns }, Reads::Gaps { late: before, .. }) => {
+                Reads::Gaps { late: late.saturating_sub(before), longest_ns }
+            }
+            (now, _) => now,
+        };
+        let refused_writes = self.ends.refused_writes.saturating_sub(start.ends.refused_writes);
+        Measurements {
+            duration_ns: self.duration_ns.saturating_sub(start.duration_ns),
+            lateness: fewer(self.lateness, start.lateness),
+            late_emissions: self.late_emissions.saturating_sub(start.late_emissions),
+            reads,
+            offered: self.offered.saturating_sub(start.offered),
+            outside_drops: self.outside_drops.saturating_sub(start.outside_drops),
+            overload_ns: self.overload_ns.saturating_sub(start.overload_ns),
+            unfinished_ns: self.unfinished_ns.saturating_sub(start.unfinished_ns),
+            unoffered: self.unoffered.saturating_sub(start.unoffered),
+            ends: EndResults { refused_writes, ..self.ends.clone() },
+            ..self.clone()
         }
     }
 }

@@ -96,6 +96,7 @@ pub fn describe_wall_clock(clock: &WallClock) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ends::EndResults;
     use crate::histogram::{Distribution, Timings};
     use airpath_core::Span;
 
@@ -219,6 +220,37 @@ mod tests {
         let reason = only(&Measurements { unwatched_reads_ns: 10_000_000_000, ..clean() });
         assert_eq!((reason.grade, reason.code.as_str()), (Grade::Suspect, "unwatched_reads"));
         assert!(reason.what.starts_with("reads were unwatched for 10.0 s"), "{}", reason.what);
+    }
+
+    #[test]
+    fn refused_writes_unread_counters_dead_servers_and_empty_runs_are_told() {
+        let of = |ends: EndResults| only(&Measurements { ends, ..clean() });
+        let refused = |writes| of(EndResults { refused_writes: writes, ..EndResults::default() });
+        assert_eq!((refused(2).grade, refused(101).grade), (Grade::Suspect, Grade::Invalid));
+        assert!(refused(2).what.starts_with("2 of 10,000 packets (0.020 %) were lost behind"), "{:?}", refused(2));
+        let unread = of(EndResults { unreadable: vec!["the drops (EIO)".into()], ..EndResults::default() });
+        assert_eq!((unread.grade, unread.what.as_str()), (Grade::Suspect, "could not be read: the drops (EIO)"));
+        let dead = of(EndResults { server_failed: Some("killed by SIGKILL".into()), ..EndResults::default() });
+        assert_eq!((dead.grade, dead.code.as_str()), (Grade::Suspect, "server_failed"));
+        let empty = of(EndResults { no_packets: true, ..EndResults::default() });
+        assert_eq!((empty.grade, empty.what.as_str()), (Grade::Suspect, "no packet passed: nothing was tested"));
+        let ends = EndResults { no_packets: true, ..EndResults::default() };
+        let never = Measurements { never_started: Some("gone".into()), ends, ..clean() };
+        assert_eq!(only(&never).code, "never_started");
+    }
+
+    #[test]
+    fn a_part_of_a_run_is_judged_by_what_happened_in_it() {
+        let lateness = Distribution { count: 9_000, max_ns: 4_200_000, ..Distribution::default() };
+        let nine_s = 9_000_000_000;
+        let early = Measurements { late_emissions: 3, lateness, outside_drops: 2, duration_ns: nine_s, ..clean() };
+        let now = Measurements { late_emissions: 3, outside_drops: 2, ..clean() };
+        assert_eq!(judge(&now).grade, Grade::Suspect);
+        let part = now.since(&early);
+        assert_eq!((part.duration_ns, part.lateness.count), (1_000_000_000, 1_000));
+        assert_eq!(judge(&part).grade, Grade::Trusted);
+        let late = Measurements { late_emissions: 23, ..now }.since(&early);
+        assert_eq!(only(&late).grade, Grade::Invalid);
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! The rules of the verdict: one file for each way in which a result can be distorted, one line in
 //! [`RULES`].
 
+mod around;
 mod departures;
+mod ends_sockets;
+mod ends_waits;
 mod log;
 mod outside;
 mod overload;
 mod reads;
+mod refused;
 mod unfinished;
+mod unreadable;
 mod wall_clock;
 mod workload;
 
@@ -22,7 +27,7 @@ const LESS_LOAD: &str = "try a less loaded machine or a lower rate";
 pub(super) type Rule = fn(&Measurements) -> Vec<Reason>;
 
 /// All rules. Reasons of one grade stand in the order of this list.
-pub(super) const RULES: [Rule; 11] = [
+pub(super) const RULES: [Rule; 21] = [
     workload::was_broken_off,
     workload::never_started,
     unfinished::behind_at_the_end,
@@ -31,7 +36,17 @@ pub(super) const RULES: [Rule; 11] = [
     reads::unwatched,
     wall_clock::stepped,
     outside::lost,
+    refused::writes,
     overload::behind,
     overload::demoted,
+    ends_waits::commands,
+    ends_waits::relays,
+    ends_sockets::datagrams,
+    ends_sockets::listeners,
+    ends_sockets::segments,
+    workload::server_failed,
+    workload::no_packets,
+    unreadable::counters,
+    around::judged,
     log::incomplete,
 ];

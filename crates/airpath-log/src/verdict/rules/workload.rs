@@ -18,3 +18,21 @@ pub(super) fn never_started(measured: &Measurements) -> Vec<Reason> {
     };
     measured.never_started.iter().map(reason).collect()
 }
+
+/// A server that ended with an error while the client went on left the client alone.
+pub(super) fn server_failed(measured: &Measurements) -> Vec<Reason> {
+    let reason = |how: &String| {
+        let what = format!("the server's command ended before the client's ({how})");
+        Reason::new(Grade::Suspect, "server_failed", what, "see the server's own messages, and what ended it")
+    };
+    measured.ends.server_failed.iter().map(reason).collect()
+}
+
+pub(super) fn no_packets(measured: &Measurements) -> Vec<Reason> {
+    if !measured.ends.no_packets || measured.never_started.is_some() {
+        return Vec::new();
+    }
+    let what = "no packet passed: nothing was tested".into();
+    let mend = "let the command talk to an address behind the link, such as `server`";
+    vec![Reason::new(Grade::Suspect, "no_packets", what, mend)]
+}

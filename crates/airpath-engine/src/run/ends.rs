@@ -1,0 +1,65 @@
+//! Watching what the ends of a live run suffer beside the link, from t = 0 to the end of the commands.
+
+use std::io;
+
+use airpath_live::session::Endpoint;
+use airpath_live::socket_losses;
+use airpath_log::{Clock, EndResults, SocketLosses, Waits};
+
+use super::request::RunRequest;
+use super::workload::Workload;
+use crate::control::around::Around;
+
+/// How things stood at both ends when the run began.
+pub struct EndsWatch {
+    sockets: [io::Result<SocketLosses>; 2],
+    around: Option<Around>,
+    shared: bool,
+    unreadable: Vec<String>,
+}
+
+impl EndsWatch {
+    /// Looks at both ends, and begins to measure how long commands wait for a processor.
+    pub fn begin(request: &RunRequest, workload: &mut Workload<'_>, ends: [&Endpoint; 2]) -> EndsWatch {
+        let mut unreadable = Vec::new();
+        // Where time stands still while anybody works, nobody waits and no link around is late.
+        let live = request.clock == Clock::Live;
+        if live && let Err(error) = workload.measure_waits() {
+            unreadable.push(cannot_tell_waits(&error));
+        }
+        let around = (live && request.enclosing).then(Around::watch);
+        let sockets = ends.map(|end| socket_losses::read(end.network()));
+        EndsWatch { sockets, around, shared: request.enclosing, unreadable }
+    }
+
+    /// What they suffered since.
+    pub fn finish(self, workload: &Workload<'_>, waits: io::Result<Option<Waits>>, ends: [&Endpoint; 2]) -> EndResults {
+        let EndsWatch { sockets, around, shared, mut unreadable } = self;
+        let mut losses = [SocketLosses::default(); 2];
+        for ((losses, start), end) in losses.iter_mut().zip(sockets).zip(ends) {
+            match start.and_then(|start| Ok((start, socket_losses::read(end.network())?))) {
+                Ok((start, now)) => *losses = now.since(&start),
+                Err(error) => unreadable.push(format!("what sockets of the {}'s end lost ({error})", end.end().name())),
+            }
+        }
+        let waits = waits.unwrap_or_else(|error| {
+            unreadable.push(cannot_tell_waits(&error));
+            None
+        });
+        let [client_sockets, server_sockets] = losses;
+        EndResults {
+            waits,
+            client_sockets,
+            server_sockets,
+            server_end_is_shared: shared,
+            unreadable,
+            server_failed: workload.server_failed().map(str::to_owned),
+            around: around.map(Around::judge),
+            ..EndResults::default()
+        }
+    }
+}
+
+fn cannot_tell_waits(error: &io::Error) -> String {
+    format!("how long the commands waited for a processor ({error})")
+}

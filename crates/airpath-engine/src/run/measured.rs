@@ -1,0 +1,43 @@
+//! What the verdict of a live run looks at, from what its link measured.
+
+use airpath_core::{Direction, Event, EventKind, Origin, Span, Time};
+use airpath_live::engine_loop::LinkLook;
+use airpath_log::EndResults;
+use airpath_log::verdict::{Measurements, Reads};
+
+/// What `look` says up to its instant; the ends, the log and the workload are as in a run without blemish.
+pub fn of_link(look: &LinkLook) -> Measurements {
+    let LinkLook { at, measurements, counters, losses, stamped, demoted } = look;
+    let timings = &measurements.timings;
+    Measurements {
+        bound_ns: timings.bound().nanos(),
+        duration_ns: at.since(Time::ZERO).nanos(),
+        lateness: timings.lateness(),
+        late_emissions: timings.late_emissions(),
+        reads: if *stamped {
+            Reads::Stamped { late: timings.late_reads(), delay: timings.read_delay() }
+        } else {
+            Reads::Gaps { late: measurements.late_gaps, longest_ns: measurements.longest_gap.nanos() }
+        },
+        offered: offered(counters),
+        outside_drops: losses.drops + measurements.not_taken,
+        overload_ns: measurements.overload.nanos(),
+        demoted_ns: demoted.map(Time::nanos),
+        unfinished_ns: measurements.unfinished.nanos(),
+        unoffered: measurements.unoffered,
+        ends: EndResults {
+            not_ip_frames: losses.not_ip,
+            refused_writes: measurements.refused,
+            unreadable: losses.unreadable.clone(),
+            ..EndResults::default()
+        },
+        ..Measurements::of(timings, Span::ZERO)
+    }
+}
+
+fn offered(counters: &airpath_core::Counters) -> u64 {
+    Direction::ALL
+        .into_iter()
+        .map(|direction| counters.site(Event::WHOLE_PATH, direction, Origin::User).kind(EventKind::Offered).count)
+        .sum()
+}

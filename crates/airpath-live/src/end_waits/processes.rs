@@ -1,0 +1,238 @@
+//! The processes of a run, in `/proc`.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+
+use super::account::{Counters, Reading, TaskId};
+use super::{Party, Register};
+
+/// The engine's own threads that carry packets between the server's end and ports of the host.
+const RELAY_THREADS: &str = "host-port-";
+/// How far up the parents of a process are asked.
+const DEEPEST: u32 = 64;
+
+/// What is known of a process.
+#[derive(Clone, Copy, Debug)]
+struct Process {
+    party: Option<Party>,
+    processors: u32,
+    /// Whether it was there when the processes were last read.
+    pass: u64,
+    ran_ns: u64,
+}
+
+/// Finds the processes of a run and reads what the kernel says of them.
+#[derive(Debug)]
+pub(super) struct Processes {
+    register: Register,
+    /// This process in `/proc`, which may number processes otherwise than the run does.
+    own: i32,
+    /// Which of the numbers of a process is the one inside the run.
+    level: usize,
+    known: HashMap<i32, Process>,
+    relays: HashMap<i32, bool>,
+    pass: u64,
+    text: Vec<u8>,
+    ended_processor_ns: u64,
+}
+
+impl Processes {
+    /// # Errors
+    /// When `/proc` is not there, or does not tell how long tasks wait.
+    pub(super) fn new(register: Register) -> io::Result<Processes> {
+        let own = fs::read_link("/proc/self")?.to_string_lossy().parse().map_err(io::Error::other)?;
+        let status = Status::read(&fs::read_to_string("/proc/self/status")?);
+        let level = status.numbers.len().saturating_sub(1);
+        fs::read_to_string("/proc/self/schedstat")?;
+        Ok(Processes {
+            register,
+            own,
+            level,
+            known: HashMap::new(),
+            relays: HashMap::new(),
+            pass: 0,
+            text: Vec::new(),
+            ended_processor_ns: 0,
+        })
+    }
+
+    /// Reads every task of every process.
+    ///
+    /// # Errors
+    /// When `/proc` cannot be listed.
+    pub(super) fn read_all(&mut self) -> io::Result<Vec<Reading>> {
+        self.pass += 1;
+        let mut readings = Vec::new();
+        for pid in numbers("/proc")? {
+            self.read_process(pid, &mut readings);
+        }
+        let pass = self.pass;
+        let mut ended_ns = 0;
+        self.known.retain(|_, process| {
+            let alive = process.pass == pass;
+            ended_ns += if alive || process.party.is_none() { 0 } else { process.ran_ns };
+            alive
+        });
+        self.ended_processor_ns += ended_ns;
+        Ok(readings)
+    }
+
+    /// Reads every task of the process that is `pid` inside the run.
+    pub(super) fn read_one(&mut self, pid: i32) -> Vec<Reading> {
+        let mut readings = Vec::new();
+        // Elsewhere numbers are others, and finding the process would take longer than it is worth.
+        if self.level == 0 {
+            self.read_process(pid, &mut readings);
+        }
+        readings
+    }
+
+    /// Processor time of processes that have ended, as far as it was seen.
+    pub(super) fn ended_processor_ns(&self) -> u64 {
+        self.ended_processor_ns
+    }
+
+    fn read_process(&mut self, pid: i32, readings: &mut Vec<Reading>) {
+        if pid == self.own {
+            self.read_relays(readings);
+            return;
+        }
+        let party = self.party(pid, 0);
+        let pass = self.pass;
+        let Some(process) = self.known.get_mut(&pid) else { return };
+        process.pass = pass;
+        let processors = process.processors;
+        let Some(party) = party else { return };
+        let mut ran_ns = 0;
+        for thread in numbers(&format!("/proc/{pid}/task")).unwrap_or_default() {
+            let Some(counters) = self.counters((pid, thread)) else { continue };
+            ran_ns += counters.ran_ns;
+            readings.push(Reading { task: (pid, thread), party, processors, counters });
+        }
+        if let Some(process) = self.known.get_mut(&pid) {
+            process.ran_ns = process.ran_ns.max(ran_ns);
+        }
+    }
+
+    fn read_relays(&mut self, readings: &mut Vec<Reading>) {
+        let own = self.own;
+        let threads = numbers(&format!("/proc/{own}/task")).unwrap_or_default();
+        self.relays.retain(|thread, _| threads.contains(thread));
+        for thread in threads {
+            let is_relay = *self.relays.entry(thread).or_insert_with(|| {
+                let name = fs::read_to_string(format!("/proc/{own}/task/{thread}/comm")).unwrap_or_default();
+                name.starts_with(RELAY_THREADS)
+            });
+            if is_relay && let Some(counters) = self.counters((own, thread)) {
+                readings.push(Reading { task: (own, thread), party: Party::Relay, processors: u32::MAX, counters });
+            }
+        }
+    }
+
+    /// Whose a process is: as the register says, or as its parent. What has lost its parent stays whose
+    /// it was; what was never seen before that belongs to the leader of its session, or is the client's:
+    /// only the client's command is started after the first look.
+    fn party(&mut self, pid: i32, depth: u32) -> Option<Party> {
+        if let Some(known) = self.known.get(&pid) {
+            return known.party;
+        }
+        let status = Status::read(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?);
+        let inside = status.numbers.get(self.level).copied();
+        let leader = status.sessions.get(self.level).copied();
+        let registered = |number: Option<i32>| number.and_then(|number| self.register.party(number));
+        let party = match registered(inside) {
+            Some(party) => Some(party),
+            None if status.parent == self.own => Some(registered(leader).unwrap_or(Party::Client)),
+            None if status.parent == 0 || depth > DEEPEST => None,
+            None => self.party(status.parent, depth + 1),
+        };
+        self.known.insert(pid, Process { party, processors: status.processors, pass: self.pass, ran_ns: 0 });
+        party
+    }
+
+    fn counters(&mut self, (process, thread): TaskId) -> Option<Counters> {
+        self.text.clear();
+        File::open(format!("/proc/{process}/task/{thread}/schedstat")).ok()?.read_to_end(&mut self.text).ok()?;
+        read_counters(std::str::from_utf8(&self.text).ok()?)
+    }
+}
+
+/// What is needed of `/proc/PID/status`.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Status {
+    parent: i32,
+    /// Its number in the namespace of `/proc` and in those below it, down to its own.
+    numbers: Vec<i32>,
+    /// The same of the leader of its session.
+    sessions: Vec<i32>,
+    processors: u32,
+}
+
+impl Status {
+    fn read(text: &str) -> Status {
+        let mut status = Status { processors: u32::MAX, ..Status::default() };
+        for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
+            let value = value.trim();
+            match key {
+                "PPid" => status.parent = value.parse().unwrap_or_default(),
+                "NSpid" => status.numbers = words(value),
+                "NSsid" => status.sessions = words(value),
+                "Cpus_allowed" => {
+                    status.processors = value.chars().filter_map(|digit| digit.to_digit(16)).map(u32::count_ones).sum();
+                }
+                _ => {}
+            }
+        }
+        status
+    }
+}
+
+fn words(text: &str) -> Vec<i32> {
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Time on a processor, time waiting for one, how often one was given.
+fn read_counters(text: &str) -> Option<Counters> {
+    let mut words = text.split_whitespace().map(|word| word.parse().ok());
+    Some(Counters { ran_ns: words.next()??, waited_ns: words.next()??, slices: words.next()?? })
+}
+
+/// The entries of a folder of `/proc` that are numbers.
+fn numbers(folder: &str) -> io::Result<Vec<i32>> {
+    let entries = fs::read_dir(folder)?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_texts_of_proc_are_read() {
+        let text = "Name:\tsh\nPPid:\t41\nNSpid:\t4711\t9\nNSsid:\t4700\t3\nCpus_allowed:\tf,00000003\nCpus_allowed_list:\t0-1,32-35\n";
+        let status = Status { parent: 41, numbers: vec![4711, 9], sessions: vec![4700, 3], processors: 6 };
+        assert_eq!(Status::read(text), status);
+        let counters = Counters { ran_ns: 120_034, waited_ns: 61_081, slices: 7 };
+        assert_eq!(read_counters("120034 61081 7\n"), Some(counters));
+        assert_eq!(read_counters("0 0\n"), None);
+        assert_eq!(read_counters(""), None);
+    }
+
+    #[test]
+    fn this_process_and_its_children_are_told_apart() {
+        let register = Register::default();
+        let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
+        register.enter(child.id() as i32, Party::Server);
+        let mut processes = Processes::new(register).unwrap();
+        let readings = processes.read_all().unwrap();
+        let own = std::process::id() as i32;
+        let of_child: Vec<_> = readings.iter().filter(|reading| reading.task.0 == child.id() as i32).collect();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(of_child.len(), 1);
+        assert_eq!(of_child[0].party, Party::Server);
+        assert!(readings.iter().all(|reading| reading.task.0 != own), "{readings:?}");
+        assert!(!processes.read_all().unwrap().iter().any(|reading| reading.task.0 == child.id() as i32));
+    }
+}

@@ -1,0 +1,141 @@
+//! What the ends of a live link suffered beside the link: waiting for a processor, losses in sockets,
+//! and what the run around a nested one says.
+
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::{Grade, Reason};
+
+/// How long the tasks of one party waited for a processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PartyWaits {
+    /// How many tasks were seen.
+    pub tasks: u64,
+    /// Their processor time.
+    pub processor_ns: u64,
+    /// How long they were ready to run and did not run, all added up.
+    pub waited_ns: u64,
+    /// For how long at least one of them waited while others than the run's commands had the processors.
+    pub kept_waiting_ns: u64,
+    /// The longest such wait at a stretch, as far as samples can tell.
+    pub longest_ns: u64,
+}
+
+/// Waiting for a processor, of everybody on the packets' way but the loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Waits {
+    /// The client's command and all that it started.
+    pub client: PartyWaits,
+    /// The server's command and all that it started.
+    pub server: PartyWaits,
+    /// Relays to ports of the host and to its network.
+    pub relays: PartyWaits,
+    /// How many samples were taken.
+    pub samples: u64,
+    /// The longest time between two of them.
+    pub longest_gap_ns: u64,
+    /// Processor time of commands that ended between two samples: what they waited is not known.
+    pub unseen_processor_ns: u64,
+    /// Processor time of the sampler.
+    pub sampler_processor_ns: u64,
+}
+
+/// What the kernel's sockets at one end lost during the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SocketLosses {
+    /// Datagrams that reached programs.
+    pub udp_received: u64,
+    /// Datagrams that programs sent.
+    pub udp_sent: u64,
+    /// Datagrams lost because a socket's receive buffer was full.
+    pub udp_receive_buffer: u64,
+    /// Datagrams that could not be sent for want of room or memory.
+    pub udp_send_buffer: u64,
+    /// Datagrams lost for want of memory.
+    pub udp_memory: u64,
+    /// Datagrams refused for another reason than a wrong checksum, which damage of the link brings about.
+    pub udp_other: u64,
+    /// Segments that TCP received.
+    pub tcp_received: u64,
+    /// Segments of TCP thrown away because a receive buffer or backlog was full.
+    pub tcp_receive_drops: u64,
+    /// How often TCP made room in a full receive buffer; nothing is lost by that alone.
+    pub tcp_prunes: u64,
+    /// Segments beyond a window of zero, which the sender sends again; nothing that the program misses.
+    pub tcp_zero_window_drops: u64,
+    /// Connection requests dropped because a listening socket's queue was full.
+    pub listen_drops: u64,
+}
+
+impl SocketLosses {
+    /// Datagrams lost on their way in or out.
+    pub const fn datagrams(&self) -> u64 {
+        self.udp_receive_buffer + self.udp_send_buffer + self.udp_memory + self.udp_other
+    }
+
+    /// What was added since `start`.
+    #[must_use]
+    pub const fn since(&self, start: &SocketLosses) -> SocketLosses {
+        SocketLosses {
+            udp_received: self.udp_received.saturating_sub(start.udp_received),
+            udp_sent: self.udp_sent.saturating_sub(start.udp_sent),
+            udp_receive_buffer: self.udp_receive_buffer.saturating_sub(start.udp_receive_buffer),
+            udp_send_buffer: self.udp_send_buffer.saturating_sub(start.udp_send_buffer),
+            udp_memory: self.udp_memory.saturating_sub(start.udp_memory),
+            udp_other: self.udp_other.saturating_sub(start.udp_other),
+            tcp_received: self.tcp_received.saturating_sub(start.tcp_received),
+            tcp_receive_drops: self.tcp_receive_drops.saturating_sub(start.tcp_receive_drops),
+            tcp_prunes: self.tcp_prunes.saturating_sub(start.tcp_prunes),
+            tcp_zero_window_drops: self.tcp_zero_window_drops.saturating_sub(start.tcp_zero_window_drops),
+            listen_drops: self.listen_drops.saturating_sub(start.listen_drops),
+        }
+    }
+}
+
+/// What the run around a nested one says of the time of the nested one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Around {
+    /// Its judgement.
+    Judged {
+        /// The gravest of the reasons.
+        grade: Grade,
+        /// What it found.
+        reasons: Vec<Reason>,
+    },
+    /// It could not be asked.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What the ends of a live link suffered beside the link.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndResults {
+    /// Waiting for a processor; none where no time passes while somebody works.
+    pub waits: Option<Waits>,
+    /// Losses in the sockets of the client's end.
+    pub client_sockets: SocketLosses,
+    /// Losses in the sockets of the server's end.
+    pub server_sockets: SocketLosses,
+    /// Whether the server's end is a network that others use as well: their losses are among its own.
+    pub server_end_is_shared: bool,
+    /// Frames that were no IP packets, which never enter a link.
+    pub not_ip_frames: u64,
+    /// Packets that the link delivered and the kernel did not take.
+    pub refused_writes: u64,
+    /// What could not be read, and why.
+    pub unreadable: Vec<String>,
+    /// How the server's command ended with an error before the client's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_failed: Option<String>,
+    /// Whether not a single packet entered the link although the client's command ran.
+    pub no_packets: bool,
+    /// What the run around this one says; none where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub around: Option<Around>,
+}

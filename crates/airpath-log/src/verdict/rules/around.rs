@@ -1,0 +1,61 @@
+//! The run around a nested one: its link carries the nested run's packets as well.
+
+use super::super::{Grade, Measurements, Reason};
+use crate::ends::Around;
+
+/// The word for reasons of the run around this one.
+const CODE: &str = "around";
+
+pub(super) fn judged(measured: &Measurements) -> Vec<Reason> {
+    match &measured.ends.around {
+        None => Vec::new(),
+        Some(Around::Judged { reasons, .. }) => {
+            let told = |reason: &Reason| {
+                // What comes from further out says so already.
+                let what = match reason.code.as_str() {
+                    CODE => reason.what.clone(),
+                    _ => format!("the link around this run: {}", reason.what),
+                };
+                Reason::new(reason.grade, CODE, what, &reason.mend)
+            };
+            reasons.iter().map(told).collect()
+        }
+        Some(Around::Unknown { why }) => {
+            let what = format!("the verdict of the link around this run is not known: {why}");
+            let mend = "run both with the same version of Airpath, and look at the verdict of the run around this one";
+            vec![Reason::new(Grade::Suspect, "around_unknown", what, mend)]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Grade, judge};
+    use super::*;
+    use crate::ends::EndResults;
+
+    fn nested(around: Around) -> Measurements {
+        let ends = EndResults { around: Some(around), ..EndResults::default() };
+        Measurements { ends, ..Measurements::default() }
+    }
+
+    #[test]
+    fn what_is_wrong_around_a_run_is_wrong_with_it_at_every_depth() {
+        let outer = judge(&Measurements { overload_ns: 500, duration_ns: 1_000, ..Measurements::default() });
+        let middle = judge(&nested(Around::Judged { grade: outer.grade, reasons: outer.reasons }));
+        let inner = judge(&nested(Around::Judged { grade: middle.grade, reasons: middle.reasons }));
+        assert_eq!((inner.grade, inner.reasons.len()), (Grade::Invalid, 1));
+        let reason = &inner.reasons[0];
+        assert_eq!(reason.code, "around");
+        assert!(reason.what.starts_with("the link around this run: the engine was behind"), "{}", reason.what);
+        let fine = Around::Judged { grade: Grade::Trusted, reasons: Vec::new() };
+        assert_eq!(judge(&nested(fine)).grade, Grade::Trusted);
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_asked_leaves_something_open() {
+        let verdict = judge(&nested(Around::Unknown { why: "it does not answer".into() }));
+        assert_eq!((verdict.grade, verdict.reasons[0].code.as_str()), (Grade::Suspect, "around_unknown"));
+        assert!(verdict.reasons[0].what.ends_with("is not known: it does not answer"));
+    }
+}

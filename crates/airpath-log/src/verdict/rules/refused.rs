@@ -1,0 +1,20 @@
+//! Packets that the link delivered and the kernel did not take.
+
+use super::super::share::by_packets;
+use super::super::{Measurements, Reason};
+use crate::show;
+
+pub(super) fn writes(measured: &Measurements) -> Vec<Reason> {
+    let (refused, all) = (measured.ends.refused_writes, measured.lateness.count.max(measured.ends.refused_writes));
+    if refused == 0 {
+        return Vec::new();
+    }
+    let what = format!(
+        "{} of {} ({}) were lost behind the link, although the log says delivered: the kernel refused to take them",
+        show::count(refused),
+        show::counted(all, "packet"),
+        show::percent(refused, all)
+    );
+    let mend = "leave the interfaces of both ends as they are (MTU, up), and see that the machine has memory left";
+    vec![Reason::new(by_packets(refused, all), "refused_writes", what, mend)]
+}
