@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::LogError;
+use crate::place;
 
 /// The manifest's file name.
 pub const MANIFEST: &str = "run.json";
@@ -29,14 +30,13 @@ pub fn capture_name(name: &str) -> String {
 /// # Errors
 /// When the folder holds anything, is no folder, or cannot be made or written.
 pub fn create(path: &Path) -> Result<(), LogError> {
-    fs::create_dir_all(path).map_err(|source| LogError::io("create", path, source))?;
-    let mut entries = fs::read_dir(path).map_err(|source| LogError::io("read", path, source))?;
-    if entries.next().is_some() {
+    place::make_folder(path).map_err(|source| LogError::io("record in", path, source))?;
+    if !place::is_empty(path).map_err(|source| LogError::io("read", path, source))? {
         return Err(LogError::NotEmpty { path: path.to_owned(), what: what_it_holds(path) });
     }
     // Making a file is the only sure test of whether one can be made.
-    let probe = temporary(&path.join(MANIFEST));
-    fs::File::create_new(&probe).map_err(|source| LogError::io("write in", path, source))?;
+    let probe = place::temporary(&path.join(MANIFEST));
+    place::create_new(&probe).map_err(|source| LogError::io("write in", path, source))?;
     fs::remove_file(&probe).map_err(|source| LogError::io("write in", path, source))
 }
 
@@ -75,27 +75,11 @@ fn what_it_holds(path: &Path) -> String {
         airpath_version: String,
         status: String,
     }
-    let text = fs::read(path.join(MANIFEST)).unwrap_or_default();
+    let text = place::read(&path.join(MANIFEST)).unwrap_or_default();
     match serde_json::from_slice::<Head>(&text) {
         Ok(head) => format!(": it holds a run of Airpath {} ({})", head.airpath_version, head.status),
         Err(_) => String::new(),
     }
-}
-
-/// Where a file is written before it takes the place of `path`.
-pub(crate) fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.new"))
-}
-
-/// Writes a new version of `path` beside it with `write`, then puts it in place in one step.
-pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> io::Result<()> {
-    let new = temporary(path);
-    let result = fs::File::create(&new).and_then(|mut file| write(&mut file)).and_then(|()| fs::rename(&new, path));
-    if result.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    result
 }
 
 #[cfg(test)]
@@ -139,15 +123,5 @@ mod tests {
         fill(&[EVENTS, MANIFEST]);
         take_back(&folder, true).unwrap();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
-    }
-
-    #[test]
-    fn a_failed_replacement_leaves_the_old_file_and_nothing_else() {
-        let base = tempfile::tempdir().unwrap();
-        let path = base.path().join("x");
-        fs::write(&path, "old").unwrap();
-        replace(&path, |_| Err(io::Error::other("no"))).unwrap_err();
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
     }
 }

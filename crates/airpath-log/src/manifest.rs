@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::error::LogError;
-use crate::folder::{self, MANIFEST};
+use crate::folder::MANIFEST;
 use crate::histogram::{Distribution, Timings};
 use crate::level::{Level, Snaplen};
+use crate::place;
 use crate::recorder::Lost;
 use crate::show;
 use crate::verdict::Verdict;
@@ -368,7 +369,7 @@ impl Manifest {
         if self.status == Status::Running {
             pad(&mut text, RESERVED_BYTES);
         }
-        match folder::replace(&path, |file| file.write_all(&text)) {
+        match place::replace(&path, |file| file.write_all(&text)) {
             Err(error) if error.kind() == io::ErrorKind::StorageFull => {
                 overwrite(&path, text).map_err(|_| LogError::io("write", &path, error))
             }
@@ -382,7 +383,7 @@ impl Manifest {
     /// When there is none, or one of another format.
     pub fn read(folder: &Path) -> Result<Manifest, LogError> {
         let path = folder.join(MANIFEST);
-        let text = fs::read(&path).map_err(|error| LogError::io("read", &path, error))?;
+        let text = place::read(&path).map_err(|error| LogError::io("read", &path, error))?;
         #[derive(Deserialize)]
         struct Head {
             format_version: u64,
@@ -406,7 +407,7 @@ fn pad(text: &mut Vec<u8>, length: usize) {
 
 /// Writes `text` over the file at `path`, which must have room for it.
 fn overwrite(path: &Path, mut text: Vec<u8>) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    let mut file = place::open_to_overwrite(path)?;
     let room = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     if text.len() > room {
         return Err(io::ErrorKind::StorageFull.into());

@@ -1,11 +1,12 @@
 //! A growing file that survives a full disk: what it holds always ends on a whole block.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::LogError;
+use crate::place;
 
 /// Where bytes go; a file, or a stand-in for a broken one.
 pub(crate) trait Medium: Write + Send {
@@ -37,11 +38,7 @@ impl Sink {
     /// A new file at `path`.
     pub fn create(path: PathBuf) -> Result<Sink, LogError> {
         // Append mode, so that shortening the file after a failure also moves where writing goes on.
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|source| LogError::io("create", &path, source))?;
+        let file = place::create_appending(&path).map_err(|source| LogError::io("create", &path, source))?;
         Ok(Sink::over(path, Box::new(file)))
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use airpath_log::show;
+use airpath_log::{place, show};
 use airpath_timing::clocks::client::{self, MOST_REQUESTS, Plan, Progress};
 use airpath_timing::clocks::server::{Notice, Server};
 use airpath_timing::clocks::{ClockError, DEFAULT_PORT, Estimate};
@@ -104,10 +104,7 @@ fn may_be_written(path: &Path) -> Result<()> {
 
 /// Writes the file in one step: a reader sees the old one or the new one.
 fn write(path: &Path, text: &str) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let new = path.with_file_name(format!(".{name}.new"));
-    std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path)).map_err(|error| {
-        let _ = std::fs::remove_file(&new);
+    place::replace(path, |file| file.write_all(text.as_bytes())).map_err(|error| {
         Failure::program(format!("cannot write {}: {error}; free space there, or name another file", path.display()))
     })
 }
