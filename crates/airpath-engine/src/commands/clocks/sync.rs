@@ -12,6 +12,7 @@ use airpath_timing::clocks::{ClockError, DEFAULT_PORT, Estimate};
 
 use super::{ppm, signed, status, unix, unsigned};
 use crate::cli::clocks::{HostPort, SyncArgs};
+use crate::commands::recv::only_this_host;
 use crate::error::{Failure, Result};
 use crate::load::on_interrupt;
 use crate::terminal::{say, show};
@@ -33,11 +34,18 @@ fn failure(error: &ClockError) -> Failure {
 }
 
 fn serve(args: &SyncArgs) -> Result<i32> {
-    let (address, port) = args.listen.map_or((None, DEFAULT_PORT), |listen| (listen.address, listen.port));
+    let (address, port) = match args.listen {
+        Some(listen) => (listen.address, listen.port),
+        None => (only_this_host()?, DEFAULT_PORT),
+    };
     let server = Arc::new(Server::bind(address, port, args.simulated_error).map_err(|error| failure(&error))?);
     let watched = Arc::clone(&server);
     on_interrupt(move || Some(format!("{} answered", show::counted(watched.answered(), "request"))))?;
     match server.local_addr() {
+        Ok(address) if args.listen.is_none() && address.ip().is_loopback() => say!(
+            "airpath: answering at {address} (UDP) only; with --listen ADDRESS, or `--listen :{port}` for every address, \
+             other hosts are answered; end with Ctrl-C"
+        ),
         Ok(address) => say!("airpath: answering at {address} (UDP); end with Ctrl-C"),
         Err(error) => say!("airpath: answering; end with Ctrl-C ({error})"),
     }
