@@ -173,7 +173,7 @@ impl Inputs {
                 let command = command(json).ok_or_else(|| broken(&format!("there is the unknown command `{json}`")))?;
                 Ok(Some(RecordedInput { at, what: command, json: json.into() }))
             }
-            InputKind::Lost => Err(broken("records were lost because the disk could not keep up")),
+            InputKind::Lost => Err(broken("records were lost because their writer could not keep up")),
             // Neither reached the machine.
             InputKind::Discarded | InputKind::Read => Ok(None),
         }
