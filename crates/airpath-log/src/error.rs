@@ -67,6 +67,7 @@ impl LogError {
             }
             io::ErrorKind::NotFound => "check the name, and whether the folder is still there",
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "name another folder",
+            io::ErrorKind::InvalidInput => "put the file back that belongs there",
             _ => "check the file system",
         };
         LogError::Io { action, path: path.to_owned(), source, mend: mend.to_owned() }

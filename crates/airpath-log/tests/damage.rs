@@ -8,11 +8,13 @@ use std::io::sink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use airpath_core::End;
+use airpath_core::{Direction, End};
 use airpath_log::read::capture::CaptureLog;
 use airpath_log::read::inputs::InputBatch;
 use airpath_log::read::{open_inputs, open_tcp_state};
-use airpath_log::render::{Filter, TimeRange, events_json, events_table, tcp_state_json, tcp_state_table, tcpdump};
+use airpath_log::render::{
+    Filter, MahimahiLog, TimeRange, events_json, events_table, mahimahi, tcp_state_json, tcp_state_table, tcpdump,
+};
 use airpath_log::tcp_state::{Row, TcpStateLog};
 use airpath_log::{Level, Manifest, Snaplen};
 
@@ -81,7 +83,21 @@ fn read(folder: &Path) -> usize {
     };
     let filtered = Filter { hop: Some("radio".into()), pdu: Some(3), ..Filter::default() };
     let tcp = || open_tcp_state(folder).map(|log| log.map(|batch| batch.map(|batch| batch.num_rows())).count());
+    let link = MahimahiLog {
+        hop: "radio",
+        direction: Direction::Uplink,
+        head: &[],
+        init_timestamp_ms: 0,
+        extra_bytes: 0,
+        end_ns: Some(1_000_000_000),
+        drops: true,
+    };
+    // One opportunity of each millisecond: as many as damage makes of time.
+    let mut granted = |from: u64, to: u64, _: &str| {
+        Some((from / 1_000_000 + 1..=to / 1_000_000).map(|ms| (ms * 1_000_000, 1500)).collect())
+    };
     [
+        mahimahi(folder, &link, &mut granted, &mut sink()).is_err(),
         events_table(folder, &all, &mut sink()).is_err(),
         events_table(folder, &filtered, &mut sink()).is_err(),
         events_json(folder, &all, &mut sink()).is_err(),
