@@ -94,7 +94,7 @@ fn read(folder: &Path) -> usize {
     };
     // One opportunity of each millisecond: as many as damage makes of time.
     let mut granted = |from: u64, to: u64, _: &str| {
-        Some((from / 1_000_000 + 1..=to / 1_000_000).map(|ms| (ms * 1_000_000, 1500)).collect())
+        Some((from / 1_000_000 + 1..=to / 1_000_000).map(|ms: u64| (ms * 1_000_000, 1500)).collect())
     };
     [
         mahimahi(folder, &link, &mut granted, &mut sink()).is_err(),
@@ -202,7 +202,7 @@ fn whatever_a_word_of_an_arrow_file_claims_is_held_against_its_size() {
         let length = files[0].len();
         let words = (0..length / 8).map(|word| word * 8).filter(|at| *at < 1024 || *at + 1024 > length);
         for at in words {
-            for claim in [0x7fff_fff8, 1 << 34, -1] {
+            for claim in [0x7fff_fff8, 1i64 << 34, -1] {
                 let mut bytes = files[0].clone();
                 bytes[at..at + 8].copy_from_slice(&claim.to_le_bytes());
                 fs::write(&path, bytes).unwrap();
