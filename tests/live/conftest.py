@@ -29,7 +29,7 @@ def public() -> Iterator[Path]:
     # Not pytest's own folder, which only its user may enter.
     folder = Path(tempfile.mkdtemp(prefix="airpath-live-", dir="/tmp"))
     folder.chmod(0o755)
-    for name in ("programs.py", "quic.py"):
+    for name in ("programs.py", "quic.py", "ways_out.py"):
         shutil.copy(Path(__file__).with_name(name), folder / name)
         (folder / name).chmod(0o644)
     yield folder

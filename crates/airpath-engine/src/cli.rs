@@ -174,6 +174,13 @@ pub struct RunArgs {
     /// Run commands as root of their user namespace instead of as yourself.
     #[arg(long, help_heading = "The ends")]
     pub as_root: bool,
+    /// As root: keep the commands from the host's network, processes, kernel and clock, though not from its files
+    /// (docs/security.md). An ordinary user's are kept from all that root may do in any case.
+    #[arg(long, help_heading = "The ends", overrides_with = "no_confine")]
+    pub confine: bool,
+    /// As root: leave the commands all rights that root has [default].
+    #[arg(long, help_heading = "The ends", overrides_with = "confine")]
+    pub no_confine: bool,
     /// How packets get to the engine: auto, tun, or packet (veth and AF_PACKET).
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = parse_port_kind, help_heading = "The engine")]
     pub port: PortKind,

@@ -20,22 +20,101 @@ pub mod number {
     pub const SYS_CHROOT: u32 = 18;
     /// Trace processes and look into their namespaces.
     pub const SYS_PTRACE: u32 = 19;
+    /// Change owners of files.
+    pub const CHOWN: u32 = 0;
+    /// Read and write files in spite of their modes.
+    pub const DAC_OVERRIDE: u32 = 1;
+    /// Change modes of files of others.
+    pub const FOWNER: u32 = 3;
+    /// Keep set-uid bits of files that are changed.
+    pub const FSETID: u32 = 4;
+    /// Become another group.
+    pub const SETGID: u32 = 6;
+    /// Become another user.
+    pub const SETUID: u32 = 7;
+    /// Give up capabilities.
+    pub const SETPCAP: u32 = 8;
+    /// Keep memory from being paged out.
+    pub const IPC_LOCK: u32 = 14;
+    /// Write to the audit log, as a server for log-ins does.
+    pub const AUDIT_WRITE: u32 = 29;
+    /// Give files capabilities.
+    pub const SETFCAP: u32 = 31;
     /// Mounts and namespaces.
     pub const SYS_ADMIN: u32 = 21;
 }
 
 /// What a command run by an ordinary user inside a user namespace is given, so
-/// that ping, tcpdump, congestion control and a nested run work.
-pub const FOR_COMMANDS: [u32; 8] = [
+/// that ping, tcpdump, congestion control and a nested run work. Tracing is not
+/// among it: the engine is in the same user namespace.
+pub const FOR_COMMANDS: [u32; 7] = [
     number::KILL,
     number::NET_BIND_SERVICE,
     number::NET_BROADCAST,
     number::NET_ADMIN,
     number::NET_RAW,
     number::SYS_CHROOT,
-    number::SYS_PTRACE,
     number::SYS_ADMIN,
 ];
+
+/// What confined commands of root may have at most: what programs at the ends of a link need of the
+/// network and of users, and nothing that reaches other namespaces, mounts, modules, devices or clocks.
+const FOR_CONFINED_ROOT: [u32; 16] = [
+    number::CHOWN,
+    number::DAC_OVERRIDE,
+    number::FOWNER,
+    number::FSETID,
+    number::KILL,
+    number::SETGID,
+    number::SETUID,
+    number::SETPCAP,
+    number::NET_BIND_SERVICE,
+    number::NET_BROADCAST,
+    number::NET_ADMIN,
+    number::NET_RAW,
+    number::IPC_LOCK,
+    number::SYS_CHROOT,
+    number::AUDIT_WRITE,
+    number::SETFCAP,
+];
+/// More than any kernel has.
+const NUMBERS: u32 = 64;
+
+/// What commands may have at most, as a mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds(u64);
+
+impl Bounds {
+    /// Everything: those of root, as they were.
+    pub const NONE: Bounds = Bounds(u64::MAX);
+    /// In a user namespace: everything but tracing, which the engine is not to suffer.
+    pub const OF_NAMESPACE: Bounds = Bounds(!(1 << number::SYS_PTRACE));
+
+    /// Those of confined commands of root.
+    pub fn of_confined_root() -> Bounds {
+        Bounds(FOR_CONFINED_ROOT.iter().fold(0, |mask, capability| mask | 1 << capability))
+    }
+
+    /// Takes everything else from what the calling thread, and all that it executes, can ever have. Safe
+    /// between `fork` and `execve`.
+    ///
+    /// # Errors
+    /// `EPERM` where the thread may give up nothing and has more.
+    pub fn apply(self) -> io::Result<()> {
+        for capability in (0..NUMBERS).filter(|capability| self.0 >> capability & 1 == 0) {
+            let capability = libc::c_ulong::from(capability);
+            // SAFETY: prctl with integer arguments. Less than 1: not in the set, or no capability of this kernel.
+            if unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability) } < 1 {
+                continue;
+            }
+            // SAFETY: as above.
+            if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    }
+}
 
 const VERSION_3: u32 = 0x2008_0522;
 

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id as WaitId, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, geteuid};
 
-use crate::capability;
+use crate::capability::{self, Bounds};
 use crate::error::{Attempting, LiveError, Result};
 use crate::session::Endpoint;
 use crate::supervise::{EngineProcess, Inherited};
@@ -151,6 +151,8 @@ impl Commands {
             lost_directory: self.lost_directory.clone(),
             inherited: self.inherited,
             raise_ambient: !geteuid().is_root(),
+            bounds: endpoint.bounds(),
+            bounds_are_asked: endpoint.is_confined(),
             own_session: spec.own_session,
         };
         // SAFETY: `Entry::enter` makes system calls only; it neither allocates
@@ -261,6 +263,9 @@ struct Entry {
     lost_directory: String,
     inherited: Inherited,
     raise_ambient: bool,
+    bounds: Bounds,
+    /// Whether the command must not start without them.
+    bounds_are_asked: bool,
     own_session: bool,
 }
 
@@ -289,6 +294,12 @@ impl Entry {
         if self.own_session {
             // SAFETY: no arguments.
             let _ = unsafe { libc::setsid() };
+        }
+        // A run nested in another may have no right to give anything up; it has nothing to give up either.
+        if let Err(error) = self.bounds.apply()
+            && self.bounds_are_asked
+        {
+            return Err(error);
         }
         if self.raise_ambient {
             capability::raise_ambient(&capability::FOR_COMMANDS)?;

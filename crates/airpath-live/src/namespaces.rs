@@ -2,6 +2,7 @@
 //! mount namespaces in which commands resolve `client` and `server`.
 #![allow(unsafe_code)]
 
+mod barrier;
 mod mounts;
 mod net;
 mod sysctl;

@@ -100,6 +100,12 @@ fn map_refused(error: io::Error) -> LiveError {
     LiveError::system("map this user into its new user namespace", error)
 }
 
+/// Whether this process is in a user namespace other than the host's, as an ordinary user's engine is.
+pub(crate) fn in_user_namespace() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().ne(["0", "0", "4294967295"])
+}
+
 /// The sysctl under `sysctls` that restricts user namespaces, as a sentence
 /// that says how to change it.
 fn restricting_setting(sysctls: &Path) -> Option<String> {

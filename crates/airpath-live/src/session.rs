@@ -6,6 +6,7 @@ mod links;
 use std::net::IpAddr;
 
 use crate::addressing::{End, IPV6_MINIMUM_MTU_BYTES, Link, Nesting};
+use crate::capability::Bounds;
 use crate::error::{LiveError, Result};
 use crate::internet;
 use crate::namespaces::{
@@ -57,6 +58,9 @@ pub struct SessionOptions {
     /// asking for its sockets walks through the table, which is the whole
     /// machine's otherwise.
     pub own_socket_tables: bool,
+    /// Keep commands of root from the host as far as [`Bounds`] and the mounts can; an ordinary user's are
+    /// kept from it by their user namespace.
+    pub confine: bool,
     /// Replaces /etc/resolv.conf; by default no name server is reachable, and
     /// the file says so.
     pub resolv_conf: Option<String>,
@@ -76,6 +80,7 @@ impl SessionOptions {
             mtu_bytes: 1500,
             congestion_control: None,
             own_socket_tables: false,
+            confine: false,
             resolv_conf: None,
         })
     }
@@ -89,9 +94,24 @@ pub struct Endpoint {
     network: NetNamespace,
     mounts: MountNamespace,
     addresses: Vec<IpAddr>,
+    confined: bool,
 }
 
 impl Endpoint {
+    /// Whether commands of root are kept from the host.
+    pub fn is_confined(&self) -> bool {
+        self.confined
+    }
+
+    /// What its commands may have at most.
+    pub(crate) fn bounds(&self) -> Bounds {
+        match (self.confined, privilege::in_user_namespace()) {
+            (true, _) => Bounds::of_confined_root(),
+            (false, true) => Bounds::OF_NAMESPACE,
+            (false, false) => Bounds::NONE,
+        }
+    }
+
     /// Which end it is.
     pub fn end(&self) -> End {
         self.end
@@ -204,13 +224,14 @@ impl Session {
                 (None, FarEnd::Fresh, _) => Some(NO_NAME_SERVER),
                 (None, FarEnd::Internet, _) => Some(internet::RESOLV_CONF),
             };
-            let mounts = MountNamespace::create(&network, &names, resolv_conf)?;
+            let mounts = MountNamespace::create(&network, &names, resolv_conf, options.confine)?;
             for note in mounts.notes() {
                 if !report.notes.contains(note) {
                     report.notes.push(note.clone());
                 }
             }
-            Ok(Endpoint { end, link: made.link, network, mounts, addresses: made.link.addresses(end, with_ipv6) })
+            let addresses = made.link.addresses(end, with_ipv6);
+            Ok(Endpoint { end, link: made.link, network, mounts, addresses, confined: options.confine })
         };
         Ok(Self {
             client: endpoint(End::Client, client_network)?,
@@ -240,7 +261,7 @@ fn enclosing_namespace() -> Result<NetNamespace> {
     if !privilege::owns_network(&network)? {
         return Err(LiveError::Forbidden(
             "the far end of this link is the network this command was started in, which belongs \
-             to root: run it as root, or inside `airpath exec` or `airpath shell`"
+             to root: run it as root, or inside `airpath exec` or `airpath shell` (as root, one without --confine)"
                 .into(),
         ));
     }

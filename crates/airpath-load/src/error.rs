@@ -45,6 +45,7 @@ impl LoadError {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
                 "broke the connection off".to_string()
             }
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "was silent for too long".to_string(),
             io::ErrorKind::InvalidData => return LoadError::new(format!("{peer} {error}")),
             _ => format!("could not be reached any more ({error})"),
         };

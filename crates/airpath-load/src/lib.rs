@@ -22,5 +22,5 @@ mod transfer;
 
 pub use client::send;
 pub use error::{LoadError, Result};
-pub use plan::{Arrivals, Datagrams, Extent, Plan, Transport, Work};
+pub use plan::{Arrivals, Datagrams, Extent, MOST_REQUESTS, Plan, Transport, Work};
 pub use report::{Endpoints, Interval, IntervalStream, Observer, Received, Report, Sent, StreamReport, TcpSample};

@@ -54,7 +54,27 @@ pub struct Datagrams {
 impl Datagrams {
     /// A datagram carries at least its number and the time of sending.
     pub const LEAST_LENGTH_BYTES: u32 = 16;
+
+    /// More datagrams than this stream can have: what carries a higher number is none of it.
+    pub fn most(&self) -> u64 {
+        let most = match self.extent {
+            Extent::Bytes(bytes) => u128::from(bytes.div_ceil(u64::from(self.length_bytes))),
+            Extent::Time(time) => {
+                let bit_ns = u128::from(self.rate_bits_per_second).saturating_mul(time.as_nanos());
+                let mean = bit_ns / (u128::from(self.length_bytes) * 8 * 1_000_000_000);
+                match self.arrivals {
+                    Arrivals::Constant => mean + 1,
+                    // Far beyond what chance adds to few, and to many.
+                    Arrivals::Poisson { .. } => 2 * mean + 1000,
+                }
+            }
+        };
+        u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1)
+    }
 }
+
+/// The most requests that go over one connection.
+pub const MOST_REQUESTS: u64 = 10_000_000;
 
 /// What goes over one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

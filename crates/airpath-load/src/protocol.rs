@@ -9,7 +9,7 @@
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-use crate::plan::{Arrivals, Datagrams, Extent, Transport, Work};
+use crate::plan::{Arrivals, Datagrams, Extent, MOST_REQUESTS, Transport, Work};
 use crate::report::{Received, Sent};
 
 const MAGIC: [u8; 2] = *b"ap";
@@ -172,7 +172,14 @@ impl Header {
         };
         let work = match kind & 0xf {
             what @ (BULK_BYTES | BULK_TIME) => Work::Bulk(extent(take(rest)?, what == BULK_TIME)),
-            REQUESTS => Work::Requests { request_bytes: take(rest)?, response_bytes: take(rest)?, count: take(rest)? },
+            REQUESTS => {
+                let (request_bytes, response_bytes, count) = (take(rest)?, take(rest)?, take(rest)?);
+                let sane = request_bytes > 0 && response_bytes > 0 && (1..=MOST_REQUESTS).contains(&count);
+                if !sane {
+                    return Err(malformed());
+                }
+                Work::Requests { request_bytes, response_bytes, count }
+            }
             what @ (DATAGRAM_BYTES | DATAGRAM_TIME) => {
                 let extent = extent(take(rest)?, what == DATAGRAM_TIME);
                 let rate_bits_per_second = take(rest)?;

@@ -1,10 +1,11 @@
 //! The server: takes connections and does what each asks for.
 
+use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::client::{no_congestion_control, no_socket};
 use crate::error::{LoadError, Result};
@@ -17,6 +18,41 @@ use crate::streams::{self, End, Stream};
 
 /// The port of `airpath recv`, and of iperf3.
 pub const DEFAULT_PORT: u16 = 5201;
+
+/// How many connections are served at a time: several clients with as many streams as they may have.
+const MOST_CONNECTIONS: usize = 512;
+/// How long a client may take to say what it wants, over the slowest of links.
+const HEADER_LIMIT: Duration = Duration::from_secs(60);
+/// How long the server waits where the system has no room for another connection.
+const SHORTAGE_WAIT: Duration = Duration::from_millis(100);
+
+/// Whether there will be room again once other connections have ended.
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
+}
+
+/// A connection from which everything must have come by a time.
+struct Hurried<'a> {
+    connection: &'a TcpStream,
+    until: Instant,
+}
+
+impl<'a> Hurried<'a> {
+    fn new(connection: &'a TcpStream, limit: Duration) -> Hurried<'a> {
+        Hurried { connection, until: Instant::now() + limit }
+    }
+}
+
+impl io::Read for Hurried<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.connection.set_read_timeout(Some(left))?;
+        (&mut &*self.connection).read(buffer)
+    }
+}
 
 /// A socket that listens.
 #[derive(Debug)]
@@ -69,32 +105,73 @@ impl Server {
     /// # Errors
     /// When no connection can be accepted any more.
     pub fn serve(&self, once: bool, interval: Option<Duration>, ended: &(dyn Fn(Result<Report>) + Sync)) -> Result<()> {
+        let open = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             // With `once`: how many more streams of the client are to come.
             let mut expected: Option<u32> = None;
+            // Told once, until a connection is taken again.
+            let told = Cell::new(false);
+            let tell = |about: String| {
+                if !told.replace(true) {
+                    ended(Err(LoadError::new(about)));
+                }
+            };
             while expected != Some(0) {
                 let (connection, peer) = match self.listener.accept() {
                     Ok((connection, peer)) => (connection, sockets::plain(peer)),
                     // A client that has gone before it was let in is none.
                     Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ECONNABORTED)) => continue,
+                    Err(error) if is_shortage(&error) => {
+                        tell(format!(
+                            "no connection can be taken for the moment: {error}; waiting until others have ended\n  \
+                             `ulimit -n` tells how many files a process may have open."
+                        ));
+                        std::thread::sleep(SHORTAGE_WAIT);
+                        continue;
+                    }
                     Err(error) => return Err(LoadError::new(format!("cannot accept connections: {error}"))),
                 };
-                let read = move |connection: &TcpStream| {
-                    Header::read(&mut &*connection).map_err(|error| LoadError::midway(peer, 0, &error))
-                };
-                if !once {
-                    scope.spawn(move || {
-                        let outcome = read(&connection).and_then(|head| self.work(connection, head, interval));
-                        ended(outcome);
-                    });
+                if open.load(Ordering::Relaxed) >= MOST_CONNECTIONS {
+                    tell(format!("{peer} was turned away: there are {MOST_CONNECTIONS} connections already"));
                     continue;
                 }
-                match read(&connection) {
-                    Ok(head) => {
-                        expected = Some(expected.unwrap_or(head.0.parallel.max(1)) - 1);
-                        scope.spawn(move || ended(self.work(connection, head, interval)));
+                let read = move |connection: &TcpStream| {
+                    let head = Header::read(&mut Hurried::new(connection, HEADER_LIMIT))
+                        .map_err(|error| LoadError::midway(peer, 0, &error))?;
+                    let idle = Some(sockets::IDLE);
+                    let limited = connection.set_read_timeout(idle).and_then(|()| connection.set_write_timeout(idle));
+                    limited.map_err(|error| LoadError::midway(peer, 0, &error))?;
+                    Ok(head)
+                };
+                let begin = |work: Box<dyn FnOnce() -> Result<Report> + Send>| {
+                    open.fetch_add(1, Ordering::Relaxed);
+                    let open = &open;
+                    let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
+                        // Told before it counts as ended: whoever is told may be slow.
+                        ended(work());
+                        open.fetch_sub(1, Ordering::Relaxed);
+                    });
+                    spawned.map(drop).inspect_err(|_| {
+                        open.fetch_sub(1, Ordering::Relaxed);
+                    })
+                };
+                let begun = if once {
+                    match read(&connection) {
+                        Ok(head) => {
+                            expected = Some(expected.unwrap_or(head.0.parallel.max(1)) - 1);
+                            begin(Box::new(move || self.work(connection, head, interval)))
+                        }
+                        Err(error) => {
+                            ended(Err(error));
+                            Ok(())
+                        }
                     }
-                    Err(error) => ended(Err(error)),
+                } else {
+                    begin(Box::new(move || read(&connection).and_then(|head| self.work(connection, head, interval))))
+                };
+                match begun {
+                    Ok(()) => told.set(false),
+                    Err(error) => ended(Err(LoadError::new(format!("{peer} was turned away: no thread: {error}")))),
                 }
             }
             Ok(())

@@ -6,6 +6,7 @@ use std::io;
 use std::mem::size_of;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -20,6 +21,10 @@ const UDPLITE_SEND_CSCOV: libc::c_int = 10;
 const UDPLITE_RECV_CSCOV: libc::c_int = 11;
 /// What a receiver of datagrams asks the kernel to hold for it, in bytes; the kernel may grant less.
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
+
+/// How long one end waits for the other in the middle of a load: longer than TCP itself goes on trying to
+/// deliver (924 s), so that no link is given up that TCP has not given up.
+pub const IDLE: Duration = Duration::from_secs(1000);
 
 /// What an option of `send` asks of a TCP socket.
 #[derive(Clone, Copy, Debug, Default)]

@@ -70,13 +70,13 @@ impl Stream {
                 self.exchange(Requests { request_bytes, response_bytes, count })
             }
             (Work::Datagrams(plan), Some(socket)) if self.sends() => {
-                let sent = datagrams::send(socket, &plan, self.header.index, &self.progress)?;
+                let sent = datagrams::send(socket, &self.connection, &plan, self.header.index, &self.progress)?;
                 self.tell(&Record::Sent(sent.clone()))?;
                 let received = self.hear_received()?;
                 Ok(self.report(Some(sent), Some(received)))
             }
-            (Work::Datagrams(_), Some(socket)) => {
-                let (received, sent) = datagrams::receive(socket, &self.connection, &self.progress)?;
+            (Work::Datagrams(plan), Some(socket)) => {
+                let (received, sent) = datagrams::receive(socket, &self.connection, &plan, &self.progress)?;
                 self.tell(&Record::Received(received))?;
                 Ok(self.report(Some(sent), Some(received)))
             }
@@ -159,7 +159,8 @@ impl Stream {
             Vec::new()
         };
         let elapsed_ns = monotonic_ns() - began_ns;
-        let (there, back) = (plan.count * plan.request_bytes, plan.count * plan.response_bytes);
+        let (there, back) =
+            (plan.count.saturating_mul(plan.request_bytes), plan.count.saturating_mul(plan.response_bytes));
         let (sent_bytes, received_bytes) = if asks { (there, back) } else { (back, there) };
         let mut sent = Sent { bytes: sent_bytes, elapsed_ns, packets: plan.count, ..Sent::default() };
         self.note_sender(&mut sent);
@@ -188,22 +189,30 @@ pub fn run(
             .iter()
             .map(|stream| {
                 let (ended, failure) = (&ended, &failure);
-                scope.spawn(move || {
-                    let report = stream.work().map_err(|error| {
-                        let midway = LoadError::midway(stream.endpoints.remote, stream.progress.counts().bytes, &error);
-                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(midway);
-                        streams.iter().for_each(Stream::break_off);
-                    });
+                let failed = move |error: &io::Error| {
+                    let midway = LoadError::midway(stream.endpoints.remote, stream.progress.counts().bytes, error);
+                    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(midway);
+                    streams.iter().for_each(Stream::break_off);
+                };
+                let work = move || {
+                    let report = stream.work().map_err(|error| failed(&error));
                     let _ = ended.write(1);
                     report.ok()
-                })
+                };
+                let worker = std::thread::Builder::new().spawn_scoped(scope, work);
+                worker
+                    .inspect_err(|error| {
+                        failed(error);
+                        let _ = ended.write(1);
+                    })
+                    .ok()
             })
             .collect();
         let intervals = watch(streams, every, began_ns, &ended, &alarm, observer);
         if intervals.is_err() {
             streams.iter().for_each(Stream::break_off);
         }
-        let reports: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().ok().flatten()).collect();
+        let reports: Vec<_> = workers.into_iter().flatten().filter_map(|worker| worker.join().ok().flatten()).collect();
         (reports, intervals)
     });
     match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {

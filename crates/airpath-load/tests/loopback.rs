@@ -277,3 +277,69 @@ fn carry_out_where_possible(plan: &Plan) -> Result<Report, LoadError> {
         outcome
     })
 }
+
+/// What a server says while `attack` goes on; it serves clients afterwards as before.
+fn attacked(attack: impl FnOnce(u16)) -> Vec<String> {
+    let server = Server::bind(Some(LOOPBACK), 0).unwrap();
+    let port = server.address().unwrap().port();
+    let said = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // It ends with the first client that says what it wants.
+            let told = |outcome: Result<Report, LoadError>| {
+                said.lock().unwrap().push(outcome.map_or_else(|error| error.to_string(), |_| "served".into()));
+            };
+            server.serve(true, None, &told).unwrap();
+        });
+        attack(port);
+        send("127.0.0.1", port, &plan(Work::Bulk(Extent::Bytes(1000))), &mut ()).unwrap();
+    });
+    assert_eq!(server.under_way(), 0);
+    said.into_inner().unwrap()
+}
+
+#[test]
+fn requests_that_would_never_end_are_refused() {
+    // Two empty sizes, and the largest number of requests: nothing would ever be waited for.
+    let endless = [b"ap\x01\x02\x0d\x01\x00\x00".as_slice(), &[0xff; 9], &[1]].concat();
+    let said = attacked(|port| {
+        let mut connection = TcpStream::connect((LOOPBACK, port)).unwrap();
+        connection.write_all(&endless).unwrap();
+        assert!(matches!(connection.read(&mut [0; 16]), Ok(0) | Err(_)));
+    });
+    assert!(said[0].contains("does not speak as"), "{said:?}");
+    assert_eq!(said.last().unwrap(), "served");
+}
+
+#[test]
+fn a_sender_of_datagrams_ends_with_its_receiver() {
+    // Reverse datagrams for a day, one in some days: the sender has nothing to send when its receiver goes.
+    let socket = std::net::UdpSocket::bind((LOOPBACK, 0)).unwrap();
+    let mut numbers = vec![1u8];
+    let put = |numbers: &mut Vec<u8>, mut number: u64| {
+        while number >= 0x80 {
+            numbers.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        numbers.push(number as u8);
+    };
+    for number in [86_400_000_000_000, 1, 65_000, u64::from(socket.local_addr().unwrap().port())] {
+        put(&mut numbers, number);
+    }
+    let header = [b"ap\x01\x14", [numbers.len() as u8].as_slice(), &numbers].concat();
+    let server = Server::bind(Some(LOOPBACK), 0).unwrap();
+    let port = server.address().unwrap().port();
+    let said = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            server.serve(true, None, &|outcome| said.lock().unwrap().push(outcome.map(drop))).unwrap();
+        });
+        let mut connection = TcpStream::connect((LOOPBACK, port)).unwrap();
+        connection.write_all(&header).unwrap();
+        let mut accepted = [0; 2];
+        connection.read_exact(&mut accepted).unwrap();
+        assert_eq!(accepted[0], b'A');
+    });
+    let said = said.into_inner().unwrap();
+    assert!(said[0].as_ref().unwrap_err().to_string().contains("connection"), "{said:?}");
+}

@@ -54,7 +54,11 @@ pub enum LogError {
 
 impl LogError {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> LogError {
+        let too_many_open = [nix::errno::Errno::EMFILE, nix::errno::Errno::ENFILE].map(|errno| Some(errno as i32));
         let mend = match source.kind() {
+            _ if too_many_open.contains(&source.raw_os_error()) => {
+                "let the process have more files open: `ulimit -n` tells how many it may, `ulimit -n 4096` allows more"
+            }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 "free space there, or name another folder with --out"
             }
@@ -63,6 +67,7 @@ impl LogError {
             }
             io::ErrorKind::NotFound => "check the name, and whether the folder is still there",
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "name another folder",
+            io::ErrorKind::InvalidInput => "put the file back that belongs there",
             _ => "check the file system",
         };
         LogError::Io { action, path: path.to_owned(), source, mend: mend.to_owned() }
@@ -70,5 +75,18 @@ impl LogError {
 
     pub(crate) fn content(path: &Path, what: impl Into<String>, mend: &str) -> LogError {
         LogError::Content { path: path.to_owned(), what: what.into(), mend: mend.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_open_files_are_no_fault_of_the_file_system() {
+        for errno in [nix::errno::Errno::EMFILE, nix::errno::Errno::ENFILE] {
+            let text = LogError::io("create", Path::new("x"), errno.into()).to_string();
+            assert!(text.contains("`ulimit -n 4096`") && !text.contains("file system"), "{text}");
+        }
     }
 }

@@ -15,6 +15,7 @@ pub mod histogram;
 pub mod level;
 pub mod manifest;
 pub mod pcapng;
+pub mod place;
 pub mod read;
 pub mod recorder;
 pub mod render;

@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Clock;
 use crate::ends::EndResults;
 use crate::error::LogError;
-use crate::folder::{self, MANIFEST};
+use crate::folder::MANIFEST;
 use crate::histogram::{Distribution, Timings};
 use crate::level::{Level, Snaplen};
+use crate::place;
 use crate::recorder::Lost;
 use crate::show;
 use crate::verdict::{Verdict, WallClock};
@@ -206,9 +207,10 @@ impl LogResults {
             files.incomplete.insert(
                 0,
                 format!(
-                    "{} and {} were lost because the disk could not keep up",
+                    "{} and {} were lost because {}",
                     show::counted(lost.events, "event"),
-                    show::counted(lost.inputs, "input record")
+                    show::counted(lost.inputs, "input record"),
+                    files.kept_by.reason()
                 ),
             );
         }
@@ -390,7 +392,7 @@ impl Manifest {
         if self.status == Status::Running {
             pad(&mut text, RESERVED_BYTES);
         }
-        match folder::replace(&path, |file| file.write_all(&text)) {
+        match place::replace(&path, |file| file.write_all(&text)) {
             Err(error) if error.kind() == io::ErrorKind::StorageFull => {
                 overwrite(&path, text).map_err(|_| LogError::io("write", &path, error))
             }
@@ -404,7 +406,7 @@ impl Manifest {
     /// When there is none, or one of another format.
     pub fn read(folder: &Path) -> Result<Manifest, LogError> {
         let path = folder.join(MANIFEST);
-        let text = fs::read(&path).map_err(|error| LogError::io("read", &path, error))?;
+        let text = place::read(&path).map_err(|error| LogError::io("read", &path, error))?;
         #[derive(Deserialize)]
         struct Head {
             format_version: u64,
@@ -428,7 +430,7 @@ fn pad(text: &mut Vec<u8>, length: usize) {
 
 /// Writes `text` over the file at `path`, which must have room for it.
 fn overwrite(path: &Path, mut text: Vec<u8>) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    let mut file = place::open_to_overwrite(path)?;
     let room = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     if text.len() > room {
         return Err(io::ErrorKind::StorageFull.into());
@@ -471,10 +473,8 @@ mod tests {
         let results = read.results.unwrap();
         assert_eq!(results.counters[0].causes["channel_error"], Count { count: 1, bits: 800 });
         assert!(!results.log.complete);
-        assert_eq!(
-            results.log.files.incomplete[0],
-            "1 event and 0 input records were lost because the disk could not keep up"
-        );
+        let lost = &results.log.files.incomplete[0];
+        assert!(lost.starts_with("1 event and 0 input records were lost because the disk could not"), "{lost}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use airpath_log::folder;
+use airpath_log::{folder, place};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -45,11 +45,7 @@ pub fn write(path: &Path, measurement: &Measurement) -> Result<()> {
 
 fn put(folder: &Path, name: &str, write: impl FnOnce(io::BufWriter<&File>) -> io::Result<()>) -> Result<()> {
     let path = folder.join(name);
-    let new = folder.join(format!(".{name}.new"));
-    let written =
-        File::create(&new).and_then(|file| write(io::BufWriter::new(&file))).and_then(|()| fs::rename(&new, &path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&new);
+    place::replace(&path, |file| write(io::BufWriter::new(file))).map_err(|error| {
         TimingError::System(format!(
             "cannot write {}: {error}; free space there, or name another folder with --out",
             path.display()

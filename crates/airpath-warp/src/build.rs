@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use airpath_live::supervise::bind_to_this_process;
+use airpath_log::place;
 use nix::fcntl::{Flock, FlockArg};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, killpg};
@@ -64,7 +65,7 @@ pub fn setup(options: &Options, tell: &mut dyn FnMut(&str)) -> Result<Kernel> {
     let archive = options.source.clone().unwrap_or_else(|| recipe::SOURCE_ARCHIVE.into());
     let version = version_of(&archive, options.source.is_none());
     let folder = cache::folder()?;
-    fs::create_dir_all(&folder).attempting(|| format!("create {}", folder.display()))?;
+    place::make_folder(&folder).attempting(|| format!("create {}", folder.display()))?;
     let _lock = lock(&folder, tell)?;
     let target = folder.join(recipe::file_name(&version));
     if let Ok(kernel) = Kernel::open(&target) {
@@ -102,7 +103,7 @@ fn version_of(archive: &Path, packaged: bool) -> String {
 /// One builds at a time: the others wait and find the kernel there.
 fn lock(folder: &Path, tell: &mut dyn FnMut(&str)) -> Result<Flock<File>> {
     let path = folder.join("warp-build.lock");
-    let open = || File::create(&path).attempting(|| format!("write {}", path.display()));
+    let open = || place::open_lock(&path).attempting(|| format!("write {}", path.display()));
     match Flock::lock(open()?, FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(lock),
         Err(_) => {

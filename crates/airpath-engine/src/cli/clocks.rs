@@ -37,7 +37,8 @@ pub struct SyncArgs {
     /// Answer those who measure, until Ctrl-C.
     #[arg(long, conflicts_with_all = ["host", "status"])]
     pub serve: bool,
-    /// Where to answer: ADDRESS, ADDRESS:PORT or :PORT [default: every address, port 5210].
+    /// Where to answer: ADDRESS, ADDRESS:PORT, or :PORT for every address [default: 127.0.0.1, and every address behind
+    /// a link of Airpath; port 5210].
     #[arg(long, value_name = "ADDRESS:PORT", requires = "serve")]
     pub listen: Option<Listen>,
     /// Tell what this host knows of its own clock.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use airpath_core::quantity::{self, Unit};
 use airpath_core::{Rate, Span};
+use airpath_load::MOST_REQUESTS;
 use airpath_load::server::DEFAULT_PORT;
 use clap::Args;
 
@@ -24,6 +25,7 @@ pub const RECV_EXAMPLES: &str = "\
 Examples:
   airpath recv
   airpath recv --once --port 6000
+  airpath recv --listen ::
   airpath exec --rate '1 Mbit/s' --server 'airpath recv --once' -- airpath send server --bytes '1 MB'
 
 The client decides what is sent, in which direction, and over which protocol.";
@@ -56,7 +58,7 @@ pub struct SendArgs {
     #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "request", conflicts_with_all = NOT_REQUESTS, help_heading = "Requests")]
     pub response: Option<u64>,
     /// How many requests.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000_000), requires = "request", conflicts_with_all = NOT_REQUESTS, help_heading = "Requests")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=MOST_REQUESTS), requires = "request", conflicts_with_all = NOT_REQUESTS, help_heading = "Requests")]
     pub count: u64,
     /// Datagrams over UDP instead of bytes over TCP.
     #[arg(long, short, help_heading = "Datagrams")]
@@ -109,9 +111,9 @@ pub struct RecvArgs {
     /// The port to listen at.
     #[arg(long, short, value_name = "N", default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
-    /// The address to listen at; every one of this host if not given.
-    #[arg(long, short = 'B', value_name = "ADDRESS")]
-    pub bind: Option<IpAddr>,
+    /// The address to listen at, `::` for every one [default: 127.0.0.1, and every one behind a link of Airpath].
+    #[arg(long, short = 'B', value_name = "ADDRESS", alias = "bind")]
+    pub listen: Option<IpAddr>,
     /// End after one client.
     #[arg(long, short = '1')]
     pub once: bool,

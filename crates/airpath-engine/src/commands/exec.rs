@@ -95,11 +95,19 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
     {
         say!("airpath: {warning}");
     }
+    if guest {
+        // The host has looked at the folder, and knows whose it is.
+        airpath_log::place::ignore_owners();
+    }
     let tuning = if guest {
         Tuning::where_work_takes_no_time()
     } else {
         args.tuned(Tuning::usual(args.spin.unwrap_or_default()))
     };
+    let is_root = nix::unistd::geteuid().is_root();
+    if args.no_confine && !is_root && !args.quiet {
+        say!("airpath: --no-confine changes nothing: the kernel confines the commands of an ordinary user");
+    }
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
         path,
@@ -114,6 +122,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         internet: args.internet,
         host_ports: args.host_port.clone(),
         as_root: args.as_root,
+        confine: args.confine && is_root,
         congestion_control: args.cc.clone(),
         mtu_bytes,
         port_kind: args.port,

@@ -53,6 +53,11 @@ pub fn run(args: &LogArgs) -> Result<i32> {
         );
     }
     check_captures(&args.dir);
+    for name in folder::leftovers(&args.dir) {
+        say!(
+            "airpath: {name} is part of a copy that a kill left; the file itself is as it was, and {name} can be removed"
+        );
+    }
     match manifest {
         Err(error) => say!("airpath: {error}"),
         Ok(manifest) if manifest.status == Status::Running => {

@@ -1,5 +1,6 @@
 //! `airpath recv`: waits for `airpath send` and does what it asks for.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,16 +9,36 @@ use airpath_core::Span;
 use airpath_load::server::Server;
 
 use crate::cli::RecvArgs;
+use crate::commands::exec::nested;
 use crate::error::Result;
 use crate::load::{failure, json, on_interrupt, text};
 use crate::terminal::{say, show};
+
+/// The address at which a server listens that nobody told: behind a link of Airpath every one there is,
+/// as its client comes over the link; elsewhere one that no other host reaches.
+///
+/// # Errors
+/// When the environment tells a bad depth.
+pub fn only_this_host() -> Result<Option<IpAddr>> {
+    Ok((!nested()?).then_some(IpAddr::V4(Ipv4Addr::LOCALHOST)))
+}
 
 /// Serves until it is ended, or one client with `--once`; the exit status is then 1 if that failed.
 ///
 /// # Errors
 /// When the port cannot be had.
 pub fn run(args: &RecvArgs) -> Result<i32> {
-    let server = Arc::new(Server::bind(args.bind, args.port).map_err(|error| failure(&error))?);
+    let address = match args.listen {
+        Some(address) => Some(address),
+        None => only_this_host()?,
+    };
+    let server = Arc::new(Server::bind(address, args.port).map_err(|error| failure(&error))?);
+    if args.listen.is_none() && address.is_some() {
+        say!(
+            "airpath: listening at 127.0.0.1 only; with --listen ADDRESS, or `--listen ::` for every address, clients \
+             of other hosts can come"
+        );
+    }
     let watched = Arc::clone(&server);
     // Who ends a server that waits knows what it does; a transfer that is cut off is worth a word.
     on_interrupt(move || match watched.under_way() {

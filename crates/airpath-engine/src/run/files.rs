@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use airpath_log::folder::FILES;
+use airpath_log::place;
 use airpath_scenario::Scenario;
 
 use crate::commands::link::usage;
@@ -25,13 +26,13 @@ impl KeptFiles {
         let files = scenario.files().map_err(usage)?;
         if !files.is_empty() {
             let all = folder.join(FILES);
-            std::fs::create_dir(&all)
+            place::make_folder(&all)
                 .map_err(|error| Failure::new(format!("cannot create {}: {error}", all.display())))?;
         }
         for file in files {
             let name = kept.unused_name(&file);
             let copy = folder.join(&name);
-            std::fs::copy(&file, &copy).map_err(|error| {
+            place::copy(&file, &copy).map_err(|error| {
                 Failure::new(format!("cannot copy {} to {}: {error}", file.display(), copy.display()))
             })?;
             kept.0.push((file, name));

@@ -149,6 +149,7 @@ fn carry_out(
     if let (Some(policy), Some((_, outcome))) = (request.asked_policy, refused_policy(&timing)) {
         say!("airpath: --policy {policy} was {outcome}; going on without");
     }
+    manifest.settings.insert("confined".into(), request.confine.into());
     note_session(&mut manifest, process, &session_report, timing);
     if let Err(error) = &control {
         manifest.settings.insert("control".into(), format!("none: {error}").into());
@@ -288,6 +289,7 @@ fn session_options(request: &RunRequest) -> Result<SessionOptions> {
         (false, false) => FarEnd::Fresh,
     };
     options.port_kind = request.port_kind;
+    options.confine = request.confine;
     options.super_packets = true;
     options.mtu_bytes = request.mtu_bytes;
     options.own_socket_tables = request.tcp_state != TcpStateMode::Off;

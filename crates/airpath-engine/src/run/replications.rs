@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use airpath_live::supervise;
-use airpath_log::Clock;
+use airpath_log::{Clock, place};
 use airpath_scenario::Scenario;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -191,7 +191,7 @@ fn start(number: u32, seed: u64, folder: Option<&Path>) -> Result<Running> {
         // The folder of the replication does not exist yet; its outputs lie beside it.
         let output = |kind: &str| {
             let path = folder.with_extension(kind);
-            File::create(&path).map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
+            place::create_new(&path).map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
         };
         command.stdout(output("stdout")?).stderr(output("stderr")?);
     }

@@ -42,6 +42,8 @@ pub struct RunRequest {
     pub host_ports: Vec<u16>,
     /// Whether commands are root of their user namespace.
     pub as_root: bool,
+    /// Whether commands of root are kept from the host.
+    pub confine: bool,
     /// TCP congestion control of both ends.
     pub congestion_control: Option<String>,
     /// MTU of both ends in bytes.

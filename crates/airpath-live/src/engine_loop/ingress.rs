@@ -4,7 +4,7 @@ use airpath_core::{Ecn, Origin, Payload, Pdu, PduId, Time};
 use bytes::Bytes;
 
 use super::layout;
-use crate::packet_bytes::{ChecksumWork, Headers, Segmenter, flow_number};
+use crate::packet_bytes::{ChecksumWork, Headers, Segmenter, complete_checksum, flow_number};
 use crate::ports::{OffloadHeader, Received};
 
 /// A packet, or one of the segments of a super-packet, on its way to the machine.
@@ -28,11 +28,25 @@ impl Arrival {
     /// What `received` is, or the packet back if it is not IP, contradicts itself, or is a
     /// super-packet that cannot be cut.
     pub fn read(received: Received, side: u8, at: Time, kernel_at: Option<Time>) -> Result<Arrival, Bytes> {
-        let bytes = received.bytes.freeze();
-        let offload = received.offload;
+        let mut bytes = received.bytes.freeze();
+        let mut offload = received.offload;
         let Some(headers) = Headers::read(&bytes) else { return Err(bytes) };
-        if offload.is_super_packet() && Segmenter::new(&bytes, &offload, ChecksumWork::Leave).is_err() {
-            return Err(bytes);
+        if offload.is_super_packet() {
+            if Segmenter::new(&bytes, &offload, ChecksumWork::Leave).is_err() {
+                return Err(bytes);
+            }
+            // Segments get headers of their own, by what the packet itself says.
+            offload = OffloadHeader { header_bytes: 0, checksum_start: 0, checksum_offset: 0, ..offload };
+        } else {
+            offload.header_bytes = 0;
+            if !layout::fits(&offload) {
+                // Nothing is left to be said of a packet that is finished.
+                let mut finished = bytes.to_vec();
+                if !complete_checksum(&mut finished, &mut offload) {
+                    return Err(bytes);
+                }
+                bytes = finished.into();
+            }
         }
         Ok(Arrival { at, kernel_at, side, bytes, offload, headers })
     }
@@ -78,5 +92,59 @@ impl Arrival {
 
     fn segment(&self, index: u16) -> Payload {
         Payload::Segment { whole: self.bytes.clone(), index, layout: layout::pack(&self.offload) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airpath_core::checksum;
+    use bytes::BytesMut;
+
+    use super::*;
+    use crate::engine_loop::egress::finished_bytes;
+    use crate::packet_bytes::tcp_packet;
+
+    /// A packet whose checksum from `start` on is left to the device, and lies `offset` bytes behind it.
+    fn received(start: u16, offset: u16) -> Received {
+        let bytes = BytesMut::from(&tcp_packet(6, 0, 6000)[..]);
+        let offload = OffloadHeader {
+            needs_checksum: true,
+            checksum_start: start,
+            checksum_offset: offset,
+            ..OffloadHeader::default()
+        };
+        Received { bytes, stamp_realtime_ns: None, offload }
+    }
+
+    fn finished(start: u16, offset: u16) -> (Pdu, Vec<u8>) {
+        let arrival = Arrival::read(received(start, offset), 0, Time::ZERO, None).unwrap();
+        let pdu = arrival.pdu(0, 1);
+        let bytes = finished_bytes(&pdu);
+        (pdu, bytes)
+    }
+
+    #[test]
+    fn a_checksum_is_finished_where_the_sender_wants_it_however_far_that_is() {
+        for (start, offset) in [(40, 16), (4095, 255), (4096, 16), (5000, 6), (40, 300), (40, 5000)] {
+            let original = received(start, offset).bytes;
+            let (_, bytes) = finished(start, offset);
+            let (from, field) = (usize::from(start), usize::from(start + offset));
+            assert_eq!(bytes.len(), original.len());
+            let changed: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != original[*at]).collect();
+            assert!(changed.iter().all(|at| (field..field + 2).contains(at)), "{start} {offset}: {changed:?}");
+            let mut expected = original[from..].to_vec();
+            let value = checksum::checksum(&expected).to_be_bytes();
+            expected[usize::from(offset)..usize::from(offset) + 2].copy_from_slice(&value);
+            assert_eq!(bytes[from..], expected, "{start} {offset}");
+        }
+        assert!(matches!(finished(5000, 6).0.payload, Payload::Whole(_)));
+        assert!(matches!(finished(40, 16).0.payload, Payload::Segment { .. }));
+    }
+
+    #[test]
+    fn a_checksum_far_outside_the_packet_makes_it_malformed() {
+        for (start, offset) in [(6060, 6), (65_535, 65_535), (40, 6100)] {
+            assert!(Arrival::read(received(start, offset), 0, Time::ZERO, None).is_err(), "{start} {offset}");
+        }
     }
 }

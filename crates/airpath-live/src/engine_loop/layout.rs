@@ -2,8 +2,22 @@
 
 use crate::ports::{OffloadHeader, Segmentation};
 
-/// Packs `offload` into a word.
+/// What the word has room for, in bits.
+const START_BITS: u32 = 12;
+const OFFSET_BITS: u32 = 8;
+const HEADER_BITS: u32 = 12;
+
+/// Whether [`pack`] can hold the numbers of `offload`: kernels ask for no more, but a program with a raw
+/// socket may.
+pub fn fits(offload: &OffloadHeader) -> bool {
+    offload.checksum_start >> START_BITS == 0
+        && offload.checksum_offset >> OFFSET_BITS == 0
+        && offload.header_bytes >> HEADER_BITS == 0
+}
+
+/// Packs `offload`, which [`fits`], into a word.
 pub fn pack(offload: &OffloadHeader) -> u64 {
+    debug_assert!(fits(offload), "{offload:?}");
     let segmentation = match offload.segmentation {
         Segmentation::None => 0u64,
         Segmentation::TcpV4 => 1,
@@ -58,5 +72,22 @@ mod tests {
             assert_eq!(unpack(pack(&header)), header);
         }
         assert_eq!(unpack(pack(&OffloadHeader::default())), OffloadHeader::default());
+    }
+
+    #[test]
+    fn what_fits_reads_back_and_what_does_not_is_told() {
+        let header = |checksum_start, checksum_offset, header_bytes| OffloadHeader {
+            needs_checksum: true,
+            checksum_start,
+            checksum_offset,
+            header_bytes,
+            ..OffloadHeader::default()
+        };
+        let largest = header(4095, 255, 4095);
+        assert!(fits(&largest));
+        assert_eq!(unpack(pack(&largest)), largest);
+        for too_large in [header(4096, 0, 0), header(0, 256, 0), header(0, 0, 4096), header(65_535, 65_535, 65_535)] {
+            assert!(!fits(&too_large), "{too_large:?}");
+        }
     }
 }

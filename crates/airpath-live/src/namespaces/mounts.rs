@@ -12,8 +12,8 @@ use std::path::Path;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::NetNamespace;
 use super::net::on_helper_thread;
+use super::{NetNamespace, barrier};
 use crate::error::{Attempting, LiveError, Result};
 use crate::privilege::explain_refusal;
 
@@ -58,10 +58,16 @@ pub struct MountNamespace {
 impl MountNamespace {
     /// Copies the caller's mount namespace and changes the copy for commands
     /// in `network`. `resolv_conf` replaces /etc/resolv.conf when given.
+    /// Where commands are `confined`, they cannot set the host's kernel.
     ///
     /// # Errors
     /// When a mount namespace cannot be made.
-    pub fn create(network: &NetNamespace, names: &HostNames, resolv_conf: Option<&str>) -> Result<Self> {
+    pub fn create(
+        network: &NetNamespace,
+        names: &HostNames,
+        resolv_conf: Option<&str>,
+        confined: bool,
+    ) -> Result<Self> {
         on_helper_thread(|| {
             setns(network, CloneFlags::CLONE_NEWNET).attempting(|| "enter a network namespace".into())?;
             unshare(CloneFlags::CLONE_NEWNS).map_err(|errno| explain_refusal("a mount namespace", errno))?;
@@ -78,6 +84,9 @@ impl MountNamespace {
             }
             let mut notes = replace_files(&files)?;
             notes.extend(show_interfaces());
+            if confined {
+                barrier::protect_the_kernel()?;
+            }
             let file = File::open("/proc/thread-self/ns/mnt").attempting(|| "open /proc/thread-self/ns/mnt".into())?;
             Ok(Self { descriptor: file.into(), notes })
         })?

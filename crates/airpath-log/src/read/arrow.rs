@@ -8,10 +8,13 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
+use super::claims::{self, CONTINUATION, Refusal, check_types, without_panic};
 use crate::error::LogError;
+use crate::place;
 
 const FILE_MAGIC: &[u8; 6] = b"ARROW1";
-const CONTINUATION: [u8; 4] = [0xff; 4];
+/// What is said of a damaged file.
+const DAMAGED: &str = "the file is damaged: copy it again from where it came, or record the run again";
 /// No header of a message that this crate writes comes near this size.
 const MAX_METADATA_BYTES: u64 = 64 << 20;
 
@@ -20,6 +23,10 @@ pub struct ArrowLog {
     path: PathBuf,
     source: Source,
     torn_bytes: u64,
+    /// How many batches were read.
+    batches: u64,
+    /// A batch could not be read; nothing is told of those behind it.
+    failed: bool,
 }
 
 enum Source {
@@ -35,8 +42,13 @@ impl ArrowLog {
     /// When the file is missing, is no Arrow data, or ends before its schema does.
     pub fn open(path: &Path) -> Result<ArrowLog, LogError> {
         let io = |source| LogError::io("read", path, source);
-        let arrow = |error: ArrowError| LogError::content(path, error.to_string(), "record the run again");
-        let mut file = File::open(path).map_err(io)?;
+        let damaged = |what: String| LogError::content(path, what, DAMAGED);
+        let refused = |refusal| match refusal {
+            Refusal::Damaged(what) => damaged(what),
+            Refusal::Unread(error) => io(error),
+        };
+        let mut file = place::open_regular(path).map_err(io)?;
+        let length = file.metadata().map_err(io)?.len();
         let mut magic = [0; 6];
         let is_file = file.read_exact(&mut magic).is_ok() && &magic == FILE_MAGIC;
         if is_file {
@@ -44,12 +56,12 @@ impl ArrowLog {
                 let mend = "the file lacks its end: copy it again from where it came, or record the run again";
                 return Err(LogError::content(path, "it is truncated", mend));
             }
+            claims::check_file(&mut BufReader::new(&file), length).map_err(refused)?;
             file.rewind().map_err(io)?;
-            let reader = FileReader::try_new(BufReader::new(file), None).map_err(arrow)?;
-            return Ok(ArrowLog { path: path.to_owned(), source: Source::File(reader), torn_bytes: 0 });
+            let opened = without_panic(|| FileReader::try_new(BufReader::new(file), None));
+            return ArrowLog::opened(path, opened.map(|reader| reader.map(Source::File)), 0);
         }
-        let length = file.metadata().map_err(io)?.len();
-        let whole = whole_messages(&mut BufReader::new(&file), length).map_err(io)?;
+        let whole = whole_messages(&mut BufReader::new(&file), length).map_err(refused)?;
         if length == 0 {
             let mend = "copy it again from where it came, or record the run again";
             return Err(LogError::content(path, "it is empty", mend));
@@ -62,8 +74,18 @@ impl ArrowLog {
             ));
         }
         file.rewind().map_err(io)?;
-        let reader = StreamReader::try_new(BufReader::new(file).take(whole), None).map_err(arrow)?;
-        Ok(ArrowLog { path: path.to_owned(), source: Source::Stream(reader), torn_bytes: length - whole })
+        let opened = without_panic(|| StreamReader::try_new(BufReader::new(file).take(whole), None));
+        ArrowLog::opened(path, opened.map(|reader| reader.map(Source::Stream)), length - whole)
+    }
+
+    fn opened(path: &Path, source: Option<Result<Source, ArrowError>>, torn_bytes: u64) -> Result<ArrowLog, LogError> {
+        let damaged = |what: String| LogError::content(path, what, DAMAGED);
+        let source = source
+            .ok_or_else(|| damaged("its schema contradicts itself".into()))?
+            .map_err(|error| damaged(error.to_string()))?;
+        let log = ArrowLog { path: path.to_owned(), source, torn_bytes, batches: 0, failed: false };
+        check_types(&log.schema()).map_err(damaged)?;
+        Ok(log)
     }
 
     /// The table's columns.
@@ -89,11 +111,23 @@ impl Iterator for ArrowLog {
     type Item = Result<RecordBatch, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = match &mut self.source {
+        if self.failed {
+            return None;
+        }
+        let source = &mut self.source;
+        let next = without_panic(|| match source {
             Source::File(reader) => reader.next(),
             Source::Stream(reader) => reader.next(),
+        });
+        self.batches += 1;
+        let what = match next {
+            None => "it contradicts itself".into(),
+            Some(None) => return None,
+            Some(Some(Ok(batch))) => return Some(Ok(batch)),
+            Some(Some(Err(error))) => error.to_string(),
         };
-        next.map(|batch| batch.map_err(|error| LogError::content(&self.path, error.to_string(), "the file is damaged")))
+        self.failed = true;
+        Some(Err(LogError::content(&self.path, format!("batch {} is damaged: {what}", self.batches), DAMAGED)))
     }
 }
 
@@ -110,7 +144,7 @@ fn ends_with_magic(file: &mut File) -> io::Result<bool> {
 }
 
 /// The length of the leading part of a stream that consists of whole messages.
-fn whole_messages<R: Read + Seek>(stream: &mut R, length: u64) -> io::Result<u64> {
+fn whole_messages<R: Read + Seek>(stream: &mut R, length: u64) -> Result<u64, Refusal> {
     let mut whole = 0;
     let mut metadata = Vec::new();
     loop {
@@ -138,6 +172,9 @@ fn whole_messages<R: Read + Seek>(stream: &mut R, length: u64) -> io::Result<u64
         let Ok(body) = u64::try_from(message.bodyLength()) else { return Ok(whole) };
         if body > left - 8 - metadata_len {
             return Ok(whole);
+        }
+        if let Err(what) = claims::check_message(&message, body) {
+            return Err(Refusal::Damaged(format!("the message at byte {whole} is damaged: {what}")));
         }
         whole += 8 + metadata_len + body;
     }

@@ -8,6 +8,7 @@ use airpath_core::PduId;
 
 use crate::error::LogError;
 use crate::pcapng::{self, Interface};
+use crate::place;
 
 /// No block that this crate writes comes near this size.
 const MAX_BLOCK_BYTES: u32 = 1 << 20;
@@ -57,7 +58,7 @@ impl CaptureLog {
     /// When it is missing or no capture that this crate wrote.
     pub fn open(path: &Path) -> Result<CaptureLog, LogError> {
         let io = |source| LogError::io("read", path, source);
-        let file = File::open(path).map_err(io)?;
+        let file = place::open_regular(path).map_err(io)?;
         let mut log = CaptureLog {
             path: path.to_owned(),
             left: file.metadata().map_err(io)?.len(),

@@ -2,6 +2,7 @@
 
 pub mod arrow;
 pub mod capture;
+mod claims;
 pub(crate) mod columns;
 pub mod events;
 pub mod inputs;

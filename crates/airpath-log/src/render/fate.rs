@@ -47,7 +47,8 @@ impl Fates {
             if kind == EventKind::Offered.name() {
                 fates.entry(event.pdu).or_default().entered_ns = event.time_ns;
             } else if kind == EventKind::Damaged.name() {
-                fates.entry(event.pdu).or_default().flipped += event.bits;
+                let flipped = &mut fates.entry(event.pdu).or_default().flipped;
+                *flipped = flipped.saturating_add(event.bits);
             } else if kind == EventKind::Truncated.name() {
                 fates.entry(event.pdu).or_default().kept_bytes = Some(event.bits / 8);
             } else if kind == EventKind::Delivered.name() {

@@ -14,8 +14,12 @@ use airpath_core::{Direction, EventKind, Stage};
 use super::filter::Filter;
 use super::table::{check_names, for_each_event};
 use super::{RenderError, Rendered, tolerate};
+use crate::error::LogError;
+use crate::folder::EVENTS;
 
 const MILLISECOND_NS: u64 = 1_000_000;
+/// Of how much time opportunities are asked for at once.
+const STRETCH_NS: u64 = 1_000_000_000;
 
 /// What the log is about.
 pub struct MahimahiLog<'a> {
@@ -29,6 +33,8 @@ pub struct MahimahiLog<'a> {
     pub init_timestamp_ms: u64,
     /// Bytes that a packet counts beyond its own.
     pub extra_bytes: u64,
+    /// When the run ended, in nanoseconds; none where nobody knows. Nothing can happen after it.
+    pub end_ns: Option<u64>,
     /// Whether drops are written; mm-throughput-graph of some versions stops at them.
     pub drops: bool,
 }
@@ -66,6 +72,7 @@ fn write(
     opportunities: &mut Opportunities<'_>,
     out: &mut dyn Write,
 ) -> Result<Rendered, RenderError> {
+    let path = folder.join(EVENTS);
     let mut out = BufWriter::with_capacity(1 << 16, out);
     for line in what.head {
         writeln!(out, "# {line}")?;
@@ -89,12 +96,22 @@ fn write(
             is_first = false;
         }
         let at = event.time_ns;
-        if at > reached {
-            for (at, bytes) in opportunities(reached, at, &state).unwrap_or_default() {
+        if let Some(end_ns) = what.end_ns.filter(|end_ns| at > *end_ns) {
+            let what = format!("an event is of {at} ns, and the run ended at {end_ns} ns");
+            return Err(LogError::content(&path, what, "the file is damaged").into());
+        }
+        // In stretches: how long it is until the next event is for the file to say.
+        while at > reached {
+            let to = at.min(reached.saturating_add(STRETCH_NS));
+            let Some(found) = opportunities(reached, to, &state) else {
+                reached = at;
+                break;
+            };
+            for (at, bytes) in found {
                 writeln!(out, "{} # {bytes}", at / MILLISECOND_NS)?;
                 lines += 1;
             }
-            reached = at;
+            reached = to;
         }
         if event.kind == EventKind::StateChanged.name() {
             state = event.state.to_string();
@@ -124,7 +141,7 @@ fn write(
         } else if event.kind == EventKind::FrameSent.name()
             && let Some(left) = frames.get_mut(&event.pdu)
         {
-            *left -= 1;
+            *left = left.saturating_sub(1);
             if *left == 0
                 && let Some(packet) = waiting.remove(&event.pdu)
             {
@@ -133,7 +150,7 @@ fn write(
                     writeln!(out, "{ms} # {}", packet.bytes)?;
                 }
                 lines += 1;
-                writeln!(out, "{ms} - {} {}", packet.bytes, ms - packet.arrived_ms)?;
+                writeln!(out, "{ms} - {} {}", packet.bytes, ms.saturating_sub(packet.arrived_ms))?;
             }
         }
         Ok(())

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::folder;
 use crate::pcapng::{Interface, PacketBlock, write_head, write_packet};
+use crate::place;
 use crate::read::capture::CaptureLog;
 
 /// Rewrites the capture at `path` without the marks of drops.
@@ -21,7 +21,7 @@ pub(crate) fn annotate(path: &Path) -> io::Result<()> {
     }
     let log = CaptureLog::open(path).map_err(io::Error::other)?;
     let port = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    folder::replace(path, |file| {
+    place::replace(path, |file| {
         let mut out = BufWriter::with_capacity(1 << 16, file);
         let mut block = Vec::new();
         write_head(&mut block, &port, log.snaplen());

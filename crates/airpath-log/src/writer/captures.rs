@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use airpath_core::{Cause, Event, EventKind, Origin};
 
@@ -80,6 +81,11 @@ impl Captures {
             in_flight: InFlightStore::default(),
             comment: String::new(),
         })
+    }
+
+    /// How long writing has taken so far.
+    pub fn spent(&self) -> Duration {
+        self.ports.iter().map(|port| port.sink.spent()).sum()
     }
 
     /// Takes the packets of `batch`; `start_unix_ns` is when the run began.

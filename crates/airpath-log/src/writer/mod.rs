@@ -24,6 +24,7 @@ use crate::error::LogError;
 use crate::folder;
 use crate::level::{Level, Snaplen};
 use crate::recorder::{Overflow, Recorder, Ring, RingSize};
+use crate::show;
 use captures::Captures;
 use events::{EventColumns, Left};
 use inputs::InputColumns;
@@ -92,6 +93,43 @@ pub struct WriterReport {
     pub incomplete: Vec<String>,
     /// What else the user should know.
     pub notes: Vec<String>,
+    /// What kept the writer; of no interest where nothing was lost, and different in equal runs.
+    #[serde(skip)]
+    pub kept_by: KeptBy,
+}
+
+/// What the writer of a log waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KeptBy {
+    /// Time in which it handed records to the system: to a disk, mostly.
+    pub writing: Duration,
+    /// Time in which it could have run and had no processor.
+    pub no_processor: Duration,
+}
+
+impl KeptBy {
+    /// Why records were lost.
+    pub fn reason(&self) -> String {
+        let show = |time: Duration| show::span(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let (writing, waiting) = (show(self.writing), show(self.no_processor));
+        if self.no_processor > self.writing {
+            format!(
+                "the writer of the log got no processor: it waited {waiting} for one, and writing took {writing}; run \
+                 less beside the run, or record less (--log events, --snaplen)"
+            )
+        } else {
+            format!(
+                "the disk could not keep up: writing took {writing}, and waiting for a processor {waiting}; name a \
+                 folder on a faster one, record less (--log events, --snaplen), or raise --log-buffer"
+            )
+        }
+    }
+}
+
+/// How long the calling thread has waited for a processor so far; nothing where the kernel does not tell.
+fn waited_for_processor() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0))
 }
 
 /// The writer's side of a run's log.
@@ -282,9 +320,13 @@ impl Files {
 
     fn finish(mut self) -> WriterReport {
         self.write();
+        let tables = self.event_table.sink().spent() + self.input_table.sink().spent();
+        let captures = self.captures.as_ref().map_or(Duration::ZERO, Captures::spent);
+        let kept_by = KeptBy { writing: tables + captures, no_processor: waited_for_processor() };
         let mut report = WriterReport {
             events: self.event_table.rows(),
             inputs: self.input_table.rows(),
+            kept_by,
             ..WriterReport::default()
         };
         for table in [self.event_table, self.input_table] {
@@ -299,5 +341,19 @@ impl Files {
             report.notes.extend(notes);
         }
         report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_loss_is_what_took_longer() {
+        let seconds = Duration::from_secs;
+        let disk = KeptBy { writing: seconds(3), no_processor: seconds(1) }.reason();
+        assert!(disk.starts_with("the disk could not keep up: writing took 3"), "{disk}");
+        let processor = KeptBy { writing: seconds(1), no_processor: seconds(3) }.reason();
+        assert!(processor.starts_with("the writer of the log got no processor: it waited 3"), "{processor}");
     }
 }

@@ -1,11 +1,13 @@
 //! A growing file that survives a full disk: what it holds always ends on a whole block.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::error::LogError;
+use crate::place;
 
 /// Where bytes go; a file, or a stand-in for a broken one.
 pub(crate) trait Medium: Write + Send {
@@ -30,6 +32,7 @@ pub(crate) struct Sink {
     path: PathBuf,
     medium: Box<dyn Medium>,
     written: u64,
+    spent: Duration,
     failure: Option<String>,
 }
 
@@ -37,20 +40,24 @@ impl Sink {
     /// A new file at `path`.
     pub fn create(path: PathBuf) -> Result<Sink, LogError> {
         // Append mode, so that shortening the file after a failure also moves where writing goes on.
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|source| LogError::io("create", &path, source))?;
+        let file = place::create_appending(&path).map_err(|source| LogError::io("create", &path, source))?;
+        // Tells others that the log is being written, for as long as this process lives; a file system without
+        // locks tells nothing.
+        let _ = file.try_lock();
         Ok(Sink::over(path, Box::new(file)))
     }
 
     pub fn over(path: PathBuf, medium: Box<dyn Medium>) -> Sink {
-        Sink { path, medium, written: 0, failure: None }
+        Sink { path, medium, written: 0, spent: Duration::ZERO, failure: None }
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How long writing has taken so far.
+    pub fn spent(&self) -> Duration {
+        self.spent
     }
 
     /// Why writing ended early.
@@ -63,7 +70,10 @@ impl Sink {
         if self.failure.is_some() || block.is_empty() {
             return;
         }
-        match self.medium.write_all(block) {
+        let begun = Instant::now();
+        let outcome = self.medium.write_all(block);
+        self.spent += begun.elapsed();
+        match outcome {
             Ok(()) => self.written += block.len() as u64,
             Err(error) => {
                 // If cutting fails too, the torn block stays, and readers drop it.

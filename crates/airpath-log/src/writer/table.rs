@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
 
 use super::sink::Sink;
-use crate::folder;
+use crate::place;
 use crate::read::arrow::ArrowLog;
 
 /// How many rows a batch of the finished file has, except for the last, which may have fewer. Exactly so
@@ -82,7 +82,7 @@ fn to_file_format(path: &Path) -> io::Result<()> {
         other => io::Error::other(other),
     };
     let log = ArrowLog::open(path).map_err(io::Error::other)?;
-    folder::replace(path, |file: &mut File| {
+    place::replace(path, |file: &mut File| {
         let schema = log.schema();
         let mut writer = FileWriter::try_new(BufWriter::new(file), &schema).map_err(broken)?;
         let mut waiting = Waiting::default();

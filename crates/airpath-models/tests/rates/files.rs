@@ -80,6 +80,29 @@ fn malformed_traces_are_explained_with_the_line() {
 }
 
 #[test]
+fn a_model_of_netem_trace_that_expands_too_far_is_refused_before_it_does() {
+    let part = |bandwidth: u64| format!(r#"{{"StaticBwConfig":{{"bw":"{bandwidth}Mbps","duration":"1s"}}}}"#);
+    let repeated = |parts: &[String], count: u64| {
+        format!(r#"{{"RepeatedBwPatternConfig":{{"pattern":[{}],"count":{count}}}}}"#, parts.join(","))
+    };
+    let error = |text: &str| RateTrace::parse(text.as_bytes()).unwrap_err();
+    let begun = std::time::Instant::now();
+    let two = repeated(&[part(12), part(24)], u64::from(u32::MAX));
+    assert!(error(&two).contains("has 2 rates 4294967295 times: it expands to more than 10000000 rates"), "{two}");
+    let within = repeated(&[repeated(&[part(12), part(24)], 100), part(36)], u64::MAX);
+    assert!(error(&within).contains("more than 10000000 rates"));
+    // One rate, however often, is one rate; only its time has a limit.
+    let one = RateTrace::parse(repeated(&[part(12), part(12)], 1_000_000_000).as_bytes()).unwrap();
+    assert_eq!((one.points().len(), one.period_ns()), (1, 2_000_000_000_000_000_000));
+    assert!(error(&repeated(&[part(12)], u64::MAX)).contains("lasts for more than 500 years"));
+    // Samples count, also those that all have one rate.
+    let sampled = r#"{"NormalizedBwConfig":{"duration":"3000s","step":"1ms"}}"#.to_string();
+    let many = repeated(&vec![sampled; 4], 1);
+    assert!(error(&many).contains("more than 10000000 steps together"));
+    assert!(begun.elapsed().as_secs() < 60);
+}
+
+#[test]
 fn the_models_of_netem_trace_expand() {
     let both = r#"{"RepeatedBwPatternConfig":{"pattern":[{"StaticBwConfig":{"bw":{"gbps":0,"bps":12000000},"duration":{"secs":1,"nanos":0}}},{"StaticBwConfig":{"bw":"24Mbps","duration":"1s 500ms"}}],"count":2}}"#;
     let trace = RateTrace::parse(both.as_bytes()).unwrap();

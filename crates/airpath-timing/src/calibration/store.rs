@@ -2,8 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use airpath_log::place;
 
 use super::{CalibratedHost, Calibration, FORMAT_VERSION, Rights};
 
@@ -103,14 +105,9 @@ pub fn write(folder: &Path, calibration: &Calibration) -> Result<PathBuf, Unusab
             file.display()
         ))
     };
-    fs::create_dir_all(folder).map_err(refused)?;
-    let beside = folder.join(format!(".{}-{}", std::process::id(), calibration.rights.name()));
+    place::make_folder(folder).map_err(refused)?;
     let text = serde_json::to_string_pretty(calibration).map_err(|error| refused(error.into()))?;
-    let written = fs::write(&beside, text + "\n").and_then(|()| fs::rename(&beside, &file));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written.map_err(refused)?;
+    place::replace(&file, |file| file.write_all((text + "\n").as_bytes())).map_err(refused)?;
     Ok(file)
 }
 

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use airpath_log::show;
+use airpath_log::{place, show};
 use airpath_timing::clocks::client::{self, MOST_REQUESTS, Plan, Progress};
 use airpath_timing::clocks::server::{Notice, Server};
 use airpath_timing::clocks::{ClockError, DEFAULT_PORT, Estimate};
 
 use super::{ppm, signed, status, unix, unsigned};
 use crate::cli::clocks::{HostPort, SyncArgs};
+use crate::commands::recv::only_this_host;
 use crate::error::{Failure, Result};
 use crate::load::on_interrupt;
 use crate::terminal::{say, show};
@@ -33,11 +34,18 @@ fn failure(error: &ClockError) -> Failure {
 }
 
 fn serve(args: &SyncArgs) -> Result<i32> {
-    let (address, port) = args.listen.map_or((None, DEFAULT_PORT), |listen| (listen.address, listen.port));
+    let (address, port) = match args.listen {
+        Some(listen) => (listen.address, listen.port),
+        None => (only_this_host()?, DEFAULT_PORT),
+    };
     let server = Arc::new(Server::bind(address, port, args.simulated_error).map_err(|error| failure(&error))?);
     let watched = Arc::clone(&server);
     on_interrupt(move || Some(format!("{} answered", show::counted(watched.answered(), "request"))))?;
     match server.local_addr() {
+        Ok(address) if args.listen.is_none() && address.ip().is_loopback() => say!(
+            "airpath: answering at {address} (UDP) only; with --listen ADDRESS, or `--listen :{port}` for every address, \
+             other hosts are answered; end with Ctrl-C"
+        ),
         Ok(address) => say!("airpath: answering at {address} (UDP); end with Ctrl-C"),
         Err(error) => say!("airpath: answering; end with Ctrl-C ({error})"),
     }
@@ -104,10 +112,7 @@ fn may_be_written(path: &Path) -> Result<()> {
 
 /// Writes the file in one step: a reader sees the old one or the new one.
 fn write(path: &Path, text: &str) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let new = path.with_file_name(format!(".{name}.new"));
-    std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path)).map_err(|error| {
-        let _ = std::fs::remove_file(&new);
+    place::replace(path, |file| file.write_all(text.as_bytes())).map_err(|error| {
         Failure::program(format!("cannot write {}: {error}; free space there, or name another file", path.display()))
     })
 }

@@ -63,6 +63,7 @@ pub fn write(
             RateConfig::Varying(VaryingConfig::Mahimahi(MahimahiConfig { accounting: Accounting::Tun, .. })) => 4,
             _ => 0,
         },
+        end_ns: manifest.results.as_ref().map(|results| results.duration_ns),
         drops: !args.without_drops,
     };
     let mut opportunities = |from: u64, to: u64, state: &str| {

@@ -1,10 +1,12 @@
 //! `airpath trace convert`.
 
+use std::io::Write;
 use std::path::Path;
 
 use airpath_core::Span;
 use airpath_core::quantity;
 use airpath_core::rate::RATE_UNITS;
+use airpath_log::place;
 use airpath_models::medium::rate::curve::Point;
 use airpath_models::medium::rate::mahimahi::OPPORTUNITY_BITS;
 use airpath_models::medium::rate::trace::RateTrace;
@@ -67,7 +69,8 @@ pub fn run(args: &ConvertArgs) -> Result<i32> {
         show!("{text}");
         return Ok(0);
     }
-    std::fs::write(&args.output, text)
+    place::output(&args.output)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", args.output.display())))?;
     Ok(0)
 }

@@ -108,6 +108,8 @@ pub struct Inputs {
     batch: std::vec::IntoIter<RecordedInput>,
     rows: u64,
     expected_rows: u64,
+    /// When the last one was, and when the run ended: nothing comes before the one or after the other.
+    between: [Time; 2],
 }
 
 impl Inputs {
@@ -119,7 +121,8 @@ impl Inputs {
         let path = folder.join(INPUT);
         let log = whole(open_inputs(folder).map_err(unreadable)?, &path)?;
         let expected_rows = manifest.results.as_ref().map_or(0, |results| results.log.files.inputs);
-        Ok(Inputs { path, log, batch: Vec::new().into_iter(), rows: 0, expected_rows })
+        let between = [Time::ZERO, Time::ZERO + duration(manifest)];
+        Ok(Inputs { path, log, batch: Vec::new().into_iter(), rows: 0, expected_rows, between })
     }
 
     fn fill(&mut self) -> Result<bool> {
@@ -135,7 +138,22 @@ impl Inputs {
         let mut inputs = Vec::new();
         for row in batch.rows() {
             self.rows += 1;
-            inputs.extend(self.input(&row)?);
+            let input = self.input(&row)?;
+            if let Some(RecordedInput { at, .. }) = input {
+                let [last, end] = self.between;
+                if at < last || at > end {
+                    let what = format!(
+                        "row {} is of {} ns, which is not between the one before, {} ns, and the end of the run, {} ns",
+                        self.rows,
+                        at.nanos(),
+                        last.nanos(),
+                        end.nanos()
+                    );
+                    return Err(damaged(&self.path, &what));
+                }
+                self.between[0] = at;
+            }
+            inputs.extend(input);
         }
         self.batch = inputs.into_iter();
         Ok(true)
@@ -155,7 +173,7 @@ impl Inputs {
                 let command = command(json).ok_or_else(|| broken(&format!("there is the unknown command `{json}`")))?;
                 Ok(Some(RecordedInput { at, what: command, json: json.into() }))
             }
-            InputKind::Lost => Err(broken("records were lost because the disk could not keep up")),
+            InputKind::Lost => Err(broken("records were lost because their writer could not keep up")),
             // Neither reached the machine.
             InputKind::Discarded | InputKind::Read => Ok(None),
         }
@@ -192,7 +210,8 @@ fn packet(row: &InputRow<'_>) -> Option<Input> {
         tuple: row.tuple.unwrap_or_default(),
         ..Pdu::default()
     };
-    Some(Input::Offer(PortId(row.port?), Item::Pdu(pdu)))
+    let port = [PortId::CLIENT, PortId::SERVER].into_iter().find(|port| Some(port.0) == row.port)?;
+    Some(Input::Offer(port, Item::Pdu(pdu)))
 }
 
 /// A command as the input log has it.

@@ -28,17 +28,29 @@ fn model(value: &Value) -> Option<(&str, &Value)> {
 
 /// The trace that a model describes.
 pub(super) fn expand(value: &Value) -> Result<RateTrace, String> {
-    let mut parts = Parts { points: Vec::new(), end_ns: 0 };
+    let mut parts = Parts::default();
     let repeats = parts.model(value, true)?;
     RateTrace::new(parts.points, Some(parts.end_ns), repeats)
 }
 
+#[derive(Default)]
 struct Parts {
     points: Vec<Point>,
     end_ns: u64,
+    /// How many samples models have taken, of whatever rate.
+    samples: u64,
 }
 
 impl Parts {
+    /// Counts samples before they are taken: models of few words, and many of them, may ask for any number.
+    fn sample(&mut self, samples: u64) -> Result<(), String> {
+        self.samples = self.samples.saturating_add(samples);
+        if self.samples > POINTS_LIMIT as u64 {
+            return Err(format!("its models have more than {POINTS_LIMIT} steps together"));
+        }
+        Ok(())
+    }
+
     fn push(&mut self, rate: u64, length_ns: u64) -> Result<(), String> {
         if length_ns == 0 {
             return Ok(());
@@ -84,13 +96,31 @@ impl Parts {
         if count == 0 && !top {
             return Err("a pattern within a pattern has the count 0 and would repeat for ever; give it a count".into());
         }
-        for _ in 0..count.max(1) {
-            let before = self.end_ns;
-            for part in pattern {
-                self.model(part, false)?;
-            }
-            if self.end_ns == before {
-                return Err("a RepeatedBwPatternConfig lasts for no time at all".into());
+        let mut once = Parts { samples: self.samples, ..Parts::default() };
+        for part in pattern {
+            once.model(part, false)?;
+        }
+        self.samples = once.samples;
+        if once.end_ns == 0 {
+            return Err("a RepeatedBwPatternConfig lasts for no time at all".into());
+        }
+        let times = count.max(1);
+        if let [Point { rate, .. }] = once.points[..] {
+            let length_ns = once.end_ns.checked_mul(times).ok_or("it lasts for more than 500 years")?;
+            self.push(rate, length_ns)?;
+            return Ok(count == 0);
+        }
+        // The last rate of one time and the first of the next may be the same, and are one then.
+        if (once.points.len() as u64 - 1).saturating_mul(times) > POINTS_LIMIT as u64 {
+            return Err(format!(
+                "a RepeatedBwPatternConfig has {} rates {times} times: it expands to more than {POINTS_LIMIT} rates",
+                once.points.len()
+            ));
+        }
+        for _ in 0..times {
+            let ends = once.points.iter().skip(1).map(|next| next.at_ns).chain([once.end_ns]);
+            for (point, end_ns) in once.points.iter().zip(ends) {
+                self.push(point.rate, end_ns - point.at_ns)?;
             }
         }
         Ok(count == 0)
@@ -100,6 +130,7 @@ impl Parts {
         let (mean, deviation) = (fields.bandwidth("mean", DEFAULT_BANDWIDTH)?, fields.bandwidth("std_dev", 0)?);
         let (least, most) = (fields.bandwidth("lower_bound", 0)?, fields.bandwidth("upper_bound", u64::MAX)?);
         let noise = Noise::new(fields)?;
+        self.sample(fields.steps()?)?;
         fields
             .samples(|index, _| {
                 // A cast from a floating-point number keeps to the range of the integer.
@@ -125,6 +156,7 @@ impl Parts {
         let highest = fields.bandwidth("upper_noise_bound", u64::MAX)? as f64;
         let lowest = -(fields.bandwidth("lower_noise_bound", u64::MAX)? as f64);
         let noise = Noise::new(fields)?;
+        self.sample(fields.steps()?)?;
         let turn = interval as f64 * duty;
         let height = (top - bottom) as f64;
         fields
@@ -172,6 +204,12 @@ struct Fields<'a> {
 impl<'a> Fields<'a> {
     fn get(&self, key: &str) -> Option<&'a Value> {
         self.fields.get(key).filter(|value| !value.is_null())
+    }
+
+    /// How many samples such a model takes.
+    fn steps(&self) -> Result<u64, String> {
+        let (duration, step) = (self.duration("duration", SECOND_NS)?, self.duration("step", 1_000_000)?);
+        Ok(duration.checked_div(step).unwrap_or(0))
     }
 
     /// The values of a model that samples `rate` (of the sample's number and time) every `step`.

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use airpath_log::manifest::Status;
-use airpath_log::{Clock, Manifest, folder};
+use airpath_log::{Clock, Manifest, folder, place};
 
 use super::{Correction, FORMAT_VERSION, Move, RECORD, Request, Stamps, capture};
 use crate::clocks::error::ClockError;
@@ -54,12 +54,12 @@ pub fn correct(request: &Request<'_>) -> Result<Correction, ClockError> {
     for name in &files {
         let (from, to) = (original.join(name), out.path.join(name));
         if let Some(parent) = to.parent() {
-            fs::create_dir_all(parent).map_err(|source| ClockError::io("create", parent, source))?;
+            place::make_folder(parent).map_err(|source| ClockError::io("create", parent, source))?;
         }
         if is_capture(name) {
             work.write(name, &from, &to)?;
         } else if name != Path::new(folder::MANIFEST) {
-            fs::copy(&from, &to).map_err(|source| ClockError::io("copy", &from, source))?;
+            place::copy(&from, &to).map_err(|source| ClockError::io("copy", &from, source))?;
         }
     }
     manifest.start_unix_ns = moved_ns;
@@ -234,8 +234,8 @@ impl<'a> Work<'a> {
     }
 
     fn write(&self, name: &Path, from: &Path, to: &Path) -> Result<(), ClockError> {
-        let file = File::open(from).map_err(|source| ClockError::io("read", from, source))?;
-        let new = File::create_new(to).map_err(|source| ClockError::io("write", to, source))?;
+        let file = place::open_regular(from).map_err(|source| ClockError::io("read", from, source))?;
+        let new = place::create_new(to).map_err(|source| ClockError::io("write", to, source))?;
         let mut out = BufWriter::with_capacity(1 << 16, new);
         let mut left = self.correction.captures.get(&*name.to_string_lossy()).map_or(0, |stamps| stamps.count);
         let mut change = |unix_ns: u64| {
@@ -251,7 +251,9 @@ impl<'a> Work<'a> {
         let path = out.join(RECORD);
         let mut text = serde_json::to_vec_pretty(&self.correction).expect("numbers and words make JSON");
         text.push(b'\n');
-        fs::write(&path, text).map_err(|source| ClockError::io("write", &path, source))
+        place::create_new(&path)
+            .and_then(|mut file| file.write_all(&text))
+            .map_err(|source| ClockError::io("write", &path, source))
     }
 }
 
