@@ -124,7 +124,7 @@ fn write(
         } else if event.kind == EventKind::FrameSent.name()
             && let Some(left) = frames.get_mut(&event.pdu)
         {
-            *left -= 1;
+            *left = left.saturating_sub(1);
             if *left == 0
                 && let Some(packet) = waiting.remove(&event.pdu)
             {
@@ -133,7 +133,7 @@ fn write(
                     writeln!(out, "{ms} # {}", packet.bytes)?;
                 }
                 lines += 1;
-                writeln!(out, "{ms} - {} {}", packet.bytes, ms - packet.arrived_ms)?;
+                writeln!(out, "{ms} - {} {}", packet.bytes, ms.saturating_sub(packet.arrived_ms))?;
             }
         }
         Ok(())
