@@ -1,11 +1,12 @@
 """Runs that are killed at random, and what they leave behind.
 
-Usage: python -m campaigns.kills [OPTIONS] in the folder `tests`; see --help. Each try starts a command
-in one of its ways, sends signals to random processes of its tree at random instants, and looks
-afterwards: nothing may be left, every folder must be readable, and say what became of its run.
+Usage: python -m campaigns.kills [OPTIONS] in the folder `tests`; see --help. Each try starts a
+command in one of its ways, sends signals to random processes of its tree at random instants, and
+looks afterwards: nothing may be left, every folder must be readable, and say what became of its
+run.
 
-A process gets a signal only while its environment bears the mark of the try: it is opened first, and
-then looked at, so that a number taken by somebody else meanwhile is never met.
+A process gets a signal only while its environment bears the mark of the try: it is opened first,
+and then looked at, so that a number taken by somebody else meanwhile is never met.
 """
 
 from __future__ import annotations
@@ -31,7 +32,14 @@ from campaigns.common import Campaign, drawn_seed
 from live import harness
 from live.harness import Airpath, User
 
-FATAL = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGSEGV)
+FATAL = (
+    signal.SIGKILL,
+    signal.SIGTERM,
+    signal.SIGINT,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGSEGV,
+)
 KINDS = ("exec", "server", "shell", "replications", "sim", "run")
 OWN_STATUSES = frozenset({0, 1, 2, 3, 125, 126, 127})
 """How a command ends that no signal has reached."""
@@ -44,7 +52,10 @@ seed = 3
 [networks.link]
 link = { rate = "2 Mbit/s", delay = "10 ms", loss = "1%" }
 [workloads.bulk]
-virtual = ["tcp duration='4 s' from=server cc=reno", "cbr rate='100 kbit/s' size=100 duration='4 s'"]
+virtual = [
+    "tcp duration='4 s' from=server cc=reno",
+    "cbr rate='100 kbit/s' size=100 duration='4 s'",
+]
 [[sets]]
 name = "virtual"
 clock = "virtual"
@@ -244,7 +255,7 @@ class Try:
                 self.problems.append(f"log of {name}: status {log.returncode}: {log.stderr[-300:]}")
 
     def resume(self) -> None:
-        """What `airpath run` had begun can be ended."""
+        """Hold `airpath run --resume` to ending what was begun."""
         words = ["run", str(self.airpath.path("killed.toml")), "--out", str(self.out)]
         resumed = self.finish([*words, "--jobs", "2", "--resume"], whole=True)
         if resumed.returncode != 0:
@@ -303,7 +314,9 @@ def engine() -> Path:
     """Return the engine that the tests drive."""
     found = harness.find_command()
     beside = found.with_name("airpath-engine")
-    return Path(os.environ.get("AIRPATH_ENGINE") or (beside if beside.exists() else found)).resolve()
+    return Path(
+        os.environ.get("AIRPATH_ENGINE") or (beside if beside.exists() else found)
+    ).resolve()
 
 
 def run(

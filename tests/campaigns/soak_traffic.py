@@ -1,7 +1,8 @@
 """What the two ends of a soak send: many flows, and packets that no honest host sends.
 
-Usage: soak_traffic.py client|server SECONDS SEED FLOWS REPORT. Run in the namespace of one end; hostile
-packets need CAP_NET_RAW there. The report has what was sent, and the drops of the interface.
+Usage: soak_traffic.py client|server SECONDS SEED FLOWS REPORT. Run in the namespace of one end;
+hostile packets need CAP_NET_RAW there. The report has what was sent, and the drops of the
+interface.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ def ipv4(generator: random.Random, payload: bytes, protocol: int) -> bytes:
     """Return an IPv4 packet, right but for its checksum."""
     length = 20 + len(payload)
     fragment = generator.choice((0, 0, 0, 0x2000, 0x4000, 0x00B9, 0x3FFF, 0x1FFF))
-    ends = bytes((10, 77, 0, generator.choice((1, 2, 3)))), bytes((10, 77, 0, generator.choice((1, 2))))
+    ends = (
+        bytes((10, 77, 0, generator.choice((1, 2, 3)))),
+        bytes((10, 77, 0, generator.choice((1, 2)))),
+    )
     return struct.pack(
         "!BBHHHBBH4s4s", 0x45, generator.randrange(256), length, generator.randrange(65536),
         fragment, generator.choice((0, 1, 64)), protocol, 0, *ends,

@@ -61,7 +61,7 @@ impl Link {
     /// Traffic between orders.
     fn carry_on(&mut self, number: usize) {
         for packet in 0..3 {
-            let port = if (number + packet) % 3 == 0 { PortId::SERVER } else { PortId::CLIENT };
+            let port = if (number + packet).is_multiple_of(3) { PortId::SERVER } else { PortId::CLIENT };
             self.drive.offer(port, [1500, 40, 576][packet]);
         }
         self.drive.advance(self.drive.now() + Span::from_millis(20));
