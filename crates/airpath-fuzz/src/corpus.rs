@@ -25,7 +25,10 @@ impl Corpus {
     /// When the folder cannot be read, or there is no seed.
     pub fn read(folder: &Path, built_in: Vec<(String, Vec<u8>)>) -> Result<Corpus, String> {
         let mut files = BTreeSet::new();
-        find(folder, &mut files).map_err(|error| format!("cannot read the corpus {}: {error}", folder.display()))?;
+        if folder.exists() || built_in.is_empty() {
+            find(folder, &mut files)
+                .map_err(|error| format!("cannot read the corpus {}: {error}", folder.display()))?;
+        }
         let mut all = built_in;
         for path in files {
             let seed = std::fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;

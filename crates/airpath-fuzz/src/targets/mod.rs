@@ -1,6 +1,7 @@
 //! What inputs are given to. A target panics where a promise is broken; whatever else it does with an
 //! input is right.
 
+mod broken;
 mod control;
 mod drive;
 mod load;
@@ -38,10 +39,13 @@ pub enum Target {
     Control,
     /// What `airpath send` and `recv`, and the two ends of `timing sync`, tell each other.
     Load,
+    /// Breaks on purpose.
+    #[value(hide = true)]
+    Broken,
 }
 
 impl Target {
-    /// All of them.
+    /// All that the product has.
     pub const ALL: [Target; 7] =
         [Target::Packets, Target::Scenario, Target::Texts, Target::Traces, Target::Runs, Target::Control, Target::Load];
 
@@ -55,6 +59,7 @@ impl Target {
             Target::Runs => "runs",
             Target::Control => "control",
             Target::Load => "load",
+            Target::Broken => "broken",
         }
     }
 
@@ -64,6 +69,7 @@ impl Target {
             Target::Scenario => scenario::seeds(),
             Target::Texts => texts::seeds(),
             Target::Load => load::seeds(),
+            Target::Broken => broken::seeds(),
             Target::Packets | Target::Traces | Target::Runs | Target::Control => Vec::new(),
         }
     }
@@ -78,6 +84,7 @@ impl Target {
             Target::Runs => runs::run(input, context),
             Target::Control => control::run(input),
             Target::Load => load::run(input),
+            Target::Broken => broken::run(input),
         }
     }
 }
