@@ -1,10 +1,11 @@
 //! Lines of the control socket while a link is driven; what is recorded of them gives the same link
 //! again (law 6).
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use airpath_core::{Command, Machine, PortId, Span};
 use airpath_engine::inside::Request;
+use airpath_models::PathConfig;
 use airpath_scenario::{Running, Scenario};
 
 use super::drive::Drive;
@@ -13,6 +14,12 @@ use super::hash;
 /// A link with states, two hops, and something of most roles to set.
 const SCENARIO: &str = include_str!("../../../../fuzz/control-link.toml");
 const LINES: usize = 16;
+
+static PARSED: LazyLock<(Scenario, PathConfig)> = LazyLock::new(|| {
+    let scenario = Scenario::from_toml(SCENARIO, "control-link.toml").expect("the scenario of the control target");
+    let config = scenario.paths().expect("a scenario that was accepted has paths").swap_remove(0).config;
+    (scenario, config)
+});
 
 /// An order that was carried out, as the input log has it.
 enum Recorded {
@@ -53,9 +60,8 @@ struct Link {
 
 impl Link {
     fn new(seed: u64) -> Link {
-        let scenario = Scenario::from_toml(SCENARIO, "control-link.toml").expect("the scenario of the corpus");
-        let path = scenario.paths().expect("paths").swap_remove(0);
-        Link { drive: Drive::new(&path.config, seed), running: Running::new(&scenario) }
+        let (scenario, config) = &*PARSED;
+        Link { drive: Drive::new(config, seed), running: Running::new(scenario) }
     }
 
     /// Traffic between orders.
