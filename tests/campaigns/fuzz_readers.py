@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import random
 import sys
+import tempfile
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -88,11 +89,13 @@ def seeds_of_cached(name: str) -> list[tuple[str, bytes]]:
     return _CACHE[name]
 
 
-def work(job: Job, first: int, pipe: Connection) -> None:
+def work(job: Job, first: int, pipe: Connection, place: str) -> None:
     """Give inputs to a reader in a process of its own; tell each before it is tried."""
     if job.memory:
         limit_memory(job.memory)
     warnings.simplefilter("ignore")
+    # In the folder of who started this process, and who removes it however this one ends.
+    tempfile.tempdir = place
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
@@ -111,6 +114,11 @@ def work(job: Job, first: int, pipe: Connection) -> None:
 
 def try_reader(job: Job, campaign: Campaign) -> None:
     """Try one reader; a process that dies or stands still is a failure of the input at work."""
+    with tempfile.TemporaryDirectory(prefix="airpath-reader-") as place:
+        _try_in(place, job, campaign)
+
+
+def _try_in(place: str, job: Job, campaign: Campaign) -> None:
     first, begun = 0, time.monotonic()
     # Not forked: what has threads of its own must not be copied into a child.
     context = multiprocessing.get_context("spawn")
@@ -123,7 +131,7 @@ def try_reader(job: Job, campaign: Campaign) -> None:
             job.limit, job.memory,
         )  # fmt: skip
         ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=work, args=(left, first, theirs), daemon=True)
+        process = context.Process(target=work, args=(left, first, theirs, place), daemon=True)
         process.start()
         theirs.close()
         at, ended, slow = first - 1, False, False
