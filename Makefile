@@ -3,6 +3,9 @@
 # make test    Rust and Python tests (also installs the programs they drive; with CI set, builds the
 #              kernel of runs in virtual time unless it is in the cache)
 # make bench   tables of what the emulator costs and how exact it is; JSON under bench-results/
+# make fuzz    mutated inputs for every reader of files, packets, texts and requests, a minute or two
+# make kills   100 runs killed at random, and what they leave behind
+# make soak    30 minutes of many flows and hostile packets over one link, as root
 # make lint    formatting, clippy, ruff, mypy, fresh schema and lock files
 # make format  rewrite Rust and Python files in the project's style
 # make wheel   one wheel under dist/ with the Python package and the engine, tried out
@@ -11,7 +14,7 @@
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: help setup demo test bench lint format wheel clean
+.PHONY: help setup demo test bench fuzz kills soak lint format wheel clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -29,6 +32,15 @@ test: setup
 
 bench: setup
 	@scripts/bench
+
+fuzz: setup
+	@scripts/fuzz
+
+kills: setup
+	@scripts/kills
+
+soak: setup
+	@scripts/soak
 
 lint: setup
 	@scripts/lint

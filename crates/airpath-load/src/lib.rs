@@ -12,7 +12,7 @@ pub mod error;
 mod pacing;
 pub mod plan;
 mod progress;
-mod protocol;
+pub mod protocol;
 pub mod report;
 mod requests;
 pub mod server;

@@ -56,7 +56,8 @@ impl fmt::Display for WorkloadError {
             let line: String = self.text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             let before = self.text.get(..problem.place.start).unwrap_or_default().chars().count();
             let width = self.text.get(problem.place.clone()).unwrap_or_default().chars().count().max(1);
-            write!(f, "\n     | {line}\n     | {:before$}{}", "", "^".repeat(width))?;
+            // Not by a width of the format, which has 16 bits: a word may be longer.
+            write!(f, "\n     | {line}\n     | {}{}", " ".repeat(before), "^".repeat(width))?;
             if !problem.valid.is_empty() {
                 write!(f, "\n     valid: {}", problem.valid.join(", "))?;
             }

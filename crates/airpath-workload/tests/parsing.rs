@@ -217,3 +217,9 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_word_may_be_longer_than_what_a_format_takes_as_a_width() {
+    let text = format!("tcp {} wrong", "x".repeat(70_000));
+    assert!(Workload::parse(&text).unwrap_err().to_string().contains("not of the form"));
+}

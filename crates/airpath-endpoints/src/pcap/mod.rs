@@ -20,6 +20,14 @@ use crate::{Context, Ends};
 use packet::Captured;
 use replay::{Arrival, Replay};
 
+/// How many IP packets the capture in `bytes` holds.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn packets_in(bytes: &[u8]) -> Result<usize, String> {
+    file::read(bytes).map(|packets| packets.len())
+}
+
 pub(crate) fn replay(pcap: &Pcap, context: &Context) -> Result<Ends, EndpointError> {
     let failure = |problem: String| EndpointError::Capture { file: pcap.file.clone(), problem };
     let bytes = std::fs::read(&pcap.file).map_err(|error| failure(error.to_string()))?;

@@ -1,0 +1,48 @@
+//! The engine of Airpath: everything that carries packets, behind one command line.
+
+mod cli;
+mod commands;
+mod control;
+mod error;
+pub mod inside;
+mod load;
+mod run;
+mod signals;
+mod terminal;
+
+use clap::Parser;
+
+use crate::terminal::say;
+use cli::{Cli, Command};
+use error::Failure;
+
+/// Does what the command line asks for, and ends the process with its exit status.
+pub fn main() -> ! {
+    let outcome = match Cli::parse().command {
+        Command::Exec(args) => commands::exec::run(&args),
+        Command::Shell(args) => commands::shell::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+        Command::Schema => Ok(commands::schema::run()),
+        Command::Profiles(args) => commands::profiles::run(&args),
+        Command::Log(args) => commands::log::run(&args),
+        Command::Send(args) => commands::send::run(&args),
+        Command::Recv(args) => commands::recv::run(&args),
+        Command::Sim(args) => commands::sim::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
+        Command::Runs(args) => Ok(commands::control::runs(&args)),
+        Command::State(args) => commands::control::state(&args),
+        Command::Set(args) => commands::control::set(&args),
+        Command::Timing(args) => commands::timing::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
+        Command::Warp(args) => commands::warp::run(&args),
+        Command::WarpInit => match airpath_warp::guest::main() {
+            Ok(never) => match never {},
+            Err(error) => Err(Failure::warp(error)),
+        },
+    };
+    let status = outcome.unwrap_or_else(|failure| {
+        say!("airpath: {failure}");
+        failure.status()
+    });
+    std::process::exit(terminal::finish(status))
+}

@@ -1,0 +1,100 @@
+//! What inputs are given to. A target panics where a promise is broken; whatever else it does with an
+//! input is right.
+
+mod broken;
+mod control;
+mod drive;
+mod load;
+mod packets;
+mod runs;
+mod scenario;
+mod texts;
+mod traces;
+
+use std::path::{Path, PathBuf};
+
+/// What targets need beside the input.
+#[derive(Debug)]
+pub struct Context {
+    /// The seeds of the target, beside which files lie that inputs name.
+    pub corpus: PathBuf,
+    /// A folder of this process alone.
+    pub scratch: PathBuf,
+}
+
+/// A target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Target {
+    /// Headers, segments, checksums, dissector, noise of the host.
+    Packets,
+    /// Scenarios: read, printed, built, driven; laws 1, 2 and 5.
+    Scenario,
+    /// Options of the command line and workloads.
+    Texts,
+    /// Files of rates, errors, arrivals and distributions, and captures to replay.
+    Traces,
+    /// The folder of a run: its manifest, logs and captures, shown and replayed.
+    Runs,
+    /// Lines of the control socket, carried out by a link; laws 1, 2, 5 and 6.
+    Control,
+    /// What `airpath send` and `recv`, and the two ends of `timing sync`, tell each other.
+    Load,
+    /// Breaks on purpose.
+    #[value(hide = true)]
+    Broken,
+}
+
+impl Target {
+    /// All that the product has.
+    pub const ALL: [Target; 7] =
+        [Target::Packets, Target::Scenario, Target::Texts, Target::Traces, Target::Runs, Target::Control, Target::Load];
+
+    /// The name of the target, and of the folder of its seeds.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Target::Packets => "packets",
+            Target::Scenario => "scenario",
+            Target::Texts => "texts",
+            Target::Traces => "traces",
+            Target::Runs => "runs",
+            Target::Control => "control",
+            Target::Load => "load",
+            Target::Broken => "broken",
+        }
+    }
+
+    /// The seeds that the product itself has.
+    pub fn seeds(self) -> Vec<(String, Vec<u8>)> {
+        match self {
+            Target::Scenario => scenario::seeds(),
+            Target::Texts => texts::seeds(),
+            Target::Load => load::seeds(),
+            Target::Broken => broken::seeds(),
+            Target::Packets | Target::Traces | Target::Runs | Target::Control => Vec::new(),
+        }
+    }
+
+    /// Gives `input` to the target.
+    pub fn run(self, input: &[u8], context: &Context) {
+        match self {
+            Target::Packets => packets::run(input),
+            Target::Scenario => scenario::run(input, &context.corpus),
+            Target::Texts => texts::run(input, &context.corpus),
+            Target::Traces => traces::run(input),
+            Target::Runs => runs::run(input, context),
+            Target::Control => control::run(input),
+            Target::Load => load::run(input),
+            Target::Broken => broken::run(input),
+        }
+    }
+}
+
+/// A number that depends on every byte of `input`, to vary what is not in it.
+fn hash(input: &[u8]) -> u64 {
+    input.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Where a scenario would lie that names files of the corpus.
+fn origin(corpus: &Path) -> String {
+    corpus.join("scenario.toml").display().to_string()
+}
