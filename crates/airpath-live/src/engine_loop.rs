@@ -373,6 +373,7 @@ impl EngineLoop {
                 link.drive(now, clock)?;
                 driven = true;
             }
+            link.measurements.looked();
             let paused: SmallVec<[(PortId, bool); 2]> = link.take_flow_control().collect();
             for (port, pause) in paused {
                 let descriptor = link.ports()[usize::from(port.0)].as_fd();

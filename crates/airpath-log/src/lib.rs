@@ -6,8 +6,10 @@
 //! behind [`Writer`].
 
 pub mod batch;
+mod bound;
 mod clock;
 mod error;
+mod exactness;
 pub mod folder;
 pub mod hash;
 pub mod histogram;
@@ -23,9 +25,11 @@ pub mod tcp_state;
 pub mod verdict;
 pub mod writer;
 
+pub use bound::LatenessBound;
 pub use clock::{Clock, ClockError};
 pub use error::LogError;
-pub use histogram::{Distribution, Timings};
+pub use exactness::Exactness;
+pub use histogram::{Distribution, Excess, Late, Timings};
 pub use level::{Level, Snaplen};
 pub use manifest::Manifest;
 pub use recorder::{Lost, Offered, Overflow, Packet, Recorder, RingSize};

@@ -14,6 +14,7 @@ use airpath_log::{Clock, Grade, Manifest, Summary};
 use super::NOT_TRUSTED_STATUS;
 use super::files::KeptFiles;
 use super::live::{LiveOutcome, write_manifest};
+use super::machine;
 use super::manifest::Beginning;
 use super::request::{Report, RunRequest};
 use super::workload::Ended;
@@ -37,7 +38,8 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
     .manifest();
     let settings = [
         ("mtu_bytes", serde_json::json!(request.mtu_bytes)),
-        ("lateness_bound_ns", serde_json::json!(request.lateness_bound.nanos())),
+        ("lateness_bound", serde_json::json!(request.lateness_bound.to_string())),
+        ("lateness_bound_ns", serde_json::json!(request.lateness_bound.floor().nanos())),
         ("spin", serde_json::json!(request.tuning.spin.to_string())),
         ("calibration", request.calibration.clone()),
         ("policy", serde_json::json!(request.tuning.policy.to_string())),
@@ -64,7 +66,7 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
 /// # Errors
 /// Never for a folder that cannot be written to: that is told, and the run keeps its exit status.
 pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
-    let LiveOutcome { client, server, mut link, report, mut manifest, writer, .. } = outcome;
+    let LiveOutcome { client, server, mut link, report, shares, mut manifest, writer } = outcome;
     let dropped_outside = drops_outside(&mut link.ports) + link.measurements.not_taken;
     let (lost, duration) = (link.recorder.finish(report.ended), report.ended.since(Time::ZERO));
     let files = writer.finish_telling(PATIENCE, || {
@@ -75,8 +77,8 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let log = LogResults::new(lost, files);
     let stamped = link.ports.iter().all(airpath_live::ports::Port::has_kernel_stamps);
     let timings = &link.measurements.timings;
+    let machine = machine::facts(request, &report, shares, &manifest.privileges);
     let measured = Measurements {
-        bound_ns: request.lateness_bound.nanos(),
         duration_ns: duration.nanos(),
         never_started: match client {
             Ended::Command(_) => None,
@@ -89,13 +91,13 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         reads: if stamped {
             Reads::Stamped { late: timings.late_reads(), delay: timings.read_delay() }
         } else {
-            Reads::Gaps { late: link.measurements.late_gaps, longest_ns: link.measurements.longest_gap.nanos() }
+            Reads::Gaps { late: timings.late_reads() }
         },
         offered: offered(&link.counters),
         outside_drops: dropped_outside,
-        overload_ns: link.measurements.overload.nanos(),
         demoted_ns: report.demoted.map(Time::nanos),
         log_incomplete: log.files.incomplete.clone(),
+        machine,
     };
     if let Some(at) = report.demoted
         && request.report != Report::Nothing
@@ -144,6 +146,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             counters: counters(&link.counters, &request.hop_names()),
             timings: TimingResults::from(timings),
             log,
+            machine: Some(machine),
             live_loop: Some(live_loop),
             verdict: verdict.clone(),
         });

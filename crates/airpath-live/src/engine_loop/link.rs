@@ -6,7 +6,7 @@ use airpath_core::{
     BufferPool, Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, LogLevel, Machine, Outputs, Pdu,
     PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
 };
-use airpath_log::{Offered, Packet, Recorder};
+use airpath_log::{LatenessBound, Offered, Packet, Recorder};
 
 use super::egress::{self, Egress};
 use super::ingress::Arrival;
@@ -54,7 +54,7 @@ pub struct LiveLink {
 
 impl LiveLink {
     /// A link that has not started: packets are read and thrown away.
-    pub fn new(machine: Box<dyn Machine>, ports: [Port; 2], recorder: Recorder, lateness_bound: Span) -> LiveLink {
+    pub fn new(machine: Box<dyn Machine>, ports: [Port; 2], recorder: Recorder, bound: LatenessBound) -> LiveLink {
         let outputs = Outputs { level: recorder.machine_level(), ..Outputs::default() };
         let unread_limit = ports.iter().map(unread_limit).min().unwrap_or(Span::ZERO);
         let mut link = LiveLink {
@@ -73,7 +73,7 @@ impl LiveLink {
             unread: Unread::default(),
             unread_limit,
             last_emission: Time::ZERO,
-            measurements: LinkMeasurements::new(lateness_bound),
+            measurements: LinkMeasurements::new(bound),
         };
         link.note_plans();
         link
@@ -136,6 +136,7 @@ impl LiveLink {
     ) -> io::Result<()> {
         let slab = pool.slab(LONGEST_PACKET_BYTES);
         let outcome = self.ports[side].read_batch(slab, READ_LIMIT, &mut self.received)?;
+        self.measurements.left_unread |= !outcome.exhausted;
         if !outcome.exhausted
             && let Some(last) = self.received.last().and_then(|received| received.stamp_realtime_ns)
         {
@@ -186,8 +187,12 @@ impl LiveLink {
         // What came to the other port after that has to wait for what is unread.
         let ready = arrivals.partition_point(|arrival| arrival.at <= to);
         for arrival in arrivals.drain(..ready) {
-            if let Some(kernel_at) = arrival.kernel_at {
-                self.measurements.timings.read(kernel_at, now, arrival.at);
+            let (machine, port) = (&self.machine, PortId(u16::from(arrival.side)));
+            let least_transit = || machine.least_transit_of(arrival.at, port, arrival.first_bytes());
+            let timings = &mut self.measurements.timings;
+            match arrival.kernel_at {
+                Some(kernel_at) => timings.read(kernel_at, now, arrival.at, least_transit),
+                None => timings.read_unstamped(self.measurements.unwatched, least_transit),
             }
             self.offer(&arrival, now);
         }
@@ -254,8 +259,12 @@ impl LiveLink {
         self.last_emission = emitted;
         for emission in self.outputs.emissions.drain(..) {
             let Item::Pdu(pdu) = emission.item else { continue };
-            let direction = if emission.port == PortId::SERVER { Direction::Uplink } else { Direction::Downlink };
-            self.measurements.timings.emitted(direction, pdu.arrived, emission.at, emitted);
+            let (direction, from) = match emission.port {
+                PortId::SERVER => (Direction::Uplink, PortId::CLIENT),
+                _ => (Direction::Downlink, PortId::SERVER),
+            };
+            let least_transit = || self.machine.least_transit_of(pdu.arrived, from, pdu.len);
+            self.measurements.timings.emitted(direction, pdu.arrived, emission.at, emitted, least_transit);
             if egress::is_changed(&pdu) {
                 let bytes = egress::damaged_bytes(&pdu);
                 let packet = Packet::whole(&bytes, pdu.header_len);

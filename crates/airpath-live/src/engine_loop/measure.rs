@@ -1,20 +1,20 @@
 //! What the loop measures about itself and about the link, without allocating per packet.
 
 use airpath_core::{Span, Time};
-use airpath_log::Timings;
+use airpath_log::{LatenessBound, Timings};
 
 /// What was measured at one link.
 #[derive(Clone, Debug)]
 pub struct LinkMeasurements {
     /// One-way delays, lateness and read delays.
     pub timings: Timings,
-    /// The longest time between two looks at the ports while the loop was not waiting for them: an
-    /// upper bound on the read delay where the kernel gives no stamps.
-    pub longest_gap: Span,
-    /// How many such gaps were longer than the bound on lateness.
-    pub late_gaps: u64,
-    /// For how long altogether the loop was behind by more than the bound.
-    pub overload: Span,
+    /// For how long the ports have not been looked at, while the loop was not waiting for them: an upper bound on
+    /// the delay of what is read next, where the kernel gives no stamps.
+    pub unwatched: Span,
+    /// The part of that from before the last look, of packets that were left unread then.
+    waited: Span,
+    /// Whether a port had more than the last look took.
+    pub left_unread: bool,
     /// Packets that the kernel refused at the far end although the link delivered them.
     pub refused: u64,
     /// Packets dropped because the far end's device stayed full.
@@ -23,24 +23,59 @@ pub struct LinkMeasurements {
 
 impl LinkMeasurements {
     /// Nothing measured yet; what is later than `bound` is late.
-    pub fn new(bound: Span) -> LinkMeasurements {
+    pub fn new(bound: LatenessBound) -> LinkMeasurements {
         LinkMeasurements {
             timings: Timings::new(bound),
-            longest_gap: Span::ZERO,
-            late_gaps: 0,
-            overload: Span::ZERO,
+            unwatched: Span::ZERO,
+            waited: Span::ZERO,
+            left_unread: false,
             refused: 0,
             not_taken: 0,
         }
     }
 
-    /// The loop was away from the ports from `from` until `until`.
+    /// The loop was away from the ports from `from` until `until`. Whether that made a packet late shows when
+    /// one is read: a loop that is away while nothing comes does no harm.
     pub fn away(&mut self, from: Time, until: Time) {
-        let gap = until.since(from);
-        self.longest_gap = self.longest_gap.max(gap);
-        if gap > self.timings.bound() {
-            self.late_gaps += 1;
-            self.overload = self.overload + (gap - self.timings.bound());
-        }
+        self.unwatched = self.unwatched.max(self.waited + until.since(from));
+    }
+
+    /// The ports have been looked at, and what was read has been offered.
+    pub fn looked(&mut self) {
+        self.waited = if std::mem::take(&mut self.left_unread) { self.unwatched } else { Span::ZERO };
+        self.unwatched = self.waited;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    #[test]
+    fn what_came_while_nobody_looked_waited_for_as_long_at_most() {
+        let mut measured = LinkMeasurements::new(LatenessBound::USUAL);
+        measured.away(at(10), at(13));
+        measured.away(at(20), at(21));
+        assert_eq!(measured.unwatched, Span::from_millis(3));
+        // Nothing came: nobody is late for it.
+        measured.looked();
+        assert_eq!(measured.unwatched, Span::ZERO);
+    }
+
+    #[test]
+    fn what_is_left_unread_goes_on_waiting() {
+        let mut measured = LinkMeasurements::new(LatenessBound::USUAL);
+        measured.away(at(0), at(3));
+        measured.left_unread = true;
+        measured.looked();
+        measured.away(at(3), at(5));
+        assert_eq!(measured.unwatched, Span::from_millis(5));
+        measured.looked();
+        measured.away(at(5), at(6));
+        assert_eq!(measured.unwatched, Span::from_millis(1));
     }
 }

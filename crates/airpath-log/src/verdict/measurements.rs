@@ -2,7 +2,8 @@
 
 use airpath_core::Span;
 
-use crate::histogram::{Distribution, Timings};
+use super::machine::MachineFacts;
+use crate::histogram::{Distribution, Late, Timings};
 
 /// What is known about how late packets were read.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -12,27 +13,25 @@ pub enum Reads {
     Exact,
     /// The kernel stamps packets.
     Stamped {
-        /// How many were offered later than the bound after their stamps.
-        late: u64,
+        /// Those that were offered later than their bounds after their stamps.
+        late: Late,
         /// From the stamp to the reading.
         delay: Distribution,
     },
     /// No stamps; the time between two readings, while the loop was not waiting for packets, bounds
     /// how late one can have been.
     Gaps {
-        /// How many gaps were longer than the bound.
-        late: u64,
-        /// The longest.
-        longest_ns: u64,
+        /// Those that were read after nobody had looked for longer than their bounds.
+        late: Late,
     },
 }
 
 impl Reads {
-    /// How many were late.
-    pub const fn late(&self) -> u64 {
+    /// Those that were late, or may have been.
+    pub fn late(&self) -> Late {
         match self {
-            Reads::Exact => 0,
-            Reads::Stamped { late, .. } | Reads::Gaps { late, .. } => *late,
+            Reads::Exact => Late::default(),
+            Reads::Stamped { late, .. } | Reads::Gaps { late } => *late,
         }
     }
 }
@@ -40,8 +39,6 @@ impl Reads {
 /// Everything the verdict looks at.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Measurements {
-    /// What comes later than this is late.
-    pub bound_ns: u64,
     /// How long the run took.
     pub duration_ns: u64,
     /// Why the workload never started, if it did not.
@@ -50,21 +47,21 @@ pub struct Measurements {
     pub broken_off: Option<String>,
     /// Real departures after due times.
     pub lateness: Distribution,
-    /// How many packets left later than the bound.
-    pub late_emissions: u64,
+    /// Packets that left later than their bounds.
+    pub late_emissions: Late,
     /// How late packets were read.
     pub reads: Reads,
     /// How many packets were offered to the link.
     pub offered: u64,
     /// How many packets were lost outside the model: in a TUN queue or a socket buffer.
     pub outside_drops: u64,
-    /// For how long altogether the engine was behind by more than the bound.
-    pub overload_ns: u64,
     /// When the engine lost its real-time priority because it had not slept for too long, in ns of the
     /// run.
     pub demoted_ns: Option<u64>,
     /// Why the log is incomplete; empty for a complete one.
     pub log_incomplete: Vec<String>,
+    /// What the machine did meanwhile: the advice goes by it.
+    pub machine: MachineFacts,
 }
 
 impl Measurements {
@@ -72,7 +69,6 @@ impl Measurements {
     pub fn of(timings: &Timings, duration: Span) -> Measurements {
         let delay = timings.read_delay();
         Measurements {
-            bound_ns: timings.bound().nanos(),
             duration_ns: duration.nanos(),
             lateness: timings.lateness(),
             late_emissions: timings.late_emissions(),

@@ -1,10 +1,10 @@
 //! The rules of the verdict: one file for each way in which a result can be distorted, one line in
 //! [`RULES`].
 
+mod demoted;
 mod departures;
 mod log;
 mod outside;
-mod overload;
 mod reads;
 mod workload;
 
@@ -12,20 +12,16 @@ use super::{Measurements, Reason};
 
 pub(super) use workload::broken_off;
 
-/// What to do about a machine that has too much to do.
-const LESS_LOAD: &str = "try a less loaded machine or a lower rate";
-
 /// A rule: the reasons that it finds in what was measured.
 pub(super) type Rule = fn(&Measurements) -> Vec<Reason>;
 
 /// All rules. Reasons of one grade stand in the order of this list.
-pub(super) const RULES: [Rule; 8] = [
+pub(super) const RULES: [Rule; 7] = [
     workload::was_broken_off,
     workload::never_started,
     departures::late,
     reads::late,
     outside::lost,
-    overload::behind,
-    overload::demoted,
+    demoted::demoted,
     log::incomplete,
 ];
