@@ -27,6 +27,7 @@ from airpath.analysis.statistics import (
     summarise,
 )
 from airpath.analysis.table import UnknownMetricError, choose
+from airpath.analysis.why import of_sets
 from airpath.engine import find_engine
 from airpath.run import RunError
 from pcapng import Packet, capture, sack, tcp, udp
@@ -371,12 +372,40 @@ def test_untrusted_replications_are_left_out_with_a_note(tmp_path: Path) -> None
     left = select_trusted(table, include_untrusted=False)
     assert left.table["run"].to_list() == ["0", "1", "3", "4", "5"]
     assert left.notes == ["set: 2 is suspect, and left out (--include-untrusted keeps it)"]
+    assert not left.all_left_out
     everything = select_trusted(table, include_untrusted=True)
     assert everything.table.height == 6
     assert everything.notes == ["set: 2 is suspect, and included"]
     (row,) = summarise(left.table).iter_rows(named=True)
     assert row["n"] == 5
     assert row["median_low"] <= row["median"] <= row["median_high"]
+
+
+def test_a_set_that_is_left_out_as_a_whole_says_why_and_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3):
+        write_run(tmp_path / "set" / str(number), size=2560, seed=number, verdict="suspect")
+    status = analyse(
+        [tmp_path / "set"],
+        metrics=["transfer_time"],
+        as_json=False,
+        as_csv=False,
+        sets=None,
+        include_untrusted=False,
+    )
+    told = capsys.readouterr()
+    assert (status, told.out) == (1, "")
+    first, second = told.err.splitlines()
+    assert first.startswith("airpath analyse: set: all 3 runs left out (--include-untrusted keeps")
+    assert "late_emissions in 3, such as: 12 packets left more than 1 ms late; run on a" in first
+    assert "(--jobs)" in first
+    assert "--lateness-bound" in first
+    assert "--clock warp" in first
+    assert second == "airpath analyse: nothing to show: all runs were left out"
+    # One that is trusted makes the others exceptions, each told by itself.
+    write_run(tmp_path / "set" / "3", size=2560, seed=3)
+    assert of_sets(find([tmp_path / "set"])) == {}
 
 
 def test_quic_logs_are_read_in_both_forms(tmp_path: Path) -> None:

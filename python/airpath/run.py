@@ -116,6 +116,18 @@ def contradictions_named(directory: Path) -> Iterator[None]:
         raise RunError(message) from error
 
 
+@dataclass(frozen=True)
+class Reason:
+    """A reason of a verdict that is not trusted."""
+
+    code: str
+    """A fixed word, such as ``late_emissions``; docs/verdict.md lists them."""
+    what: str
+    """What happened, with its numbers."""
+    mend: str
+    """What to do."""
+
+
 @dataclass
 class Run:
     """A run's folder. Read with ``load_run``; the logs are read when first asked for."""
@@ -178,13 +190,22 @@ class Run:
         return grade if isinstance(grade, str) else "unknown"
 
     @property
-    def verdict_reasons(self) -> list[str]:
-        """Why the verdict is not better; empty for a trusted run."""
+    def verdict_details(self) -> list[Reason]:
+        """Why the verdict is not better, and what to do; empty for a trusted run."""
         verdict = self.results.get("verdict")
         reasons = verdict.get("reasons") if isinstance(verdict, dict) else None
         if not isinstance(reasons, list):
             return []
-        return [str(reason.get("what", "")) for reason in reasons if isinstance(reason, dict)]
+        return [
+            Reason(*(str(reason.get(key, "")) for key in ("code", "what", "mend")))
+            for reason in reasons
+            if isinstance(reason, dict)
+        ]
+
+    @property
+    def verdict_reasons(self) -> list[str]:
+        """Why the verdict is not better; empty for a trusted run."""
+        return [reason.what for reason in self.verdict_details]
 
     @cached_property
     def events(self) -> pl.DataFrame:

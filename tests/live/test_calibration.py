@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,11 +18,14 @@ if TYPE_CHECKING:
 
 USAGE = 2
 FAILED = 125
+DISTURBED = 1
 SECONDS = 2
 
 
 def calibrate(airpath: Airpath, user: User, *options: str) -> Result:
-    words = ("timing", "calibrate", "--seconds", str(SECONDS), *options)
+    # Other tests beside this one disturb it.
+    how = () if "--dry-run" in options else ("--force", "--replace")
+    words = ("timing", "calibrate", "--seconds", str(SECONDS), *how, *options)
     return airpath.run(*words, user=user)
 
 
@@ -122,7 +128,7 @@ def test_a_place_that_cannot_be_written_is_told_after_the_table(
     airpath.file("taken", "")
     environment = {"XDG_DATA_HOME": str(airpath.path("taken"))}
     result = airpath.run(
-        "timing", "calibrate", "--seconds", "2", user=rootless, environment=environment
+        "timing", "calibrate", "--seconds", "2", "--force", user=rootless, environment=environment
     )
     result.check(FAILED)
     assert "chosen:" in result.out
@@ -169,3 +175,49 @@ def test_bad_options_are_explained(
 ) -> None:
     result = airpath.run("timing", "calibrate", *options, user=rootless).check(USAGE)
     assert fragment in result.err
+
+
+def test_a_disturbed_machine_is_not_calibrated(airpath: Airpath, rootless: User) -> None:
+    airpath.folder("data")
+    busy = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(len(os.sched_getaffinity(0)))
+    ]
+    try:
+        words = ("timing", "calibrate", "--seconds", "2")
+        refused = airpath.run(*words, user=rootless).check(DISTURBED)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert "something disturbs this machine: " in refused.err
+    assert re.search(r"other programs use \d+ % of the processors", refused.err)
+    assert "nothing stored" in refused.err
+    assert "--force" in refused.err
+    assert not list(airpath.work.glob("data/airpath/calibration/*"))
+
+
+def test_a_calibration_is_forgotten(airpath: Airpath, rootless: User) -> None:
+    path = stored(airpath, rootless)
+    forget = ("timing", "calibrate", "--forget")
+    assert airpath.run(*forget, user=rootless).check().out == f"forgotten: {path}\n"
+    assert not path.exists()
+    again = airpath.run(*forget, user=rootless).check()
+    assert "there is no calibration" in again.err
+
+
+def test_the_better_calibration_is_kept(airpath: Airpath, rootless: User) -> None:
+    path = stored(airpath, rootless)
+    calibration = json.loads(path.read_text())
+    # So early that nothing is better, and undisturbed.
+    calibration["measured"]["p99_ns"] = 1
+    calibration.pop("disturbed", None)
+    path.chmod(0o666)
+    path.write_text(json.dumps(calibration))
+    words = ("timing", "calibrate", "--seconds", "2", "--force")
+    kept = airpath.run(*words, user=rootless).check()
+    assert f"the calibration {path} is kept: it " in kept.err
+    assert "--replace" in kept.err
+    assert json.loads(path.read_text()) == calibration
+    calibrate(airpath, rootless).check()
+    assert json.loads(path.read_text())["measured"]["p99_ns"] > 1

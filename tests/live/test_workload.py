@@ -79,7 +79,7 @@ def test_the_summary_goes_to_stderr_in_five_lines(airpath: Airpath, user: User) 
     result = airpath.run("exec", "--", "true", user=user).check()
     assert result.out == ""
     words = [line.split()[0] for line in result.err.splitlines() if not line.startswith(" ")]
-    assert words == ["delivered", "dropped", "delay", "lateness", "verdict"]
+    assert words == ["delivered", "dropped", "delay", "exactness", "verdict"]
     result = airpath.run("exec", "--quiet", "--", "true", user=user).check()
     assert result.err == ""
 
@@ -200,6 +200,7 @@ def test_strict(airpath: Airpath, user: User) -> None:
     airpath.run(*plain, "--", *ping, user=user).check(0)
     result = airpath.run(*plain, "--strict", "--", *ping, user=user).check(3)
     assert re.search(r"^verdict +(suspect|invalid): ", result.err, re.MULTILINE), result.err
+    assert re.search(r"left too late, the worst by [\d.]+ [um]?s where 1 ns is allowed", result.err)
     # The command's own failure counts for more.
     line = "ping -c 1 server; exit 9"
     airpath.run(*plain, "--strict", "--", "sh", "-c", line, user=user).check(9)

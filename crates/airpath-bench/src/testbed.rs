@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::thread::JoinHandle;
 
-use airpath_core::{Machine, Seed, Span};
+use airpath_core::{Machine, Seed};
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, SpinPolicy, Word};
 use airpath_live::namespaces::NetNamespace;
 use airpath_live::netlink::{LinkOptions, Route, RouteSocket};
@@ -14,13 +14,11 @@ use airpath_live::session::{Endpoint, Session, SessionOptions};
 use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY, Tuning};
 use airpath_live::wake_latency::WakeLatency;
 use airpath_live::{clock, scheduling};
-use airpath_log::{Level, Writer, WriterOptions};
+use airpath_log::{LatenessBound, Level, Writer, WriterOptions};
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
 use tempfile::TempDir;
 
 use crate::pass::Pass;
-
-const LATENESS_BOUND: Span = Span::from_millis(1);
 
 /// An error from anywhere, for people.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -263,7 +261,7 @@ impl Emulation {
                 link.machine(),
                 [client_port, server_port],
                 recorder,
-                LATENESS_BOUND,
+                LatenessBound::USUAL,
             ));
         }
         let tuning = setting.tuning();

@@ -19,7 +19,7 @@ use airpath_live::ports::PortKind;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::{Policy, Tuning};
 use airpath_live::wake_latency::{HOLD, LEAVE};
-use airpath_log::{Clock, Level, RingSize, Snaplen};
+use airpath_log::{Clock, LatenessBound, Level, RingSize, Snaplen};
 use clap::{Args, Parser, Subcommand};
 
 pub use load::{RecvArgs, SendArgs};
@@ -202,9 +202,10 @@ pub struct RunArgs {
     /// power.
     #[arg(long, value_name = "HOW", default_value = HOLD, value_parser = [HOLD, LEAVE], help_heading = "The engine")]
     pub wake_latency: String,
-    /// How late a packet may leave before the run is suspect.
-    #[arg(long, value_name = "TIME", default_value = "1 ms", help_heading = "The engine")]
-    pub lateness_bound: Span,
+    /// How late a packet may enter or leave before the run is suspect: a time, such as "1 ms", or a share of the
+    /// least time that the packet takes on the link, and what it is at least.
+    #[arg(long, value_name = "TIME|SHARE[,TIME]", default_value_t = LatenessBound::USUAL, help_heading = "The engine")]
+    pub lateness_bound: LatenessBound,
     /// The seed of all random draws; chosen and recorded if not given.
     #[arg(long, value_name = "N", help_heading = "The run")]
     pub seed: Option<u64>,

@@ -359,8 +359,8 @@ impl EngineLoop {
                 last_read_ns = Some(looked_ns);
             }
             if let (Some(kept), true) = (kept, self.started) {
-                let (at_most, surely) = (Span::from_nanos(kept.at_most_ns), Span::from_nanos(kept.surely_ns));
-                self.links.iter_mut().for_each(|link| link.measurements.kept(at_most, surely));
+                let at_most = Span::from_nanos(kept.at_most_ns);
+                self.links.iter_mut().for_each(|link| link.measurements.kept(at_most));
             }
             let stepped = self.waiter.take_clock_step();
             self.stamps.waited(looked_ns, stepped);
@@ -435,6 +435,9 @@ impl EngineLoop {
             if self.started && (has_read || link.next_deadline() <= now) {
                 link.drive(now, clock)?;
                 driven = true;
+            }
+            if !link.is_behind() {
+                link.measurements.looked();
             }
             let paused: SmallVec<[(PortId, bool); 2]> = link.take_flow_control().collect();
             for (port, pause) in paused {

@@ -28,6 +28,7 @@ pub mod netlink;
 pub mod packet_bytes;
 pub mod ports;
 pub mod privilege;
+pub mod processor_time;
 pub mod scheduling;
 pub mod session;
 pub mod socket_losses;

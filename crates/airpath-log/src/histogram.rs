@@ -4,6 +4,8 @@
 use airpath_core::{Direction, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::bound::LatenessBound;
+
 /// Buckets in each doubling of the value, as a power of two.
 const PRECISION: u32 = 7;
 /// Values from 2^50 ns (13 days) on share the last bucket.
@@ -91,7 +93,7 @@ impl Histogram {
     }
 }
 
-/// A distribution of times, in nanoseconds; quantiles are exact to 0.8 %.
+/// A distribution of times, in nanoseconds; quantiles are rounded up by less than 0.8 %.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Distribution {
     /// How many were measured.
@@ -108,51 +110,126 @@ pub struct Distribution {
     pub max_ns: u64,
 }
 
+/// A packet that was later than its bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Excess {
+    /// How late it was.
+    pub late_ns: u64,
+    /// How late it might have been.
+    pub bound_ns: u64,
+}
+
+/// Packets that were later than their bounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Late {
+    /// How many.
+    pub packets: u64,
+    /// The one that was later by most.
+    pub worst: Excess,
+}
+
+impl Late {
+    /// What was added since `start`; the worst is of the whole time.
+    #[must_use]
+    pub fn since(self, start: Late) -> Late {
+        Late { packets: self.packets.saturating_sub(start.packets), ..self }
+    }
+
+    /// Looks at a packet that is late by `late`. Its least transit is asked for only where that matters, which
+    /// is seldom.
+    #[inline]
+    fn look(&mut self, late: Span, bound: LatenessBound, least_transit: impl FnOnce() -> Span) {
+        if late > bound.floor() {
+            self.look_closely(late, bound.of(least_transit()));
+        }
+    }
+
+    #[cold]
+    fn look_closely(&mut self, late: Span, bound: Span) {
+        if late <= bound {
+            return;
+        }
+        self.packets += 1;
+        let excess = Excess { late_ns: late.nanos(), bound_ns: bound.nanos() };
+        if excess.late_ns - excess.bound_ns > self.worst.late_ns - self.worst.bound_ns {
+            self.worst = excess;
+        }
+    }
+}
+
 /// How well the emulator kept its times, and how long packets took.
 #[derive(Clone, Debug)]
 pub struct Timings {
     delay: [Histogram; 2],
     lateness: Histogram,
+    entries: Histogram,
     read_delay: Histogram,
-    bound: Span,
-    late_emissions: u64,
-    late_reads: u64,
+    bound: LatenessBound,
+    late_emissions: Late,
+    late_reads: Late,
 }
 
 impl Timings {
     /// Nothing measured yet; what comes later than `bound` counts as late.
-    pub fn new(bound: Span) -> Timings {
+    pub fn new(bound: LatenessBound) -> Timings {
         Timings {
             delay: Default::default(),
             lateness: Histogram::default(),
+            entries: Histogram::default(),
             read_delay: Histogram::default(),
             bound,
-            late_emissions: 0,
-            late_reads: 0,
+            late_emissions: Late::default(),
+            late_reads: Late::default(),
         }
     }
 
     /// A packet of an endpoint left: it had arrived at `arrived`, was due at `due`, and really went at
-    /// `emitted`.
+    /// `emitted`. A packet of its length takes `least_transit` at least.
     #[inline]
-    pub fn emitted(&mut self, direction: Direction, arrived: Time, due: Time, emitted: Time) {
-        self.delay[direction as usize].record(due.since(arrived));
+    pub fn emitted(
+        &mut self,
+        direction: Direction,
+        arrived: Time,
+        due: Time,
+        emitted: Time,
+        least_transit: impl FnOnce() -> Span,
+    ) {
+        let delay = due.since(arrived);
+        self.delay[direction as usize].record(delay);
         let late = emitted.since(due);
         self.lateness.record(late);
-        self.late_emissions += u64::from(late > self.bound);
+        // The parameters of a link may have changed since the packet came; it has taken no longer than it has.
+        self.late_emissions.look(late, self.bound, || least_transit().min(delay));
     }
 
     /// A packet with the kernel's stamp `kernel` was read at `read` and offered as of `offered`. It
     /// counts as late if the offer is later than the stamp by more than the bound: only then has the
     /// reading changed what the link does.
     #[inline]
-    pub fn read(&mut self, kernel: Time, read: Time, offered: Time) {
+    pub fn read(&mut self, kernel: Time, read: Time, offered: Time, least_transit: impl FnOnce() -> Span) {
         self.read_delay.record(read.since(kernel));
-        self.late_reads += u64::from(offered.since(kernel) > self.bound);
+        let late = offered.since(kernel);
+        self.entries.record(late);
+        self.late_reads.look(late, self.bound, least_transit);
+    }
+
+    /// A packet without a stamp was read after nobody had looked for `unwatched`: it may have come so much
+    /// earlier.
+    #[inline]
+    pub fn read_unstamped(&mut self, unwatched: Span, least_transit: impl FnOnce() -> Span) {
+        self.entries.record(unwatched);
+        self.late_reads.look(unwatched, self.bound, least_transit);
+    }
+
+    /// The bound of a packet that takes the median one-way delay, of the direction in which that is less: the
+    /// time scale of whatever else the run did.
+    pub fn usual_bound(&self) -> Span {
+        let medians = self.delay.iter().filter(|delay| delay.count() > 0).map(|delay| delay.quantile_ns(0.5));
+        self.bound.of(Span::from_nanos(medians.min().unwrap_or(0)))
     }
 
     /// The bound beyond which something is late.
-    pub fn bound(&self) -> Span {
+    pub fn bound(&self) -> LatenessBound {
         self.bound
     }
 
@@ -166,18 +243,29 @@ impl Timings {
         self.lateness.distribution()
     }
 
+    /// How late packets entered the link: by their stamps, or at most, where there are none.
+    pub fn entries(&self) -> Distribution {
+        self.entries.distribution()
+    }
+
+    /// By how much the delays of all but `share` (0 to 1) of the packets are off at most, in ns. Whichever packets
+    /// entered late and whichever left late: half of the share is given to either.
+    pub fn late_by_in_all_but(&self, share: f64) -> u64 {
+        [&self.entries, &self.lateness].map(|histogram| histogram.quantile_ns(1.0 - share / 2.0)).iter().sum()
+    }
+
     /// From the kernel's stamp until the packet was read.
     pub fn read_delay(&self) -> Distribution {
         self.read_delay.distribution()
     }
 
-    /// How many packets left later than the bound.
-    pub fn late_emissions(&self) -> u64 {
+    /// Packets that left later than their bounds.
+    pub fn late_emissions(&self) -> Late {
         self.late_emissions
     }
 
-    /// How many packets were offered later than the bound after their stamps.
-    pub fn late_reads(&self) -> u64 {
+    /// Packets that were offered later than their bounds after they came, or may have been.
+    pub fn late_reads(&self) -> Late {
         self.late_reads
     }
 }
@@ -229,15 +317,39 @@ mod tests {
 
     #[test]
     fn only_what_is_beyond_the_bound_is_late() {
-        let mut timings = Timings::new(Span::from_millis(1));
+        let mut timings = Timings::new(LatenessBound::absolute(Span::from_millis(1)));
         let at = Time::from_nanos;
-        timings.emitted(Direction::Uplink, at(0), at(5_000_000), at(6_000_000));
-        timings.emitted(Direction::Uplink, at(0), at(5_000_000), at(6_000_001));
-        timings.read(at(10), at(3_000_000), at(10));
-        timings.read(at(10), at(3_000_000), at(1_000_011));
-        assert_eq!((timings.late_emissions(), timings.late_reads()), (1, 1));
+        let nobody_asks = || unreachable!("a bound that is a time needs no transit");
+        let any = || Span::ZERO;
+        timings.emitted(Direction::Uplink, at(0), at(5_000_000), at(6_000_000), nobody_asks);
+        timings.emitted(Direction::Uplink, at(0), at(5_000_000), at(6_000_001), any);
+        timings.read(at(10), at(3_000_000), at(10), nobody_asks);
+        timings.read(at(10), at(3_000_000), at(1_000_011), any);
+        let late = |late_ns| Late { packets: 1, worst: Excess { late_ns, bound_ns: 1_000_000 } };
+        assert_eq!((timings.late_emissions(), timings.late_reads()), (late(1_000_001), late(1_000_001)));
         assert_eq!(timings.delay(Direction::Uplink).max_ns, 5_000_000);
         assert_eq!(timings.delay(Direction::Downlink).count, 0);
         assert_eq!(timings.read_delay().max_ns, 2_999_990);
+    }
+
+    #[test]
+    fn each_packet_has_a_bound_of_its_own() {
+        let mut timings = Timings::new(LatenessBound::USUAL);
+        let at = |micros| Time::ZERO + Span::from_micros(micros);
+        let transit = |micros| move || Span::from_micros(micros);
+        // 150 us late: too much at a transit of 2 ms, and not of 4 ms.
+        timings.emitted(Direction::Uplink, at(0), at(4_000), at(4_150), transit(4_000));
+        assert_eq!(timings.late_emissions().packets, 0);
+        timings.emitted(Direction::Uplink, at(0), at(4_000), at(4_150), transit(2_000));
+        timings.read(at(0), at(9_000), at(150), transit(2_000));
+        timings.read_unstamped(Span::from_micros(150), transit(4_000));
+        timings.read_unstamped(Span::from_micros(260), transit(4_000));
+        let worst = |late_ns, bound_ns| Excess { late_ns, bound_ns };
+        assert_eq!(timings.late_emissions(), Late { packets: 1, worst: worst(150_000, 100_000) });
+        assert_eq!(timings.late_reads(), Late { packets: 2, worst: worst(260_000, 200_000) });
+        // A link that has become slower since does not excuse a packet that was fast.
+        timings.emitted(Direction::Uplink, at(0), at(1_000), at(1_150), transit(1_000_000));
+        assert_eq!(timings.late_emissions().packets, 2);
+        assert_eq!(timings.entries().max_ns, 260_000);
     }
 }

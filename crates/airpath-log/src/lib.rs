@@ -6,9 +6,11 @@
 //! behind [`Writer`].
 
 pub mod batch;
+mod bound;
 mod clock;
 mod ends;
 mod error;
+mod exactness;
 pub mod folder;
 pub mod hash;
 pub mod histogram;
@@ -25,10 +27,12 @@ pub mod tcp_state;
 pub mod verdict;
 pub mod writer;
 
+pub use bound::LatenessBound;
 pub use clock::{Clock, ClockError};
 pub use ends::{Around, EndResults, PartyWaits, SocketLosses, Waits};
 pub use error::LogError;
-pub use histogram::{Distribution, Timings};
+pub use exactness::Exactness;
+pub use histogram::{Distribution, Excess, Late, Timings};
 pub use level::{Level, Snaplen};
 pub use manifest::Manifest;
 pub use recorder::{Lost, Offered, Overflow, Packet, Recorder, RingSize};

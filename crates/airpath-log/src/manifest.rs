@@ -13,13 +13,14 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Clock;
 use crate::ends::EndResults;
 use crate::error::LogError;
+use crate::exactness::Exactness;
 use crate::folder::MANIFEST;
-use crate::histogram::{Distribution, Timings};
+use crate::histogram::{Distribution, Excess, Timings};
 use crate::level::{Level, Snaplen};
 use crate::place;
 use crate::recorder::Lost;
 use crate::show;
-use crate::verdict::{Verdict, WallClock};
+use crate::verdict::{MachineFacts, Verdict, WallClock};
 use crate::writer::WriterReport;
 use crate::writer::events::WHOLE_PATH;
 
@@ -166,12 +167,27 @@ pub struct TimingResults {
     pub lateness: Distribution,
     /// From the kernel's receive stamp to the reading.
     pub read_delay: Distribution,
-    /// What is later than this is late.
+    /// How late packets entered the link: by their stamps, or at most, where there are none.
+    #[serde(default)]
+    pub entries: Distribution,
+    /// What is later than this may be late.
     pub bound_ns: u64,
+    /// But it is not before it is later than this share of the packet's least transit, in millionths.
+    #[serde(default)]
+    pub bound_share_ppm: u64,
     /// How many packets left late.
     pub late_emissions: u64,
-    /// How many packets were offered late.
+    /// The one that was later than its bound by most.
+    #[serde(default)]
+    pub worst_emission: Excess,
+    /// How many packets were offered late, or may have been.
     pub late_reads: u64,
+    /// The one that was later than its bound by most.
+    #[serde(default)]
+    pub worst_read: Excess,
+    /// What that can have changed.
+    #[serde(default)]
+    pub exactness: Exactness,
 }
 
 impl From<&Timings> for TimingResults {
@@ -181,9 +197,14 @@ impl From<&Timings> for TimingResults {
             downlink_delay: timings.delay(Direction::Downlink),
             lateness: timings.lateness(),
             read_delay: timings.read_delay(),
-            bound_ns: timings.bound().nanos(),
-            late_emissions: timings.late_emissions(),
-            late_reads: timings.late_reads(),
+            entries: timings.entries(),
+            bound_ns: timings.bound().floor().nanos(),
+            bound_share_ppm: timings.bound().share_ppm(),
+            late_emissions: timings.late_emissions().packets,
+            worst_emission: timings.late_emissions().worst,
+            late_reads: timings.late_reads().packets,
+            worst_read: timings.late_reads().worst,
+            exactness: Exactness::of(timings),
         }
     }
 }
@@ -265,6 +286,9 @@ pub struct Results {
     pub timings: TimingResults,
     /// The state of the log.
     pub log: LogResults,
+    /// What the machine did meanwhile; none where there is no clock to keep up with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineFacts>,
     /// The loop; none where there is no clock to keep up with.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
     pub live_loop: Option<LoopResults>,
@@ -462,6 +486,7 @@ mod tests {
             counters: counters(&machine, &["radio".into()]),
             timings: TimingResults::default(),
             log: LogResults::new(Lost { events: 1, inputs: 0 }, files),
+            machine: None,
             live_loop: Some(LoopResults { major_faults: 1, ..LoopResults::default() }),
             wall_clock: None,
             ends: Some(EndResults { not_ip_frames: 3, ..EndResults::default() }),

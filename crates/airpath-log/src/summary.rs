@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::ends::EndResults;
+use crate::exactness::Exactness;
 use crate::histogram::{Distribution, Timings};
 use crate::show;
 use crate::verdict::{Verdict, WallClock, describe_wall_clock};
@@ -96,6 +97,9 @@ pub struct Summary {
     /// What the ends suffered beside the link; none where no real programs were at them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<EndResults>,
+    /// What that and late entries can have changed.
+    #[serde(default)]
+    pub exactness: Exactness,
     /// The judgement.
     pub verdict: Verdict,
 }
@@ -168,6 +172,7 @@ impl Summary {
             lateness: timings.lateness(),
             wall_clock: WallClock::default(),
             ends: None,
+            exactness: Exactness::of(timings),
             verdict,
         }
     }
@@ -333,7 +338,7 @@ impl fmt::Display for Summary {
         match (self.clock, self.wall_ns) {
             // Nothing is late where no clock is met.
             (Clock::Virtual, wall_ns) => writeln!(f, "{:<10} {}", "clock", virtual_time(self.duration_ns, wall_ns))?,
-            _ => writeln!(f, "{:<10} {}", "lateness", quantiles(&self.lateness))?,
+            _ => writeln!(f, "{:<10} {}", "exactness", self.exactness)?,
         }
         if let Some(steps) = describe_wall_clock(&self.wall_clock)
             && self.wall_clock.concerned() == 0
@@ -343,7 +348,11 @@ impl fmt::Display for Summary {
         write!(f, "{:<10} {}", "verdict", self.verdict.grade)?;
         for (index, reason) in self.verdict.reasons.iter().enumerate() {
             let lead = if index == 0 { ": ".into() } else { format!("\n{:<11}", "") };
-            write!(f, "{lead}{}; {}", reason.what, reason.mend)?;
+            write!(f, "{lead}{}", reason.what)?;
+            // What several reasons have in common is said with the last of them.
+            if !self.verdict.reasons[index + 1..].iter().any(|later| later.mend == reason.mend) {
+                write!(f, "; {}", reason.mend)?;
+            }
         }
         Ok(())
     }
@@ -364,13 +373,15 @@ fn merged(counts: &[CauseCount]) -> Vec<CauseCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bound::LatenessBound;
     use crate::ends::Waits;
+    use crate::histogram::{Excess, Late};
     use crate::verdict::{Measurements, judge};
     use airpath_core::{Pdu, Time};
 
     fn summary(measured: &Measurements) -> Summary {
         let mut counters = Counters::default();
-        let mut timings = Timings::new(Span::from_millis(1));
+        let mut timings = Timings::new(LatenessBound::USUAL);
         for id in 0..500u64 {
             let pdu = Pdu { id, len: 296, ..Pdu::default() };
             let mut count = |direction, kind, cause| {
@@ -383,7 +394,8 @@ mod tests {
                 _ => {
                     count(Direction::Downlink, EventKind::Delivered, Cause::None);
                     let due = Time::from_nanos(200_000_000 + id * 1_000_000);
-                    timings.emitted(Direction::Downlink, Time::ZERO, due, due + Span::from_micros(id / 10));
+                    timings
+                        .emitted(Direction::Downlink, Time::ZERO, due, due + Span::from_micros(id / 10), || Span::ZERO);
                 }
             }
             if id < 4 {
@@ -401,7 +413,7 @@ mod tests {
 delivered  uplink 0 packets, 0 B, 0 bit/s   downlink 440 packets, 130 kB, 6.11 kbit/s   in 170 s
 dropped    uplink none                      downlink 50 channel_error, 10 queue_packets   kept off the link 8 noise
 delay      uplink none measured             downlink p50 455 ms, p99 696 ms, max 699 ms
-lateness   p50 25.1 us, p99 49.0 us, max 49.0 us
+exactness  one-way delays and departures to 49.0 us (0.011 %)
 verdict    trusted";
         assert_eq!(text, expected);
     }
@@ -432,7 +444,7 @@ verdict    trusted";
     #[test]
     fn background_load_has_a_line_of_its_own_and_is_in_no_other() {
         let mut counters = Counters::default();
-        let timings = Timings::new(Span::from_millis(1));
+        let timings = Timings::new(LatenessBound::USUAL);
         for id in 0..10u64 {
             let pdu = Pdu { id, len: 1250, origin: Origin::Background, ..Pdu::default() };
             let mut count = |hop, kind, cause| {
@@ -500,8 +512,19 @@ verdict    trusted";
     }
 
     #[test]
+    fn advice_that_reasons_share_is_given_once() {
+        let late = Late { packets: 1, worst: Excess { late_ns: 2_000_000, bound_ns: 1_000_000 } };
+        let reads = crate::verdict::Reads::Gaps { late };
+        let text = summary(&Measurements { late_emissions: late, reads, offered: 500, ..Measurements::default() });
+        let text = text.to_string();
+        assert_eq!(text.matches("no cause").count(), 1, "{text}");
+        assert!(text.lines().last().is_some_and(|line| line.contains("no cause")), "{text}");
+    }
+
+    #[test]
     fn json_carries_the_same() {
         let json = summary(&Measurements::default()).to_json();
+        assert_eq!(json["exactness"]["departures_ns"], 49_000);
         assert_eq!(json["downlink"]["dropped"][0], serde_json::json!({"cause": "channel_error", "packets": 50}));
         assert_eq!(json["verdict"]["grade"], "trusted");
     }

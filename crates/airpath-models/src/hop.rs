@@ -407,6 +407,16 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         uplink.propagation.least().min(downlink.propagation.least())
     }
 
+    /// A packet of `bytes` that comes at `at` takes at least this in `direction`, while the parameters stay
+    /// as they are: all its frames one after the other, and the least delay of propagation. The allocation
+    /// delay is none of it, since a packet that follows others does not wait for it; nor is a blackout,
+    /// whose end nobody knows.
+    pub fn least_transit_of(&self, at: Time, direction: Direction, bytes: u32) -> Span {
+        let bits = self.link.ends[sender(direction)].bits_on_air(bytes);
+        let propagation = self.link.lanes[direction as usize].propagation.least();
+        self.medium.least_time(at, direction, bits) + propagation
+    }
+
     /// Runs one round of the stages that are due at `at`; the packets that leave the hop are handed
     /// to `leave`.
     pub fn step(&mut self, at: Time, cx: &mut Cx<'_>, mut leave: impl FnMut(Direction, Pdu, &mut Cx<'_>)) {

@@ -342,6 +342,16 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         self.hops.iter().fold(Span::ZERO, |sum, hop| sum + hop.least_transit())
     }
 
+    fn least_transit_of(&self, at: Time, port: PortId, bytes: u32) -> Span {
+        // Whoever comes to a hop earlier does not leave it later, so that bounds of hops make one of the path.
+        let pass = |direction| move |at: Time, hop: &Hop<E, M>| at + hop.least_transit_of(at, direction, bytes);
+        let left = match port {
+            PortId::CLIENT => self.hops.iter().fold(at, pass(Direction::Uplink)),
+            _ => self.hops.iter().rev().fold(at, pass(Direction::Downlink)),
+        };
+        left.since(at)
+    }
+
     fn state_in_force(&self) -> StateInForce {
         StateInForce { number: self.schedule.state(), entries: self.schedule.entries() }
     }

@@ -13,6 +13,7 @@ mod error_traces;
 mod exactness;
 mod hand_computed;
 mod laws;
+mod least_transit;
 mod queue_theory;
 mod rates;
 mod reference;

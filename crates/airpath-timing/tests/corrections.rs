@@ -89,6 +89,7 @@ fn run(identity: &str) -> (TempDir, PathBuf) {
         counters: Vec::new(),
         timings: TimingResults::default(),
         log: LogResults::new(Lost::default(), WriterReport::default()),
+        machine: None,
         live_loop: None,
         wall_clock: None,
         ends: None,

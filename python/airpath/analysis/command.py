@@ -10,6 +10,7 @@ from airpath.analysis import text
 from airpath.analysis.folders import find
 from airpath.analysis.statistics import CompareError, compare, select_trusted, summarise
 from airpath.analysis.table import UnknownMetricError, frame
+from airpath.analysis.why import of_sets
 from airpath.experiment.about import parameters_of_sets
 from airpath.files import make_folder, told
 from airpath.run import RunError
@@ -59,7 +60,7 @@ def analyse(
         return _fail(str(error), 2)
     except (RunError, OSError) as error:
         return _fail(told(error) if isinstance(error, OSError) else str(error), 1)
-    selection = select_trusted(values, include_untrusted=include_untrusted)
+    selection = select_trusted(values, include_untrusted=include_untrusted, why=of_sets(found))
     notes += selection.notes
     values = selection.table
     status = DAMAGED if damage else 0
@@ -73,8 +74,10 @@ def analyse(
         comparison = compared.table
     if values.is_empty():
         notes.append(
-            "nothing to show: no run has what these metrics are measured from (captures, by "
-            "--log packets; for quic_* qlog files in the run's folder), or all were left out"
+            "nothing to show: all runs were left out"
+            if selection.all_left_out
+            else "nothing to show: no run has what these metrics are measured from (captures, by "
+            "--log packets; for quic_* qlog files in the run's folder)"
         )
         status = 1
     if as_csv:

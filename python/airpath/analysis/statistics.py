@@ -5,6 +5,7 @@ Ranks and tests are scipy's, intervals those of ``intervals``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,27 +46,40 @@ class Selection:
 
     table: pl.DataFrame
     notes: list[str]
+    all_left_out: bool = False
+    """Whether there were runs, and none of them is left."""
 
 
-def select_trusted(table: pl.DataFrame, *, include_untrusted: bool) -> Selection:
+def select_trusted(
+    table: pl.DataFrame, *, include_untrusted: bool, why: Mapping[str, str] | None = None
+) -> Selection:
     """Leave out replications whose verdict is not trusted, and say so.
 
-    A set of one run is kept, as there is nothing that its figures could distort.
+    A set of one run is kept, as there is nothing that its figures could distort. ``why`` says for
+    sets of which nothing is left why that is, and what to do.
     """
     about = table.select("set", "run", "verdict").unique(maintain_order=True)
     of_many = pl.len().over("set") > 1
+    explained = {name: reason for name, reason in (why or {}).items() if reason}
     others = about.filter(pl.col("verdict") != "trusted")
     notes = []
     if include_untrusted:
         for name, run, verdict in others.iter_rows():
             notes.append(f"{name}: {run} is {verdict}, and included")
         return Selection(table, notes)
-    for name, run, verdict in about.filter((pl.col("verdict") != "trusted") & of_many).iter_rows():
+    gone = pl.col("set").is_in(list(explained)) & of_many
+    gone &= ~(pl.col("verdict") == "trusted").any().over("set")
+    for name, count in about.filter(gone).group_by("set", maintain_order=True).len().iter_rows():
+        left_out = f"all {count} runs left out (--include-untrusted keeps them)"
+        notes.append(f"{name}: {left_out}: {explained[name]}")
+    some = (pl.col("verdict") != "trusted") & of_many & ~gone
+    for name, run, verdict in about.filter(some).iter_rows():
         notes.append(f"{name}: {run} is {verdict}, and left out (--include-untrusted keeps it)")
     for name, run, verdict in about.filter((pl.col("verdict") != "trusted") & ~of_many).iter_rows():
         notes.append(f"{name}: {run} is {verdict}")
     kept = about.filter((pl.col("verdict") == "trusted") | ~of_many).select("set", "run")
-    return Selection(table.join(kept, on=["set", "run"], how="semi", maintain_order="left"), notes)
+    left = table.join(kept, on=["set", "run"], how="semi", maintain_order="left")
+    return Selection(left, notes, all_left_out=left.is_empty() and not table.is_empty())
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:

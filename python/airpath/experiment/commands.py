@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -144,6 +145,8 @@ def run(
         words += [f"{report.broken} broken"] if report.broken else []
         words += [f"{report.not_trusted} not trusted"] if report.not_trusted else []
         print(f"{', '.join(words)}; {root}, {show_seconds(seconds)}")
+        if reason := _why_not_trusted(report.untrusted):
+            print(f"not trusted: {reason}")
         if how_many.words():
             print(how_many.words())
     if report.stopped == "interrupted":
@@ -154,6 +157,18 @@ def run(
     if report.stopped:
         return _fail("run", report.stopped, STATUS_INCOMPLETE)
     return STATUS_INCOMPLETE if report.failed or report.broken else 0
+
+
+def _why_not_trusted(folders: list[Path]) -> str:
+    """Say why runs are not trusted, and what to do; empty without any that says so."""
+    from airpath.analysis.why import of_runs
+    from airpath.run import Run, RunError, load_run
+
+    runs: list[Run] = []
+    for folder in folders:
+        with suppress(RunError, OSError):
+            runs.append(load_run(folder))
+    return of_runs(runs)
 
 
 def _tell(line: str) -> None:

@@ -118,11 +118,23 @@ def carry_out(results: Results, request: Request) -> int:
             told = [r["metrics"] for r in of_cell if r["clock"] != "live"]
             if said := alike(told):
                 _note(f"{key}: {said}")
+        for note in _none_trusted(rows):
+            _note(note)
     return 0
 
 
 def _note(line: str) -> None:
     print(f"airpath results: {line}", file=sys.stderr)
+
+
+def _none_trusted(rows: list[dict[str, Any]]) -> list[str]:
+    """Name the cells without any trusted run, and who says why."""
+    return [
+        f"{cell}: none of the {len(of_cell)} runs is trusted; `airpath analyse` of the folder says "
+        f"why, and what to do"
+        for cell, of_cell in _by_cell(rows).items()
+        if all(row["verdict"] != "trusted" for row in of_cell)
+    ]
 
 
 def _check_names(catalogue: Catalogue, which: Filter) -> None:

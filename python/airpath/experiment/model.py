@@ -19,7 +19,13 @@ from pydantic import (
 )
 
 from airpath.experiment.metrics import DEFAULT
-from airpath.experiment.quantities import length_bytes, rate_bps, share, time_ns
+from airpath.experiment.quantities import (
+    lateness_bound,
+    length_bytes,
+    rate_bps,
+    share,
+    time_ns,
+)
 
 Scalar = str | int | float | bool
 
@@ -33,6 +39,7 @@ def _check(parse: Any) -> AfterValidator:
 
 
 Time = Annotated[str, _check(time_ns)]
+LatenessBound = Annotated[str, _check(lateness_bound)]
 Length = Annotated[str, _check(length_bytes)]
 Rate = Annotated[str, _check(rate_bps)]
 Share = Annotated[str, _check(share)]
@@ -286,7 +293,7 @@ class Set(Table):
     clock: Clock | None = Field(
         default=None, description="By which clock; default: the experiment's"
     )
-    lateness_bound: Time | None = Field(
+    lateness_bound: LatenessBound | None = Field(
         default=None, description="As the experiment's, for this set"
     )
     seed: int | None = Field(default=None, ge=0, description="Seed of the first replication")
@@ -374,9 +381,10 @@ class Experiment(Table):
     metrics: list[str] = Field(
         default=list(DEFAULT), description="Metrics measured of each replication as it ends"
     )
-    lateness_bound: Time | None = Field(
+    lateness_bound: LatenessBound | None = Field(
         default=None,
-        description="Clock live: how late a packet may leave before a run is suspect",
+        description="Clock live: how late a packet may enter or leave before a run is suspect: a "
+        "time, or a share of the least time that it takes (default: 5%,100 us)",
     )
     keep_free: Length = Field(default="500 MB", description="Disk space that must stay free")
     networks: dict[Name, Network] = Field(description="What is between the ends", min_length=1)

@@ -50,6 +50,30 @@ def time_ns(text: str) -> int:
     return _with_unit(text, NANOSECONDS, "a time such as `90 s`")
 
 
+def lateness_bound(text: str) -> str:
+    """Check a bound on lateness: a time such as "1 ms", or a share such as "5%" or "5%,100 us".
+
+    Raises:
+        QuantityError: it is neither.
+
+    """
+    share, comma, floor = (part.strip() for part in text.partition(","))
+    if not share.endswith("%"):
+        if comma:
+            raise QuantityError(f"`{share}` is no share: write for example 5% or 5%,100 us")
+        time_ns(share)
+        return text
+    try:
+        percent = float(share[:-1])
+    except ValueError:
+        raise QuantityError(f"`{share}` is no share: write for example 5%") from None
+    if not 0.0001 <= percent <= 100:
+        raise QuantityError(f"`{share}` is no share from 0.0001% to 100%")
+    if comma:
+        time_ns(floor)
+    return text
+
+
 def length_bytes(text: str) -> int:
     """Return a length such as "10 MB" (decimal) in bytes.
 

@@ -52,6 +52,9 @@ compile it is half of what its start takes. Last in the path, it hides nothing."
 MOST_LAST_WORDS_BYTES = 200
 """Of what a program said last that is repeated where its failure is told."""
 
+JOBS_VARIABLE = "AIRPATH_JOBS"
+"""Tells the engine how many runs go on side by side."""
+
 GRACE_S = 15
 """How long the server's end may take to stop its programs and write its record."""
 
@@ -83,6 +86,9 @@ class Task:
     wall_limit_s: float
     to_measure: tuple[str, ...]
     """Metrics to measure once it has ended."""
+
+    side_by_side: int = 1
+    """How many replications may run at a time, this one included."""
 
 
 @dataclass(frozen=True)
@@ -290,6 +296,8 @@ def _run(task: Task, command: list[str], work: Path) -> tuple[int, bool]:
         process = subprocess.Popen(
             [*launch, str(os.getpid()), *command],
             cwd=task.here,
+            # The engine's advice goes by it where the run comes out late.
+            env={**os.environ, JOBS_VARIABLE: str(task.side_by_side)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=err,

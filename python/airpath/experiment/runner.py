@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airpath import interrupt
@@ -19,6 +19,7 @@ from airpath.experiment.catalogue import open_catalogue
 from airpath.experiment.folder import FolderError, Key
 from airpath.experiment.jobs import Memory
 from airpath.experiment.metrics import MetricError, measure_aside, metric_of, needed, pick
+from airpath.experiment.plan import cell_folder
 from airpath.experiment.quantities import alike, length_bytes, show_bytes, show_seconds
 from airpath.experiment.replicate import Outcome, Task, make_task, remove
 from airpath.experiment.statistics import checkpoints
@@ -59,6 +60,9 @@ class Report:
     failed: int = 0
     broken: int = 0
     not_trusted: int = 0
+    untrusted: list[Path] = field(default_factory=list)
+    """The folders of those."""
+
     stopped: str = ""
     """Why it ended before everything was done; empty if it did not."""
 
@@ -194,7 +198,8 @@ class Runner:
             if following is None:
                 return
             clocks = {task.clock for task, _, _ in self.flying.values()}
-            if len(self.flying) >= self._limit(clocks | {following[0].planned.cell.clock}):
+            limit = self._limit(clocks | {following[0].planned.cell.clock})
+            if len(self.flying) >= limit:
                 self.again.insert(0, following)
                 return
             free = shutil.disk_usage(self.results.root).free
@@ -209,6 +214,7 @@ class Runner:
             task = make_task(
                 self.experiment, state.planned, number, attempt, self.results.root, self.here
             )
+            task = replace(task, side_by_side=limit)
             future = pool.submit(self.carry_out, task)
             self.flying[future] = (task, state, 0)
             # How many ran beside it at most, for each that runs.
@@ -397,6 +403,8 @@ class Runner:
                 setattr(self.report, entry["status"], getattr(self.report, entry["status"]) + 1)
                 if entry["verdict"] != "trusted":
                     self.report.not_trusted += 1
+                    folder = cell_folder(self.results.root, cell) / f"{key[2]:04}"
+                    self.report.untrusted.append(folder)
             mine = (cell.set_name, cell.name)
             told = [one["metrics"] for key, one in self.results.done.items() if key[:2] == mine]
             # In real time no two are the same.

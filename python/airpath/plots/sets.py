@@ -118,7 +118,11 @@ def measured(
     values = frame(
         runs, [*chosen, SIZES], jobs=jobs, progress=progress, notes=notes, problems=problems
     )
-    selection = select_trusted(transfers_only(values, chosen), include_untrusted=include_untrusted)
+    from airpath.analysis.why import of_sets
+
+    selection = select_trusted(
+        transfers_only(values, chosen), include_untrusted=include_untrusted, why=of_sets(runs)
+    )
     kept = set(selection.table.select("set", "run").iter_rows())
     return [one for one in runs if (one.set_name, one.name) in kept], selection
 

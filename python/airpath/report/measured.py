@@ -16,6 +16,7 @@ from airpath.analysis.metric import REGISTRY, in_order
 from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import compare, holm, select_trusted, summarise
 from airpath.analysis.table import COLUMNS, choose, measure
+from airpath.analysis.why import of_sets
 from airpath.experiment.about import parameters_of
 from airpath.plots.sets import natural_order
 from airpath.report.presentation import selects
@@ -77,6 +78,9 @@ class Measured:
     """The metrics that an experiment names for its page, and those of references, in order."""
     usual: bool = True
     """Whether the page has the usual metrics beside them, before them."""
+    why: Mapping[str, str] = field(default_factory=dict)
+    """Of sets without any trusted run: why, and what to do."""
+
     notes: list[str] = field(default_factory=list)
     progress: Callable[[int, int], None] = field(default=lambda done, total: None, repr=False)
     """Told how many sets are summarised, and of how many."""
@@ -103,7 +107,7 @@ class Measured:
     @cached_property
     def left_out(self) -> list[str]:
         """Which runs do not enter the figures of their sets, and why."""
-        return select_trusted(self.values, include_untrusted=False).notes
+        return select_trusted(self.values, include_untrusted=False, why=self.why).notes
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -203,7 +207,7 @@ def measure_all(
                 **{name: pl.col(name) for name in list(COLUMNS)[4:]},
             )
         )
-    return Measured(pl.concat(parts), parameters_of_sets(entries), wanted, usual)
+    return Measured(pl.concat(parts), parameters_of_sets(entries), wanted, usual, of_sets(entries))
 
 
 def parameters_of_sets(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:

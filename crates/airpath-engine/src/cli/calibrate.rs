@@ -10,9 +10,11 @@ Examples:
   airpath timing calibrate                            # some seconds
   airpath timing calibrate --bound '50 us' --budget 3%
   airpath timing calibrate --dry-run --json
+  airpath timing calibrate --forget
 
-Calibrate while the machine is as it will be during runs.
-Exit status: 0 also where the bound cannot be met; the table and the reasons say so.";
+Calibrate while the machine is quiet. Where something disturbs it, nothing is stored, unless --force says
+otherwise; of the stored calibration and the new one the better is kept, unless --replace says otherwise.
+Exit status: 0 also where the bound cannot be met; the table and the reasons say so. 1 where something disturbs.";
 
 /// `airpath timing calibrate`.
 #[derive(Args, Debug, Clone)]
@@ -35,4 +37,13 @@ pub struct CalibrateArgs {
     /// Store nothing.
     #[arg(long)]
     pub dry_run: bool,
+    /// Store also what was measured while something disturbed the machine.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub force: bool,
+    /// Store it also where the calibration that is stored is better.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub replace: bool,
+    /// Only remove the calibration of this machine and user.
+    #[arg(long, conflicts_with_all = ["check", "dry_run", "json", "force", "replace"])]
+    pub forget: bool,
 }

@@ -1,19 +1,24 @@
 //! `airpath timing calibrate`: settings of the live loop for this machine.
 
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use airpath_core::Span;
 use airpath_live::engine_loop::show_share;
 use airpath_live::tuning::{Affinity, Tuning};
 use airpath_live::{clock, privilege};
 use airpath_timing::calibration::{
-    self, CalibratedHost, Calibration, Candidate, FORMAT_VERSION, Found, Lateness, Prober, Rights, Wish, store,
+    self, CalibratedHost, Calibration, Candidate, FORMAT_VERSION, Found, Lateness, Prober, Rights, Watch, Wish, store,
 };
 
 use crate::cli::calibrate::CalibrateArgs;
 use crate::error::{Failure, Result};
 use crate::terminal::{say, show};
+
+/// For how long the machine is watched before anything is measured.
+const LOOK: Duration = Duration::from_millis(500);
+/// The exit status where something disturbs.
+const DISTURBED_STATUS: i32 = 1;
 
 /// Measures, tells, and stores.
 ///
@@ -25,6 +30,9 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
     if args.check {
         return Ok(check(&host, rights));
     }
+    if args.forget {
+        return forget(&host, rights);
+    }
     if args.bound.nanos() == 0 {
         return Err(Failure::usage("--bound 0 s: nothing leaves in no time; write for example 20 us"));
     }
@@ -34,6 +42,11 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
         budget_ppm: args.budget,
         duration: Duration::from_secs(u64::from(args.seconds)),
     };
+    let before = disturbed_before(&host);
+    if let Some(what) = before.as_ref().filter(|_| !args.force && !args.dry_run) {
+        return Ok(refuse(what, "nothing was measured, and nothing stored"));
+    }
+    let old = folder.as_ref().and_then(|folder| store::find(folder, &host, rights).ok().flatten());
     privilege::acquire(false).map_err(Failure::live)?;
     Tuning::usual(airpath_live::engine_loop::SpinPolicy::Off).prepare_process();
     let mut prober = Prober::create().map_err(Failure::live)?;
@@ -44,12 +57,14 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
     if live || args.json {
         say!("airpath: measuring for {} s", args.seconds);
     }
+    let (watch, begun) = (Watch::begin(host.processors), Instant::now());
     let found = calibration::search(&wish, &mut prober, &mut |candidate| {
         if !args.json {
             show!("{}", line(candidate));
         }
     })
     .map_err(Failure::live)?;
+    let disturbed = watch.disturbance(begun.elapsed()).or(before);
     drop(prober);
     let made = Calibration {
         format_version: FORMAT_VERSION,
@@ -66,8 +81,12 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
         },
         margin_ns: found.margin_ns,
         measured: found.measured,
+        disturbed,
     };
-    let stored = folder.map(|folder| store::write(&folder, &made));
+    let kept = old.filter(|_| !args.replace).and_then(|(file, old)| Some((file, calibration::keeps(&old, &made)?)));
+    let refused = made.disturbed.as_ref().filter(|_| !args.force);
+    let store = folder.filter(|_| kept.is_none() && refused.is_none());
+    let stored = store.map(|folder| store::write(&folder, &made));
     if args.json {
         let json = serde_json::json!({
             "calibration": made,
@@ -75,16 +94,53 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
             "reasons": found.reasons,
             "candidates": found.candidates,
             "file": stored.as_ref().and_then(|stored| stored.as_ref().ok()),
+            "kept": kept.as_ref().map(|(file, why)| serde_json::json!({ "file": file, "why": why })),
         });
         show!("{json:#}\n");
     } else {
         show!("{}", conclusion(&found, &wish));
+    }
+    if let (Some(what), false) = (refused, args.dry_run) {
+        return Ok(refuse(what, "nothing was stored"));
+    }
+    if let Some(what) = &made.disturbed {
+        say!("airpath: something disturbs this machine: {what}; what was measured holds for such moments");
+    }
+    if let (Some((file, why)), false) = (&kept, args.dry_run) {
+        say!("airpath: the calibration {} is kept: {why}. To replace it: --replace", file.display());
     }
     match stored {
         None => {}
         Some(Ok(file)) if args.json => drop(file),
         Some(Ok(file)) => show!("stored: {}\n", file.display()),
         Some(Err(error)) => return Err(unusable(error)),
+    }
+    Ok(0)
+}
+
+/// What disturbs the machine before anything is measured.
+fn disturbed_before(host: &CalibratedHost) -> Option<String> {
+    let watch = Watch::begin(host.processors);
+    std::thread::sleep(LOOK);
+    let words = [watch.disturbance(LOOK), calibration::load_before(host.processors)];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// Tells what disturbs, and what came of it; the exit status.
+fn refuse(what: &str, outcome: &str) -> i32 {
+    say!(
+        "airpath: something disturbs this machine: {what}; {outcome}, since every later run would go by it. Calibrate when \
+         the machine is quiet, or with --force"
+    );
+    DISTURBED_STATUS
+}
+
+/// Removes the calibration that is stored; the exit status.
+fn forget(host: &CalibratedHost, rights: Rights) -> Result<i32> {
+    match store::folder().and_then(|folder| store::forget(&folder, host, rights)).map_err(unusable)? {
+        Some(file) => show!("forgotten: {}\n", file.display()),
+        None => say!("airpath: there is no calibration of this machine for this user"),
     }
     Ok(0)
 }

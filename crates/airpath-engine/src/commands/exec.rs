@@ -128,6 +128,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         port_kind: args.port,
         tuning,
         calibration: "none: the clock is not the host's".into(),
+        calibration_facts: None,
         asked_policy: args.policy.filter(|_| !guest),
         ring: args.log_buffer,
         lateness_bound: args.lateness_bound,

@@ -14,7 +14,7 @@ use super::link;
 use crate::cli::SimArgs;
 use crate::error::{Failure, Result};
 use crate::run::interrupt::Interrupt;
-use crate::run::replication::{self, Finished};
+use crate::run::replication::{self, Finished, Why};
 use crate::run::sim::{SimRequest, Simulated, run as simulate};
 use crate::terminal::{self, say};
 
@@ -176,6 +176,7 @@ fn replicate(args: &SimArgs, request: &SimRequest, first_seed: u64, number: u32,
         came_to: Some(came_to(&summary)),
         seconds: simulated.duration.as_secs_f64(),
         verdict: simulated.summary.verdict.grade.to_string(),
+        reasons: Why::of(&simulated.summary.verdict),
         status: simulated.status(),
     };
     summary["replication"] = number.into();

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use airpath_live::clock;
+use airpath_log::verdict::CalibrationFacts;
 use airpath_timing::calibration::{CalibratedHost, Calibration, Rights, store};
 use serde_json::json;
 
@@ -50,6 +52,12 @@ pub fn apply(request: &mut RunRequest, args: &RunArgs) -> Result<()> {
     request.calibration = match found {
         Ok((file, calibration)) => {
             request.tuning = args.tuned(calibration.tuning(args.spin));
+            request.calibration_facts = Some(CalibrationFacts {
+                age_s: (clock::realtime_ns() / 1_000_000_000).saturating_sub(calibration.measured_unix_s),
+                p99_ns: calibration.measured.p99_ns,
+                bound_ns: calibration.bound_ns,
+                disturbed: calibration.disturbed.is_some(),
+            });
             record(&file, &calibration)
         }
         Err(reason) => reason.into(),

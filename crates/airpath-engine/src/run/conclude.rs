@@ -14,6 +14,7 @@ use airpath_log::{Clock, EndResults, Grade, Manifest, Summary};
 use super::NOT_TRUSTED_STATUS;
 use super::files::KeptFiles;
 use super::live::{LiveOutcome, write_manifest};
+use super::machine;
 use super::manifest::Beginning;
 use super::measured;
 use super::request::{Report, RunRequest};
@@ -38,7 +39,8 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
     .manifest();
     let settings = [
         ("mtu_bytes", serde_json::json!(request.mtu_bytes)),
-        ("lateness_bound_ns", serde_json::json!(request.lateness_bound.nanos())),
+        ("lateness_bound", serde_json::json!(request.lateness_bound.to_string())),
+        ("lateness_bound_ns", serde_json::json!(request.lateness_bound.floor().nanos())),
         ("spin", serde_json::json!(request.tuning.spin.to_string())),
         ("calibration", request.calibration.clone()),
         ("policy", serde_json::json!(request.tuning.policy.to_string())),
@@ -65,7 +67,7 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
 /// # Errors
 /// Never for a folder that cannot be written to: that is told, and the run keeps its exit status.
 pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
-    let LiveOutcome { client, server, ends, losses, link, report, mut manifest, writer } = outcome;
+    let LiveOutcome { client, server, ends, losses, link, report, shares, mut manifest, writer } = outcome;
     let stamped = link.ports.iter().all(airpath_live::ports::Port::has_kernel_stamps);
     let look = LinkLook {
         at: link.ended,
@@ -86,6 +88,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let log = LogResults::new(lost, files);
     let timings = &look.measurements.timings;
     let of_link = measured::of_link(&look);
+    let machine = machine::facts(request, &report, shares, &manifest.privileges);
     let measured = Measurements {
         duration_ns: whole.nanos(),
         never_started: match client {
@@ -103,6 +106,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             no_packets: of_link.offered == 0,
             ..ends
         },
+        machine,
         ..of_link
     };
     if let Some(at) = report.demoted
@@ -153,7 +157,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             involuntary_switches: usage.involuntary_switches,
             demoted_ns: report.demoted.map(Time::nanos),
             false_alarms: report.false_alarms,
-            longest_unread_ns: if stamped { 0 } else { look.measurements.longest_gap.nanos() },
+            longest_unread_ns: if stamped { 0 } else { timings.entries().max_ns },
             unfinished_ns: measured.unfinished_ns,
             unoffered: measured.unoffered,
             unwatched_reads_ns: measured.unwatched_reads_ns,
@@ -163,6 +167,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             counters: counters(&look.counters, &request.hop_names()),
             timings: TimingResults::from(timings),
             log,
+            machine: Some(machine),
             live_loop: Some(live_loop),
             ends: Some(measured.ends),
             wall_clock: Some(measured.wall_clock).filter(|clock| !clock.is_quiet()),

@@ -10,6 +10,7 @@ use airpath_live::clock;
 use airpath_live::command::CommandEnd;
 use airpath_live::end_waits::{Party, Register};
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, PortLosses, Word};
+use airpath_live::processor_time::{ProcessorShares, ProcessorTime};
 use airpath_live::session::{Endpoint, FarEnd, Session, SessionOptions, SessionReport};
 use airpath_live::supervise::EngineProcess;
 use airpath_live::tcp_state::{self, Mode as TcpStateMode, Sampler};
@@ -44,6 +45,8 @@ pub struct LiveOutcome {
     pub link: FinishedLink,
     /// The loop.
     pub report: LoopReport,
+    /// What the processors did meanwhile.
+    pub shares: ProcessorShares,
     /// The manifest as it was written at the start.
     pub manifest: Manifest,
     /// The writer of the log, to be finished.
@@ -104,8 +107,9 @@ pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome>
     let (recorder, writer) = open_log(request)?;
     let mut begun = None;
     match carry_out(process, request, recorder, &writer, &mut begun) {
-        Ok((client, server, ends, losses, link, report, manifest)) => {
-            Ok(LiveOutcome { client, server, ends, losses, link, report, manifest, writer })
+        Ok(carried) => {
+            let Carried { client, server, ends, losses, link, report, shares, manifest } = carried;
+            Ok(LiveOutcome { client, server, ends, losses, link, report, shares, manifest, writer })
         }
         Err(failure) => {
             writer.finish();
@@ -121,7 +125,17 @@ pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome>
     }
 }
 
-type Carried = (Ended, Option<CommandEnd>, EndResults, PortLosses, FinishedLink, LoopReport, Manifest);
+/// What a run leaves but for its log.
+struct Carried {
+    client: Ended,
+    server: Option<CommandEnd>,
+    ends: EndResults,
+    losses: PortLosses,
+    link: FinishedLink,
+    report: LoopReport,
+    shares: ProcessorShares,
+    manifest: Manifest,
+}
 
 /// Everything from the namespaces to the end of the loop; `begun` gets the manifest at t = 0.
 fn carry_out(
@@ -160,6 +174,7 @@ fn carry_out(
     {
         say!("airpath: {reason}");
     }
+    let before = ProcessorTime::now();
     let told = Around::environment(control.as_ref().ok().and_then(Option::as_ref));
     let stage = Stage { process, request, client: &client, server: &server, engine: &engine, environment: vec![told] };
     let ended = run_commands(&stage, (writer, sampler.as_ref()), |start_unix_ns| {
@@ -172,6 +187,7 @@ fn carry_out(
         sampler.stop();
     }
     let stopped = engine.stop();
+    let shares = ProcessorTime::now().since(&before);
     // Only now: the run does not last until a disk has taken the file.
     if let Some(sampler) = sampler {
         let recorded = sampler.finish();
@@ -187,7 +203,7 @@ fn carry_out(
         // The server's end is in somebody else's namespace: leave it as it was before this returns.
         link.ports[1].remove_interface();
     }
-    Ok((client, server, ends, losses, link, report, manifest))
+    Ok(Carried { client, server, ends, losses, link, report, shares, manifest })
 }
 
 /// What came of the wish for real-time scheduling, if the kernel refused it.

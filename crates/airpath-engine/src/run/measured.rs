@@ -10,18 +10,14 @@ pub fn of_link(look: &LinkLook) -> Measurements {
     let LinkLook { at, measurements, counters, losses, stamped, demoted } = look;
     let timings = &measurements.timings;
     Measurements {
-        bound_ns: timings.bound().nanos(),
         duration_ns: at.since(Time::ZERO).nanos(),
-        lateness: timings.lateness(),
-        late_emissions: timings.late_emissions(),
         reads: if *stamped {
             Reads::Stamped { late: timings.late_reads(), delay: timings.read_delay() }
         } else {
-            Reads::Gaps { late: measurements.late_gaps, longest_ns: measurements.longest_gap.nanos() }
+            Reads::Gaps { late: timings.late_reads() }
         },
         offered: offered(counters),
         outside_drops: losses.drops + measurements.not_taken,
-        overload_ns: measurements.overload.nanos(),
         demoted_ns: demoted.map(Time::nanos),
         unfinished_ns: measurements.unfinished.nanos(),
         unoffered: measurements.unoffered,

@@ -7,6 +7,7 @@ mod ends;
 pub mod files;
 pub mod interrupt;
 pub mod live;
+pub mod machine;
 pub mod manifest;
 pub mod measured;
 pub mod recording;

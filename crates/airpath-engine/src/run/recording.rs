@@ -9,7 +9,7 @@ use airpath_log::manifest::{LogResults, Results, Status, TimingResults, counters
 use airpath_log::recorder::RingSize;
 use airpath_log::verdict::{Measurements, judge};
 use airpath_log::writer::WriterOptions;
-use airpath_log::{Manifest, Offered, Overflow, Packet, Recorder, Summary, Timings, Writer};
+use airpath_log::{LatenessBound, Manifest, Offered, Overflow, Packet, Recorder, Summary, Timings, Writer};
 
 use crate::error::{Failure, Result};
 
@@ -53,7 +53,12 @@ impl Recording {
         };
         let (recorder, writer) = Writer::start(&options).map_err(|error| Failure::new(error.to_string()))?;
         writer.set_start(START_UNIX_NS);
-        Ok(Recording { recorder, writer, timings: Timings::new(Span::ZERO), changed: Vec::new() })
+        Ok(Recording {
+            recorder,
+            writer,
+            timings: Timings::new(LatenessBound::absolute(Span::ZERO)),
+            changed: Vec::new(),
+        })
     }
 
     /// What the machine has to record.
@@ -81,7 +86,7 @@ impl Recording {
     pub fn emitted(&mut self, emission: &Emission) {
         let Item::Pdu(pdu) = &emission.item else { return };
         let direction = if emission.port == PortId::SERVER { Direction::Uplink } else { Direction::Downlink };
-        self.timings.emitted(direction, pdu.arrived, emission.at, emission.at);
+        self.timings.emitted(direction, pdu.arrived, emission.at, emission.at, || Span::ZERO);
         let bytes = bytes_of(pdu);
         let is_marked = ecn_of(bytes).is_some_and(|ecn| ecn != pdu.ecn);
         if pdu.damage.is_none() && !is_marked {
@@ -117,6 +122,7 @@ impl Recording {
             counters: counters(machine, hops),
             timings,
             log,
+            machine: None,
             live_loop: None,
             wall_clock: None,
             ends: None,

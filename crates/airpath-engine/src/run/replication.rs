@@ -2,8 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
+use airpath_log::verdict::{Reason, Verdict};
+
 use crate::error::{Failure, Result};
 use crate::terminal::say;
+
+/// Why a replication is not trusted.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Why {
+    /// The code of the reason.
+    pub code: String,
+    /// What happened.
+    pub what: String,
+    /// What to do.
+    pub mend: String,
+}
+
+impl Why {
+    /// The reasons of a verdict.
+    pub fn of(verdict: &Verdict) -> Vec<Why> {
+        let why =
+            |reason: &Reason| Why { code: reason.code.clone(), what: reason.what.clone(), mend: reason.mend.clone() };
+        verdict.reasons.iter().map(why).collect()
+    }
+}
 
 /// A finished replication.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -16,6 +38,9 @@ pub struct Finished {
     pub seconds: f64,
     /// The verdict's word, or that there is none.
     pub verdict: String,
+    /// Why it is not trusted: the code of each reason, and what to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Why>,
     /// The exit status.
     pub status: i32,
     /// Results in all detail, to compare with those of others; none if they are not known.
@@ -90,6 +115,13 @@ pub fn summarise(finished: &[Finished], folder: Option<&Path>) {
         quantile(&sorted, 0.1),
         quantile(&sorted, 0.9)
     );
+    let reasons = reasons(finished);
+    if let Some((first, _)) = reasons.first() {
+        let counts: Vec<String> = reasons.iter().map(|(why, count)| format!("{} in {count}", why.code)).collect();
+        say!("airpath: not trusted: {}", counts.join(", "));
+        let example = if trusted == 0 { "none is trusted" } else { "the most frequent reason" };
+        say!("airpath: {example}, such as: {}; {}", first.what, first.mend);
+    }
     if let Some(folder) = folder {
         say!("airpath: results in {}", folder.display());
     }
@@ -110,7 +142,52 @@ pub fn tell_same(count: usize) {
     );
 }
 
+/// Each code among the reasons with how many replications have it, the most frequent first, and with the reason as
+/// one of them gave it.
+fn reasons(finished: &[Finished]) -> Vec<(&Why, usize)> {
+    let mut counted: Vec<(&Why, usize)> = Vec::new();
+    for one in finished {
+        let mut of_this_one: Vec<&str> = Vec::new();
+        for why in &one.reasons {
+            if of_this_one.contains(&why.code.as_str()) {
+                continue;
+            }
+            of_this_one.push(&why.code);
+            match counted.iter_mut().find(|(known, _)| known.code == why.code) {
+                Some((_, count)) => *count += 1,
+                None => counted.push((why, 1)),
+            }
+        }
+    }
+    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counted
+}
+
 /// The exit status of all of them: the first that is not 0.
 pub fn status(finished: &[Finished]) -> i32 {
     finished.iter().map(|one| one.status).find(|status| *status != 0).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_counted_by_replication() {
+        let why = |code: &str| Why { code: code.into(), what: format!("{code}!"), mend: "rest".into() };
+        let finished = |codes: &[&str]| Finished {
+            number: 1,
+            seed: 1,
+            seconds: 1.0,
+            verdict: "suspect".into(),
+            reasons: codes.iter().map(|code| why(code)).collect(),
+            status: 0,
+            came_to: None,
+        };
+        let all = [finished(&["reads"]), finished(&["late", "late", "reads"]), finished(&[]), finished(&["reads"])];
+        let counted = reasons(&all);
+        let counted: Vec<_> = counted.iter().map(|(why, count)| (why.code.as_str(), *count)).collect();
+        assert_eq!(counted, [("reads", 3), ("late", 1)]);
+        assert!(reasons(&all[2..3]).is_empty());
+    }
 }

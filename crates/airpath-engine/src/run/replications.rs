@@ -17,7 +17,8 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
-use super::replication::{self, Finished, summarise};
+use super::machine::JOBS_VARIABLE;
+use super::replication::{self, Finished, Why, summarise};
 use super::{arguments, calibrated, warp};
 use crate::cli::ExecArgs;
 use crate::commands::exec::{fresh_seed, request};
@@ -61,12 +62,13 @@ pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
     let mut signals = Signals::take()?;
     let mut waiting: VecDeque<u32> = (1..=args.replications).collect();
     let mut running: Vec<Running> = Vec::new();
+    let jobs = args.jobs.min(args.replications);
     let mut finished: Vec<Finished> = Vec::new();
     while !waiting.is_empty() || !running.is_empty() {
         while running.len() < args.jobs as usize
             && let Some(number) = waiting.pop_front()
         {
-            running.push(start(number, replication::seed(seed, number), args.run.out.as_deref())?);
+            running.push(start(number, replication::seed(seed, number), args.run.out.as_deref(), jobs)?);
         }
         if let Some((signal, everybody)) = signals.wait(PollTimeout::NONE)? {
             break_off(&mut signals, running, (!everybody).then_some(signal))?;
@@ -162,7 +164,7 @@ fn break_off(signals: &mut Signals, mut running: Vec<Running>, signal: Option<Si
 
 /// Starts this program again for one replication, with the same options but for seed, folder and
 /// report.
-fn start(number: u32, seed: u64, folder: Option<&Path>) -> Result<Running> {
+fn start(number: u32, seed: u64, folder: Option<&Path>, jobs: u32) -> Result<Running> {
     let failed = |what: &str, error: &dyn std::fmt::Display| {
         Failure::new(format!("cannot start replication {number}: {what}: {error}"))
     };
@@ -195,7 +197,7 @@ fn start(number: u32, seed: u64, folder: Option<&Path>) -> Result<Running> {
         };
         command.stdout(output("stdout")?).stderr(output("stderr")?);
     }
-    command.args(&words[end..]).stdin(Stdio::null());
+    command.args(&words[end..]).stdin(Stdio::null()).env(JOBS_VARIABLE, jobs.to_string());
     supervise::bind_to_this_process(&mut command, Some(manifest.as_raw_fd()));
     let child = command.spawn().map_err(|error| failed("no process", &error))?;
     Ok(Running { number, seed, manifest: manifest.into(), begun: Instant::now(), child })
@@ -218,6 +220,9 @@ fn finish(one: Running, status: std::process::ExitStatus, args: &ExecArgs) -> Fi
         verdict: text("/results/verdict/grade")
             .and_then(|value| value.as_str().map(str::to_owned))
             .unwrap_or("no verdict".into()),
+        reasons: text("/results/verdict")
+            .and_then(|value| serde_json::from_value(value).ok())
+            .map_or_else(Vec::new, |verdict| Why::of(&verdict)),
         status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
     };
     if !args.run.quiet {

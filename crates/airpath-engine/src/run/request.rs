@@ -9,7 +9,8 @@ use airpath_core::Span;
 use airpath_live::ports::PortKind;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::{Policy, Tuning};
-use airpath_log::{Clock, Level, RingSize, Snaplen};
+use airpath_log::verdict::CalibrationFacts;
+use airpath_log::{Clock, LatenessBound, Level, RingSize, Snaplen};
 use airpath_models::PathConfig;
 use airpath_scenario::Scenario;
 
@@ -54,10 +55,12 @@ pub struct RunRequest {
     pub tuning: Tuning,
     /// By which calibration, for the record; or why by none.
     pub calibration: serde_json::Value,
+    /// How good that is, if there is one.
+    pub calibration_facts: Option<CalibrationFacts>,
     /// The scheduling policy that the user asked for by name, whose refusal is told.
     pub asked_policy: Option<Policy>,
-    /// How late a packet may leave before the run is suspect.
-    pub lateness_bound: Span,
+    /// How late a packet may enter or leave before the run is suspect.
+    pub lateness_bound: LatenessBound,
     /// The folder of the run.
     pub out: Option<PathBuf>,
     /// Whether the folder was made for this run, rather than found empty.

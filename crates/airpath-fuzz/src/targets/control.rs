@@ -77,7 +77,7 @@ impl Link {
     /// Does what the control of a run does with a request.
     fn carry_out(&mut self, request: Request) -> Option<Recorded> {
         match request {
-            Request::Describe {} => None,
+            Request::Describe {} | Request::Watch {} | Request::Verdict {} => None,
             Request::Get { parameter } => {
                 let value = self.running.get(&parameter, self.drive.machine().state_in_force());
                 if let Err(report) = value {

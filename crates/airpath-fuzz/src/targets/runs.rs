@@ -16,6 +16,8 @@ use super::Context;
 
 /// The folder of the whole run, in that of the seeds.
 const RUN: &str = "run";
+/// When that run ended at the latest: damaged events may claim any time.
+const END_NS: u64 = 3_600_000_000_000;
 
 pub fn run(input: &[u8], context: &Context) {
     let names: &[&str] = match input {
@@ -63,6 +65,7 @@ fn read(run: &Path, changed: &str) {
             head: &[],
             init_timestamp_ms: 0,
             extra_bytes: 0,
+            end_ns: Some(END_NS),
             drops: true,
         };
         let _ = mahimahi(run, &log, &mut |_, _, _| None, &mut sink());

@@ -38,8 +38,6 @@ pub struct Standing {
 pub struct Kept {
     /// At most, in ns.
     pub at_most_ns: u64,
-    /// Of that, what the loop surely was kept from its work, in ns.
-    pub surely_ns: u64,
 }
 
 impl OwnThread {
@@ -82,7 +80,7 @@ impl Kept {
         let stopped = interrupted || after.sleeps.saturating_sub(before.sleeps) > 1;
         let whole_ns = after.at_ns.saturating_sub(before.at_ns);
         let waited_ns = waited_ns.min(whole_ns);
-        Kept { at_most_ns: if stopped { whole_ns } else { waited_ns }, surely_ns: waited_ns }
+        Kept { at_most_ns: if stopped { whole_ns } else { waited_ns } }
     }
 
     /// The same of a sleep from `from_ns` that was to end at `wake_ns` and ended at `woke_ns`: whatever made
@@ -91,7 +89,7 @@ impl Kept {
     pub fn or_late_by(self, woke_ns: u64, wake_ns: u64, from_ns: u64) -> Kept {
         let late_ns = woke_ns.saturating_sub(wake_ns);
         let whole_ns = if late_ns > A_TIMER_IS_LATE_BY_NS { woke_ns.saturating_sub(from_ns) } else { late_ns };
-        Kept { at_most_ns: self.at_most_ns.max(whole_ns), surely_ns: self.surely_ns.max(late_ns) }
+        Kept { at_most_ns: self.at_most_ns.max(whole_ns) }
     }
 }
 
@@ -107,14 +105,14 @@ mod tests {
     fn a_wait_for_a_processor_counts_and_sleeping_does_not() {
         let before = standing(1_000, 500, 7);
         let kept = |after: Standing, interrupted| Kept::between(&before, &after, interrupted);
-        assert_eq!(kept(standing(900_000, 520, 8), false), Kept { at_most_ns: 20, surely_ns: 20 });
-        assert_eq!(kept(standing(900_000, 60_500, 8), false), Kept { at_most_ns: 60_000, surely_ns: 60_000 });
+        assert_eq!(kept(standing(900_000, 520, 8), false), Kept { at_most_ns: 20 });
+        assert_eq!(kept(standing(900_000, 60_500, 8), false), Kept { at_most_ns: 60_000 });
     }
 
     #[test]
     fn a_stop_may_have_begun_with_the_sleep() {
         let before = standing(1_000, 500, 7);
-        let stopped = Kept { at_most_ns: 899_000, surely_ns: 20 };
+        let stopped = Kept { at_most_ns: 899_000 };
         assert_eq!(Kept::between(&before, &standing(900_000, 520, 8), true), stopped);
         // The stop met a thread that a packet had woken already.
         assert_eq!(Kept::between(&before, &standing(900_000, 520, 9), false), stopped);
@@ -122,10 +120,10 @@ mod tests {
 
     #[test]
     fn a_late_look_up_says_that_something_was_amiss_since_the_sleep_began() {
-        let kept = Kept { at_most_ns: 20, surely_ns: 20 };
-        let timer = Kept { at_most_ns: 50_000, surely_ns: 50_000 };
+        let kept = Kept { at_most_ns: 20 };
+        let timer = Kept { at_most_ns: 50_000 };
         assert_eq!(kept.or_late_by(1_050_000, 1_000_000, 500_000), timer);
-        let late = Kept { at_most_ns: 2_500_000, surely_ns: 2_000_000 };
+        let late = Kept { at_most_ns: 2_500_000 };
         assert_eq!(kept.or_late_by(3_000_000, 1_000_000, 500_000), late);
     }
 

@@ -61,6 +61,15 @@ impl Arrival {
         }
     }
 
+    /// The bytes of its first PDU, which is as long as any.
+    pub fn first_bytes(&self) -> u32 {
+        let whole = self.bytes.len();
+        if !self.offload.is_super_packet() {
+            return whole as u32;
+        }
+        whole.min(self.headers.bytes() + usize::from(self.offload.segment_bytes)) as u32
+    }
+
     /// Its PDU number `index`.
     pub fn pdu(&self, index: u16, id: PduId) -> Pdu {
         let header = self.headers.bytes();

@@ -6,7 +6,7 @@ use airpath_core::{
     BufferPool, Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, LogLevel, Machine, Outputs, Pdu,
     PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
 };
-use airpath_log::{Offered, Packet, Recorder};
+use airpath_log::{LatenessBound, Offered, Packet, Recorder};
 
 use super::egress::{self, Egress};
 use super::ingress::Arrival;
@@ -89,7 +89,7 @@ pub struct LiveLink {
 
 impl LiveLink {
     /// A link that has not started: packets are read and thrown away.
-    pub fn new(machine: Box<dyn Machine>, ports: [Port; 2], recorder: Recorder, lateness_bound: Span) -> LiveLink {
+    pub fn new(machine: Box<dyn Machine>, ports: [Port; 2], recorder: Recorder, bound: LatenessBound) -> LiveLink {
         let outputs = Outputs { level: recorder.machine_level(), ..Outputs::default() };
         let unread_limit = ports.iter().map(unread_limit).min().unwrap_or(Span::ZERO);
         let mut link = LiveLink {
@@ -111,7 +111,7 @@ impl LiveLink {
             empty_ns: [0; 2],
             unread_limit,
             last_emission: Time::ZERO,
-            measurements: LinkMeasurements::new(lateness_bound),
+            measurements: LinkMeasurements::new(bound),
         };
         link.note_plans();
         link
@@ -180,6 +180,7 @@ impl LiveLink {
         let now = reading.now;
         let slab = reading.pool.slab(LONGEST_PACKET_BYTES);
         let outcome = self.ports[side].read_batch(slab, READ_LIMIT, &mut self.received)?;
+        self.measurements.left_unread |= !outcome.exhausted;
         let port = PortId(side as u16);
         if self.started && !self.received.is_empty() && !self.ports[side].has_kernel_stamps() {
             self.recorder.read(now, port, self.received.len() as u32);
@@ -265,8 +266,14 @@ impl LiveLink {
             if (is_busy || offered == 0) && !self.advance(arrival.at, &mut events) {
                 break;
             }
-            if let Some(kernel_at) = arrival.kernel_at {
-                self.measurements.timings.read(kernel_at, now, arrival.at);
+            let (machine, port) = (&self.machine, PortId(u16::from(arrival.side)));
+            let least_transit = || machine.least_transit_of(arrival.at, port, arrival.first_bytes());
+            let timings = &mut self.measurements.timings;
+            match arrival.kernel_at {
+                Some(kernel_at) => timings.read(kernel_at, now, arrival.at, least_transit),
+                // A stamp that fits no clock is told of as such.
+                None if self.ports[usize::from(arrival.side)].has_kernel_stamps() => {}
+                None => timings.read_unstamped(self.measurements.unwatched, least_transit),
             }
             self.offer(arrival, now);
             self.driven_to = self.driven_to.max(arrival.at);
@@ -336,8 +343,12 @@ impl LiveLink {
         self.last_emission = emitted;
         for emission in self.outputs.emissions.drain(..) {
             let Item::Pdu(pdu) = emission.item else { continue };
-            let direction = if emission.port == PortId::SERVER { Direction::Uplink } else { Direction::Downlink };
-            self.measurements.timings.emitted(direction, pdu.arrived, emission.at, emitted);
+            let (direction, from) = match emission.port {
+                PortId::SERVER => (Direction::Uplink, PortId::CLIENT),
+                _ => (Direction::Downlink, PortId::SERVER),
+            };
+            let least_transit = || self.machine.least_transit_of(pdu.arrived, from, pdu.len);
+            self.measurements.timings.emitted(direction, pdu.arrived, emission.at, emitted, least_transit);
             if egress::is_changed(&pdu) {
                 let bytes = egress::damaged_bytes(&pdu);
                 let packet = Packet::whole(&bytes, pdu.header_len);

@@ -1,20 +1,20 @@
 //! What the loop measures about itself and about the link, without allocating per packet.
 
 use airpath_core::{Span, Time};
-use airpath_log::Timings;
+use airpath_log::{LatenessBound, Timings};
 
 /// What was measured at one link.
 #[derive(Clone, Debug)]
 pub struct LinkMeasurements {
     /// One-way delays, lateness and read delays.
     pub timings: Timings,
-    /// The longest time between two looks at the ports while the loop was not waiting for them: an
-    /// upper bound on the read delay where the kernel gives no stamps.
-    pub longest_gap: Span,
-    /// How many such gaps were longer than the bound on lateness.
-    pub late_gaps: u64,
-    /// For how long altogether the loop was behind by more than the bound.
-    pub overload: Span,
+    /// For how long the ports have not been looked at, while the loop was not waiting for them: an upper bound on
+    /// the delay of what is read next, where the kernel gives no stamps.
+    pub unwatched: Span,
+    /// The part of that from before the last look, of packets that were left unread then.
+    waited: Span,
+    /// Whether a port had more than the last look took.
+    pub left_unread: bool,
     /// How far behind its clock the machine was left at the end of the run.
     pub unfinished: Span,
     /// Packets that had been read by then and never entered the machine.
@@ -27,12 +27,12 @@ pub struct LinkMeasurements {
 
 impl LinkMeasurements {
     /// Nothing measured yet; what is later than `bound` is late.
-    pub fn new(bound: Span) -> LinkMeasurements {
+    pub fn new(bound: LatenessBound) -> LinkMeasurements {
         LinkMeasurements {
             timings: Timings::new(bound),
-            longest_gap: Span::ZERO,
-            late_gaps: 0,
-            overload: Span::ZERO,
+            unwatched: Span::ZERO,
+            waited: Span::ZERO,
+            left_unread: false,
             unfinished: Span::ZERO,
             unoffered: 0,
             refused: 0,
@@ -40,21 +40,21 @@ impl LinkMeasurements {
         }
     }
 
-    /// The loop was away from the ports from `from` until `until`.
+    /// The loop was away from the ports from `from` until `until`. Whether that made a packet late shows when
+    /// one is read: a loop that is away while nothing comes does no harm.
     pub fn away(&mut self, from: Time, until: Time) {
-        let gap = until.since(from);
-        self.kept(gap, gap);
+        self.kept(until.since(from));
     }
 
-    /// Packets that have now been read may have waited for `at_most`; for `surely` of that time the loop was
-    /// kept from its work.
-    pub fn kept(&mut self, at_most: Span, surely: Span) {
-        let bound = self.timings.bound();
-        self.longest_gap = self.longest_gap.max(at_most);
-        self.late_gaps += u64::from(at_most > bound);
-        if surely > bound {
-            self.overload = self.overload + (surely - bound);
-        }
+    /// What is read next may have waited for `at_most`.
+    pub fn kept(&mut self, at_most: Span) {
+        self.unwatched = self.unwatched.max(self.waited + at_most);
+    }
+
+    /// The ports have been looked at, and what was read has been offered.
+    pub fn looked(&mut self) {
+        self.waited = if std::mem::take(&mut self.left_unread) { self.unwatched } else { Span::ZERO };
+        self.unwatched = self.waited;
     }
 }
 
@@ -62,15 +62,32 @@ impl LinkMeasurements {
 mod tests {
     use super::*;
 
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
     #[test]
-    fn what_may_have_been_late_is_no_overload() {
-        let mut measured = LinkMeasurements::new(Span::from_millis(1));
-        let ms = Span::from_millis;
-        measured.kept(ms(1), ms(1));
-        assert_eq!((measured.late_gaps, measured.longest_gap, measured.overload), (0, ms(1), Span::ZERO));
-        measured.kept(ms(90), ms(3));
-        assert_eq!((measured.late_gaps, measured.longest_gap, measured.overload), (1, ms(90), ms(2)));
-        measured.away(Time::ZERO, Time::ZERO + ms(5));
-        assert_eq!((measured.late_gaps, measured.longest_gap, measured.overload), (2, ms(90), ms(6)));
+    fn what_came_while_nobody_looked_waited_for_as_long_at_most() {
+        let mut measured = LinkMeasurements::new(LatenessBound::USUAL);
+        measured.away(at(10), at(13));
+        measured.kept(Span::from_millis(2));
+        measured.away(at(20), at(21));
+        assert_eq!(measured.unwatched, Span::from_millis(3));
+        // Nothing came: nobody is late for it.
+        measured.looked();
+        assert_eq!(measured.unwatched, Span::ZERO);
+    }
+
+    #[test]
+    fn what_is_left_unread_goes_on_waiting() {
+        let mut measured = LinkMeasurements::new(LatenessBound::USUAL);
+        measured.away(at(0), at(3));
+        measured.left_unread = true;
+        measured.looked();
+        measured.away(at(3), at(5));
+        assert_eq!(measured.unwatched, Span::from_millis(5));
+        measured.looked();
+        measured.away(at(5), at(6));
+        assert_eq!(measured.unwatched, Span::from_millis(1));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use airpath_log::verdict::advice::GET_REAL_TIME;
+
 use super::HostState;
 
 /// Idle states that take longer than this to leave show in every delay.
@@ -41,10 +43,7 @@ impl HostState {
             ));
         }
         if !self.root && self.real_time_priority_limit.is_some_and(|limit| limit < 10) {
-            advice.push(
-                "this user gets no real-time priority: run as root, or set rtprio to 10 in /etc/security/limits.conf"
-                    .to_owned(),
-            );
+            advice.push(format!("this user gets no real-time priority: {GET_REAL_TIME}"));
         }
         if !self.root && self.locked_memory_limit_bytes.is_some() {
             advice.push(

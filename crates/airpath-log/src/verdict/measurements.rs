@@ -3,8 +3,9 @@
 use airpath_core::Span;
 
 use super::WallClock;
+use super::machine::MachineFacts;
 use crate::ends::EndResults;
-use crate::histogram::{Distribution, Timings};
+use crate::histogram::{Distribution, Late, Timings};
 
 /// What is known about how late packets were read.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -14,26 +15,24 @@ pub enum Reads {
     Exact,
     /// The kernel stamps packets.
     Stamped {
-        /// How many were offered later than the bound after their stamps.
-        late: u64,
+        /// Those that were offered later than their bounds after their stamps.
+        late: Late,
         /// From the stamp to the reading.
         delay: Distribution,
     },
     /// No stamps; the time for which the loop cannot have read bounds how late a packet can have been.
     Gaps {
-        /// How many such times, with packets read after them, were longer than the bound.
-        late: u64,
-        /// The longest.
-        longest_ns: u64,
+        /// Those that were read after nobody had looked for longer than their bounds.
+        late: Late,
     },
 }
 
 impl Reads {
-    /// How many were late.
-    pub const fn late(&self) -> u64 {
+    /// Those that were late, or may have been.
+    pub fn late(&self) -> Late {
         match self {
-            Reads::Exact => 0,
-            Reads::Stamped { late, .. } | Reads::Gaps { late, .. } => *late,
+            Reads::Exact => Late::default(),
+            Reads::Stamped { late, .. } | Reads::Gaps { late } => *late,
         }
     }
 }
@@ -41,26 +40,24 @@ impl Reads {
 /// Everything the verdict looks at.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Measurements {
-    /// What comes later than this is late.
-    pub bound_ns: u64,
     /// How long the run took.
     pub duration_ns: u64,
+    /// The bound on lateness of a packet that takes as long as the usual one of this run.
+    pub usual_bound_ns: u64,
     /// Why the workload never started, if it did not.
     pub never_started: Option<String>,
     /// Why the engine ended early, if it did.
     pub broken_off: Option<String>,
     /// Real departures after due times.
     pub lateness: Distribution,
-    /// How many packets left later than the bound.
-    pub late_emissions: u64,
+    /// Packets that left later than their bounds.
+    pub late_emissions: Late,
     /// How late packets were read.
     pub reads: Reads,
     /// How many packets were offered to the link.
     pub offered: u64,
     /// How many packets were lost outside the model: in a TUN queue or a socket buffer.
     pub outside_drops: u64,
-    /// For how long altogether the engine was behind by more than the bound.
-    pub overload_ns: u64,
     /// When the engine lost its real-time priority because it had not slept for too long, in ns of the
     /// run.
     pub demoted_ns: Option<u64>,
@@ -76,6 +73,8 @@ pub struct Measurements {
     pub log_incomplete: Vec<String>,
     /// What the ends suffered beside the link.
     pub ends: EndResults,
+    /// What the machine did meanwhile: the advice goes by it.
+    pub machine: MachineFacts,
 }
 
 impl Measurements {
@@ -83,8 +82,8 @@ impl Measurements {
     pub fn of(timings: &Timings, duration: Span) -> Measurements {
         let delay = timings.read_delay();
         Measurements {
-            bound_ns: timings.bound().nanos(),
             duration_ns: duration.nanos(),
+            usual_bound_ns: timings.usual_bound().nanos(),
             lateness: timings.lateness(),
             late_emissions: timings.late_emissions(),
             reads: if delay.count > 0 { Reads::Stamped { late: timings.late_reads(), delay } } else { Reads::Exact },
@@ -100,22 +99,19 @@ impl Measurements {
             |now: Distribution, then: Distribution| Distribution { count: now.count.saturating_sub(then.count), ..now };
         let reads = match (self.reads, start.reads) {
             (Reads::Stamped { late, delay }, Reads::Stamped { late: before, delay: then }) => {
-                Reads::Stamped { late: late.saturating_sub(before), delay: fewer(delay, then) }
+                Reads::Stamped { late: late.since(before), delay: fewer(delay, then) }
             }
-            (Reads::Gaps { late, longest_ns }, Reads::Gaps { late: before, .. }) => {
-                Reads::Gaps { late: late.saturating_sub(before), longest_ns }
-            }
+            (Reads::Gaps { late }, Reads::Gaps { late: before }) => Reads::Gaps { late: late.since(before) },
             (now, _) => now,
         };
         let refused_writes = self.ends.refused_writes.saturating_sub(start.ends.refused_writes);
         Measurements {
             duration_ns: self.duration_ns.saturating_sub(start.duration_ns),
             lateness: fewer(self.lateness, start.lateness),
-            late_emissions: self.late_emissions.saturating_sub(start.late_emissions),
+            late_emissions: self.late_emissions.since(start.late_emissions),
             reads,
             offered: self.offered.saturating_sub(start.offered),
             outside_drops: self.outside_drops.saturating_sub(start.outside_drops),
-            overload_ns: self.overload_ns.saturating_sub(start.overload_ns),
             unfinished_ns: self.unfinished_ns.saturating_sub(start.unfinished_ns),
             unoffered: self.unoffered.saturating_sub(start.unoffered),
             ends: EndResults { refused_writes, ..self.ends.clone() },

@@ -1,6 +1,8 @@
 //! Whether a run can be trusted: every way in which the emulator itself can distort a result is
 //! measured, and judged here.
 
+pub mod advice;
+mod machine;
 mod measurements;
 mod rules;
 mod share;
@@ -11,6 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use machine::{CalibrationFacts, MachineFacts, RealTime};
 pub use measurements::{Measurements, Reads};
 pub use wall_clock::{ClockStep, WallClock};
 
@@ -96,19 +99,27 @@ pub fn describe_wall_clock(clock: &WallClock) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bound::LatenessBound;
     use crate::ends::EndResults;
-    use crate::histogram::{Distribution, Timings};
+    use crate::histogram::{Distribution, Excess, Late, Timings};
     use airpath_core::Span;
 
     fn clean() -> Measurements {
         Measurements {
-            bound_ns: 1_000_000,
             duration_ns: 10_000_000_000,
             lateness: Distribution { count: 10_000, max_ns: 900_000, ..Distribution::default() },
-            reads: Reads::Stamped { late: 0, delay: Distribution { count: 10_000, ..Distribution::default() } },
+            reads: Reads::Stamped {
+                late: late(0, 0),
+                delay: Distribution { count: 10_000, ..Distribution::default() },
+            },
             offered: 10_000,
             ..Measurements::default()
         }
+    }
+
+    /// So many packets beyond a bound of 1 ms, the worst by so much in all.
+    fn late(packets: u64, late_ns: u64) -> Late {
+        Late { packets, worst: Excess { late_ns, bound_ns: 1_000_000 } }
     }
 
     fn only(measured: &Measurements) -> Reason {
@@ -122,56 +133,63 @@ mod tests {
     fn a_clean_run_is_trusted() {
         assert_eq!(judge(&clean()), Verdict::default());
         assert_eq!(judge(&Measurements::default()).grade, Grade::Trusted);
-        let gaps = Measurements { reads: Reads::Gaps { late: 0, longest_ns: 900_000 }, ..clean() };
+        let gaps = Measurements { reads: Reads::Gaps { late: late(0, 0) }, ..clean() };
         assert_eq!(judge(&gaps).grade, Grade::Trusted);
     }
 
     #[test]
     fn timings_become_measurements() {
-        let mut timings = Timings::new(Span::from_millis(1));
+        let mut timings = Timings::new(LatenessBound::USUAL);
         let at = airpath_core::Time::from_nanos;
         assert_eq!(Measurements::of(&timings, Span::from_secs(1)).reads, Reads::Exact);
-        timings.emitted(airpath_core::Direction::Uplink, at(0), at(1), at(2_000_002));
-        timings.read(at(0), at(9), at(0));
+        timings.emitted(airpath_core::Direction::Uplink, at(0), at(1), at(2_000_002), || Span::ZERO);
+        timings.read(at(0), at(9), at(0), || Span::ZERO);
         let measured = Measurements::of(&timings, Span::from_secs(1));
         assert_eq!(judge(&measured).reasons[0].code, "late_emissions");
-        assert!(matches!(measured.reads, Reads::Stamped { late: 0, delay } if delay.max_ns == 9));
+        assert!(matches!(measured.reads, Reads::Stamped { late, delay } if late.packets == 0 && delay.max_ns == 9));
     }
 
     #[test]
     fn late_emissions_are_suspect_up_to_one_in_a_hundred() {
         let lateness = Distribution { count: 10_000, max_ns: 4_200_000, ..Distribution::default() };
-        let reason = only(&Measurements { late_emissions: 3, lateness, ..clean() });
-        assert_eq!(reason.grade, Grade::Suspect);
-        assert_eq!(reason.what, "3 of 10,000 packets (0.030 %) left more than 1.00 ms late, the worst 4.20 ms");
-        assert!(reason.mend.contains("less loaded"));
-        assert_eq!(only(&Measurements { late_emissions: 100, lateness, ..clean() }).grade, Grade::Suspect);
-        assert_eq!(only(&Measurements { late_emissions: 101, lateness, ..clean() }).grade, Grade::Invalid);
-        let short = Distribution { count: 20, ..lateness };
-        assert_eq!(only(&Measurements { late_emissions: 4, lateness: short, ..clean() }).grade, Grade::Suspect);
-        assert_eq!(only(&Measurements { late_emissions: 5, lateness: short, ..clean() }).grade, Grade::Invalid);
+        let left = |packets| Measurements { late_emissions: late(packets, 4_200_000), lateness, ..clean() };
+        let reason = only(&left(3));
+        assert_eq!((reason.grade, reason.code.as_str()), (Grade::Suspect, "late_emissions"));
+        let what = "3 of 10,000 packets (0.030 %) left too late, the worst by 4.20 ms where 1.00 ms is allowed";
+        assert_eq!(reason.what, what);
+        assert_eq!(only(&left(100)).grade, Grade::Suspect);
+        assert_eq!(only(&left(101)).grade, Grade::Invalid);
+        let short = |packets| Measurements { lateness: Distribution { count: 20, ..lateness }, ..left(packets) };
+        assert_eq!(only(&short(4)).grade, Grade::Suspect);
+        assert_eq!(only(&short(5)).grade, Grade::Invalid);
     }
 
     #[test]
     fn late_reads_count_with_and_without_stamps() {
         let delay = Distribution { count: 10_000, max_ns: 5_000_000, ..Distribution::default() };
-        let stamped = only(&Measurements { reads: Reads::Stamped { late: 2, delay }, ..clean() });
+        let stamped = only(&Measurements { reads: Reads::Stamped { late: late(2, 5_000_000), delay }, ..clean() });
         assert_eq!((stamped.grade, stamped.code.as_str()), (Grade::Suspect, "late_reads"));
-        assert!(stamped.what.contains("2 of 10,000 packets") && stamped.what.contains("5.00 ms"), "{}", stamped.what);
-        let gaps = only(&Measurements { reads: Reads::Gaps { late: 1, longest_ns: 7_000_000 }, ..clean() });
-        assert!(gaps.what.starts_with("once packets may have waited more than 1.00 ms"), "{}", gaps.what);
-        assert!(gaps.what.ends_with("7.00 ms at most"), "{}", gaps.what);
-        let many = only(&Measurements { reads: Reads::Gaps { late: 200, longest_ns: 7_000_000 }, ..clean() });
-        assert_eq!(many.grade, Grade::Invalid);
+        assert!(stamped.what.contains("2 of 10,000 packets (0.020 %) entered") && stamped.what.contains("5.00 ms"));
+        let gaps = |packets| only(&Measurements { reads: Reads::Gaps { late: late(packets, 7_000_000) }, ..clean() });
+        assert!(gaps(1).what.contains("may have entered the link too late"), "{}", gaps(1).what);
+        assert_eq!(gaps(200).grade, Grade::Invalid);
     }
 
     #[test]
-    fn losses_outside_overload_and_holes_in_the_log_are_told() {
+    fn the_same_advice_fits_the_cause_of_both() {
+        let machine = MachineFacts { jobs: Some(4), processors: 2, ..MachineFacts::default() };
+        let delay = Distribution { count: 10_000, ..Distribution::default() };
+        let reads = Reads::Stamped { late: late(2, 5_000_000), delay };
+        let verdict = judge(&Measurements { late_emissions: late(3, 4_000_000), reads, machine, ..clean() });
+        let mends: Vec<_> = verdict.reasons.iter().map(|reason| reason.mend.as_str()).collect();
+        assert_eq!(mends, ["4 runs went on side by side on 2 processors: use fewer --jobs"; 2]);
+    }
+
+    #[test]
+    fn losses_outside_and_holes_in_the_log_are_told() {
         let reason = only(&Measurements { outside_drops: 5, ..clean() });
         assert!(reason.grade == Grade::Suspect && reason.what.starts_with("5 of 10,005 packets"), "{}", reason.what);
         assert_eq!(only(&Measurements { outside_drops: 500, ..clean() }).grade, Grade::Invalid);
-        assert_eq!(only(&Measurements { overload_ns: 50_000_000, ..clean() }).grade, Grade::Suspect);
-        assert_eq!(only(&Measurements { overload_ns: 500_000_000, ..clean() }).grade, Grade::Invalid);
         let reason = only(&Measurements { log_incomplete: vec!["7 events were lost".into()], ..clean() });
         assert_eq!((reason.grade, reason.what.as_str()), (Grade::Suspect, "log incomplete: 7 events were lost"));
     }
@@ -243,13 +261,19 @@ mod tests {
     fn a_part_of_a_run_is_judged_by_what_happened_in_it() {
         let lateness = Distribution { count: 9_000, max_ns: 4_200_000, ..Distribution::default() };
         let nine_s = 9_000_000_000;
-        let early = Measurements { late_emissions: 3, lateness, outside_drops: 2, duration_ns: nine_s, ..clean() };
-        let now = Measurements { late_emissions: 3, outside_drops: 2, ..clean() };
+        let early = Measurements {
+            late_emissions: late(3, 4_200_000),
+            lateness,
+            outside_drops: 2,
+            duration_ns: nine_s,
+            ..clean()
+        };
+        let now = Measurements { late_emissions: late(3, 4_200_000), outside_drops: 2, ..clean() };
         assert_eq!(judge(&now).grade, Grade::Suspect);
         let part = now.since(&early);
         assert_eq!((part.duration_ns, part.lateness.count), (1_000_000_000, 1_000));
         assert_eq!(judge(&part).grade, Grade::Trusted);
-        let late = Measurements { late_emissions: 23, ..now }.since(&early);
+        let late = Measurements { late_emissions: late(23, 4_200_000), ..now }.since(&early);
         assert_eq!(only(&late).grade, Grade::Invalid);
     }
 
@@ -257,8 +281,7 @@ mod tests {
     fn a_lost_priority_is_told_where_something_was_late() {
         let demoted = Measurements { demoted_ns: Some(2_500_000_000), ..clean() };
         assert_eq!(judge(&demoted).grade, Grade::Trusted);
-        let lateness = Distribution { count: 10_000, max_ns: 4_200_000, ..Distribution::default() };
-        let verdict = judge(&Measurements { late_emissions: 3, lateness, ..demoted });
+        let verdict = judge(&Measurements { late_emissions: late(3, 4_200_000), ..demoted });
         let codes: Vec<_> = verdict.reasons.iter().map(|reason| reason.code.as_str()).collect();
         assert_eq!(codes, ["late_emissions", "demoted"]);
         assert!(verdict.reasons[1].what.contains("2.50 s into the run"), "{verdict:?}");

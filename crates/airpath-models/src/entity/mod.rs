@@ -116,6 +116,12 @@ pub trait LinkEntity: Send {
         up: &mut Vec<Pdu>,
     );
 
+    /// How many bits a packet of `bytes` puts on the air at least, all its frames with their headers and
+    /// padding together.
+    fn bits_on_air(&self, _bytes: u32) -> Bits {
+        Bits::ZERO
+    }
+
     /// When the entity next does something of itself; `Time::NEVER` if it does not.
     fn next_deadline(&self) -> Time;
 

@@ -34,8 +34,18 @@ impl Framing {
     }
 
     /// The packet's bits on the link before fragmentation.
-    fn link_bits(&self, pdu: &Pdu) -> u64 {
-        (self.compression.of(pdu.bits()) + self.overhead).get()
+    fn link_bits(&self, bits: Bits) -> u64 {
+        (self.compression.of(bits) + self.overhead).get()
+    }
+
+    /// Bits on the air of all frames of a packet of `link_bits`.
+    fn on_air(&self, link_bits: u64) -> Bits {
+        let Some(Fragmentation { frame_payload, frame_header, last_frame }) = self.fragmentation else {
+            return Bits::new(link_bits);
+        };
+        let frames = u64::from(self.frames(link_bits));
+        let payload = if last_frame == LastFrame::Padded { frames * frame_payload.get() } else { link_bits };
+        Bits::new(payload + frames * frame_header.get())
     }
 
     fn frames(&self, link_bits: u64) -> u32 {
@@ -299,15 +309,19 @@ impl LinkEntity for Simple {
             BufferLimit::Unlimited => true,
             BufferLimit::Packets(limit) => self.buffer.len() < limit as usize,
             BufferLimit::Frames(limit) => {
-                let frames = self.framing.frames(self.framing.link_bits(next));
+                let frames = self.framing.frames(self.framing.link_bits(next.bits()));
                 self.buffered_frames + u64::from(frames) <= u64::from(limit)
             }
             BufferLimit::Bytes(limit) => self.buffered_bytes + u64::from(next.len) <= limit,
         }
     }
 
+    fn bits_on_air(&self, bytes: u32) -> Bits {
+        self.framing.on_air(self.framing.link_bits(Bits::from_bytes(u64::from(bytes))))
+    }
+
     fn accept(&mut self, pdu: Pdu, arrival: Arrival, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
-        let link_bits = self.framing.link_bits(&pdu);
+        let link_bits = self.framing.link_bits(pdu.bits());
         let frames = self.framing.frames(link_bits);
         if self.buffer.is_empty() {
             self.ready_at = stage.at;

@@ -170,6 +170,16 @@ impl Medium for Continuous {
         }
     }
 
+    fn least_time(&self, at: Time, direction: Direction, bits: Bits) -> Span {
+        let transmitter = &self.directions[direction as usize];
+        match (&transmitter.varying, transmitter.rate) {
+            (Some(varying), _) => varying.1.least_time(at, bits),
+            (None, LinkRate::Unlimited) => Span::ZERO,
+            // Rounded down, as by a busy link that has a part of a nanosecond left.
+            (None, LinkRate::Fixed(rate)) => rate.tx(bits, &mut { Carry::NONE }),
+        }
+    }
+
     fn configure(&mut self, at: Time, links: [&LinkConfig; 2]) {
         for (transmitter, link) in self.directions.iter_mut().zip(links) {
             transmitter.configure(&link.rate, at);

@@ -3,7 +3,7 @@
 pub mod continuous;
 pub mod rate;
 
-use airpath_core::{Bits, Direction, Time};
+use airpath_core::{Bits, Direction, Span, Time};
 
 use crate::config::LinkConfig;
 use crate::entity::Frame;
@@ -47,6 +47,12 @@ pub trait Medium: Send {
 
     /// Does what is due at `at`, which is not before [`Medium::next_deadline`].
     fn step<A: Air>(&mut self, at: Time, air: &mut A);
+
+    /// How long `bits` of one packet that come at `at` take at least in `direction`; what comes later
+    /// never gets there earlier.
+    fn least_time(&self, _at: Time, _direction: Direction, _bits: Bits) -> Span {
+        Span::ZERO
+    }
 
     /// Changes the parameters of the uplink and the downlink at `at`. Requests that have not been met
     /// are made again.

@@ -195,7 +195,9 @@ impl<M: Hops> Runner<M> {
                 let (len, header_len, ecn) = (*len, *header_len, ecn_of(*header_len));
                 let pdu = Pdu { id: self.next_id, len, header_len, ecn, ..Pdu::default() };
                 self.machine.offer(at, *port, Item::Pdu(pdu), cx);
-                self.not_before.insert(self.next_id, at + self.machine.least_transit());
+                let least = self.machine.least_transit_of(at, *port, len);
+                assert!(least >= self.machine.least_transit(), "{least} of {len} bytes is less than of anything");
+                self.not_before.insert(self.next_id, at + least);
                 self.next_id += 1;
             }
             Action::Enter(name) => {

@@ -3,6 +3,8 @@
 //!
 //! Source: Kojo et al. 2001, section 6, where the user adjusts the margin in preliminary runs.
 
+mod better;
+mod disturbance;
 mod host;
 mod probe;
 mod search;
@@ -13,6 +15,8 @@ use airpath_live::engine_loop::{AutoSpin, SpinPolicy, WHOLE_CORE_PPM};
 use airpath_live::tuning::{Affinity, Policy, Tuning};
 use serde::{Deserialize, Serialize};
 
+pub use better::keeps;
+pub use disturbance::{Watch, load_before};
 pub use host::CalibratedHost;
 pub use probe::{Probed, Prober, Setting};
 pub use search::{Candidate, Found, PACKETS_PER_SECOND, Wish, search};
@@ -89,6 +93,9 @@ pub struct Calibration {
     pub margin_ns: u64,
     /// What was measured with these settings.
     pub measured: Lateness,
+    /// What disturbed the measurement, if it was stored all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<String>,
 }
 
 /// No margin that is found is as long: it would be watching the clock all the time.
@@ -168,6 +175,7 @@ mod tests {
                 core_percent: 0.5,
                 watching_percent: 0.25,
             },
+            disturbed: None,
         }
     }
 

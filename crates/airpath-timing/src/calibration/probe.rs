@@ -5,20 +5,17 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use airpath_core::Span;
 use airpath_live::clock;
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, LiveLink, LoopReport, SpinPolicy, Word};
 use airpath_live::ports::Port;
 use airpath_live::session::{Endpoint, Session, SessionOptions};
 use airpath_live::tuning::{Affinity, Policy, Tuning};
 use airpath_live::{LiveError, Result};
-use airpath_log::{Distribution, Level, Writer, WriterOptions};
+use airpath_log::{Distribution, LatenessBound, Level, Writer, WriterOptions};
 use bytes::Bytes;
 
 use super::ticker::{Ticker, datagram};
 
-/// The usual bound of runs; nothing here depends on it.
-const LATENESS_BOUND: Span = Span::from_millis(1);
 /// How long the thread may take to get its memory before anything is due: no packet waits for that.
 const LEAD_NS: u64 = 20_000_000;
 /// How long the receiver waits before it looks whether it is to end.
@@ -129,7 +126,7 @@ fn run(
     let names = (vec!["calibration".to_owned()], vec!["initial".to_owned()]);
     let options = WriterOptions::of_path(std::path::Path::new(""), Level::Counters, names.0, names.1);
     let (recorder, writer) = Writer::start(&options).map_err(io::Error::other)?;
-    let link = LiveLink::new(Box::new(Ticker::new(packet)), ports, recorder, LATENESS_BOUND);
+    let link = LiveLink::new(Box::new(Ticker::new(packet)), ports, recorder, LatenessBound::USUAL);
     let (engine, handle) = EngineLoop::new(vec![link], setting.spin)?;
     let Setting { policy, affinity, spin, wake_latency } = setting;
     let tuning = Tuning { policy, affinity, wake_latency, ..Tuning::usual(spin) };

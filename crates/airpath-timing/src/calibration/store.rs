@@ -92,6 +92,20 @@ pub fn find(folder: &Path, host: &CalibratedHost, rights: Rights) -> Result<Opti
     }
 }
 
+/// Forgets what is stored in `folder` for `host` and `rights`, and returns the file that held it; none if there was
+/// none.
+///
+/// # Errors
+/// When the file cannot be removed.
+pub fn forget(folder: &Path, host: &CalibratedHost, rights: Rights) -> Result<Option<PathBuf>, Unusable> {
+    let file = file(folder, host, rights);
+    match fs::remove_file(&file) {
+        Ok(()) => Ok(Some(file)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(Unusable(format!("the calibration {} cannot be removed: {error}", file.display()))),
+    }
+}
+
 /// Stores `calibration` in `folder` in one step, and returns its file.
 ///
 /// # Errors
@@ -137,6 +151,18 @@ mod tests {
         let elsewhere = CalibratedHost { machine: "0".into(), ..stored.host.clone() };
         assert_eq!(find(&folder, &elsewhere, stored.rights), Ok(None));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing lies beside it");
+    }
+
+    #[test]
+    fn what_is_forgotten_is_gone() {
+        let place = tempfile::tempdir().unwrap();
+        let stored = calibration();
+        let forget = |rights| forget(place.path(), &stored.host, rights);
+        assert_eq!(forget(stored.rights), Ok(None));
+        let file = write(place.path(), &stored).unwrap();
+        assert_eq!(forget(Rights::User), Ok(None), "that of another");
+        assert_eq!(forget(stored.rights), Ok(Some(file)));
+        assert_eq!(find(place.path(), &stored.host, stored.rights), Ok(None));
     }
 
     #[test]

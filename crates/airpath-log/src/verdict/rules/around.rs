@@ -41,13 +41,13 @@ mod tests {
 
     #[test]
     fn what_is_wrong_around_a_run_is_wrong_with_it_at_every_depth() {
-        let outer = judge(&Measurements { overload_ns: 500, duration_ns: 1_000, ..Measurements::default() });
+        let outer = judge(&Measurements { outside_drops: 500, offered: 1_000, ..Measurements::default() });
         let middle = judge(&nested(Around::Judged { grade: outer.grade, reasons: outer.reasons }));
         let inner = judge(&nested(Around::Judged { grade: middle.grade, reasons: middle.reasons }));
         assert_eq!((inner.grade, inner.reasons.len()), (Grade::Invalid, 1));
         let reason = &inner.reasons[0];
         assert_eq!(reason.code, "around");
-        assert!(reason.what.starts_with("the link around this run: the engine was behind"), "{}", reason.what);
+        assert!(reason.what.starts_with("the link around this run: 500 of 1,500 packets"), "{}", reason.what);
         let fine = Around::Judged { grade: Grade::Trusted, reasons: Vec::new() };
         assert_eq!(judge(&nested(fine)).grade, Grade::Trusted);
     }

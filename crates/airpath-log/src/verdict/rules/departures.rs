@@ -1,22 +1,22 @@
 //! Packets that left later than the model said.
 
 use super::super::share::by_packets;
-use super::super::{Measurements, Reason};
-use super::LESS_LOAD;
+use super::super::{Measurements, Reason, advice};
 use crate::show;
 
 pub(super) fn late(measured: &Measurements) -> Vec<Reason> {
     let (late, all) = (measured.late_emissions, measured.lateness.count);
-    if late == 0 {
+    if late.packets == 0 {
         return Vec::new();
     }
     let what = format!(
-        "{} of {} ({}) left more than {} late, the worst {}",
-        show::count(late),
+        "{} of {} ({}) left too late, the worst by {} where {} is allowed",
+        show::count(late.packets),
         show::counted(all, "packet"),
-        show::percent(late, all),
-        show::span(measured.bound_ns),
-        show::span(measured.lateness.max_ns)
+        show::percent(late.packets, all),
+        show::span(late.worst.late_ns),
+        show::span(late.worst.bound_ns)
     );
-    vec![Reason::new(by_packets(late, all), "late_emissions", what, LESS_LOAD)]
+    let mend = advice::in_time(&measured.machine);
+    vec![Reason::new(by_packets(late.packets, all), "late_emissions", what, &mend)]
 }

@@ -34,7 +34,7 @@ fn grade(waits: &PartyWaits, bound_ns: u64, duration_ns: u64) -> Option<Grade> {
 }
 
 fn reason(who: &str, code: &str, waits: &PartyWaits, measured: &Measurements) -> Option<Reason> {
-    let grade = grade(waits, measured.bound_ns, measured.duration_ns)?;
+    let grade = grade(waits, measured.usual_bound_ns, measured.duration_ns)?;
     let what = format!(
         "{who} waited {} of {} ({}) for a processor that other programs had, {} at a stretch",
         show::span(waits.kept_waiting_ns),
@@ -70,7 +70,7 @@ mod tests {
         let client = PartyWaits { kept_waiting_ns: kept_ms * MS, longest_ns: longest_ms * MS, ..PartyWaits::default() };
         let waits = Some(Waits { client, ..Waits::default() });
         let ends = EndResults { waits, ..EndResults::default() };
-        Measurements { bound_ns: MS, duration_ns: duration_ms * MS, ends, ..Measurements::default() }
+        Measurements { usual_bound_ns: MS, duration_ns: duration_ms * MS, ends, ..Measurements::default() }
     }
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_is_late_by_a_larger_bound_is_a_longer_wait() {
-        let measured = Measurements { bound_ns: 8 * MS, ..of_client(40, 30, 4_000) };
+        let measured = Measurements { usual_bound_ns: 8 * MS, ..of_client(40, 30, 4_000) };
         assert_eq!(judge(&measured).grade, Grade::Trusted);
     }
 

@@ -2,12 +2,12 @@
 //! [`RULES`].
 
 mod around;
+mod demoted;
 mod departures;
 mod ends_sockets;
 mod ends_waits;
 mod log;
 mod outside;
-mod overload;
 mod reads;
 mod refused;
 mod unfinished;
@@ -20,14 +20,11 @@ use super::{Measurements, Reason};
 pub(super) use wall_clock::describe as describe_wall_clock;
 pub(super) use workload::broken_off;
 
-/// What to do about a machine that has too much to do.
-const LESS_LOAD: &str = "try a less loaded machine or a lower rate";
-
 /// A rule: the reasons that it finds in what was measured.
 pub(super) type Rule = fn(&Measurements) -> Vec<Reason>;
 
 /// All rules. Reasons of one grade stand in the order of this list.
-pub(super) const RULES: [Rule; 21] = [
+pub(super) const RULES: [Rule; 20] = [
     workload::was_broken_off,
     workload::never_started,
     unfinished::behind_at_the_end,
@@ -37,8 +34,7 @@ pub(super) const RULES: [Rule; 21] = [
     wall_clock::stepped,
     outside::lost,
     refused::writes,
-    overload::behind,
-    overload::demoted,
+    demoted::demoted,
     ends_waits::commands,
     ends_waits::relays,
     ends_sockets::datagrams,

@@ -1,34 +1,29 @@
 //! Packets that entered the link later than they came.
 
 use super::super::share::by_packets;
-use super::super::{Grade, Measurements, Reads, Reason};
-use super::LESS_LOAD;
+use super::super::{Grade, Measurements, Reads, Reason, advice};
 use crate::show;
 
 pub(super) fn late(measured: &Measurements) -> Vec<Reason> {
-    let bound = show::span(measured.bound_ns);
-    let (grade, what) = match measured.reads {
-        Reads::Stamped { late, delay } if late > 0 => {
-            let what = format!(
-                "{} of {} ({}) entered the link more than {bound} after they came, the slowest reading took {}",
-                show::count(late),
-                show::counted(delay.count, "packet"),
-                show::percent(late, delay.count),
-                show::span(delay.max_ns)
-            );
-            (by_packets(late, delay.count), what)
-        }
-        Reads::Gaps { late, longest_ns } if late > 0 => {
-            let what = format!(
-                "{} packets may have waited more than {bound} before they entered the link, {} at most",
-                if late == 1 { "once".into() } else { format!("{} times", show::count(late)) },
-                show::span(longest_ns)
-            );
-            (by_packets(late, measured.offered), what)
-        }
-        _ => return Vec::new(),
+    let late = measured.reads.late();
+    if late.packets == 0 {
+        return Vec::new();
+    }
+    let (all, entered) = match measured.reads {
+        Reads::Stamped { delay, .. } => (delay.count, "entered the link"),
+        // How late it was is not known, but how late it can have been.
+        _ => (measured.offered, "may have entered the link"),
     };
-    vec![Reason::new(grade, "late_reads", what, LESS_LOAD)]
+    let what = format!(
+        "{} of {} ({}) {entered} too late after they came, the worst by {} where {} is allowed",
+        show::count(late.packets),
+        show::counted(all, "packet"),
+        show::percent(late.packets, all),
+        show::span(late.worst.late_ns),
+        show::span(late.worst.bound_ns)
+    );
+    let mend = advice::in_time(&measured.machine);
+    vec![Reason::new(by_packets(late.packets, all), "late_reads", what, &mend)]
 }
 
 /// Without stamps, and without the kernel's account of the loop's own waiting, short delays are not seen.

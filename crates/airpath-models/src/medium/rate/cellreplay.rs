@@ -17,7 +17,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Direction, Span, Time};
+use airpath_core::{Bits, Direction, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,8 @@ struct Train {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LightTrace {
     trains: Vec<Train>,
+    /// No packet takes less than this.
+    least_base_delay_ms: u64,
 }
 
 impl FileFormat for LightTrace {
@@ -81,7 +83,10 @@ impl FileFormat for LightTrace {
         }
         match trains.len() {
             0..3 => Err("it has less than three lines".into()),
-            _ => Ok(LightTrace { trains }),
+            _ => {
+                let least_base_delay_ms = trains.iter().map(|train| train.base_delay_ms).min().unwrap_or(0);
+                Ok(LightTrace { trains, least_base_delay_ms })
+            }
         }
     }
 }
@@ -238,6 +243,11 @@ impl Transmit for CellReplay {
             }
             self.requested = Time::NEVER;
         }
+    }
+
+    fn least_time(&self, _at: Time, _bits: Bits) -> Span {
+        // A train goes on with the base delay of its beginning, whatever the trace says by then.
+        Span::from_nanos(self.config.light.data().least_base_delay_ms * MILLISECOND_NS)
     }
 
     fn hand_over(&mut self, _at: Time) -> VecDeque<InFlight> {

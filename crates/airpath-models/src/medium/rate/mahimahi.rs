@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Direction, Time};
+use airpath_core::{Bits, Direction, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -262,6 +262,17 @@ impl Transmit for Opportunities {
             }
         }
         self.due = self.next_after(at);
+    }
+
+    fn least_time(&self, at: Time, bits: Bits) -> Span {
+        let mut left = bits.get();
+        let mut end = at;
+        // A packet needs few opportunities, each of which takes a packet of the usual size.
+        while left > 0 && end != Time::NEVER {
+            end = self.next_after(end);
+            left = left.saturating_sub(self.bits_at(end));
+        }
+        end.since(at)
     }
 
     fn hand_over(&mut self, _at: Time) -> VecDeque<InFlight> {

@@ -23,7 +23,7 @@ mod trace_file;
 use std::collections::VecDeque;
 
 use airpath_core::quantity::QuantityError;
-use airpath_core::{Direction, LinkRate, Time};
+use airpath_core::{Bits, Direction, LinkRate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +85,10 @@ pub trait Transmit {
 
     /// Does what is due at `at`.
     fn step<A: Air>(&mut self, at: Time, direction: Direction, air: &mut A);
+
+    /// How long `bits` of one packet that come at `at` take at least; what comes later never gets there
+    /// earlier.
+    fn least_time(&self, at: Time, bits: Bits) -> Span;
 
     /// Gives up the frames under transmission at `at`, in order, with what is left of them.
     fn hand_over(&mut self, at: Time) -> VecDeque<InFlight>;
@@ -156,6 +160,9 @@ impl Transmit for Varying {
     }
     fn step<A: Air>(&mut self, at: Time, direction: Direction, air: &mut A) {
         dispatch_varying!(self, transmitter => transmitter.step(at, direction, air));
+    }
+    fn least_time(&self, at: Time, bits: Bits) -> Span {
+        dispatch_varying!(self, transmitter => transmitter.least_time(at, bits))
     }
     fn hand_over(&mut self, at: Time) -> VecDeque<InFlight> {
         dispatch_varying!(self, transmitter => transmitter.hand_over(at))

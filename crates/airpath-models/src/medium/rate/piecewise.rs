@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use airpath_core::{Direction, Time};
+use airpath_core::{Bits, Direction, Span, Time};
 
 use super::curve::{Curve, WORK_PER_BIT, Work};
 use super::{InFlight, Transmit, next_frame};
@@ -71,6 +71,12 @@ impl Transmit for Piecewise {
         self.done += Work::from(next.bits_left) * WORK_PER_BIT;
         // A frame of no bits in an outage would otherwise end where the outage began.
         self.due = self.curve.when(self.done, self.repeat, &mut self.hint).max(at);
+    }
+
+    fn least_time(&self, at: Time, bits: Bits) -> Span {
+        let mut hint = self.hint;
+        let work = self.curve.done(at, self.repeat, &mut hint) + Work::from(bits.get()) * WORK_PER_BIT;
+        self.curve.when(work, self.repeat, &mut hint).since(at)
     }
 
     fn hand_over(&mut self, at: Time) -> VecDeque<InFlight> {

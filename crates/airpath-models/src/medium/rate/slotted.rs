@@ -146,6 +146,13 @@ impl Transmit for Slots {
         }
     }
 
+    fn least_time(&self, at: Time, bits: Bits) -> Span {
+        // The first slot from its beginning, and as many behind it as the bits need at least.
+        let more = bits.get().div_ceil(self.config.bits.get()).saturating_sub(1);
+        let periods = Span::from_nanos(more.saturating_mul(self.config.period_ns()));
+        (self.next_after(at) + periods + self.config.slot).since(at)
+    }
+
     fn hand_over(&mut self, _at: Time) -> VecDeque<InFlight> {
         (self.left, self.ends, self.begins) = (0, Time::NEVER, Time::NEVER);
         let mut frames = std::mem::take(&mut self.carried);
