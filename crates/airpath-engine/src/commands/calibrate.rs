@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use airpath_core::Span;
 use airpath_live::engine_loop::show_share;
+use airpath_live::presence::Presence;
 use airpath_live::tuning::{Affinity, Tuning};
 use airpath_live::{clock, privilege};
 use airpath_timing::calibration::{
@@ -35,6 +36,7 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
         duration: Duration::from_secs(u64::from(args.seconds)),
     };
     privilege::acquire(false).map_err(Failure::live)?;
+    let _presence = Presence::announce();
     Tuning::usual(airpath_live::engine_loop::SpinPolicy::Off).prepare_process();
     let mut prober = Prober::create().map_err(Failure::live)?;
     if !args.json {
