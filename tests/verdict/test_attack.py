@@ -77,6 +77,9 @@ def test_the_truth_counts_what_was_late_and_what_was_lost(tmp_path: Path) -> Non
     assert not truth(2, 0)
     assert truth(3, 0)
     assert truth(0, 1)
+    two = rows(tmp_path / "two", [(number, 0, 0) for number in range(2)])
+    came = rows(tmp_path / "came", [(0, 0, 20 * ms), (1, 0, 500 * ms)])
+    assert of_datagrams(two, came, 20 * ms, 2).distorted
     # A datagram that came twice is late only if its first copy is.
     twice = [(number, 0, (20 + extra) * ms) for extra in (0, 50) for number in range(100)]
     assert not of_datagrams(sent, rows(tmp_path / "twice", twice), 20 * ms, 100).distorted

@@ -18,6 +18,8 @@ LATE_NS = 2_000_000
 """Twice the usual bound of 1 ms: what a program needs to read a datagram is no distortion."""
 LATE_SHARE = 0.02
 """When more than one datagram in fifty is late, the run is distorted."""
+FEW = 50
+"""Of fewer datagrams than this, one that is very late is enough."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ def of_datagrams(sent: Path, received: Path, transit_ns: int, wanted: int) -> Tr
     words.append(f"{lost} of {total} lost")
     if slip > 5 * LATE_NS:
         words.append(f"sent up to {slip / 1e6:.0f} ms after it was due")
-    distorted = lost > 0 or late > max(1.0, LATE_SHARE * len(excess)) or slip > 10 * LATE_NS
+    few = len(excess) < FEW and excess[-1:] > [10 * LATE_NS]
+    many = late > max(1.0, LATE_SHARE * len(excess))
+    distorted = lost > 0 or few or many or slip > 10 * LATE_NS
     return Truth("; ".join(words), distorted)
 
 
