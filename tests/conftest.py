@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from experiments import SMALL, written
+from hang import pytest_runtest_call, pytest_runtest_logfinish
 from synthetic import write_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+__all__ = ["pytest_runtest_call", "pytest_runtest_logfinish"]
 
 
 @pytest.fixture(scope="session", autouse=True)

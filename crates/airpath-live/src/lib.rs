@@ -27,6 +27,7 @@ pub mod namespaces;
 pub mod netlink;
 pub mod packet_bytes;
 pub mod ports;
+pub mod presence;
 pub mod privilege;
 pub mod processor_time;
 pub mod scheduling;

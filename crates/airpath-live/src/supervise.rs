@@ -27,7 +27,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
 use nix::unistd::{ForkResult, fork, pipe2};
 
-pub use bound::{adopt_descriptor, bind_to_this_process};
+pub use bound::{adopt_descriptor, bind_to_this_process, yield_to_others};
 pub use engine::{EngineProcess, EngineSignal};
 pub use inherited::Inherited;
 

@@ -184,8 +184,7 @@ impl Builder<'_> {
             }
             if told.elapsed() >= PROGRESS_EVERY {
                 told = Instant::now();
-                let objects = if output.objects > 0 { format!("{} objects, ", output.objects) } else { String::new() };
-                (self.tell)(&format!("{objects}{} s so far", self.begun.elapsed().as_secs()));
+                (self.tell)(&format!("{}{} s so far", show_objects(output.objects), self.begun.elapsed().as_secs()));
             }
         };
         if outcome.is_err() {
@@ -256,6 +255,15 @@ fn make(work: &Path, jobs: usize) -> Command {
     command
 }
 
+/// How far compiling is. Another source than the recipe's may have some more.
+fn show_objects(done: usize) -> String {
+    match done {
+        0 => String::new(),
+        done if done <= recipe::OBJECTS => format!("{done} of about {} objects, ", recipe::OBJECTS),
+        done => format!("{done} objects, "),
+    }
+}
+
 /// What a step printed.
 #[derive(Default)]
 struct Output {
@@ -322,6 +330,13 @@ mod tests {
             output.take(part.as_bytes());
         }
         assert_eq!(output.objects, 2);
+    }
+
+    #[test]
+    fn progress_has_a_total() {
+        assert_eq!(show_objects(0), "");
+        assert_eq!(show_objects(7), format!("7 of about {} objects, ", recipe::OBJECTS));
+        assert_eq!(show_objects(recipe::OBJECTS + 1), format!("{} objects, ", recipe::OBJECTS + 1));
     }
 
     #[test]

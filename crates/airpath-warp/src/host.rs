@@ -12,7 +12,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use airpath_live::supervise::{EngineProcess, EngineSignal, bind_to_this_process};
+use airpath_live::presence::live_run_is_on;
+use airpath_live::supervise::{EngineProcess, EngineSignal, bind_to_this_process, yield_to_others};
 use nix::mount::{MsFlags, mount};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -26,18 +27,22 @@ use crate::error::{Attempting, Result, WarpError};
 use crate::guest::SETTLING;
 use crate::job::{self, Job};
 use crate::kernel::Kernel;
-use crate::processor::Processor;
+use crate::memory::{self, GUEST_MIB, INPUT_MIB, SHARED_MIB};
+use crate::pace::{Pace, Slow};
+use crate::processor::Place;
 use crate::relay::Relay;
 
 /// The virtual time at which every guest boots: 2026-01-01 00:00 UTC, in ns since 1970. A guest that
 /// booted at the real time would not be the same from run to run.
 pub const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
-/// The guest's memory; pages that it does not touch cost nothing.
-const MEMORY: &str = "512M";
 /// The name of the kernel's own folder in ours.
 const KERNEL_NAME: &str = "guest";
 /// How often the host looks at the guest's output and clock.
 const LOOK_EVERY_MS: u16 = 20;
+/// How often it looks whether a live run is on, and how much processor time the guest had.
+const LOOK_AROUND_EVERY: Duration = Duration::from_millis(250);
+/// The longest name of a task of the kernel, with the zero that ends it.
+const TASK_NAME_BYTES: usize = 16;
 /// Less progress of the virtual time than this is none: a program that spins may read the clock, and
 /// each reading takes 256 ns.
 const PROGRESS_NS: u64 = 1_000_000;
@@ -95,6 +100,7 @@ pub fn outputs_are_one() -> bool {
 /// [`WarpError::Guest`] when the guest breaks or does not end in time, with the program that is to
 /// blame as far as it can be told.
 pub fn run(process: &EngineProcess, plan: &Plan, tell: &mut dyn FnMut(&str)) -> Result<Outcome> {
+    memory::check()?;
     prepare_folder(&plan.job)?;
     read_input(process, tell)?;
     let (stdout, stderr) = (io::stdout(), io::stderr());
@@ -103,12 +109,17 @@ pub fn run(process: &EngineProcess, plan: &Plan, tell: &mut dyn FnMut(&str)) -> 
     };
     let mut relays = vec![relay(job::OUTPUT, stdout.as_fd())?, relay(job::ERRORS, stderr.as_fd())?];
     let begun = Instant::now();
-    let (child, _processor) = boot(plan)?;
+    let (child, place) = boot(plan)?;
     let mut watch = Watch {
         process,
         plan,
         child,
+        place,
         begun,
+        looked_around: begun,
+        pace: Pace::default(),
+        worked: Duration::ZERO,
+        stall_usage: None,
         moved: begun,
         moved_ns: 0,
         now_ns: 0,
@@ -118,7 +129,11 @@ pub fn run(process: &EngineProcess, plan: &Plan, tell: &mut dyn FnMut(&str)) -> 
     };
     let ended = loop {
         match watch.look() {
-            Ok(None) => {}
+            Ok(None) => {
+                if let Some(slow) = watch.find_slow() {
+                    tell(&watch.say_slow(&slow));
+                }
+            }
             Ok(Some(status)) => break Ok(status),
             Err(error) => break Err(error),
         }
@@ -144,7 +159,8 @@ fn path(name: &str) -> std::path::PathBuf {
 /// Makes the folder that both sides see, with what the guest needs to begin.
 fn prepare_folder(job: &Job) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    mount(Some("airpath"), job::MOUNT_POINT, Some("tmpfs"), flags, Some("mode=0755"))
+    let options = format!("mode=0755,size={SHARED_MIB}m");
+    mount(Some("airpath"), job::MOUNT_POINT, Some("tmpfs"), flags, Some(options.as_str()))
         .attempting(|| format!("mount a temporary file system on {} for the guest", job::MOUNT_POINT))?;
     fs::create_dir(job::FOLDER).attempting(|| format!("create {}", job::FOLDER))?;
     let engine = path(job::ENGINE);
@@ -166,6 +182,7 @@ fn read_input(process: &EngineProcess, tell: &mut dyn FnMut(&str)) -> Result<()>
     }
     let begun = Instant::now();
     let mut told = false;
+    let mut taken: u64 = 0;
     let mut buffer = [0; 64 << 10];
     loop {
         let mut ends =
@@ -182,7 +199,16 @@ fn read_input(process: &EngineProcess, tell: &mut dyn FnMut(&str)) -> Result<()>
         if ends[0].any() == Some(true) {
             match nix::unistd::read(&input, &mut buffer) {
                 Ok(0) => return Ok(()),
-                Ok(count) => copy.write_all(&buffer[..count]).attempting(|| "copy standard input".into())?,
+                Ok(count) => {
+                    taken += count as u64;
+                    if taken > INPUT_MIB << 20 {
+                        return Err(WarpError::Guest(format!(
+                            "standard input is longer than {INPUT_MIB} MiB, and a guest has it in memory; have the \
+                             command open a file instead"
+                        )));
+                    }
+                    copy.write_all(&buffer[..count]).attempting(|| "copy standard input".into())?;
+                }
                 Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => {}
                 // Closed, or a folder: commands would find the same.
                 Err(_) => return Ok(()),
@@ -222,7 +248,7 @@ fn next_signal(process: &EngineProcess) -> Result<Option<Signal>> {
 /// The kernel's command line: the same for every run, as it goes into the random numbers.
 fn command_line() -> Vec<OsString> {
     let words = [
-        format!("mem={MEMORY}"),
+        format!("mem={GUEST_MIB}M"),
         "root=/dev/root".into(),
         "rootfstype=hostfs".into(),
         "rootflags=/".into(),
@@ -243,8 +269,8 @@ fn command_line() -> Vec<OsString> {
     words.map(OsString::from).to_vec()
 }
 
-/// The kernel's process, and the processor on which it and its programs run.
-fn boot(plan: &Plan) -> Result<(Child, Option<Processor>)> {
+/// The kernel's process, and where it and its programs run.
+fn boot(plan: &Plan) -> Result<(Child, Place)> {
     // Every file that the guest has open is one of the kernel's process; a crash leaves no core.
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
@@ -266,12 +292,10 @@ fn boot(plan: &Plan) -> Result<(Child, Option<Processor>)> {
         // It signals its own process group when it fails.
         .process_group(0);
     bind_to_this_process(&mut command, None);
-    let processor = Processor::claim();
-    let child = match &processor {
-        Some(processor) => processor.run_here(|| command.spawn()),
-        None => command.spawn(),
-    };
-    Ok((child.attempting(|| format!("start the kernel {}", plan.kernel.path().display()))?, processor))
+    yield_to_others(&mut command);
+    let place = Place::find(live_run_is_on());
+    let child = place.run_here(|| command.spawn());
+    Ok((child.attempting(|| format!("start the kernel {}", plan.kernel.path().display()))?, place))
 }
 
 /// Why the guest is made to end, and how far that is.
@@ -286,7 +310,14 @@ struct Watch<'a> {
     process: &'a EngineProcess,
     plan: &'a Plan,
     child: Child,
+    place: Place,
     begun: Instant,
+    looked_around: Instant,
+    pace: Pace,
+    /// The processor time that the guest had.
+    worked: Duration,
+    /// What processor time the guest had had, if that can be told, when half the limit of a stall was over.
+    stall_usage: Option<Option<Duration>>,
     /// When the virtual time last moved, and where it was then.
     moved: Instant,
     moved_ns: u64,
@@ -313,8 +344,54 @@ impl Watch<'_> {
             return Ok(Some(status));
         }
         self.read_time();
+        if self.looked_around.elapsed() >= LOOK_AROUND_EVERY {
+            self.looked_around = Instant::now();
+            self.place.follow(live_run_is_on());
+            self.worked = self.worked.max(processor_time().unwrap_or_else(|| self.begun.elapsed()));
+        }
         self.check_limits();
         Ok(None)
+    }
+
+    /// A program that holds the virtual time up, once. While the guest boots and settles nothing is said.
+    fn find_slow(&mut self) -> Option<Slow> {
+        if self.ending.is_some() || self.now_ns < SETTLING.as_nanos() as u64 {
+            return None;
+        }
+        let running = self.read_running();
+        let program = running.filter(|one| !one.is_kernels() && !is_the_engines(&one.name));
+        self.pace.look(self.worked, self.now_ns, program.as_ref().map(|one| one.name.as_str()))
+    }
+
+    fn say_slow(&self, slow: &Slow) -> String {
+        let virtual_time = show_seconds(self.now_ns.saturating_sub(SETTLING.as_nanos() as u64));
+        format!(
+            "at {virtual_time} s of virtual time: {:.2} virtual s pass in 1 s of work, as `{}` hardly sleeps (it was running \
+             at {:.0} % of the looks)\n  Virtual time passes while everything sleeps. A program that looks at the clock \
+             or at a socket again and again holds it up: use one that waits, for example `airpath send` and \
+             `airpath recv` (docs/warp.md); --wall-limit ends the run.",
+            slow.pace,
+            slow.program,
+            slow.share * 100.0
+        )
+    }
+
+    /// What the guest is running, read out of its kernel's memory: nothing in it can notice.
+    fn read_running(&self) -> Option<Running> {
+        let place = self.plan.kernel.running_task()?;
+        let mut pointer = [0; 8];
+        let read = |address: u64, bytes: &mut [u8]| {
+            let there = RemoteIoVec { base: address as usize, len: bytes.len() };
+            let wanted = bytes.len();
+            let pid = Pid::from_raw(self.child.id() as i32);
+            (process_vm_readv(pid, &mut [IoSliceMut::new(bytes)], &[there]) == Ok(wanted)).then_some(())
+        };
+        read(place.pointer_address, &mut pointer)?;
+        let mut name = [0; TASK_NAME_BYTES];
+        read(u64::from_ne_bytes(pointer).checked_add(place.name_offset)?, &mut name)?;
+        let end = name.iter().position(|byte| *byte == 0)?;
+        let name = String::from_utf8_lossy(&name[..end]).into_owned();
+        Some(Running { pid: u32::from(name != IDLE_TASK), name })
     }
 
     /// Reads the virtual time out of the kernel's memory: asking the kernel would be an interruption,
@@ -328,6 +405,7 @@ impl Watch<'_> {
         }
         if self.now_ns.saturating_sub(self.moved_ns) >= PROGRESS_NS {
             (self.moved_ns, self.moved) = (self.now_ns, Instant::now());
+            self.stall_usage = None;
         }
     }
 
@@ -352,7 +430,10 @@ impl Watch<'_> {
             return;
         }
         let virtual_time = show_seconds(self.now_ns.saturating_sub(SETTLING.as_nanos() as u64));
-        if self.moved.elapsed() >= self.plan.stall_limit {
+        if self.moved.elapsed() >= self.plan.stall_limit / 2 && self.stall_usage.is_none() {
+            self.stall_usage = Some(processor_time());
+        }
+        if self.moved.elapsed() >= self.plan.stall_limit && self.has_worked_while_time_stood() {
             let who = self.who_runs();
             self.end(WarpError::Guest(format!(
                 "the virtual time stood still at {virtual_time} s for {} of real time: {who}\n  A program that waits \
@@ -369,6 +450,13 @@ impl Watch<'_> {
                 show(self.plan.wall_limit)
             )));
         }
+    }
+
+    /// Whether the guest had a processor while its time stood still: where other programs have them all,
+    /// nothing can be said of those in the guest.
+    fn has_worked_while_time_stood(&self) -> bool {
+        let (Some(Some(before)), Some(now)) = (self.stall_usage, processor_time()) else { return true };
+        now.saturating_sub(before) >= self.plan.stall_limit / 3
     }
 
     /// Makes the guest end, in steps, with the files of the run finished if it can. The first is SIGTERM
@@ -470,6 +558,14 @@ struct Running {
     name: String,
 }
 
+/// The name of the task that runs when nothing else does.
+const IDLE_TASK: &str = "swapper";
+
+/// Whether a task of this name is the engine's in the guest.
+fn is_the_engines(name: &str) -> bool {
+    name == job::ENGINE || name == "exe" || name.starts_with("airpath")
+}
+
 /// How the names of the kernel's own threads begin, as far as they run after the boot.
 const KERNEL_THREADS: [&str; 10] = [
     "kworker/",
@@ -497,6 +593,23 @@ impl Running {
         let end = rest.find(" Not tainted").or_else(|| rest.find(" Tainted"))?;
         Some(Running { pid: pid.parse().ok()?, name: rest[..end].to_owned() })
     }
+}
+
+/// The processor time of the guest, which is every other process of this PID namespace; none if the kernel
+/// does not tell.
+fn processor_time() -> Option<Duration> {
+    let own = std::process::id();
+    let mut total = None;
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Ok(text) = fs::read_to_string(entry.path().join("schedstat")) else { continue };
+        if let Some(nanos) = text.split_whitespace().next().and_then(|word| word.parse().ok())
+            && pid != own
+        {
+            *total.get_or_insert(Duration::ZERO) += Duration::from_nanos(nanos);
+        }
+    }
+    total
 }
 
 /// The exit status, and how long the engine ran in virtual time.

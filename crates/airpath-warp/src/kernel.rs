@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::error::{Attempting, Result, WarpError};
 
@@ -13,11 +13,27 @@ const TIME_SYMBOL: &str = "time_travel_time";
 /// The variable that our patch adds for entropy from a seed.
 const SEED_SYMBOL: &str = "airpath_seed_state";
 
+/// The variable that points to the task that is running.
+const RUNNING_SYMBOL: &str = "cpu_tasks";
+/// The first task, in which the place of the name is found by the name that it has.
+const FIRST_TASK_SYMBOL: &str = "init_task";
+const FIRST_TASK_NAME: &[u8] = b"swapper\0";
+
+/// Where a kernel, in its own memory, keeps what is running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunningTask {
+    /// Here is the address of the task that is running.
+    pub pointer_address: u64,
+    /// So far behind the task's beginning is its name, of 16 bytes at most.
+    pub name_offset: u64,
+}
+
 /// A kernel that can be booted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
     path: PathBuf,
     time_address: u64,
+    running_task: Option<RunningTask>,
     seeded: bool,
 }
 
@@ -50,7 +66,7 @@ impl Kernel {
             refuse("is no user-mode Linux with CONFIG_UML_TIME_TRAVEL_SUPPORT, or was stripped of its symbols")
         })?;
         let seeded = address(SEED_SYMBOL).is_some();
-        Ok(Kernel { path, time_address, seeded })
+        Ok(Kernel { path, time_address, running_task: running_task(&file), seeded })
     }
 
     /// Where it lies.
@@ -63,10 +79,24 @@ impl Kernel {
         self.time_address
     }
 
+    /// Where it keeps what is running; none if it is not found, as in a kernel of another make.
+    pub fn running_task(&self) -> Option<RunningTask> {
+        self.running_task
+    }
+
     /// Whether its entropy comes from a seed, so that runs can be repeated.
     pub fn is_seeded(&self) -> bool {
         self.seeded
     }
+}
+
+fn running_task(file: &object::File) -> Option<RunningTask> {
+    let symbol = |name: &str| file.symbols().find(|one| one.name() == Ok(name));
+    let first = symbol(FIRST_TASK_SYMBOL)?;
+    let section = file.section_by_index(first.section_index()?).ok()?;
+    let content = section.data_range(first.address(), first.size()).ok()??;
+    let name_offset = content.windows(FIRST_TASK_NAME.len()).position(|bytes| bytes == FIRST_TASK_NAME)?;
+    Some(RunningTask { pointer_address: symbol(RUNNING_SYMBOL)?.address(), name_offset: name_offset as u64 })
 }
 
 #[cfg(test)]

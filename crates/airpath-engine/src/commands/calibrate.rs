@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use airpath_core::Span;
 use airpath_live::engine_loop::show_share;
+use airpath_live::presence::Presence;
 use airpath_live::tuning::{Affinity, Tuning};
 use airpath_live::{clock, privilege};
 use airpath_timing::calibration::{
@@ -48,6 +49,7 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
     }
     let old = folder.as_ref().and_then(|folder| store::find(folder, &host, rights).ok().flatten());
     privilege::acquire(false).map_err(Failure::live)?;
+    let _presence = Presence::announce();
     Tuning::usual(airpath_live::engine_loop::SpinPolicy::Off).prepare_process();
     let mut prober = Prober::create().map_err(Failure::live)?;
     if !args.json {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use airpath_core::Span;
 use airpath_live::addressing::Nesting;
+use airpath_live::presence::Presence;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::Tuning;
 use airpath_live::{privilege, supervise};
@@ -206,6 +207,8 @@ pub fn start(mut request: RunRequest) -> Result<i32> {
         Failure::live(failure)
     };
     privilege::acquire(request.as_root).map_err(taken_back)?;
+    // In a guest nobody is there to be told.
+    let _presence = if airpath_warp::guest::is_guest() { None } else { Presence::announce() };
     supervise::run(|process| {
         let finished = live::run(&process, &request).and_then(|outcome| conclude::conclude(&request, outcome));
         finished.unwrap_or_else(|failure| {
