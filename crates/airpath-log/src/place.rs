@@ -194,7 +194,7 @@ pub fn is_empty(path: &Path) -> io::Result<bool> {
 /// are written.
 fn why_not_ours(about: &FileStat) -> Option<String> {
     let (owner, mode) = (about.st_uid, about.st_mode);
-    if !is_trusted(owner) && !(owner == overflow_owner() && in_user_namespace()) {
+    if !(is_trusted(owner) || owner == overflow_owner() && in_user_namespace()) {
         return Some(format!(
             "it belongs to user {owner}, who could exchange what is written there; a folder that does not exist yet is \
              made and is yours"

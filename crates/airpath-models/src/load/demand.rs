@@ -67,7 +67,7 @@ mod tests {
     fn only_what_is_too_much_is_named() {
         let (calm, heavy) = (load("calm", "10 Mbit/s", "1500 bytes"), load("heavy", "8 Gbit/s", "125 bytes"));
         assert_eq!(too_much(&[]), None);
-        assert_eq!(too_much(&[calm.clone()]), None);
+        assert_eq!(too_much(std::slice::from_ref(&calm)), None);
         let told = too_much(&[calm, heavy]).unwrap();
         assert!(told.starts_with("the background load `heavy` sends more than a million"), "{told}");
         let halves = [load("one", "600 Mbit/s", "125 bytes"), load("two", "600 Mbit/s", "125 bytes")];
