@@ -255,7 +255,7 @@ class Sample:
 @contextlib.contextmanager
 def sample_of(reader: Reader) -> Iterator[Sample]:
     """Yield a good sample in a temporary folder."""
-    folder = Path(tempfile.mkdtemp(prefix="airpath-reader-"))
+    folder = Path(tempfile.mkdtemp(prefix="damaged-reader-"))
     try:
         path = reader.make(folder)
         yield Sample(reader, path, path.read_bytes())

@@ -114,7 +114,7 @@ def work(job: Job, first: int, pipe: Connection, place: str) -> None:
 
 def try_reader(job: Job, campaign: Campaign) -> None:
     """Try one reader; a process that dies or stands still is a failure of the input at work."""
-    with tempfile.TemporaryDirectory(prefix="airpath-reader-") as place:
+    with tempfile.TemporaryDirectory(prefix="damaged-reader-") as place:
         _try_in(place, job, campaign)
 
 

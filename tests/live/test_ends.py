@@ -166,7 +166,7 @@ def test_a_nested_run_knows_of_the_link_around_it(airpath: Airpath, user: User) 
     _, err = outer.communicate(timeout=60)
     summary = json.loads([row for row in err.splitlines() if row.startswith("{")][-1])
     told = [reason for reason in summary["verdict"]["reasons"] if reason["code"] == "around"]
-    assert any("left more than" in reason["what"] for reason in told), summary["verdict"]
+    assert any("left too late" in reason["what"] for reason in told), summary["verdict"]
     assert summary["verdict"]["grade"] != "trusted"
     assert summary["ends"]["unreadable"] == []
 
