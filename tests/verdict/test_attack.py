@@ -26,7 +26,6 @@ SHORT = (
     "receive-buffer",
     "mtu-raised",
     "server-killed",
-    "clock-back-10s",
     "nested-outer-stopped",
     "interface-moved",
     "receiver-stopped",
