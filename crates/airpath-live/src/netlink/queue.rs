@@ -24,7 +24,11 @@ impl RouteSocket {
     /// # Errors
     /// The kernel's.
     pub fn queue_disciplines(&mut self, link_index: u32) -> io::Result<Vec<QueueDiscipline>> {
-        let answers = self.dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default()))?;
+        let answers = match self.dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default())) {
+            // A kernel without queue disciplines (CONFIG_NET_SCHED) has none on any interface.
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Vec::new(),
+            other => other?,
+        };
         let of_link = answers.into_iter().filter_map(|answer| match answer {
             RouteNetlinkMessage::NewQueueDiscipline(found) if found.header.index == link_index as i32 => Some(found),
             _ => None,
