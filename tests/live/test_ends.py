@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -129,6 +130,26 @@ def test_datagrams_lost_in_a_socket_are_told(airpath: Airpath, user: User) -> No
     delivered = result.summary()["uplink"]["delivered_packets"]
     assert sockets["udp_receive_buffer"] == delivered - received
     assert "datagrams" in reasons(result)["socket_losses"]["what"]
+
+
+def test_an_interface_that_somebody_changes_is_told(airpath: Airpath, user: User) -> None:
+    if not (shutil.which("ip") and shutil.which("tc")):
+        pytest.skip("iproute2 is not installed")
+    meddle = (
+        "ip link set airpath0 down; ip link set airpath0 up; "
+        "tc qdisc replace dev airpath0 root pfifo limit 5"
+    )
+    options = ("exec", "--json", "--as-root", "--port", "packet", "--delay", "5 ms", "--")
+    result = airpath.run(*options, "sh", "-c", meddle, user=user).check()
+    told = result.summary()["ends"]["interface_changes"]
+    assert told == [
+        "the interface of the client's end was taken down or moved once",
+        "a queue of the kernel (pfifo) stood before the interface of the client's end",
+    ]
+    assert reasons(result)["interface_changed"]["grade"] == "suspect"
+    calm = airpath.run(*options, "true", user=user).check()
+    assert calm.summary()["ends"]["interface_changes"] == []
+    assert calm.summary()["ends"]["unreadable"] == []
 
 
 def test_a_run_without_packets_tests_nothing(airpath: Airpath, user: User) -> None:

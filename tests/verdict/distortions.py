@@ -530,7 +530,7 @@ def _(stage: Stage) -> Seen:
 @case(
     "shaped-inside",
     "client's interface shaped to 100 kbit/s by its own queue",
-    (*LOST, "ends"),
+    (*LOST, "socket", "interface"),
     needs=("nsenter", "tc", "root"),
 )
 def _(stage: Stage) -> Seen:

@@ -152,17 +152,6 @@ pub struct LoopReport {
     pub ended: Time,
 }
 
-impl LoopReport {
-    /// The first steps of the wall clock, in run time.
-    pub fn clock_steps(&self) -> impl Iterator<Item = (Time, i64)> + '_ {
-        let epoch_ns = self.epoch_ns;
-        self.clock
-            .steps
-            .iter()
-            .map(move |step| (Time::from_nanos(step.noticed_ns.saturating_sub(epoch_ns)), step.by_ns))
-    }
-}
-
 /// The loop with its links.
 pub struct EngineLoop {
     links: Vec<LiveLink>,
@@ -174,6 +163,7 @@ pub struct EngineLoop {
     epoch_ns: u64,
     started: bool,
     stamps: Stamps,
+    reads_unwatched: bool,
     work_takes_no_time: bool,
     traffic: Option<std::sync::Arc<TrafficBell>>,
 }
@@ -202,6 +192,7 @@ impl EngineLoop {
             epoch_ns: clock::monotonic_ns(),
             started: false,
             stamps: Stamps::of_this_host(),
+            reads_unwatched: false,
             work_takes_no_time: false,
             traffic: None,
         };
@@ -236,6 +227,7 @@ impl EngineLoop {
         let stamped = self.links.iter().all(LiveLink::has_kernel_stamps);
         // In a guest nothing is stopped or starved while its time runs.
         let own = (!stamped && !self.work_takes_no_time).then(OwnThread::open);
+        self.reads_unwatched = own.as_ref().is_some_and(|own| !own.is_told());
         let mut last_read_ns = None;
         let mut looked_ns = clock::monotonic_ns();
         let processor_start = clock::thread_processor_ns();
@@ -387,7 +379,7 @@ impl EngineLoop {
         report.false_alarms = watchdog::false_alarms();
         report.clock = self.stamps.report().clone();
         report.epoch_ns = self.epoch_ns;
-        report.reads_unwatched = own.is_some_and(|own| !own.is_told());
+        report.reads_unwatched = self.reads_unwatched;
         Ok((self.links.into_iter().map(LiveLink::finish).collect(), report))
     }
 
@@ -494,8 +486,9 @@ impl EngineLoop {
     fn look(&mut self, link: usize, now_ns: u64) -> Option<LinkLook> {
         let demoted = watchdog::demoted_at_ns().map(|at_ns| self.time_of(at_ns));
         let now = self.time_of(now_ns);
+        let (clock, epoch_ns, reads_unwatched) = (self.stamps.report().clone(), self.epoch_ns, self.reads_unwatched);
         let link = self.links.get_mut(link).filter(|_| self.started)?;
-        Some(LinkLook { demoted, ..link.look(now) })
+        Some(LinkLook { demoted, clock, epoch_ns, reads_unwatched, ..link.look(now) })
     }
 
     /// Hears what other threads said; true if the loop has to end.

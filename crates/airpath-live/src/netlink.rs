@@ -4,6 +4,7 @@
 
 mod address;
 mod link;
+mod queue;
 mod route;
 mod sock_diag;
 mod tcp_diag;
@@ -20,6 +21,7 @@ use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
 use netlink_sys::{Socket, SocketAddr};
 
 pub use link::{LinkCounters, LinkOptions};
+pub use queue::QueueDiscipline;
 pub use route::Route;
 pub use sock_diag::{BoundSocket, SockDiag, Transport};
 pub use tcp_diag::{ClosedSockets, TcpDiag, TcpSocket};

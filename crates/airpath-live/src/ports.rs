@@ -15,6 +15,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::BytesMut;
 
+use crate::netlink::{QueueDiscipline, RouteSocket};
+
 pub use offload::{OffloadHeader, Segmentation};
 pub use packet::PacketPort;
 pub use tun::TunPort;
@@ -104,6 +106,22 @@ impl DropsOutsideModel {
     }
 }
 
+/// What somebody did to the endpoint's interface since the port was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InterfaceChanges {
+    /// How often it was taken down, or away; not told of a TUN device.
+    pub downs: u64,
+    /// Queue disciplines that somebody put on it, or that lost packets.
+    pub queues: Vec<QueueDiscipline>,
+}
+
+/// Queue disciplines of an interface that can have changed what passed.
+fn meddling_queues(socket: &mut RouteSocket, link_index: u32) -> io::Result<Vec<QueueDiscipline>> {
+    let mut queues = socket.queue_disciplines(link_index)?;
+    queues.retain(|queue| queue.is_set || queue.drops > 0);
+    Ok(queues)
+}
+
 /// One end of the engine.
 #[derive(Debug)]
 pub enum Port {
@@ -153,6 +171,17 @@ impl Port {
         match self {
             Self::Tun(port) => port.drops_outside_model(),
             Self::Packet(port) => port.drops_outside_model(),
+        }
+    }
+
+    /// What somebody did to the endpoint's interface.
+    ///
+    /// # Errors
+    /// The kernel's, such as `ENODEV` when the interface is gone.
+    pub fn interface_changes(&mut self) -> io::Result<InterfaceChanges> {
+        match self {
+            Self::Tun(port) => port.interface_changes(),
+            Self::Packet(port) => port.interface_changes(),
         }
     }
 

@@ -128,6 +128,8 @@ pub struct EndResults {
     pub not_ip_frames: u64,
     /// Packets that the link delivered and the kernel did not take.
     pub refused_writes: u64,
+    /// What somebody did to the interfaces of the link during the run.
+    pub interface_changes: Vec<String>,
     /// What could not be read, and why.
     pub unreadable: Vec<String>,
     /// How the server's command ended with an error before the client's.

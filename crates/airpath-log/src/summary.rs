@@ -270,16 +270,16 @@ fn suffered(ends: &EndResults) -> Option<String> {
     let sockets = [("client", &ends.client_sockets), ("server", &ends.server_sockets)];
     let losses = sockets.into_iter().flat_map(|(end, losses)| {
         [
-            (losses.datagrams(), "datagrams lost in sockets"),
-            (losses.tcp_receive_drops, "segments of TCP dropped for want of room"),
-            (losses.listen_drops, "connection requests dropped"),
+            (losses.datagrams(), "datagram", "lost in sockets"),
+            (losses.tcp_receive_drops, "segment", "of TCP dropped for want of room"),
+            (losses.listen_drops, "connection request", "dropped"),
         ]
         .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(move |(count, what)| format!("{end} {} {what}", show::count(count)))
+        .filter(|(count, ..)| *count > 0)
+        .map(move |(count, what, fate)| format!("{end} {} {fate}", show::counted(count, what)))
     });
     let refused = (ends.refused_writes > 0)
-        .then(|| format!("{} packets refused by the kernel behind the link", show::count(ends.refused_writes)));
+        .then(|| format!("{} refused by the kernel behind the link", show::counted(ends.refused_writes, "packet")));
     let told: Vec<String> = waits.chain(losses).chain(refused).collect();
     (!told.is_empty()).then(|| told.join("; "))
 }
@@ -427,6 +427,7 @@ verdict    trusted";
         (waits.client.kept_waiting_ns, waits.client.longest_ns) = (1_550_000_000, 41_000_000);
         waits.server.kept_waiting_ns = 900_000;
         ends.waits = Some(waits);
+        ends.client_sockets.listen_drops = 1;
         ends.server_sockets.udp_receive_buffer = 117;
         ends.refused_writes = 2;
         summary.ends = Some(ends);
@@ -435,7 +436,7 @@ verdict    trusted";
         assert!(lines[0].ends_with("   in 170 s, seed 7"), "{text}");
         assert!(lines[1].ends_with("kept off the link 8 noise, 3 not_ip"), "{text}");
         let expected = "ends       client kept waiting for a processor 1.55 s, 41.0 ms at a stretch; \
-                        server 117 datagrams lost in sockets; 2 packets refused by the kernel behind the link";
+                        client 1 connection request dropped; server 117 datagrams lost in sockets; 2 packets refused by the kernel behind the link";
         assert_eq!((lines.len(), lines[3]), (6, expected));
         summary.ends = Some(EndResults::default());
         assert_eq!(summary.to_string().lines().count(), 5);

@@ -13,7 +13,8 @@ use std::time::Duration;
 use airpath_core::{Command, StateInForce, Time};
 use airpath_live::clock;
 use airpath_live::engine_loop::{Answer, Handle, Order, Word};
-use airpath_log::verdict::{Measurements, judge};
+use airpath_live::processor_time::ProcessorTime;
+use airpath_log::verdict::{CalibrationFacts, Measurements, judge};
 use airpath_scenario::{Running, Scenario};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
@@ -23,7 +24,7 @@ use serde_json::{Value, json};
 use super::around::Around;
 use super::folder::{Folder, Socket};
 use super::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
-use crate::run::{RunRequest, measured};
+use crate::run::{RunRequest, machine, measured};
 
 /// How many clients at a time.
 const CLIENTS: usize = 64;
@@ -60,6 +61,8 @@ impl Control {
             states: request.state_names(),
             about: about(request, number),
             nested: request.enclosing,
+            begun: ProcessorTime::now(),
+            calibration: request.calibration_facts,
         };
         let thread =
             std::thread::Builder::new().name("airpath-control".into()).spawn(move || serve(&socket, &stopped, desk))?;
@@ -110,6 +113,7 @@ struct Client {
 /// How the link of the run had done when a client began to watch it, and the run around it.
 struct Watched {
     start: Measurements,
+    processors: ProcessorTime,
     around: Option<Around>,
 }
 
@@ -166,6 +170,10 @@ struct Desk {
     about: Value,
     /// Whether there is a run around this one.
     nested: bool,
+    /// What the processors had done when the run began.
+    begun: ProcessorTime,
+    /// How good the run's calibration is.
+    calibration: Option<CalibrationFacts>,
 }
 
 impl Desk {
@@ -207,17 +215,19 @@ impl Desk {
                 let around = self.nested.then(Around::watch);
                 let start = self.look()?;
                 let answer = json!({ "version": VERSION, "ok": true, "time_ns": start.duration_ns });
-                *watched = Some(Watched { start, around });
+                *watched = Some(Watched { start, processors: ProcessorTime::now(), around });
                 Ok(answer)
             }
             Request::Verdict {} => {
                 let now = self.look()?;
                 let time_ns = now.duration_ns;
-                let Watched { start, around } = watched.take().unwrap_or_else(|| Watched {
+                let Watched { start, processors, around } = watched.take().unwrap_or_else(|| Watched {
                     start: Measurements::default(),
+                    processors: self.begun,
                     around: self.nested.then(Around::watch),
                 });
                 let mut measured = now.since(&start);
+                measured.machine = machine::seen_from_beside(ProcessorTime::now().since(&processors), self.calibration);
                 measured.ends.around = around.map(Around::judge);
                 Ok(json!({
                     "version": VERSION,

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use airpath_core::Time;
 use airpath_live::command::CommandEnd;
-use airpath_live::engine_loop::{ClockReport, LinkLook, LoopReport, MarginCourse};
+use airpath_live::engine_loop::{LinkLook, LoopReport, MarginCourse};
 use airpath_live::host_state::HostState;
 use airpath_live::watchdog;
 use airpath_log::manifest::{CommandRun, LogResults, LoopResults, Outcome, Results, Status, TimingResults, counters};
-use airpath_log::verdict::{ClockStep, Measurements, WallClock, judge};
+use airpath_log::verdict::{Measurements, judge};
 use airpath_log::{Clock, EndResults, Grade, Manifest, Summary};
 
 use super::NOT_TRUSTED_STATUS;
@@ -76,6 +76,9 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         counters: link.counters,
         stamped,
         demoted: report.demoted,
+        clock: report.clock.clone(),
+        epoch_ns: report.epoch_ns,
+        reads_unwatched: report.reads_unwatched,
     };
     let (lost, duration) = (link.recorder.finish(link.ended), link.ended.since(Time::ZERO));
     // A link that could not be carried ends earlier than its run did.
@@ -97,7 +100,6 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             Ended::Interrupted(signal) => Some(format!("{signal} came before the client's command was started")),
         },
         unwatched_reads_ns: if report.reads_unwatched { whole.nanos() } else { 0 },
-        wall_clock: wall_clock(&report),
         log_incomplete: log.files.incomplete.clone(),
         ends: EndResults {
             not_ip_frames: of_link.ends.not_ip_frames,
@@ -190,13 +192,6 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         return Ok(NOT_TRUSTED_STATUS);
     }
     Ok(status)
-}
-
-/// What was seen of the wall clock.
-fn wall_clock(report: &LoopReport) -> WallClock {
-    let ClockReport { count, largest_ns, astride, unplaced, doubtful, .. } = report.clock;
-    let steps = report.clock_steps().map(|(at, by_ns)| ClockStep { at_ns: at.nanos(), by_ns });
-    WallClock { count, largest_ns, steps: steps.collect(), astride, unplaced, doubtful }
 }
 
 /// The way of the margin before deadlines, and the share of a core spent watching the clock.

@@ -24,6 +24,7 @@ use airpath_models::Path;
 use super::conclude::first_manifest;
 use super::ends::EndsWatch;
 use super::files::KeptFiles;
+use super::interfaces;
 use super::request::{Report, RunRequest};
 use super::workload::{Ended, Workload};
 use crate::control::around::Around;
@@ -199,6 +200,7 @@ fn carry_out(
     let (client, server, ends) = ended?;
     // Counters go with their interface.
     let losses = PortLosses::read(&mut link.ports);
+    let ends = interfaces::with_changes(ends, &mut link.ports);
     if request.enclosing {
         // The server's end is in somebody else's namespace: leave it as it was before this returns.
         link.ports[1].remove_interface();

@@ -6,7 +6,7 @@ use airpath_live::processor_time::{ProcessorShares, load_hundredths};
 use airpath_live::tuning::Policy;
 use airpath_log::Clock;
 use airpath_log::manifest::Outcome;
-use airpath_log::verdict::{MachineFacts, RealTime};
+use airpath_log::verdict::{CalibrationFacts, MachineFacts, RealTime};
 
 use super::request::RunRequest;
 
@@ -17,6 +17,24 @@ pub const JOBS_VARIABLE: &str = "AIRPATH_JOBS";
 const ALLOWED: &str = "allowed";
 const WHOLE_PPM: u64 = 1_000_000;
 
+/// The facts of a run that goes on, without those of its loop, which has no time to tell them.
+pub fn seen_from_beside(shares: ProcessorShares, calibration: Option<CalibrationFacts>) -> MachineFacts {
+    MachineFacts {
+        processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+        stolen_ppm: shares.stolen_ppm,
+        waiting_ppm: shares.waiting_ppm,
+        load_hundredths: load_hundredths(),
+        jobs: jobs(),
+        live: true,
+        calibration,
+        ..MachineFacts::default()
+    }
+}
+
+fn jobs() -> Option<u32> {
+    std::env::var(JOBS_VARIABLE).ok().and_then(|jobs| jobs.parse().ok())
+}
+
 /// The facts of the run that `request` asked for. `asked` are the wishes of its thread, and what came of them.
 pub fn facts(request: &RunRequest, report: &LoopReport, shares: ProcessorShares, asked: &[Outcome]) -> MachineFacts {
     let refused = |asked: &Outcome| !asked.outcome.starts_with(ALLOWED);
@@ -24,10 +42,6 @@ pub fn facts(request: &RunRequest, report: &LoopReport, shares: ProcessorShares,
     let worked_ns = report.processor_ns.saturating_sub(report.spun_ns);
     let ended_ns = report.ended.since(Time::ZERO).nanos();
     MachineFacts {
-        processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
-        stolen_ppm: shares.stolen_ppm,
-        waiting_ppm: shares.waiting_ppm,
-        load_hundredths: load_hundredths(),
         loop_ppm: (u128::from(worked_ns) * u128::from(WHOLE_PPM)).checked_div(u128::from(ended_ns)).unwrap_or(0) as u64,
         real_time: match request.tuning.policy {
             Policy::Other => RealTime::NotAsked,
@@ -36,8 +50,7 @@ pub fn facts(request: &RunRequest, report: &LoopReport, shares: ProcessorShares,
             _ if asked.iter().any(|one| one.name.starts_with("watchdog") && refused(one)) => RealTime::Refused,
             _ => RealTime::Got,
         },
-        jobs: std::env::var(JOBS_VARIABLE).ok().and_then(|jobs| jobs.parse().ok()),
         live,
-        calibration: request.calibration_facts,
+        ..seen_from_beside(shares, request.calibration_facts)
     }
 }

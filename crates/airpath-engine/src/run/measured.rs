@@ -1,16 +1,17 @@
 //! What the verdict of a live run looks at, from what its link measured.
 
 use airpath_core::{Direction, Event, EventKind, Origin, Span, Time};
-use airpath_live::engine_loop::LinkLook;
+use airpath_live::engine_loop::{ClockReport, LinkLook};
 use airpath_log::EndResults;
-use airpath_log::verdict::{Measurements, Reads};
+use airpath_log::verdict::{ClockStep, Measurements, Reads, WallClock};
 
 /// What `look` says up to its instant; the ends, the log and the workload are as in a run without blemish.
 pub fn of_link(look: &LinkLook) -> Measurements {
-    let LinkLook { at, measurements, counters, losses, stamped, demoted } = look;
+    let LinkLook { at, measurements, counters, losses, stamped, demoted, reads_unwatched, .. } = look;
+    let duration_ns = at.since(Time::ZERO).nanos();
     let timings = &measurements.timings;
     Measurements {
-        duration_ns: at.since(Time::ZERO).nanos(),
+        duration_ns,
         reads: if *stamped {
             Reads::Stamped { late: timings.late_reads(), delay: timings.read_delay() }
         } else {
@@ -21,6 +22,8 @@ pub fn of_link(look: &LinkLook) -> Measurements {
         demoted_ns: demoted.map(Time::nanos),
         unfinished_ns: measurements.unfinished.nanos(),
         unoffered: measurements.unoffered,
+        unwatched_reads_ns: if *reads_unwatched { duration_ns } else { 0 },
+        wall_clock: wall_clock(look),
         ends: EndResults {
             not_ip_frames: losses.not_ip,
             refused_writes: measurements.refused,
@@ -29,6 +32,13 @@ pub fn of_link(look: &LinkLook) -> Measurements {
         },
         ..Measurements::of(timings, Span::ZERO)
     }
+}
+
+/// What was seen of the wall clock.
+fn wall_clock(look: &LinkLook) -> WallClock {
+    let ClockReport { count, largest_ns, astride, unplaced, doubtful, .. } = look.clock;
+    let steps = look.clock_steps().map(|(at, by_ns)| ClockStep { at_ns: at.nanos(), by_ns });
+    WallClock { count, largest_ns, steps: steps.collect(), astride, unplaced, doubtful }
 }
 
 fn offered(counters: &airpath_core::Counters) -> u64 {

@@ -5,6 +5,7 @@ pub mod calibrated;
 pub mod conclude;
 mod ends;
 pub mod files;
+mod interfaces;
 pub mod interrupt;
 pub mod live;
 pub mod machine;

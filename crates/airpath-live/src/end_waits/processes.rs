@@ -28,6 +28,8 @@ pub(super) struct Processes {
     register: Register,
     /// This process in `/proc`, which may number processes otherwise than the run does.
     own: i32,
+    /// How many processors there are: what a process may use names those that are not there as well.
+    online: u32,
     /// Which of the numbers of a process is the one inside the run.
     level: usize,
     known: HashMap<i32, Process>,
@@ -48,6 +50,7 @@ impl Processes {
         Ok(Processes {
             register,
             own,
+            online: online_processors(&fs::read_to_string("/proc/stat")?),
             level,
             known: HashMap::new(),
             relays: HashMap::new(),
@@ -147,7 +150,8 @@ impl Processes {
             None if status.parent == 0 || depth > DEEPEST => None,
             None => self.party(status.parent, depth + 1),
         };
-        self.known.insert(pid, Process { party, processors: status.processors, pass: self.pass, ran_ns: 0 });
+        let processors = status.processors.min(self.online);
+        self.known.insert(pid, Process { party, processors, pass: self.pass, ran_ns: 0 });
         party
     }
 
@@ -188,6 +192,12 @@ impl Status {
     }
 }
 
+/// How many processors `/proc/stat` has a line of, which are those that run.
+fn online_processors(stat: &str) -> u32 {
+    let numbers = stat.lines().filter_map(|line| line.strip_prefix("cpu"));
+    numbers.filter(|rest| rest.starts_with(|first: char| first.is_ascii_digit())).count().max(1) as u32
+}
+
 fn words(text: &str) -> Vec<i32> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
@@ -213,6 +223,8 @@ mod tests {
         let text = "Name:\tsh\nPPid:\t41\nNSpid:\t4711\t9\nNSsid:\t4700\t3\nCpus_allowed:\tf,00000003\nCpus_allowed_list:\t0-1,32-35\n";
         let status = Status { parent: 41, numbers: vec![4711, 9], sessions: vec![4700, 3], processors: 6 };
         assert_eq!(Status::read(text), status);
+        assert_eq!(online_processors("cpu  9 9\ncpu0 4 4\ncpu1 5 5\nintr 7\n"), 2);
+        assert_eq!(online_processors(""), 1);
         let counters = Counters { ran_ns: 120_034, waited_ns: 61_081, slices: 7 };
         assert_eq!(read_counters("120034 61081 7\n"), Some(counters));
         assert_eq!(read_counters("0 0\n"), None);

@@ -11,7 +11,7 @@ use airpath_log::{LatenessBound, Offered, Packet, Recorder};
 use super::egress::{self, Egress};
 use super::ingress::Arrival;
 use super::measure::LinkMeasurements;
-use super::stamps::Stamps;
+use super::stamps::{ClockReport, Stamps};
 use super::unread::Unread;
 use crate::packet_bytes::noise;
 use crate::ports::{LONGEST_PACKET_BYTES, Port, Received};
@@ -29,6 +29,8 @@ const EVENTS_A_TURN: u32 = 1 << 14;
 const TURNS_AT_THE_END: u32 = 64;
 /// A machine that is so far behind its clock may have more to do between two packets than one turn takes.
 const FAR_BEHIND: Span = Span::from_millis(2);
+/// One that is so far behind in the middle of a run does not catch up by itself.
+const HOPELESSLY_BEHIND: Span = Span::from_secs(1);
 /// The direction of what is read from the client's port and from the server's.
 const DIRECTIONS: [Direction; 2] = Direction::ALL;
 
@@ -427,13 +429,21 @@ impl LiveLink {
 
     /// What was measured up to now.
     pub fn look(&mut self, now: Time) -> LinkLook {
+        let mut measurements = self.measurements.clone();
+        let behind = now.since(self.driven_to);
+        if self.unfinished.is_some() && behind > HOPELESSLY_BEHIND {
+            measurements.unfinished = behind;
+        }
         LinkLook {
             at: now,
-            measurements: self.measurements.clone(),
+            measurements,
             counters: self.outputs.counters.clone(),
             losses: PortLosses::read(&mut self.ports),
             stamped: self.has_kernel_stamps(),
             demoted: None,
+            clock: ClockReport::default(),
+            epoch_ns: 0,
+            reads_unwatched: false,
         }
     }
 
@@ -477,6 +487,21 @@ pub struct LinkLook {
     pub stamped: bool,
     /// When the loop lost its real-time priority, in run time.
     pub demoted: Option<Time>,
+    /// What was seen of the wall clock.
+    pub clock: ClockReport,
+    /// When the run began, by CLOCK_MONOTONIC in ns.
+    pub epoch_ns: u64,
+    /// Packets bear no stamps, and the kernel does not tell how long the loop waited for a processor.
+    pub reads_unwatched: bool,
+}
+
+impl LinkLook {
+    /// The first steps of the wall clock, in run time.
+    pub fn clock_steps(&self) -> impl Iterator<Item = (Time, i64)> + '_ {
+        let epoch_ns = self.epoch_ns;
+        let in_run = move |noticed_ns: u64| Time::from_nanos(noticed_ns.saturating_sub(epoch_ns));
+        self.clock.steps.iter().map(move |step| (in_run(step.noticed_ns), step.by_ns))
+    }
 }
 
 /// What both ports of a link lost beside the model.

@@ -162,6 +162,19 @@ impl RouteSocket {
         stats.ok_or_else(|| io::Error::other("the kernel reports no counters of this interface"))
     }
 
+    /// How often an interface lost its carrier: of one end of a veth pair, how often the other was taken down.
+    /// None where the kernel does not tell.
+    ///
+    /// # Errors
+    /// `ENODEV` when there is no such interface.
+    pub fn carrier_losses(&mut self, index: u32) -> io::Result<Option<u32>> {
+        let link = self.get_link_by_index(index)?;
+        Ok(link.attributes.iter().find_map(|attribute| match attribute {
+            LinkAttribute::CarrierDownCount(count) => Some(*count),
+            _ => None,
+        }))
+    }
+
     /// The names of all interfaces of the namespace.
     ///
     /// # Errors

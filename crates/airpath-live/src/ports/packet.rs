@@ -10,7 +10,8 @@ use super::features::restrict_segmentation;
 use super::packet_batch::{BATCH, ReadBuffers, WriteBuffers};
 use super::slab::{has_room, make_room};
 use super::{
-    DropsOutsideModel, LONGEST_PACKET_BYTES, Outgoing, ReadOutcome, Received, WriteOutcome, refuses_packet, would_block,
+    DropsOutsideModel, InterfaceChanges, LONGEST_PACKET_BYTES, Outgoing, ReadOutcome, Received, WriteOutcome,
+    meddling_queues, refuses_packet, would_block,
 };
 use crate::error::{Attempting, Result};
 use crate::namespaces::NetNamespace;
@@ -32,6 +33,7 @@ pub struct PacketPort {
     writing: WriteBuffers,
     engine_side: Counted,
     endpoint_side: Counted,
+    carrier_losses_at_start: u32,
     receive_buffer_bytes: usize,
     socket_drops: u64,
     oversized: u64,
@@ -104,6 +106,10 @@ impl PacketPort {
         restrict_segmentation(endpoint, name, super_packets)?;
         let (socket, receive_buffer_bytes) =
             engine.run(|| open_socket(near))?.attempting(|| "open a packet socket".into())?;
+        let carrier_losses_at_start = engine_side
+            .carrier_losses(near)
+            .attempting(|| format!("read the carrier of {engine_name}"))?
+            .unwrap_or_default();
         let counted = |socket, index| Counted::begin(socket, index).attempting(|| "read the counters of a veth".into());
         Ok(Self {
             socket,
@@ -111,6 +117,7 @@ impl PacketPort {
             writing: WriteBuffers::new(far_address, near_address),
             engine_side: counted(engine_side, near)?,
             endpoint_side: counted(endpoint_side, far)?,
+            carrier_losses_at_start,
             receive_buffer_bytes,
             socket_drops: 0,
             oversized: 0,
@@ -185,6 +192,20 @@ impl PacketPort {
             after_engine: self.engine_side.send_dropped()?,
             unreadable: self.oversized,
         })
+    }
+
+    pub(super) fn interface_changes(&mut self) -> io::Result<InterfaceChanges> {
+        let Counted { socket, link_index, .. } = &mut self.engine_side;
+        // The pair is made without a carrier, and gets one when its other end goes up.
+        let losses = socket.carrier_losses(*link_index)?.unwrap_or_default();
+        let downs = u64::from(losses.saturating_sub(self.carrier_losses_at_start));
+        let Counted { socket, link_index, .. } = &mut self.endpoint_side;
+        let queues = match meddling_queues(socket, *link_index) {
+            // Whoever took it away was counted.
+            Err(_) if downs > 0 => Vec::new(),
+            other => other?,
+        };
+        Ok(InterfaceChanges { downs, queues })
     }
 }
 

@@ -12,7 +12,8 @@ use bytes::BytesMut;
 use super::offload::{HEADER_BYTES, OffloadHeader};
 use super::slab::{has_room, make_room};
 use super::{
-    DropsOutsideModel, LONGEST_PACKET_BYTES, Outgoing, ReadOutcome, Received, WriteOutcome, refuses_packet, would_block,
+    DropsOutsideModel, InterfaceChanges, LONGEST_PACKET_BYTES, Outgoing, ReadOutcome, Received, WriteOutcome,
+    meddling_queues, refuses_packet, would_block,
 };
 use crate::error::{Attempting, Result};
 use crate::namespaces::NetNamespace;
@@ -119,6 +120,10 @@ impl TunPort {
             after_engine: received.saturating_sub(self.refused),
             unreadable: 0,
         })
+    }
+
+    pub(super) fn interface_changes(&mut self) -> io::Result<InterfaceChanges> {
+        Ok(InterfaceChanges { downs: 0, queues: meddling_queues(&mut self.counters, self.link_index)? })
     }
 }
 

@@ -114,6 +114,8 @@ impl Measurements {
             outside_drops: self.outside_drops.saturating_sub(start.outside_drops),
             unfinished_ns: self.unfinished_ns.saturating_sub(start.unfinished_ns),
             unoffered: self.unoffered.saturating_sub(start.unoffered),
+            unwatched_reads_ns: self.unwatched_reads_ns.saturating_sub(start.unwatched_reads_ns),
+            wall_clock: self.wall_clock.since(&start.wall_clock),
             ends: EndResults { refused_writes, ..self.ends.clone() },
             ..self.clone()
         }

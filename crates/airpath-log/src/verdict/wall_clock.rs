@@ -29,6 +29,19 @@ pub struct WallClock {
 }
 
 impl WallClock {
+    /// What was added since `start`, an earlier look at the same run; the largest step is of the whole run.
+    #[must_use]
+    pub fn since(&self, start: &WallClock) -> WallClock {
+        WallClock {
+            count: self.count.saturating_sub(start.count),
+            largest_ns: self.largest_ns,
+            steps: self.steps.iter().skip(start.steps.len()).copied().collect(),
+            astride: self.astride.saturating_sub(start.astride),
+            unplaced: self.unplaced.saturating_sub(start.unplaced),
+            doubtful: self.doubtful.saturating_sub(start.doubtful),
+        }
+    }
+
     /// Packets that may have entered at a wrong time.
     pub const fn concerned(&self) -> u64 {
         self.unplaced + self.doubtful
@@ -37,5 +50,25 @@ impl WallClock {
     /// Whether there is anything to tell.
     pub const fn is_quiet(&self) -> bool {
         self.count == 0 && self.concerned() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_part_of_a_run_only_its_own_steps_count() {
+        let step = |at_ns| ClockStep { at_ns, by_ns: 7 };
+        let clock = |count, steps: &[u64]| WallClock {
+            count,
+            largest_ns: 7,
+            steps: steps.iter().map(|at_ns| step(*at_ns)).collect(),
+            doubtful: 10 * count,
+            ..WallClock::default()
+        };
+        let since = clock(3, &[1, 2, 3]).since(&clock(2, &[1, 2]));
+        assert_eq!((since.count, since.doubtful, since.steps), (1, 10, vec![step(3)]));
+        assert!(clock(2, &[1, 2]).since(&clock(2, &[1, 2])).is_quiet());
     }
 }

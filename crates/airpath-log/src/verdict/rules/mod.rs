@@ -6,6 +6,7 @@ mod demoted;
 mod departures;
 mod ends_sockets;
 mod ends_waits;
+mod interfaces;
 mod log;
 mod outside;
 mod reads;
@@ -24,7 +25,7 @@ pub(super) use workload::broken_off;
 pub(super) type Rule = fn(&Measurements) -> Vec<Reason>;
 
 /// All rules. Reasons of one grade stand in the order of this list.
-pub(super) const RULES: [Rule; 20] = [
+pub(super) const RULES: [Rule; 21] = [
     workload::was_broken_off,
     workload::never_started,
     unfinished::behind_at_the_end,
@@ -34,6 +35,7 @@ pub(super) const RULES: [Rule; 20] = [
     wall_clock::stepped,
     outside::lost,
     refused::writes,
+    interfaces::changed,
     demoted::demoted,
     ends_waits::commands,
     ends_waits::relays,
