@@ -227,6 +227,8 @@ def test_a_damaged_journal_is_mended_from_the_folders(
     assert "2 replications, 1 of them from the runs' folders" in said
     assert set(open_results(results.root).done) == {("a", "b", 1), ("a", "b", 2)}
     assert (results.root / "journal.damaged").is_file()
+    # Commands of experiments are asked for more than once in a process, in notebooks too.
+    assert run_app(["results", str(results.root)]) == 0
 
 
 def test_a_line_of_the_journal_that_finds_no_room_is_taken_back(

@@ -32,7 +32,9 @@ STATUS_INTERRUPTED = 130
 
 
 def register(app: App) -> None:
-    """Add the commands to the command line."""
+    """Add the commands to the command line, once in a process."""
+    if "run" in app:
+        return
     app.command(run)
     app.command(plan)
     app.command(check)
