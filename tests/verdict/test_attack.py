@@ -28,7 +28,6 @@ SHORT = (
     "server-killed",
     "nested-outer-stopped",
     "interface-moved",
-    "receiver-stopped",
     "stop-80ms-tun",
 )
 """A distortion of each kind, of a few seconds each."""

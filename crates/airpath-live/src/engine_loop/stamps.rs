@@ -71,6 +71,8 @@ struct Before {
 /// Where in time stamps lie.
 pub struct Stamps {
     read: Box<dyn FnMut() -> ClockOffset + Send>,
+    /// CLOCK_MONOTONIC in ns; none where time is as told.
+    present_ns: Option<fn() -> u64>,
     offset: ClockOffset,
     read_at_ns: u64,
     /// When the kernel last told of no step.
@@ -87,7 +89,8 @@ pub struct Stamps {
 impl Stamps {
     /// Stamps of this host's wall clock.
     pub fn of_this_host() -> Stamps {
-        Stamps::new(clock::monotonic_ns(), ClockOffset::measure)
+        let stamps = Stamps::new(clock::monotonic_ns(), ClockOffset::measure);
+        Stamps { present_ns: Some(clock::monotonic_ns), ..stamps }
     }
 
     /// Stamps of a clock that `read` compares with the monotonic one.
@@ -95,6 +98,7 @@ impl Stamps {
         Stamps {
             offset: read(),
             read: Box::new(read),
+            present_ns: None,
             read_at_ns: now_ns,
             quiet_at_ns: now_ns,
             before: None,
@@ -142,6 +146,8 @@ impl Stamps {
     /// Places a stamp where it could be of either clock.
     #[cold]
     fn weigh(&mut self, realtime_ns: u64, empty_ns: u64, now_ns: u64) -> Option<u64> {
+        // A loop that loses its processor between waking and reading reads what came after it woke.
+        let now_ns = self.present_ns.map_or(now_ns, |present_ns| present_ns().max(now_ns));
         let mut placed = self.either(realtime_ns, empty_ns, now_ns);
         if placed == Weighed::Neither && self.suspected_at_ns != now_ns {
             self.suspected_at_ns = now_ns;
@@ -388,6 +394,20 @@ mod tests {
             // Had the packet before come after the step, it would have been found by it.
             assert_eq!((report.count, report.doubtful, report.unplaced), (1, 0, 0), "{by_ns}");
         }
+    }
+
+    #[test]
+    fn what_came_between_waking_and_reading_came_then() {
+        let mut wall = Wall::new();
+        let woke = 100 * SECOND + 300 * MS;
+        wall.stamps.waited(woke, false);
+        wall.stamps.present_ns = Some(|| 100 * SECOND + 305 * MS);
+        let stamp = wall.stamp(woke + 4 * MS);
+        assert_eq!(wall.stamps.place(stamp, woke - MS, woke), Some(woke + 4 * MS));
+        // Nothing comes later than it is read.
+        let stamp = wall.stamp(woke + 40 * MS);
+        assert_eq!(wall.stamps.place(stamp, woke - MS, woke), None);
+        assert_eq!((wall.stamps.report().count, wall.stamps.report().unplaced), (0, 1));
     }
 
     #[test]
