@@ -82,7 +82,8 @@ fn read(folder: &Path) -> usize {
         })
     };
     let filtered = Filter { hop: Some("radio".into()), pdu: Some(3), ..Filter::default() };
-    let tcp = || open_tcp_state(folder).map(|log| log.filter_map(Result::ok).map(|batch| batch.num_rows()).sum::<usize>());
+    let tcp =
+        || open_tcp_state(folder).map(|log| log.filter_map(Result::ok).map(|batch| batch.num_rows()).sum::<usize>());
     let link = MahimahiLog {
         hop: "radio",
         direction: Direction::Uplink,
