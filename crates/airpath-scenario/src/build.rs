@@ -198,12 +198,10 @@ pub fn present(table: &Table, schema: &Schema) -> toml::Table {
         return present(table, schema);
     }
     let common = keys::properties(schema, &RAW);
-    let variants = keys::variants(schema, &RAW);
     let kind = table.get("type").and_then(Node::as_text);
-    let property = |name: &str| {
-        let mut own = variants.iter().filter(|variant| Some(variant.name) == kind);
-        common.get(name).or_else(|| own.find_map(|variant| variant.properties.get(name)))
-    };
+    let variant = keys::variants(schema, &RAW).into_iter().find(|variant| Some(variant.name) == kind);
+    let own = variant.map(|variant| variant.properties()).unwrap_or_default();
+    let property = |name: &str| common.get(name).or_else(|| own.get(name));
     let mut all = toml::Table::new();
     for (key, node) in &table.0 {
         let schema = property(&key.name);

@@ -231,8 +231,9 @@ impl<'a> Checker<'a> {
                         return self.check_word(tag, &names, &join(key, "type"));
                     };
                     kind = Some(variant.name);
-                    properties.keys.extend(variant.properties.keys.iter().copied());
-                    properties.required.extend(variant.properties.required.iter().copied());
+                    let own = variant.properties();
+                    properties.keys.extend(own.keys);
+                    properties.required.extend(own.required);
                 }
             }
         }
@@ -243,7 +244,7 @@ impl<'a> Checker<'a> {
                 None => {
                     let owners: Vec<&str> = variants
                         .iter()
-                        .filter(|variant| variant.properties.get(&name.name).is_some())
+                        .filter(|variant| variant.properties().get(&name.name).is_some())
                         .map(|variant| variant.name)
                         .collect();
                     self.unknown(&name.place, &name.name, key, kind.zip(Some(owners)), &properties);

@@ -175,7 +175,7 @@ fn close(schema: &mut Value, raw: &Value, overrides: bool) {
     let variants = crate::keys::variants(schema, raw);
     let common = crate::keys::properties(schema, raw);
     let names = |keys: &crate::keys::Properties<'_>| keys.keys.iter().map(|(name, _)| name.to_string()).collect();
-    let mut keys: Vec<String> = variants.iter().flat_map(|variant| names(&variant.properties)).collect();
+    let mut keys: Vec<String> = variants.iter().flat_map(|variant| names(&variant.properties())).collect();
     keys.extend::<Vec<String>>(names(&common));
     let tagged = !variants.is_empty();
     let Some(object) = schema.as_object_mut() else { return };

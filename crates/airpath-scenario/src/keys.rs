@@ -44,8 +44,16 @@ impl<'a> Properties<'a> {
 pub struct Variant<'a> {
     /// The value of `type`.
     pub name: &'a str,
-    /// Its keys, `type` included, without those that all types have in common.
-    pub properties: Properties<'a>,
+    schema: &'a Value,
+    root: &'a Value,
+}
+
+impl<'a> Variant<'a> {
+    /// The keys of the type, `type` included, without those that all types have in common. Made when asked
+    /// for: of a dozen types mostly one counts, and a table of a scenario is checked many times.
+    pub fn properties(&self) -> Properties<'a> {
+        properties(self.schema, self.root)
+    }
 }
 
 /// The name and the schema that `$ref` refers to.
@@ -94,7 +102,7 @@ pub fn is_table(schema: &Value, root: &Value) -> bool {
 /// The schema of key `name` of a table, whatever its type.
 pub fn property<'a>(schema: &'a Value, root: &'a Value, name: &str) -> Option<&'a Value> {
     let (_, schema) = resolve(schema, root);
-    let of_variants = || variants(schema, root).iter().find_map(|variant| variant.properties.get(name));
+    let of_variants = || variants(schema, root).iter().find_map(|variant| variant.properties().get(name));
     properties(schema, root).get(name).or_else(of_variants)
 }
 
@@ -108,8 +116,9 @@ pub fn properties<'a>(schema: &'a Value, root: &'a Value) -> Properties<'a> {
 /// The types of a tagged table; empty for others.
 pub fn variants<'a>(schema: &'a Value, root: &'a Value) -> Vec<Variant<'a>> {
     let of = |variant: &'a Value| {
-        let name = variant.pointer("/properties/type/const")?.as_str()?;
-        Some(Variant { name, properties: properties(variant, root) })
+        // Not by `pointer`, which makes texts of its own of each part.
+        let name = variant["properties"]["type"]["const"].as_str()?;
+        Some(Variant { name, schema: variant, root })
     };
     schema["oneOf"].as_array().into_iter().flatten().filter_map(of).collect()
 }
@@ -130,7 +139,7 @@ fn properties_of_type<'a>(schema: &'a Value, root: &'a Value, chain: &[&str], ki
         [] if kind.is_empty() => Some(common),
         [] => {
             let variant = variants(schema, root).into_iter().find(|variant| variant.name == kind)?;
-            common.keys.extend(variant.properties.keys);
+            common.keys.extend(variant.properties().keys);
             Some(common)
         }
         [first, rest @ ..] => properties_of_type(property(schema, root, first)?, root, rest, kind),
