@@ -313,7 +313,7 @@ class Stage:
 @contextlib.contextmanager
 def stage(engine: Path, *, nobody: bool = False) -> Iterator[Stage]:
     """Make a stage, with its own copies of what everybody must be able to run."""
-    root = Path(tempfile.mkdtemp(prefix="airpath-verdict-", dir="/tmp"))
+    root = Path(tempfile.mkdtemp(prefix="attack-", dir="/tmp"))
     root.chmod(0o755)
     try:
         shutil.copy(HERE / "programs.py", root / "programs.py")
