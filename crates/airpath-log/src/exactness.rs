@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use airpath_core::Direction;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Timings;
@@ -30,15 +29,13 @@ impl Exactness {
     /// What `timings` say.
     pub fn of(timings: &Timings) -> Exactness {
         let (entries, departures) = (timings.entries(), timings.lateness());
-        let medians = Direction::ALL.map(|direction| timings.delay(direction)).into_iter();
-        let median = medians.filter(|delay| delay.count > 0).map(|delay| delay.p50_ns).min();
         let delays_ns = entries.max_ns + departures.max_ns;
         Exactness {
             packets: departures.count,
             delays_ns,
             delays_p999_ns: timings.late_by_in_all_but(0.001).min(delays_ns),
             departures_ns: departures.max_ns,
-            median_delay_ns: median.unwrap_or(0),
+            median_delay_ns: timings.median_delay().nanos(),
         }
     }
 }
@@ -70,7 +67,7 @@ impl fmt::Display for Exactness {
 mod tests {
     use super::*;
     use crate::bound::LatenessBound;
-    use airpath_core::{Span, Time};
+    use airpath_core::{Direction, Span, Time};
 
     fn at(micros: u64) -> Time {
         Time::ZERO + Span::from_micros(micros)

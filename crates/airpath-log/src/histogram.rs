@@ -224,8 +224,13 @@ impl Timings {
     /// The bound of a packet that takes the median one-way delay, of the direction in which that is less: the
     /// time scale of whatever else the run did.
     pub fn usual_bound(&self) -> Span {
+        self.bound.of(self.median_delay())
+    }
+
+    /// The median one-way delay, of the direction in which that is less; zero where nothing left.
+    pub fn median_delay(&self) -> Span {
         let medians = self.delay.iter().filter(|delay| delay.count() > 0).map(|delay| delay.quantile_ns(0.5));
-        self.bound.of(Span::from_nanos(medians.min().unwrap_or(0)))
+        Span::from_nanos(medians.min().unwrap_or(0))
     }
 
     /// The bound beyond which something is late.

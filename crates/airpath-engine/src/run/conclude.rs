@@ -70,7 +70,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let LiveOutcome { client, server, ends, losses, link, report, shares, mut manifest, writer } = outcome;
     let stamped = link.ports.iter().all(airpath_live::ports::Port::has_kernel_stamps);
     let look = LinkLook {
-        at: link.ended,
+        at: report.ended,
         losses,
         measurements: link.measurements,
         counters: link.counters,
@@ -80,9 +80,8 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         epoch_ns: report.epoch_ns,
         reads_unwatched: report.reads_unwatched,
     };
-    let (lost, duration) = (link.recorder.finish(link.ended), link.ended.since(Time::ZERO));
     // A link that could not be carried ends earlier than its run did.
-    let whole = duration + look.measurements.unfinished;
+    let (lost, duration) = (link.recorder.finish(link.ended), link.ended.since(Time::ZERO));
     let files = writer.finish_telling(PATIENCE, || {
         if let (Some(folder), true) = (&request.out, request.report != Report::Nothing) {
             say!("airpath: the run is over; waiting for the disk to take its log, in {}", folder.display());
@@ -93,13 +92,11 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let of_link = measured::of_link(&look);
     let machine = machine::facts(request, &report, shares, &manifest.privileges);
     let measured = Measurements {
-        duration_ns: whole.nanos(),
         never_started: match client {
             Ended::Command(_) => None,
             Ended::NotStarted(_) => Some("the client's command could not be started".into()),
             Ended::Interrupted(signal) => Some(format!("{signal} came before the client's command was started")),
         },
-        unwatched_reads_ns: if report.reads_unwatched { whole.nanos() } else { 0 },
         log_incomplete: log.files.incomplete.clone(),
         ends: EndResults {
             not_ip_frames: of_link.ends.not_ip_frames,

@@ -2,15 +2,20 @@
 
 use super::super::share::by_packets;
 use super::super::{Measurements, Reason, advice};
+use crate::histogram::Late;
 use crate::show;
 
 pub(super) fn late(measured: &Measurements) -> Vec<Reason> {
-    let (late, all) = (measured.late_emissions, measured.lateness.count);
+    too_late("late_emissions", "left too late", measured.late_emissions, measured.lateness.count, measured)
+}
+
+/// The reason `code`, if any of `all` packets were later than their bounds; `did` says at what.
+pub(super) fn too_late(code: &str, did: &str, late: Late, all: u64, measured: &Measurements) -> Vec<Reason> {
     if late.packets == 0 {
         return Vec::new();
     }
     let what = format!(
-        "{} of {} ({}) left too late, the worst by {} where {} is allowed",
+        "{} of {} ({}) {did}, the worst by {} where {} is allowed",
         show::count(late.packets),
         show::counted(all, "packet"),
         show::percent(late.packets, all),
@@ -18,5 +23,5 @@ pub(super) fn late(measured: &Measurements) -> Vec<Reason> {
         show::span(late.worst.bound_ns)
     );
     let mend = advice::in_time(&measured.machine);
-    vec![Reason::new(by_packets(late.packets, all), "late_emissions", what, &mend)]
+    vec![Reason::new(by_packets(late.packets, all), code, what, &mend)]
 }

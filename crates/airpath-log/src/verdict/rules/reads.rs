@@ -1,29 +1,16 @@
 //! Packets that entered the link later than they came.
 
-use super::super::share::by_packets;
-use super::super::{Grade, Measurements, Reads, Reason, advice};
+use super::super::{Grade, Measurements, Reads, Reason};
+use super::departures::too_late;
 use crate::show;
 
 pub(super) fn late(measured: &Measurements) -> Vec<Reason> {
-    let late = measured.reads.late();
-    if late.packets == 0 {
-        return Vec::new();
-    }
-    let (all, entered) = match measured.reads {
-        Reads::Stamped { delay, .. } => (delay.count, "entered the link"),
+    let (all, did) = match measured.reads {
+        Reads::Stamped { delay, .. } => (delay.count, "entered the link too late after they came"),
         // How late it was is not known, but how late it can have been.
-        _ => (measured.offered, "may have entered the link"),
+        _ => (measured.offered, "may have entered the link too late after they came"),
     };
-    let what = format!(
-        "{} of {} ({}) {entered} too late after they came, the worst by {} where {} is allowed",
-        show::count(late.packets),
-        show::counted(all, "packet"),
-        show::percent(late.packets, all),
-        show::span(late.worst.late_ns),
-        show::span(late.worst.bound_ns)
-    );
-    let mend = advice::in_time(&measured.machine);
-    vec![Reason::new(by_packets(late.packets, all), "late_reads", what, &mend)]
+    too_late("late_reads", did, measured.reads.late(), all, measured)
 }
 
 /// Without stamps, and without the kernel's account of the loop's own waiting, short delays are not seen.
