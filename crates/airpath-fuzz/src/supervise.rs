@@ -15,6 +15,8 @@ use crate::{through, worker};
 const LOOK: Duration = Duration::from_millis(50);
 /// So many crashes of one worker, and something is wrong with more than an input.
 const CRASHES: usize = 200;
+/// The file of a worker's folder that holds the number of its input.
+const PROGRESS: &str = "progress";
 
 /// Runs every campaign asked for; whether nothing was found.
 ///
@@ -85,7 +87,9 @@ fn watch(
     found: &(dyn Fn(&Finding) + Sync),
 ) -> Result<u64, String> {
     let begun = Instant::now();
-    let progress = tempfile::NamedTempFile::new().map_err(|error| format!("cannot make a temporary file: {error}"))?;
+    // A worker that is killed removes nothing: its temporary files go with this folder.
+    let scratch = tempfile::tempdir().map_err(|error| format!("cannot make a temporary folder: {error}"))?;
+    let progress = scratch.path().join(PROGRESS);
     let jobs = arguments.jobs() as u64;
     let (mut tried, mut first, mut crashes) = (0, arguments.first, 0);
     loop {
@@ -93,13 +97,13 @@ fn watch(
         if first >= arguments.end() || left.is_some_and(|left| left <= 0.0) {
             return Ok(tried);
         }
-        std::fs::write(progress.path(), u64::MAX.to_le_bytes()).map_err(|error| error.to_string())?;
-        let mut child = start(arguments, target, number, seed, first, left, progress.path())?;
+        std::fs::write(&progress, u64::MAX.to_le_bytes()).map_err(|error| error.to_string())?;
+        let mut child = start(arguments, target, number, seed, first, left, scratch.path())?;
         let lines = child.stdout.take().map(BufReader::new);
         let reader = std::thread::spawn(move || {
             lines.into_iter().flat_map(|lines| lines.lines().map_while(Result::ok)).collect::<Vec<String>>()
         });
-        let (status, too_long) = wait(&mut child, progress.path(), arguments.limit())?;
+        let (status, too_long) = wait(&mut child, &progress, arguments.limit())?;
         let mut whole = false;
         for line in reader.join().unwrap_or_default() {
             match line.split_once(' ') {
@@ -117,7 +121,7 @@ fn watch(
         if whole {
             return Ok(tried);
         }
-        let at = at_work(progress.path());
+        let at = at_work(&progress);
         if at == u64::MAX {
             return Err(format!("a worker of {} did not begin: {status}", target.name()));
         }
@@ -143,14 +147,15 @@ fn start(
     seed: u64,
     first: u64,
     left: Option<f64>,
-    progress: &Path,
+    scratch: &Path,
 ) -> Result<Child, String> {
     let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let mut command = Command::new(program);
     command.args(["--target", target.name(), "--worker", &number.to_string(), "--first", &first.to_string()]);
     command.args(["--seed", &seed.to_string(), "--jobs", &arguments.jobs().to_string()]);
     command.args(["--memory", &arguments.memory.to_string()]);
-    command.arg("--corpus").arg(&arguments.corpus).arg("--progress").arg(progress);
+    command.arg("--corpus").arg(&arguments.corpus).arg("--progress").arg(scratch.join(PROGRESS));
+    command.env("TMPDIR", scratch);
     if arguments.inputs.is_some() || arguments.seconds.is_none() {
         command.args(["--inputs", &(arguments.end() - first).to_string()]);
     }

@@ -18,16 +18,20 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")
 }
 
+/// Runs the fuzzer with `words`: its success, and what it said. Its temporary files are gone afterwards.
 fn fuzz(words: &[&str]) -> (bool, String) {
-    let findings = tempfile::tempdir().unwrap();
+    let (findings, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut command = Command::new(env!("CARGO_BIN_EXE_airpath-fuzz"));
     command.args(["--seed", "1", "--corpus"]).arg(corpus()).arg("--findings").arg(findings.path());
+    command.env("TMPDIR", temporary.path());
     if !words.contains(&"--limit") {
         // Nothing is optimised here, and the machine may be busy.
         command.args(["--limit", "60"]);
     }
     let output = command.args(words).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let left: Vec<_> = temporary.path().read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(left.is_empty(), "left behind: {left:?}\n{said}");
     (output.status.success(), said)
 }
 
