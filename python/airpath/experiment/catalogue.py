@@ -446,6 +446,9 @@ class Catalogue:
                     f"SELECT name, value FROM {table} WHERE path = ? ORDER BY rowid", [path]
                 ).fetchall()
             )
+            if not all(isinstance(name, str) for name in run[table]):
+                message = f"a name in the {table} of {path} is no text"
+                raise TypeError(message)
         if any(not isinstance(value, int | float) for value in run["metrics"].values()):
             message = f"a metric of {path} is no number"
             raise TypeError(message)
