@@ -170,6 +170,18 @@ def test_a_server_that_dies_half_way_is_among_the_reasons(airpath: Airpath, user
     assert "server_failed" not in reasons(result)
 
 
+def test_a_client_that_is_killed_is_among_the_reasons_and_one_that_is_stopped_is_not(
+    airpath: Airpath, user: User
+) -> None:
+    def of(name: str) -> dict[str, Any]:
+        told = airpath.run("exec", "--json", "--", "sh", "-c", f"kill -{name} $$", user=user)
+        return reasons(told.check(128 + getattr(signal, f"SIG{name}")))
+
+    assert "SIGKILL" in of("KILL")["client_killed"]["what"]
+    assert "client_killed" in of("ABRT")
+    assert "client_killed" not in of("TERM")
+
+
 def test_a_nested_run_knows_of_the_link_around_it(airpath: Airpath, user: User) -> None:
     begun = airpath.path("begun")
     inner = (str(airpath.command), "exec", "--json", "--delay", "2 ms", "--")

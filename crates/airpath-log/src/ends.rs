@@ -135,6 +135,9 @@ pub struct EndResults {
     /// How the server's command ended with an error before the client's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_failed: Option<String>,
+    /// The signal by which the client's command crashed or was killed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_killed: Option<String>,
     /// Whether not a single packet entered the link although the client's command ran.
     pub no_packets: bool,
     /// What the run around this one says; none where there is none.

@@ -54,6 +54,7 @@ impl EndsWatch {
             server_end_is_shared: shared,
             unreadable,
             server_failed: workload.server_failed().map(str::to_owned),
+            client_killed: workload.client_killed().map(str::to_owned),
             around: around.map(Around::judge),
             ..EndResults::default()
         }

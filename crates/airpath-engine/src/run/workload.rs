@@ -53,6 +53,8 @@ pub struct Workload<'a> {
     client: Option<CommandId>,
     /// How the server's command ended with an error before the client's.
     server_failed: Option<String>,
+    /// The signal by which the client's command crashed or was killed.
+    client_killed: Option<String>,
     /// Which process is of which end.
     register: Register,
     /// Measures how long the commands wait for a processor.
@@ -69,6 +71,7 @@ impl<'a> Workload<'a> {
             server: None,
             client: None,
             server_failed: None,
+            client_killed: None,
             register,
             waits: None,
         }
@@ -94,6 +97,11 @@ impl<'a> Workload<'a> {
     /// How the server's command ended with an error before the client's, if it did.
     pub fn server_failed(&self) -> Option<&str> {
         self.server_failed.as_deref()
+    }
+
+    /// The signal by which the client's command crashed or was killed, if it was.
+    pub fn client_killed(&self) -> Option<&str> {
+        self.client_killed.as_deref()
     }
 
     /// Starts the server's command and waits until it listens.
@@ -163,6 +171,7 @@ impl<'a> Workload<'a> {
     pub fn wait_for_client(&mut self, stopped: BorrowedFd<'_>) -> Result<Option<Ended>> {
         loop {
             if let Some(end) = self.client.and_then(|id| self.commands.ended(id)) {
+                self.client_killed = killed(end).map(|signal| signal.to_string());
                 return Ok(Some(Ended::Command(end)));
             }
             let server = self.server.and_then(|id| self.commands.ended(id));
@@ -250,6 +259,15 @@ fn wait_for<const N: usize>(mut ends: [PollFd<'_>; N], timeout: PollTimeout) -> 
         Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(ends.map(|end| end.any().unwrap_or(false))),
         Err(errno) => Err(Failure::new(format!("cannot wait for signals: {errno}"))),
     }
+}
+
+/// The signal of a crash, or of a kill that no program can refuse. Others, such as SIGINT and SIGTERM,
+/// are how commands are stopped.
+fn killed(end: CommandEnd) -> Option<Signal> {
+    use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGSYS, SIGTRAP};
+    let CommandEnd::Killed(signal) = end else { return None };
+    let of_crashes = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGSYS, SIGTRAP];
+    of_crashes.contains(&signal).then_some(signal)
 }
 
 /// How a command ended, in words.

@@ -250,6 +250,8 @@ mod tests {
         assert_eq!((unread.grade, unread.what.as_str()), (Grade::Suspect, "could not be read: the drops (EIO)"));
         let dead = of(EndResults { server_failed: Some("killed by SIGKILL".into()), ..EndResults::default() });
         assert_eq!((dead.grade, dead.code.as_str()), (Grade::Suspect, "server_failed"));
+        let killed = of(EndResults { client_killed: Some("SIGKILL".into()), ..EndResults::default() });
+        assert_eq!((killed.grade, killed.code.as_str()), (Grade::Suspect, "client_killed"));
         let empty = of(EndResults { no_packets: true, ..EndResults::default() });
         assert_eq!((empty.grade, empty.what.as_str()), (Grade::Suspect, "no packet passed: nothing was tested"));
         let ends = EndResults { no_packets: true, ..EndResults::default() };

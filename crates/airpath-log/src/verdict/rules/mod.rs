@@ -25,7 +25,7 @@ pub(super) use workload::broken_off;
 pub(super) type Rule = fn(&Measurements) -> Vec<Reason>;
 
 /// All rules. Reasons of one grade stand in the order of this list.
-pub(super) const RULES: [Rule; 21] = [
+pub(super) const RULES: [Rule; 22] = [
     workload::was_broken_off,
     workload::never_started,
     unfinished::behind_at_the_end,
@@ -43,6 +43,7 @@ pub(super) const RULES: [Rule; 21] = [
     ends_sockets::listeners,
     ends_sockets::segments,
     workload::server_failed,
+    workload::client_killed,
     workload::no_packets,
     unreadable::counters,
     around::judged,

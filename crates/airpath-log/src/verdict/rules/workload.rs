@@ -28,6 +28,16 @@ pub(super) fn server_failed(measured: &Measurements) -> Vec<Reason> {
     measured.ends.server_failed.iter().map(reason).collect()
 }
 
+/// A client that crashed or was killed did not send what it would have sent.
+pub(super) fn client_killed(measured: &Measurements) -> Vec<Reason> {
+    let reason = |signal: &String| {
+        let what = format!("the client's command was ended by {signal}");
+        let mend = "see the command's own messages, and what ended it (the kernel's log, where memory ran out)";
+        Reason::new(Grade::Suspect, "client_killed", what, mend)
+    };
+    measured.ends.client_killed.iter().map(reason).collect()
+}
+
 pub(super) fn no_packets(measured: &Measurements) -> Vec<Reason> {
     if !measured.ends.no_packets || measured.never_started.is_some() {
         return Vec::new();
