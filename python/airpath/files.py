@@ -47,27 +47,41 @@ def open_plain(path: Path) -> int:
     raise OSError(number, what, str(path))
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, most: int | None = None) -> bytes:
     """Return what an ordinary file holds.
 
+    Args:
+        path: the file.
+        most: how many bytes it may have; None for any number.
+
     Raises:
-        OSError: it is not there, cannot be read, or is no ordinary file.
+        OSError: it is not there, cannot be read, is no ordinary file, or is longer.
 
     """
     with os.fdopen(open_plain(path), "rb") as file:
-        return file.read()
+        if most is None:
+            return file.read()
+        content = file.read(most + 1)
+    if len(content) > most:
+        what = f"it is longer than {most / 1e6:g} MB, the most that is read of such a file"
+        raise OSError(errno.EFBIG, what, str(path))
+    return content
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, most: int | None = None) -> str:
     """Return the text of an ordinary file.
 
+    Args:
+        path: the file.
+        most: how many bytes it may have; None for any number.
+
     Raises:
-        OSError: it is not there, cannot be read, or is no ordinary file.
+        OSError: it is not there, cannot be read, is no ordinary file, or is longer.
         ValueError: it is not UTF-8 text.
 
     """
     try:
-        return read_bytes(path).decode()
+        return read_bytes(path, most).decode()
     except UnicodeDecodeError as error:
         message = f"is not UTF-8 text (at byte {error.start})"
         raise ValueError(message) from error

@@ -4,6 +4,7 @@
 //! Nothing here reads a clock, a socket or a global: a link is a state machine in logical time, and
 //! this crate is its vocabulary.
 
+pub mod bounded;
 pub mod checksum;
 pub mod counters;
 pub mod draw;

@@ -5,12 +5,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use airpath_core::bounded::{self, DATA_BYTES};
 use airpath_models::file::{AnyData, FileSource, ParseFile};
 
 use crate::document::Source;
-
-/// The largest file that is read: enough for days of a trace in milliseconds, not for a mistake.
-const LARGEST_BYTES: u64 = 256_000_000;
 
 /// What files hold, by their absolute names and in each format, as it was when they were first read.
 type Known = HashMap<(PathBuf, TypeId), AnyData>;
@@ -42,10 +40,7 @@ impl FileSource for Beside<'_> {
         if !metadata.is_file() {
             return Err(format!("`{}` is not a file", path.display()));
         }
-        if metadata.len() > LARGEST_BYTES {
-            return Err(format!("`{}` is larger than {LARGEST_BYTES} bytes", path.display()));
-        }
-        let data = parse(&std::fs::read(&path).map_err(cannot)?)?;
+        let data = parse(&bounded::read(&path, DATA_BYTES).map_err(cannot)?)?;
         KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(key, data.clone());
         Ok(data)
     }

@@ -553,7 +553,11 @@ def open_catalogue(results: Results, tell: Callable[[str], None]) -> Catalogue:
 
     """
     why = ""
-    if (results.root / DATABASE).exists():
+    path = results.root / DATABASE
+    if path.is_file() and not path.stat().st_size:
+        # As a killed process, or a full disk, may leave it: an index of no runs is longer.
+        why = f"{path} is empty"
+    elif path.exists():
         try:
             return Catalogue(results.root)
         except CatalogueError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
+from airpath.experiment.detect import MOST_BYTES
 from airpath.experiment.metrics import MetricError, problem_with_log
 from airpath.experiment.model import NAME_PATTERN, Experiment, Mtu, Table, Workload
 from airpath.experiment.positions import Path as KeyPath
@@ -102,7 +103,7 @@ def load(file: Path, *, files: bool = True) -> Loaded:
     """
     name = str(file)
     try:
-        text = read_text(file)
+        text = read_text(file, MOST_BYTES)
     except OSError as error:
         raise ExperimentError([Problem(name, 1, f"cannot be read: {error.strerror}")]) from error
     except ValueError as error:

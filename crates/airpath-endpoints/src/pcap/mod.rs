@@ -12,7 +12,7 @@ mod replay;
 
 use std::net::IpAddr;
 
-use airpath_core::{End, Span};
+use airpath_core::{End, Span, bounded};
 use airpath_workload::kinds::Pcap;
 
 use crate::error::EndpointError;
@@ -30,7 +30,7 @@ pub fn packets_in(bytes: &[u8]) -> Result<usize, String> {
 
 pub(crate) fn replay(pcap: &Pcap, context: &Context) -> Result<Ends, EndpointError> {
     let failure = |problem: String| EndpointError::Capture { file: pcap.file.clone(), problem };
-    let bytes = std::fs::read(&pcap.file).map_err(|error| failure(error.to_string()))?;
+    let bytes = bounded::read(&pcap.file, bounded::DATA_BYTES).map_err(|error| failure(error.to_string()))?;
     let mut packets: Vec<Captured> = file::read(&bytes).map_err(failure)?;
     if packets.is_empty() {
         return Err(failure("there is no IP packet in it".into()));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use airpath_core::bounded;
 use airpath_models::PathConfig;
 use airpath_scenario::{PlainOptions, Report, Scenario};
 
@@ -71,7 +72,7 @@ pub fn usage(report: Report) -> Failure {
 /// # Errors
 /// When it cannot be read, or is no text.
 pub fn read(file: &Path) -> Result<String> {
-    std::fs::read_to_string(file).map_err(|error| {
+    bounded::read_text(file, bounded::SCENARIO_BYTES).map_err(|error| {
         let hint = match error.kind() {
             std::io::ErrorKind::NotFound => "; `airpath profiles` lists the links that need no file",
             std::io::ErrorKind::InvalidData => "; a scenario is TOML in UTF-8",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use airpath_core::Span;
+use airpath_core::{Span, bounded};
 use airpath_models::file::FileFormat;
 use airpath_models::medium::rate::curve::Point;
 use airpath_models::medium::rate::mahimahi::{MahimahiTrace, OPPORTUNITY_BITS};
@@ -26,7 +26,7 @@ pub enum Trace {
 /// # Errors
 /// When it cannot be read, or is none; the message names file and line.
 pub fn read(path: &Path, format: Option<Format>) -> Result<(Trace, Format)> {
-    let bytes = std::fs::read(path)
+    let bytes = bounded::read(path, bounded::DATA_BYTES)
         .map_err(|error| Failure::usage(format!("cannot read the trace {}: {error}", path.display())))?;
     let format = format.unwrap_or_else(|| guess(&bytes));
     let trace = match format {
