@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,9 @@ from airpath.experiment.catalogue import DATABASE, Catalogue
 from airpath.experiment.folder import FolderError, Results
 from airpath.files import write_whole
 from synthetic import write_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 OTHER = 54_321
 
@@ -43,7 +47,7 @@ def test_journal_lock_and_catalogue_follow_no_link(tmp_path: Path) -> None:
     results = Results(tmp_path)
     with pytest.raises(OSError, match="symbolic links"):
         results.write("removed", set="a", cell="b", replication=1)
-    with pytest.raises(OSError, match="symbolic links"):
+    with pytest.raises(FolderError, match="lock is a link"):
         results.lock()
     with pytest.raises(FolderError, match="is no ordinary file"):
         Catalogue(tmp_path)
@@ -82,3 +86,14 @@ def test_a_folder_of_another_user_is_refused(
         assert f"belongs to another user ({OTHER})" in said, said
     assert not list(folder.iterdir())
     assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd")])
+def test_a_lock_that_is_no_ordinary_file_is_named(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    results = Results(tmp_path)
+    make(tmp_path / "lock")
+    with pytest.raises(FolderError, match=r"lock is a link, or no ordinary file; remove it"):
+        results.lock()
+    assert not results.locked

@@ -7,8 +7,9 @@ docs/python.md shows how.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+# Not imported from typing: that is most of the time in which the command has only begun to start,
+# and cannot yet end silently at Ctrl-C.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from airpath.analysis.folders import Replication
@@ -73,6 +74,8 @@ if not TYPE_CHECKING:  # a type checker would let every name pass
     def __getattr__(name):
         # Not imported before it is asked for: the command starts without polars.
         if name in _HOME:
+            import importlib
+
             return getattr(importlib.import_module(_HOME[name]), name)
         message = f"module airpath has no attribute {name}"
         raise AttributeError(message)

@@ -1,8 +1,8 @@
 """Arrow logs of a run, whole or torn.
 
-While a run goes on its logs are Arrow *streams*; a clean end rewrites them as Arrow *files*. After
-a crash the stream stays, and its last message may be cut off anywhere: that tail is dropped, and
-the reader is told how much it was. So is that of a file which lost its end, since a file is a
+While a run is active its logs are Arrow *streams*; a clean end rewrites them as Arrow *files*.
+After a crash the stream stays, and its last message may be cut off anywhere: that tail is dropped,
+and the reader is told how much it was. So is that of a file which lost its end, since a file is a
 stream between two marks.
 """
 
@@ -45,7 +45,7 @@ class ArrowLog:
     """Length of the incomplete tail that was left out; 0 for a log that was ended properly."""
 
     clean_end: bool
-    """Whether the log's writer ended it: false while a run goes on, and after a crash."""
+    """Whether the log's writer ended it: false while a run is active, and after a crash."""
 
     torn_file: bool = False
     """Whether it is an Arrow file without its end: the writer had ended it, and cut since."""

@@ -54,7 +54,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Description:
-    """A run that goes on."""
+    """An active run."""
 
     run: int
     """Its number."""

@@ -141,7 +141,7 @@ class Run:
 
     damage: list[str] = field(default_factory=list)
     """Those of the notes that tell of damage: a file of a run that ended is not as it was written.
-    A run that goes on, or was killed, may lack its end without being damaged."""
+    A run that is active, or was killed, may lack its end without being damaged."""
 
     def _repr_html_(self) -> str:
         from airpath.api.html import of_run
@@ -160,7 +160,7 @@ class Run:
 
     @property
     def results(self) -> dict[str, Any]:
-        """What the engine wrote when the run ended; empty while it goes on, and after a crash."""
+        """What the engine wrote when the run ended; empty while it is active, and after a crash."""
         results = self.manifest.get("results")
         return results if isinstance(results, dict) else {}
 
@@ -259,7 +259,7 @@ class Run:
                 damaged=log.torn_file,
             )
         elif not log.clean_end:
-            self.notes.append(f"{path.name} was not ended: the run goes on, or was killed")
+            self.notes.append(f"{path.name} was not ended: the run is active, or was killed")
         return log.frame
 
     def _torn(self, note: str, *, damaged: bool = False) -> None:

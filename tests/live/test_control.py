@@ -209,7 +209,7 @@ def test_two_runs_are_told_apart(airpath: Airpath, user: User) -> None:
     assert "`one`" in missing.err
     two.end()
     gone = two.command("state", "initial").check(USAGE)
-    assert "no run goes on" in gone.err
+    assert "no active runs" in gone.err
 
 
 def test_only_the_owner_may_control_a_run(airpath: Airpath) -> None:
@@ -221,7 +221,7 @@ def test_only_the_owner_may_control_a_run(airpath: Airpath) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     if len(users) > 1:
         other = airpath.run("set", "radio.link.rate=1 bit/s", user=users[1]).check(USAGE)
-        assert "no run goes on" in other.err
+        assert "no active runs" in other.err
         # Even with the doors open.
         folder.chmod(0o755)
         path.chmod(0o666)
@@ -242,5 +242,5 @@ def test_what_a_killed_run_leaves_is_removed(airpath: Airpath, user: User) -> No
     end_process(live.process)
     airpath.wait_until_gone()
     assert list(airpath.temporary.glob("*/1.sock"))
-    assert "no run goes on" in live.command("runs").check().err
+    assert "no active runs" in live.command("runs").check().err
     assert list(airpath.temporary.iterdir()) == []

@@ -68,9 +68,9 @@ pub enum Command {
     Replay(ReplayArgs),
     /// List the runs that go on and can be controlled.
     Runs(control::RunsArgs),
-    /// Put a state of a run that goes on in force.
+    /// Switch an active run to another state.
     State(control::StateArgs),
-    /// Set parameters of a run that goes on.
+    /// Set parameters of an active run.
     Set(control::SetArgs),
     /// Convert, show and plot traces of rates.
     Trace(trace::TraceArgs),

@@ -29,7 +29,7 @@ def of_run(run: Run) -> str:
         ("verdict", "; ".join([run.verdict, *run.verdict_reasons])),
     ]
     if not run.results:
-        rows[3] = ("duration", "unknown: the run goes on, or was killed")
+        rows[3] = ("duration", "unknown: the run is active, or was killed")
     return table(run.name, [], rows)
 
 

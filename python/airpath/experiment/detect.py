@@ -25,7 +25,11 @@ def is_experiment(path: str) -> bool:
     """
     try:
         about = os.stat(path)  # noqa: PTH116 (pathlib costs the engine's start)
-        if stat.S_ISFIFO(about.st_mode) or stat.S_ISCHR(about.st_mode) or about.st_size > MOST_BYTES:
+        if (
+            stat.S_ISFIFO(about.st_mode)
+            or stat.S_ISCHR(about.st_mode)
+            or about.st_size > MOST_BYTES
+        ):
             return False
         with open(path, encoding="utf-8") as file:  # noqa: PTH123
             return _EXPERIMENT.search(file.read()) is not None

@@ -229,13 +229,18 @@ class Results:
         """Make sure that nobody else works in the folder.
 
         Raises:
-            FolderError: somebody does.
+            FolderError: somebody does, or the lock is no ordinary file.
             OSError: the folder belongs to another user, or cannot be written.
 
         """
         check_folder(self.root)
+        path = self.root / LOCK
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            # Airpath makes an ordinary file: a link or a pipe was put there by somebody else.
+            message = f"{path} is a link, or no ordinary file; remove it, and try again"
+            raise FolderError(message)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        self._lock = os.open(self.root / LOCK, flags, 0o644)
+        self._lock = os.open(path, flags, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

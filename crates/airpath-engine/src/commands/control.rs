@@ -11,11 +11,11 @@ use crate::control::protocol::Request;
 use crate::error::{Failure, Result};
 use crate::terminal::{say, show};
 
-/// Lists the runs that go on.
+/// Lists the active runs.
 pub fn runs(args: &RunsArgs) -> i32 {
     let runs = client::runs();
     if runs.is_empty() && !args.json {
-        say!("airpath: no run goes on");
+        say!("airpath: no active runs");
     }
     for run in &runs {
         if args.json {

@@ -53,9 +53,12 @@ pub fn run(args: &SimArgs) -> Result<i32> {
     } else if !args.quiet {
         simulated.flows.iter().for_each(|flow| say!("{}", line(flow)));
         if simulated.ended == Ended::Stalled {
-            say!("airpath: the run ended early: a workload waits for what never comes");
+            say!("airpath: the run ended early: deadlock: a workload waits for a packet that was lost");
         }
         say!("{}", simulated.summary);
+    } else if simulated.interrupted.is_none() {
+        // The exit status alone would not say which, and why.
+        simulated.undone().for_each(|flow| say!("airpath: {}", line(flow)));
     }
     if let Some(signal) = simulated.interrupted {
         let duration = show::span(simulated.duration.nanos());

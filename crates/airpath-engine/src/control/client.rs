@@ -1,4 +1,4 @@
-//! Finding a run that goes on, and talking to it.
+//! Finding an active run, and talking to it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,7 @@ use crate::error::{Failure, Result};
 /// How long a run may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A run that goes on.
+/// An active run.
 pub struct Run {
     stream: BufReader<UnixStream>,
     /// What it says of itself.
@@ -93,7 +93,7 @@ pub fn find(word: Option<&str>) -> Result<Run> {
     };
     if runs.is_empty() {
         return Err(Failure::usage(
-            "no run goes on that can be controlled; `airpath exec` and `airpath shell` start some, and only their \
+            "no active runs that can be controlled; `airpath exec` and `airpath shell` start some, and only their \
              owner sees them",
         ));
     }
@@ -113,6 +113,6 @@ pub fn find(word: Option<&str>) -> Result<Run> {
         (Some(_), _) => {
             Err(Failure::usage(format!("several runs are called `{word}`; name one by its number: {known}")))
         }
-        (None, _) => Err(Failure::usage(format!("no run `{word}` goes on; there are {known}"))),
+        (None, _) => Err(Failure::usage(format!("no active run `{word}`; there are {known}"))),
     }
 }

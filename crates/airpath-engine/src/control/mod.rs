@@ -1,4 +1,4 @@
-//! Changes from outside while a run goes on: a Unix socket for each live run, in a folder of its owner,
+//! Changes from outside to an active run: a Unix socket for each live run, in a folder of its owner,
 //! and the commands that talk to it. docs/control.md describes the protocol.
 
 pub mod around;

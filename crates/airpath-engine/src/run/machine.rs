@@ -17,7 +17,7 @@ pub const JOBS_VARIABLE: &str = "AIRPATH_JOBS";
 const ALLOWED: &str = "allowed";
 const WHOLE_PPM: u64 = 1_000_000;
 
-/// The facts of a run that goes on, without those of its loop, which has no time to tell them.
+/// The facts of an active run, without those of its loop, which has no time to tell them.
 pub fn seen_from_beside(shares: ProcessorShares, calibration: Option<CalibrationFacts>) -> MachineFacts {
     MachineFacts {
         processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),

@@ -72,12 +72,16 @@ impl Simulated {
         if let Some(signal) = self.interrupted {
             return 128 + signal as i32;
         }
-        let undone = |flow: &FlowReport| match &flow.outcome {
+        if self.undone().next().is_some() { UNDONE_STATUS } else { 0 }
+    }
+
+    /// The flows whose workload did not do what it was to do.
+    pub fn undone(&self) -> impl Iterator<Item = &FlowReport> {
+        self.flows.iter().filter(|flow| match &flow.outcome {
             Outcome::Complete => false,
             Outcome::Incomplete => self.ended != Ended::Time || flow.workload.is_bounded(),
             Outcome::Failed(_) => true,
-        };
-        if self.flows.iter().any(undone) { UNDONE_STATUS } else { 0 }
+        })
     }
 }
 

@@ -13,7 +13,7 @@ GRADES = {
     "trusted": "every packet left as the model gave it, within the bound",
     "suspect": "some packets did not leave as the model gave it",
     "invalid": "too many packets did not leave as the model gave it, or the workload never ran",
-    "unknown": "no verdict: the run goes on, or was killed",
+    "unknown": "no verdict: the run is active, or was killed",
 }
 """The verdicts, the best first, and what each means."""
 
