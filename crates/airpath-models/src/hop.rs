@@ -290,14 +290,13 @@ impl Hop {
     /// The hop that `config` describes, at the beginning; `index` is its place in the path.
     pub fn new(index: u16, config: &HopConfig, seed: Seed) -> Hop {
         let (uplink, downlink) = (&config.uplink, &config.downlink);
-        let key = |direction| {
-            DrawKey::new(seed, &DrawScope { hop: &config.name, direction, role: "allocation", instance: 0 })
-        };
+        let key = |role, direction| DrawKey::new(seed, &DrawScope { hop: &config.name, direction, role, instance: 0 });
         let ends = [
-            Simple::new(uplink, downlink, key(Direction::Uplink)),
-            Simple::new(downlink, uplink, key(Direction::Downlink)),
+            Simple::new(uplink, downlink, key("allocation", Direction::Uplink)),
+            Simple::new(downlink, uplink, key("allocation", Direction::Downlink)),
         ];
-        Hop::with_parts(index, config, seed, ends, Continuous::new([uplink, downlink]))
+        let medium = Continuous::new([uplink, downlink], Direction::ALL.map(|direction| key("rate", direction)));
+        Hop::with_parts(index, config, seed, ends, medium)
     }
 }
 

@@ -1,20 +1,61 @@
-//! One macro that joins the models of a role: the tagged configuration, the enumeration that
-//! dispatches to them without boxes, and the examples with which the laws are tested.
+//! The macro that joins the models of a role, and the traits by which it knows them: the tagged
+//! configuration, the enumeration that dispatches to the models without boxes, and the examples with
+//! which the laws are tested.
+//!
+//! A new model is one file, its `mod` line, and one line in the registry of its role. Everything that
+//! differs from model to model is a method of a trait, so that the compiler asks for it.
+
+use airpath_core::{DrawKey, Time};
+
+use crate::config::Problem;
+use crate::file::VisitFile;
+
+/// The parameters of a model.
+pub(crate) trait Configured: Sized {
+    /// The model.
+    type Model;
+
+    /// What is wrong with the parameters, if anything. Files are loaded.
+    fn problems(&self) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    /// Visits the files that the parameters name, each with its key.
+    fn files(&mut self, _visit: &mut VisitFile<'_>) {}
+
+    /// The model at its beginning. Its draws, if it draws at all, are those of `key`.
+    fn build(&self, key: DrawKey) -> Self::Model;
+
+    /// Parameters worth testing.
+    fn examples() -> Vec<Self>;
+}
+
+/// Parameters that may change while the model works.
+pub(crate) trait Reconfigured: Configured {
+    /// Gives `model` these parameters at `at`.
+    fn configure(&self, model: &mut Self::Model, at: Time);
+}
 
 /// Declares the models of a role. Each line names the variant, its module, its configuration type
-/// and its model type; the module also has `examples()`, a list of configurations worth testing.
+/// and its model type. `reconfigured yes` says that parameters of the role may change while a model
+/// works: all configurations are [`Reconfigured`] then.
 macro_rules! registry {
     (
         $(#[$config_meta:meta])* config $Config:ident,
         $(#[$model_meta:meta])* model $Model:ident,
-        dispatch $dispatch:ident,
+        dispatch $dispatch:ident, $config_dispatch:ident,
+        reconfigured $reconfigured:ident,
         $( $(#[$variant_meta:meta])* $Variant:ident = $module:ident::{$C:ident, $M:ident}, )*
-    ) => { registry! { @with_dollar ($) $(#[$config_meta])* config $Config, $(#[$model_meta])* model $Model,
-        dispatch $dispatch, $( $(#[$variant_meta])* $Variant = $module::{$C, $M}, )* } };
-    (@with_dollar ($d:tt)
+    ) => {
+        registry! { @enums ($) $(#[$config_meta])* config $Config, $(#[$model_meta])* model $Model,
+            dispatch $dispatch, $config_dispatch,
+            $( $(#[$variant_meta])* $Variant = $module::{$C, $M}, )* }
+        registry! { @reconfigured $reconfigured $Config, $Model, $( $Variant, )* }
+    };
+    (@enums ($d:tt)
         $(#[$config_meta:meta])* config $Config:ident,
         $(#[$model_meta:meta])* model $Model:ident,
-        dispatch $dispatch:ident,
+        dispatch $dispatch:ident, $config_dispatch:ident,
         $( $(#[$variant_meta:meta])* $Variant:ident = $module:ident::{$C:ident, $M:ident}, )*
     ) => {
         $(#[$config_meta])*
@@ -32,17 +73,56 @@ macro_rules! registry {
             };
         }
 
+        macro_rules! $config_dispatch {
+            ($d config:expr, $d inner:ident => $d body:expr) => {
+                match $d config { $( $Config::$Variant($d inner) => $d body, )* }
+            };
+        }
+
         impl $Config {
             /// Configurations of every registered model; the laws are tested with each of them.
             pub fn examples() -> Vec<$Config> {
                 let mut all = Vec::new();
-                $( all.extend($module::examples().into_iter().map($Config::$Variant)); )*
+                $( all.extend(
+                    <$module::$C as $crate::registry::Configured>::examples().into_iter().map($Config::$Variant)
+                ); )*
                 all
             }
 
             /// What is wrong with the configuration, if anything.
             pub fn problems(&self) -> Vec<$crate::config::Problem> {
-                match self { $( $Config::$Variant(config) => config.problems(), )* }
+                $config_dispatch!(self, config => $crate::registry::Configured::problems(config))
+            }
+
+            /// Visits the files that the parameters name, each with its key.
+            pub fn files(&mut self, visit: &mut $crate::file::VisitFile<'_>) {
+                $config_dispatch!(self, config => $crate::registry::Configured::files(config, visit))
+            }
+        }
+
+        impl $Model {
+            /// The model at its beginning, whose draws are those of `key`.
+            pub fn new(config: &$Config, key: airpath_core::DrawKey) -> $Model {
+                match config {
+                    $( $Config::$Variant(config) =>
+                        $Model::$Variant($crate::registry::Configured::build(config, key)), )*
+                }
+            }
+        }
+    };
+    (@reconfigured no $Config:ident, $Model:ident, $( $Variant:ident, )*) => {};
+    (@reconfigured yes $Config:ident, $Model:ident, $( $Variant:ident, )*) => {
+        impl $Model {
+            /// Changes the parameters at `at`; false, and nothing is changed, if the configuration is
+            /// of another kind.
+            fn configure(&mut self, config: &$Config, at: airpath_core::Time) -> bool {
+                match (self, config) {
+                    $( ($Model::$Variant(model), $Config::$Variant(config)) =>
+                        $crate::registry::Reconfigured::configure(config, model, at), )*
+                    // Of two kinds; each kind has its line above.
+                    _ => return false,
+                }
+                true
             }
         }
     };

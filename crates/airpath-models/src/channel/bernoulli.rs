@@ -3,12 +3,12 @@
 //! Source: Kojo et al. 2001, section 4.3 (probability per packet or per bit). Per bit, the gaps
 //! between hit bits are drawn from the geometric distribution instead of drawing every bit.
 
-use airpath_core::{DrawKey, Probability};
+use airpath_core::{DrawKey, Probability, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ErrorProcess;
-use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 
 /// Parameters of independent errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,17 +17,25 @@ pub struct BernoulliConfig {
     pub probability: Probability,
 }
 
-impl BernoulliConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        Vec::new()
+impl Configured for BernoulliConfig {
+    type Model = Bernoulli;
+
+    fn build(&self, key: DrawKey) -> Bernoulli {
+        Bernoulli::new(self, key)
+    }
+
+    fn examples() -> Vec<BernoulliConfig> {
+        ["0", "0.0005", "0.2", "1"]
+            .into_iter()
+            .map(|text| BernoulliConfig { probability: text.parse().expect("an example is valid") })
+            .collect()
     }
 }
 
-pub(super) fn examples() -> Vec<BernoulliConfig> {
-    ["0", "0.0005", "0.2", "1"]
-        .into_iter()
-        .map(|text| BernoulliConfig { probability: text.parse().expect("an example is valid") })
-        .collect()
+impl Reconfigured for BernoulliConfig {
+    fn configure(&self, model: &mut Bernoulli, _at: Time) {
+        model.configure(self);
+    }
 }
 
 /// The process of independent errors.

@@ -1,23 +1,32 @@
 //! No errors at all.
 
+use airpath_core::{DrawKey, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ErrorProcess;
-use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 
 /// The absence of errors has no parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorFreeConfig {}
 
-impl ErrorFreeConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        Vec::new()
+impl Configured for ErrorFreeConfig {
+    type Model = ErrorFree;
+
+    fn build(&self, _key: DrawKey) -> ErrorFree {
+        ErrorFree::new(self)
+    }
+
+    fn examples() -> Vec<ErrorFreeConfig> {
+        vec![ErrorFreeConfig {}]
     }
 }
 
-pub(super) fn examples() -> Vec<ErrorFreeConfig> {
-    vec![ErrorFreeConfig {}]
+impl Reconfigured for ErrorFreeConfig {
+    fn configure(&self, _model: &mut ErrorFree, _at: Time) {
+        // It has no parameters.
+    }
 }
 
 /// The process that never hits.

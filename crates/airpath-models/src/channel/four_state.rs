@@ -10,12 +10,13 @@
 //!
 //! Per bit, the lengths of stays are drawn from geometric distributions instead of drawing every bit.
 
-use airpath_core::{DrawKey, Probability};
+use airpath_core::{DrawKey, Probability, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ErrorProcess;
 use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 
 /// Parameters of the chain of four states, per packet, frame or bit; netem's names in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -55,8 +56,12 @@ impl FourStateConfig {
     fn leaves_loss(&self) -> Option<Probability> {
         self.loss_to_reception.checked_add(self.burst_to_gap())
     }
+}
 
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for FourStateConfig {
+    type Model = FourState;
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.leaves_gap().is_none() {
             let message = "and gap_to_burst are more than 1 together; both are moves out of the gap";
@@ -74,18 +79,30 @@ impl FourStateConfig {
         }
         problems
     }
+
+    fn build(&self, key: DrawKey) -> FourState {
+        FourState::new(self, key)
+    }
+
+    fn examples() -> Vec<FourStateConfig> {
+        let read = |text: &str| text.parse().expect("an example is valid");
+        let of = |[burst, gap, reception, loss, alone]: [&str; 5]| FourStateConfig {
+            gap_to_burst: read(burst),
+            burst_to_gap: (!gap.is_empty()).then(|| read(gap)),
+            loss_to_reception: read(reception),
+            reception_to_loss: read(loss),
+            isolated_loss: read(alone),
+        };
+        [["0.02", "0.1", "0.3", "0.5", "0.01"], ["0.2", "", "0", "1", "0"], ["0.5", "1", "0", "1", "0.5"]]
+            .map(of)
+            .into()
+    }
 }
 
-pub(super) fn examples() -> Vec<FourStateConfig> {
-    let read = |text: &str| text.parse().expect("an example is valid");
-    let of = |[burst, gap, reception, loss, alone]: [&str; 5]| FourStateConfig {
-        gap_to_burst: read(burst),
-        burst_to_gap: (!gap.is_empty()).then(|| read(gap)),
-        loss_to_reception: read(reception),
-        reception_to_loss: read(loss),
-        isolated_loss: read(alone),
-    };
-    [["0.02", "0.1", "0.3", "0.5", "0.01"], ["0.2", "", "0", "1", "0"], ["0.5", "1", "0", "1", "0.5"]].map(of).into()
+impl Reconfigured for FourStateConfig {
+    fn configure(&self, model: &mut FourState, _at: Time) {
+        model.configure(self);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,12 +9,13 @@
 //! Per bit, the lengths of stays and the gaps between errors are drawn from geometric distributions
 //! instead of drawing every bit.
 
-use airpath_core::{DrawKey, Probability};
+use airpath_core::{DrawKey, Probability, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ErrorProcess;
 use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 
 /// Parameters of the two-state chain, per packet, frame or bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,8 +36,10 @@ fn certain() -> Probability {
     Probability::ONE
 }
 
-impl GilbertElliottConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for GilbertElliottConfig {
+    type Model = GilbertElliott;
+
+    fn problems(&self) -> Vec<Problem> {
         if self.good_to_bad == Probability::ZERO && self.bad_to_good == Probability::ZERO {
             return vec![Problem::new(
                 "good_to_bad",
@@ -45,17 +48,27 @@ impl GilbertElliottConfig {
         }
         Vec::new()
     }
+
+    fn build(&self, key: DrawKey) -> GilbertElliott {
+        GilbertElliott::new(self, key)
+    }
+
+    fn examples() -> Vec<GilbertElliottConfig> {
+        [["0.02", "0.3", "0.001", "0.7"], ["0.0001", "0.01", "0", "0.5"], ["1", "1", "0", "1"]]
+            .into_iter()
+            .map(|texts| {
+                let [good_to_bad, bad_to_good, error_in_good, error_in_bad] =
+                    texts.map(|text| text.parse().expect("an example is valid"));
+                GilbertElliottConfig { good_to_bad, bad_to_good, error_in_good, error_in_bad }
+            })
+            .collect()
+    }
 }
 
-pub(super) fn examples() -> Vec<GilbertElliottConfig> {
-    [["0.02", "0.3", "0.001", "0.7"], ["0.0001", "0.01", "0", "0.5"], ["1", "1", "0", "1"]]
-        .into_iter()
-        .map(|texts| {
-            let [good_to_bad, bad_to_good, error_in_good, error_in_bad] =
-                texts.map(|text| text.parse().expect("an example is valid"));
-            GilbertElliottConfig { good_to_bad, bad_to_good, error_in_good, error_in_bad }
-        })
-        .collect()
+impl Reconfigured for GilbertElliottConfig {
+    fn configure(&self, model: &mut GilbertElliott, _at: Time) {
+        model.configure(self);
+    }
 }
 
 /// The process of errors in bursts.

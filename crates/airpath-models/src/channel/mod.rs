@@ -105,7 +105,8 @@ registry! {
     config ErrorProcessConfig,
     /// An error process of any registered kind.
     model ErrorProcessModel,
-    dispatch dispatch_process,
+    dispatch dispatch_process, dispatch_process_config,
+    reconfigured yes,
     /// No errors.
     None = error_free::{ErrorFreeConfig, ErrorFree},
     /// Independent errors of one probability.
@@ -155,11 +156,7 @@ impl Default for ErrorsConfig {
 impl ErrorsConfig {
     /// Visits the files that the parameters name.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
-        match &mut self.process {
-            ErrorProcessConfig::Positions(config) => config.files(visit),
-            ErrorProcessConfig::Trace(config) => config.files(visit),
-            _ => {}
-        }
+        self.process.files(visit);
         if let Some(delay) = &mut self.effect.delay {
             delay.files(&mut under("delay", visit));
         }
@@ -213,43 +210,6 @@ impl ErrorsConfig {
             }));
         }
         all
-    }
-}
-
-impl ErrorProcessModel {
-    fn new(config: &ErrorProcessConfig, key: DrawKey) -> ErrorProcessModel {
-        match config {
-            ErrorProcessConfig::None(config) => ErrorProcessModel::None(error_free::ErrorFree::new(config)),
-            ErrorProcessConfig::Bernoulli(config) => {
-                ErrorProcessModel::Bernoulli(bernoulli::Bernoulli::new(config, key))
-            }
-            ErrorProcessConfig::GilbertElliott(config) => {
-                ErrorProcessModel::GilbertElliott(gilbert_elliott::GilbertElliott::new(config, key))
-            }
-            ErrorProcessConfig::FourState(config) => {
-                ErrorProcessModel::FourState(four_state::FourState::new(config, key))
-            }
-            ErrorProcessConfig::Pattern(config) => ErrorProcessModel::Pattern(pattern::Pattern::new(config)),
-            ErrorProcessConfig::Positions(config) => ErrorProcessModel::Positions(positions::Positions::new(config)),
-            ErrorProcessConfig::Trace(config) => ErrorProcessModel::Trace(trace::Trace::new(config)),
-        }
-    }
-
-    /// Changes the parameters; false if the configuration is of another kind.
-    fn configure(&mut self, config: &ErrorProcessConfig) -> bool {
-        match (&mut *self, config) {
-            (ErrorProcessModel::Bernoulli(process), ErrorProcessConfig::Bernoulli(config)) => process.configure(config),
-            (ErrorProcessModel::GilbertElliott(process), ErrorProcessConfig::GilbertElliott(config)) => {
-                process.configure(config);
-            }
-            (ErrorProcessModel::FourState(process), ErrorProcessConfig::FourState(config)) => process.configure(config),
-            (ErrorProcessModel::Pattern(process), ErrorProcessConfig::Pattern(config)) => process.configure(config),
-            (ErrorProcessModel::Positions(process), ErrorProcessConfig::Positions(config)) => process.configure(config),
-            (ErrorProcessModel::Trace(process), ErrorProcessConfig::Trace(config)) => process.configure(config),
-            (ErrorProcessModel::None(_), ErrorProcessConfig::None(_)) => {}
-            _ => return false,
-        }
-        true
     }
 }
 
@@ -324,7 +284,7 @@ impl Channel {
         self.effect = config.effect.clone();
         self.delay.configure(&delay_of(&config.effect));
         self.cut.configure(config.kept.as_ref());
-        if !self.process.configure(&config.process) {
+        if !self.process.configure(&config.process, at) {
             self.generation += 1;
             let key = self.process_key.child("generation", self.generation);
             self.process = ErrorProcessModel::new(&config.process, key);

@@ -6,11 +6,13 @@
 //! Packets, frames, bits or milliseconds are counted from where the process begins, the first being 0;
 //! a change of its parameters does not restart the count.
 
+use airpath_core::{DrawKey, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ErrorProcess;
 use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 
 /// Parameters of a regular pattern, per packet, frame, bit or millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,8 +26,10 @@ pub struct PatternConfig {
     pub offset: u64,
 }
 
-impl PatternConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for PatternConfig {
+    type Model = Pattern;
+
+    fn problems(&self) -> Vec<Problem> {
         let PatternConfig { burst, every, .. } = *self;
         if every == 0 {
             return vec![Problem::new("every", "is 0; it counts from one burst to the next, so write at least 1")];
@@ -36,10 +40,20 @@ impl PatternConfig {
         }
         Vec::new()
     }
+
+    fn build(&self, _key: DrawKey) -> Pattern {
+        Pattern::new(self)
+    }
+
+    fn examples() -> Vec<PatternConfig> {
+        vec![PatternConfig { burst: 2, every: 7, offset: 3 }, PatternConfig { burst: 1, every: 1, offset: 40 }]
+    }
 }
 
-pub(super) fn examples() -> Vec<PatternConfig> {
-    vec![PatternConfig { burst: 2, every: 7, offset: 3 }, PatternConfig { burst: 1, every: 1, offset: 40 }]
+impl Reconfigured for PatternConfig {
+    fn configure(&self, model: &mut Pattern, _at: Time) {
+        model.configure(self);
+    }
 }
 
 /// The process of a regular pattern.

@@ -5,6 +5,7 @@
 //! by time (milliseconds). Positions count from where the process begins, the first being 0; a change of
 //! its parameters does not restart the count.
 
+use airpath_core::{DrawKey, Time};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -14,6 +15,7 @@ use super::ErrorProcess;
 use super::position_list::PositionList;
 use crate::config::Problem;
 use crate::file::{FileRef, VisitFile};
+use crate::registry::{Configured, Reconfigured};
 
 /// Positions of what is hit, per packet, frame, bit or millisecond; given here or in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,18 +32,16 @@ pub struct PositionsConfig {
 }
 
 impl PositionsConfig {
-    pub(super) fn files(&mut self, visit: &mut VisitFile<'_>) {
-        if let Some(file) = &mut self.file {
-            visit("file", file);
-        }
-    }
-
     fn list(&self) -> Option<Arc<PositionList>> {
         let loaded = self.file.as_ref().and_then(|file| file.loaded().cloned());
         loaded.or_else(|| self.positions.clone().map(Arc::new))
     }
+}
 
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for PositionsConfig {
+    type Model = Positions;
+
+    fn problems(&self) -> Vec<Problem> {
         match (&self.positions, &self.file) {
             (None, None) => {
                 let message = "are missing: write for example positions = \"3, 7, 10-19\", or name a file with them";
@@ -62,16 +62,32 @@ impl PositionsConfig {
             _ => Vec::new(),
         }
     }
+
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
+        if let Some(file) = &mut self.file {
+            visit("file", file);
+        }
+    }
+
+    fn build(&self, _key: DrawKey) -> Positions {
+        Positions::new(self)
+    }
+
+    fn examples() -> Vec<PositionsConfig> {
+        let list: PositionList = "0, 3, 5-8, 200-203, 5000-5100".parse().expect("an example is valid");
+        let (inline, file) = (Some(list.clone()), Some(FileRef::with_data("positions.txt", list)));
+        vec![
+            PositionsConfig { positions: inline, file: None, repeat: None },
+            PositionsConfig { positions: None, file, repeat: Some(5_110) },
+            PositionsConfig { positions: "2".parse().ok(), file: None, repeat: Some(5) },
+        ]
+    }
 }
 
-pub(super) fn examples() -> Vec<PositionsConfig> {
-    let list: PositionList = "0, 3, 5-8, 200-203, 5000-5100".parse().expect("an example is valid");
-    let (inline, file) = (Some(list.clone()), Some(FileRef::with_data("positions.txt", list)));
-    vec![
-        PositionsConfig { positions: inline, file: None, repeat: None },
-        PositionsConfig { positions: None, file, repeat: Some(5_110) },
-        PositionsConfig { positions: "2".parse().ok(), file: None, repeat: Some(5) },
-    ]
+impl Reconfigured for PositionsConfig {
+    fn configure(&self, model: &mut Positions, _at: Time) {
+        model.configure(self);
+    }
 }
 
 /// The process of errors at given positions.

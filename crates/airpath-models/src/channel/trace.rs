@@ -5,6 +5,7 @@
 //! its parameters goes on where the trace is, and another file begins at its first record. Positions in
 //! a record that the packet or frame does not have are ignored, and a cut behind its end is none.
 
+use airpath_core::{DrawKey, Time};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -14,6 +15,7 @@ use super::trace_file::{ErrorTrace, Record};
 use super::{ErrorProcess, Per};
 use crate::config::Problem;
 use crate::file::{FileRef, VisitFile};
+use crate::registry::{Configured, Reconfigured};
 
 /// A trace of errors, per packet, frame, bit or millisecond.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,14 +32,6 @@ fn yes() -> bool {
 }
 
 impl TraceConfig {
-    pub(super) fn files(&mut self, visit: &mut VisitFile<'_>) {
-        visit("file", &mut self.file);
-    }
-
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        Vec::new()
-    }
-
     /// What is wrong with a trace of this kind for this unit.
     pub(super) fn problems_per(&self, per: Per) -> Vec<Problem> {
         if matches!(per, Per::Bit | Per::Millisecond) && self.file.loaded().is_some_and(|trace| trace.has_outcomes()) {
@@ -49,13 +43,31 @@ impl TraceConfig {
     }
 }
 
-pub(super) fn examples() -> Vec<TraceConfig> {
-    use crate::file::FileFormat;
-    let of = |name: &str, text: &str, repeat: bool| {
-        let trace = ErrorTrace::parse(text.as_bytes()).expect("an example is valid");
-        TraceConfig { file: FileRef::with_data(name, trace), repeat }
-    };
-    vec![of("blocks.trace", "0010 1100 0001", true), of("once.trace", "ok 3\nhit 5\nat 300 hit", false)]
+impl Configured for TraceConfig {
+    type Model = Trace;
+
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
+        visit("file", &mut self.file);
+    }
+
+    fn build(&self, _key: DrawKey) -> Trace {
+        Trace::new(self)
+    }
+
+    fn examples() -> Vec<TraceConfig> {
+        use crate::file::FileFormat;
+        let of = |name: &str, text: &str, repeat: bool| {
+            let trace = ErrorTrace::parse(text.as_bytes()).expect("an example is valid");
+            TraceConfig { file: FileRef::with_data(name, trace), repeat }
+        };
+        vec![of("blocks.trace", "0010 1100 0001", true), of("once.trace", "ok 3\nhit 5\nat 300 hit", false)]
+    }
+}
+
+impl Reconfigured for TraceConfig {
+    fn configure(&self, model: &mut Trace, _at: Time) {
+        model.configure(self);
+    }
 }
 
 /// A trace with every kind of record, which only packets and frames can suffer.

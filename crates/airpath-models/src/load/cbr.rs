@@ -13,6 +13,7 @@ use super::{Generator, LEAST_INTERVAL, Packet};
 use crate::config::Problem;
 use crate::file::{VisitFile, under};
 use crate::random::Random;
+use crate::registry::Configured;
 
 /// Parameters of the load of constant rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,23 +24,30 @@ pub struct CbrConfig {
     pub packet_size: Random<Bits>,
 }
 
-impl CbrConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for CbrConfig {
+    type Model = Cbr;
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = size::problems(&self.packet_size, "packet_size");
         problems.extend(size::crowding(self.rate, &self.packet_size));
         problems
     }
 
-    pub(super) fn files(&mut self, visit: &mut VisitFile<'_>) {
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
         self.packet_size.files(&mut under("packet_size", visit));
     }
-}
 
-pub(super) fn examples() -> Vec<CbrConfig> {
-    let config = |rate: &str, packet_size| CbrConfig { rate: rate.parse().expect("an example is valid"), packet_size };
-    let mut all = vec![config("200 kbit/s", Random::Constant(Bits::from_bytes(125)))];
-    all.extend(Random::examples(Bits::from_bytes(300)).into_iter().map(|size| config("333_333 bit/s", size)));
-    all
+    fn build(&self, key: DrawKey) -> Cbr {
+        Cbr::new(self, key)
+    }
+
+    fn examples() -> Vec<CbrConfig> {
+        let config =
+            |rate: &str, packet_size| CbrConfig { rate: rate.parse().expect("an example is valid"), packet_size };
+        let mut all = vec![config("200 kbit/s", Random::Constant(Bits::from_bytes(125)))];
+        all.extend(Random::examples(Bits::from_bytes(300)).into_iter().map(|size| config("333_333 bit/s", size)));
+        all
+    }
 }
 
 /// The load of constant rate.

@@ -17,9 +17,8 @@ mod source;
 pub mod trace;
 pub mod users;
 
-use airpath_core::{DrawKey, Span};
+use airpath_core::Span;
 
-use crate::file::VisitFile;
 use crate::registry::registry;
 
 pub use background::BackgroundConfig;
@@ -54,7 +53,8 @@ registry! {
     config LoadConfig,
     /// A generator of any registered kind.
     model Load,
-    dispatch dispatch_load,
+    dispatch dispatch_load, dispatch_load_config,
+    reconfigured no,
     /// Packets at a constant rate.
     Cbr = cbr::{CbrConfig, Cbr},
     /// Packets at random times without memory.
@@ -65,32 +65,6 @@ registry! {
     Users = users::{UsersConfig, Users},
     /// Packets listed in a file.
     Trace = trace::{TraceConfig, Trace},
-}
-
-impl LoadConfig {
-    /// Visits the files that the parameters name, each with its key.
-    pub fn files(&mut self, visit: &mut VisitFile<'_>) {
-        match self {
-            LoadConfig::Cbr(config) => config.files(visit),
-            LoadConfig::Poisson(config) => config.files(visit),
-            LoadConfig::OnOff(config) => config.files(visit),
-            LoadConfig::Users(config) => config.files(visit),
-            LoadConfig::Trace(config) => config.files(visit),
-        }
-    }
-}
-
-impl Load {
-    /// A generator at its beginning, whose draws are those of `key`.
-    pub fn new(config: &LoadConfig, key: DrawKey) -> Load {
-        match config {
-            LoadConfig::Cbr(config) => Load::Cbr(cbr::Cbr::new(config, key)),
-            LoadConfig::Poisson(config) => Load::Poisson(poisson::Poisson::new(config, key)),
-            LoadConfig::OnOff(config) => Load::OnOff(on_off::OnOff::new(config, key)),
-            LoadConfig::Users(config) => Load::Users(users::Users::new(config, key)),
-            LoadConfig::Trace(config) => Load::Trace(trace::Trace::new(config)),
-        }
-    }
 }
 
 impl Generator for Load {

@@ -12,6 +12,7 @@ use super::{Generator, LEAST_INTERVAL, Packet};
 use crate::config::Problem;
 use crate::file::{VisitFile, under};
 use crate::random::{Random, Sampler};
+use crate::registry::Configured;
 
 /// Parameters of the load that comes and goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,8 +27,10 @@ pub struct OnOffConfig {
     pub off: Random<Span>,
 }
 
-impl OnOffConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for OnOffConfig {
+    type Model = OnOff;
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = size::problems(&self.packet_size, "packet_size");
         problems.extend(size::crowding(self.rate, &self.packet_size));
         for (key, period) in [("on", &self.on), ("off", &self.off)] {
@@ -39,22 +42,26 @@ impl OnOffConfig {
         problems
     }
 
-    pub(super) fn files(&mut self, visit: &mut VisitFile<'_>) {
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
         self.packet_size.files(&mut under("packet_size", visit));
         self.on.files(&mut under("on", visit));
         self.off.files(&mut under("off", visit));
     }
-}
 
-pub(super) fn examples() -> Vec<OnOffConfig> {
-    let periods = Random::examples(Span::from_millis(30));
-    let config = |(on, off): (&Random<Span>, &Random<Span>)| OnOffConfig {
-        rate: "500 kbit/s".parse().expect("an example is valid"),
-        packet_size: Bits::from_bytes(250).into(),
-        on: on.clone(),
-        off: off.clone(),
-    };
-    periods.iter().zip(periods.iter().rev()).map(config).collect()
+    fn build(&self, key: DrawKey) -> OnOff {
+        OnOff::new(self, key)
+    }
+
+    fn examples() -> Vec<OnOffConfig> {
+        let periods = Random::examples(Span::from_millis(30));
+        let config = |(on, off): (&Random<Span>, &Random<Span>)| OnOffConfig {
+            rate: "500 kbit/s".parse().expect("an example is valid"),
+            packet_size: Bits::from_bytes(250).into(),
+            on: on.clone(),
+            off: off.clone(),
+        };
+        periods.iter().zip(periods.iter().rev()).map(config).collect()
+    }
 }
 
 /// The load that comes and goes.

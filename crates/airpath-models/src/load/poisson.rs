@@ -12,6 +12,7 @@ use super::{Generator, LEAST_INTERVAL, Packet};
 use crate::config::Problem;
 use crate::file::{VisitFile, under};
 use crate::random::Random;
+use crate::registry::Configured;
 
 /// Parameters of the Poisson load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,8 +27,10 @@ pub struct PoissonConfig {
     pub packet_size: Random<Bits>,
 }
 
-impl PoissonConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for PoissonConfig {
+    type Model = Poisson;
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = size::problems(&self.packet_size, "packet_size");
         match (self.rate, self.mean_interval) {
             (Some(_), Some(_)) => {
@@ -51,18 +54,23 @@ impl PoissonConfig {
         problems
     }
 
-    pub(super) fn files(&mut self, visit: &mut VisitFile<'_>) {
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
         self.packet_size.files(&mut under("packet_size", visit));
     }
-}
 
-pub(super) fn examples() -> Vec<PoissonConfig> {
-    let rate = Some("300 kbit/s".parse().expect("an example is valid"));
-    let of_one_size = PoissonConfig { rate, mean_interval: None, packet_size: Bits::from_bytes(200).into() };
-    let of_many = |packet_size| PoissonConfig { rate: None, mean_interval: Some(Span::from_millis(7)), packet_size };
-    let mut all = vec![of_one_size];
-    all.extend(Random::examples(Bits::from_bytes(250)).into_iter().map(of_many));
-    all
+    fn build(&self, key: DrawKey) -> Poisson {
+        Poisson::new(self, key)
+    }
+
+    fn examples() -> Vec<PoissonConfig> {
+        let rate = Some("300 kbit/s".parse().expect("an example is valid"));
+        let of_one_size = PoissonConfig { rate, mean_interval: None, packet_size: Bits::from_bytes(200).into() };
+        let of_many =
+            |packet_size| PoissonConfig { rate: None, mean_interval: Some(Span::from_millis(7)), packet_size };
+        let mut all = vec![of_one_size];
+        all.extend(Random::examples(Bits::from_bytes(250)).into_iter().map(of_many));
+        all
+    }
 }
 
 /// The Poisson load.

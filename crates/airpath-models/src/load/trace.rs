@@ -10,7 +10,7 @@
 //! Times ascend; what follows `#` and empty lines say nothing; a comma may stand instead of the space.
 //! With `repeat` the list begins anew after each such time.
 
-use airpath_core::{Span, quantity};
+use airpath_core::{DrawKey, Span, quantity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use super::size::LONGEST_BYTES;
 use super::{Generator, Packet};
 use crate::config::Problem;
 use crate::file::{FileFormat, FileRef, VisitFile};
+use crate::registry::Configured;
 
 /// The packets of a file, in order of their times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +68,10 @@ pub struct TraceConfig {
     pub repeat: Option<Span>,
 }
 
-impl TraceConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for TraceConfig {
+    type Model = Trace;
+
+    fn problems(&self) -> Vec<Problem> {
         let last = self.file.loaded().and_then(|trace| trace.packets.last());
         match (self.repeat, last) {
             (Some(Span::ZERO), _) => vec![Problem::new("repeat", "is zero; write for example \"10 s\"")],
@@ -80,17 +83,21 @@ impl TraceConfig {
         }
     }
 
-    pub(super) fn files(&mut self, visit: &mut VisitFile<'_>) {
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
         visit("file", &mut self.file);
     }
-}
 
-pub(super) fn examples() -> Vec<TraceConfig> {
-    let packets = [(0, 125), (5, 125), (5, 1500), (20, 40), (35, 600)];
-    let packets = packets.map(|(millis, bytes)| (Span::from_millis(millis), bytes)).to_vec();
-    let file = FileRef::with_data("example", LoadTrace { packets });
-    let repeat = Some(Span::from_millis(50));
-    vec![TraceConfig { file: file.clone(), repeat: None }, TraceConfig { file, repeat }]
+    fn build(&self, _key: DrawKey) -> Trace {
+        Trace::new(self)
+    }
+
+    fn examples() -> Vec<TraceConfig> {
+        let packets = [(0, 125), (5, 125), (5, 1500), (20, 40), (35, 600)];
+        let packets = packets.map(|(millis, bytes)| (Span::from_millis(millis), bytes)).to_vec();
+        let file = FileRef::with_data("example", LoadTrace { packets });
+        let repeat = Some(Span::from_millis(50));
+        vec![TraceConfig { file: file.clone(), repeat: None }, TraceConfig { file, repeat }]
+    }
 }
 
 /// The load from a file.

@@ -17,6 +17,7 @@ use super::{Generator, LEAST_INTERVAL, Packet};
 use crate::config::Problem;
 use crate::file::{VisitFile, under};
 use crate::random::{Random, Sampler};
+use crate::registry::Configured;
 
 /// Parameters of the load of arriving users.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,8 +38,10 @@ pub struct UsersConfig {
     pub most_users: Option<u32>,
 }
 
-impl UsersConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for UsersConfig {
+    type Model = Users;
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = size::problems(&self.packet_size, "packet_size");
         problems.extend(self.interval.problems().into_iter().map(|problem| problem.under("interval")));
         problems.extend(self.volume.problems().into_iter().map(|problem| problem.under("volume")));
@@ -59,27 +62,31 @@ impl UsersConfig {
         problems
     }
 
-    pub(super) fn files(&mut self, visit: &mut VisitFile<'_>) {
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
         self.interval.files(&mut under("interval", visit));
         self.volume.files(&mut under("volume", visit));
         self.packet_size.files(&mut under("packet_size", visit));
     }
-}
 
-pub(super) fn examples() -> Vec<UsersConfig> {
-    let rate = Some("100 kbit/s".parse().expect("an example is valid"));
-    let config = |(interval, volume)| UsersConfig {
-        interval,
-        volume,
-        rate,
-        packet_size: Bits::from_bytes(200).into(),
-        most_users: Some(2),
-    };
-    let intervals = Random::examples(Span::from_millis(20));
-    let mut all: Vec<_> = intervals.into_iter().zip(Random::examples(Bits::from_bytes(500))).map(config).collect();
-    let burst = UsersConfig { rate: None, most_users: None, ..all[0].clone() };
-    all.push(burst);
-    all
+    fn build(&self, key: DrawKey) -> Users {
+        Users::new(self, key)
+    }
+
+    fn examples() -> Vec<UsersConfig> {
+        let rate = Some("100 kbit/s".parse().expect("an example is valid"));
+        let config = |(interval, volume)| UsersConfig {
+            interval,
+            volume,
+            rate,
+            packet_size: Bits::from_bytes(200).into(),
+            most_users: Some(2),
+        };
+        let intervals = Random::examples(Span::from_millis(20));
+        let mut all: Vec<_> = intervals.into_iter().zip(Random::examples(Bits::from_bytes(500))).map(config).collect();
+        let burst = UsersConfig { rate: None, most_users: None, ..all[0].clone() };
+        all.push(burst);
+        all
+    }
 }
 
 /// The most that a user without a rate sends: at one instant nobody needs more.

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Bits, Carry, Direction, LinkRate, Span, Time};
+use airpath_core::{Bits, Carry, Direction, DrawKey, LinkRate, Span, Time};
 
 use super::rate::{InFlight, RateConfig, Transmit, Varying, VaryingConfig};
 use super::{Air, Grant, Medium};
@@ -37,12 +37,16 @@ struct Transmitter {
     carry: Carry,
     /// Frames that have begun at another rate, with what is left of them.
     begun: VecDeque<InFlight>,
+    /// The key of the draws of rates that vary at random.
+    key: DrawKey,
+    /// How often such a rate has begun: one that comes back must not repeat its draws.
+    generation: u64,
 }
 
 impl Continuous {
-    /// An idle medium.
-    pub fn new(links: [&LinkConfig; 2]) -> Continuous {
-        let idle = |link: &LinkConfig| {
+    /// An idle medium; `keys` are those of the draws of rates that vary at random.
+    pub fn new(links: [&LinkConfig; 2], keys: [DrawKey; 2]) -> Continuous {
+        let idle = |direction: Direction| {
             let mut transmitter = Transmitter {
                 rate: LinkRate::Unlimited,
                 varying: None,
@@ -51,11 +55,13 @@ impl Continuous {
                 ended: Time::ZERO,
                 carry: Carry::NONE,
                 begun: VecDeque::new(),
+                key: keys[direction as usize],
+                generation: 0,
             };
-            transmitter.configure(&link.rate, Time::ZERO);
+            transmitter.configure(&links[direction as usize].rate, Time::ZERO);
             transmitter
         };
-        Continuous { directions: links.map(idle) }
+        Continuous { directions: Direction::ALL.map(idle) }
     }
 }
 
@@ -136,7 +142,9 @@ impl Transmitter {
             if let Some(mut old) = self.varying.take() {
                 self.begun.append(&mut old.1.hand_over(at));
             }
-            self.varying = then.map(|config| Box::new((config.clone(), Varying::new(config))));
+            let key = self.key.child("generation", self.generation);
+            self.generation += u64::from(then.is_some());
+            self.varying = then.map(|config| Box::new((config.clone(), Varying::new(config, key))));
             // A frame that began at a constant rate keeps it. Otherwise the hop asks again.
             if self.on_air.is_none() {
                 self.due = if self.begun.is_empty() { Time::NEVER } else { at };

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Bits, Cause, Pdu, QueueLimit, Span, Time};
+use airpath_core::{Bits, Cause, DrawKey, Pdu, QueueLimit, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,7 @@ use super::Queueing;
 use super::fifo::{Fifo, keeps_packets_in_fifo};
 use super::management::{Verdict, is_ecn_capable};
 use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the CoDel queue.
@@ -65,14 +66,6 @@ pub(super) fn default_mtu() -> Bits {
 const LONGEST_INTERVAL: Span = Span::from_secs(3_600);
 
 impl CodelConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems = self.law().problems();
-        if self.ce_threshold.is_some() && !self.ecn {
-            problems.push(Problem::new("ce_threshold", "marks nothing without `ecn = true`"));
-        }
-        problems
-    }
-
     fn law(&self) -> CodelLaw {
         CodelLaw {
             target: self.target,
@@ -83,27 +76,49 @@ impl CodelConfig {
     }
 }
 
-pub(super) fn examples() -> Vec<CodelConfig> {
-    let plain = CodelConfig {
-        limit: super::DEFAULT_LIMIT,
-        target: default_target(),
-        interval: default_interval(),
-        ecn: false,
-        ce_threshold: None,
-        mtu: default_mtu(),
-    };
-    vec![
-        plain,
-        CodelConfig { target: Span::from_millis(1), interval: Span::from_millis(10), mtu: Bits::ZERO, ..plain },
-        CodelConfig {
-            limit: "20 packets, 8 kB, 60 ms".parse().expect("an example is valid"),
-            target: Span::from_millis(2),
-            interval: Span::from_millis(5),
-            ecn: true,
-            ce_threshold: Some(Span::from_millis(4)),
-            mtu: Bits::from_bytes(125),
-        },
-    ]
+impl Configured for CodelConfig {
+    type Model = Codel;
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = self.law().problems();
+        if self.ce_threshold.is_some() && !self.ecn {
+            problems.push(Problem::new("ce_threshold", "marks nothing without `ecn = true`"));
+        }
+        problems
+    }
+
+    fn build(&self, _key: DrawKey) -> Codel {
+        Codel::new(self)
+    }
+
+    fn examples() -> Vec<CodelConfig> {
+        let plain = CodelConfig {
+            limit: super::DEFAULT_LIMIT,
+            target: default_target(),
+            interval: default_interval(),
+            ecn: false,
+            ce_threshold: None,
+            mtu: default_mtu(),
+        };
+        vec![
+            plain,
+            CodelConfig { target: Span::from_millis(1), interval: Span::from_millis(10), mtu: Bits::ZERO, ..plain },
+            CodelConfig {
+                limit: "20 packets, 8 kB, 60 ms".parse().expect("an example is valid"),
+                target: Span::from_millis(2),
+                interval: Span::from_millis(5),
+                ecn: true,
+                ce_threshold: Some(Span::from_millis(4)),
+                mtu: Bits::from_bytes(125),
+            },
+        ]
+    }
+}
+
+impl Reconfigured for CodelConfig {
+    fn configure(&self, model: &mut Codel, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// The parameters of the control law alone.

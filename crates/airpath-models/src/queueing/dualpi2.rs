@@ -25,7 +25,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Cause, Ecn, EventKind, Pdu, Probability, QueueLimit, Span, Time};
+use airpath_core::{Cause, DrawKey, Ecn, EventKind, Pdu, Probability, QueueLimit, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,7 @@ use super::Queueing;
 use super::management::mark;
 use super::pie::controller_problems;
 use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the DualPI2 queue.
@@ -117,8 +118,10 @@ fn yes() -> bool {
     true
 }
 
-impl Dualpi2Config {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for Dualpi2Config {
+    type Model = Dualpi2;
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = controller_problems(self.target, self.update, self.alpha, self.beta);
         // Below 1 classic packets would never be dropped, whatever the load.
         if !(1.0..=100.0).contains(&self.coupling) {
@@ -127,42 +130,52 @@ impl Dualpi2Config {
         }
         problems
     }
+
+    fn build(&self, _key: DrawKey) -> Dualpi2 {
+        Dualpi2::new(self)
+    }
+
+    fn examples() -> Vec<Dualpi2Config> {
+        let plain = Dualpi2Config {
+            limit: super::DEFAULT_LIMIT,
+            target: default_time(),
+            update: default_time(),
+            alpha: default_alpha(),
+            beta: default_beta(),
+            coupling: default_coupling(),
+            threshold: default_threshold(),
+            range: default_range(),
+            threshold_packets: default_threshold_packets(),
+            classic_share: default_share(),
+            time_shift: None,
+            ecn: true,
+        };
+        vec![
+            plain,
+            Dualpi2Config {
+                limit: "30 packets, 20 kB, 200 ms".parse().expect("an example is valid"),
+                alpha: 15.0,
+                beta: 100.0,
+                range: Span::ZERO,
+                time_shift: Some(Span::from_millis(30)),
+                ..plain
+            },
+            Dualpi2Config {
+                target: Span::from_millis(1),
+                update: Span::from_millis(1),
+                alpha: 500.0,
+                beta: 900.0,
+                ecn: false,
+                ..plain
+            },
+        ]
+    }
 }
 
-pub(super) fn examples() -> Vec<Dualpi2Config> {
-    let plain = Dualpi2Config {
-        limit: super::DEFAULT_LIMIT,
-        target: default_time(),
-        update: default_time(),
-        alpha: default_alpha(),
-        beta: default_beta(),
-        coupling: default_coupling(),
-        threshold: default_threshold(),
-        range: default_range(),
-        threshold_packets: default_threshold_packets(),
-        classic_share: default_share(),
-        time_shift: None,
-        ecn: true,
-    };
-    vec![
-        plain,
-        Dualpi2Config {
-            limit: "30 packets, 20 kB, 200 ms".parse().expect("an example is valid"),
-            alpha: 15.0,
-            beta: 100.0,
-            range: Span::ZERO,
-            time_shift: Some(Span::from_millis(30)),
-            ..plain
-        },
-        Dualpi2Config {
-            target: Span::from_millis(1),
-            update: Span::from_millis(1),
-            alpha: 500.0,
-            beta: 900.0,
-            ecn: false,
-            ..plain
-        },
-    ]
+impl Reconfigured for Dualpi2Config {
+    fn configure(&self, model: &mut Dualpi2, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// The greatest probability with which L packets are marked.

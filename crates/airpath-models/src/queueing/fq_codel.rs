@@ -15,6 +15,7 @@ use super::codel::{CodelLaw, CodelState, default_interval, default_mtu, default_
 use super::fair::{FairParameters, FairQueue, FlowManagement, fair_queue};
 use super::management::Verdict;
 use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the FQ-CoDel queue.
@@ -66,15 +67,6 @@ fn yes() -> bool {
 }
 
 impl FqCodelConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems = self.parameters().problems();
-        problems.extend(self.management().0.problems());
-        if self.ce_threshold.is_some() && !self.ecn {
-            problems.push(Problem::new("ce_threshold", "marks nothing without `ecn = true`"));
-        }
-        problems
-    }
-
     fn parameters(&self) -> FairParameters {
         FairParameters { limit: self.limit, flows: self.flows, quantum: self.quantum, ecn: self.ecn }
     }
@@ -85,31 +77,54 @@ impl FqCodelConfig {
     }
 }
 
-pub(super) fn examples() -> Vec<FqCodelConfig> {
-    let plain = FqCodelConfig {
-        limit: default_limit(),
-        flows: default_flows(),
-        quantum: default_quantum(),
-        target: default_target(),
-        interval: default_interval(),
-        ecn: true,
-        ce_threshold: None,
-        mtu: default_mtu(),
-    };
-    vec![
-        plain,
-        FqCodelConfig {
-            limit: "9 packets, 4 kB".parse().expect("an example is valid"),
-            flows: 3,
-            quantum: Bits::from_bytes(100),
-            target: Span::from_millis(2),
-            interval: Span::from_millis(5),
-            ce_threshold: Some(Span::from_millis(4)),
-            mtu: Bits::from_bytes(125),
-            ..plain
-        },
-        FqCodelConfig { flows: 2, interval: Span::from_millis(10), ecn: false, mtu: Bits::ZERO, ..plain },
-    ]
+impl Configured for FqCodelConfig {
+    type Model = FqCodel;
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = self.parameters().problems();
+        problems.extend(self.management().0.problems());
+        if self.ce_threshold.is_some() && !self.ecn {
+            problems.push(Problem::new("ce_threshold", "marks nothing without `ecn = true`"));
+        }
+        problems
+    }
+
+    fn build(&self, key: DrawKey) -> FqCodel {
+        FqCodel::new(self, key)
+    }
+
+    fn examples() -> Vec<FqCodelConfig> {
+        let plain = FqCodelConfig {
+            limit: default_limit(),
+            flows: default_flows(),
+            quantum: default_quantum(),
+            target: default_target(),
+            interval: default_interval(),
+            ecn: true,
+            ce_threshold: None,
+            mtu: default_mtu(),
+        };
+        vec![
+            plain,
+            FqCodelConfig {
+                limit: "9 packets, 4 kB".parse().expect("an example is valid"),
+                flows: 3,
+                quantum: Bits::from_bytes(100),
+                target: Span::from_millis(2),
+                interval: Span::from_millis(5),
+                ce_threshold: Some(Span::from_millis(4)),
+                mtu: Bits::from_bytes(125),
+                ..plain
+            },
+            FqCodelConfig { flows: 2, interval: Span::from_millis(10), ecn: false, mtu: Bits::ZERO, ..plain },
+        ]
+    }
+}
+
+impl Reconfigured for FqCodelConfig {
+    fn configure(&self, model: &mut FqCodel, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// The FQ-CoDel queue.

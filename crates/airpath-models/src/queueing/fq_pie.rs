@@ -19,6 +19,7 @@ use super::pie::{
     default_time,
 };
 use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the FQ-PIE queue.
@@ -62,12 +63,6 @@ pub struct FqPieConfig {
 }
 
 impl FqPieConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        let mut problems = self.parameters().problems();
-        problems.extend(controller_problems(self.target, self.update, self.alpha, self.beta));
-        problems
-    }
-
     fn parameters(&self) -> FairParameters {
         FairParameters { limit: self.limit, flows: self.flows, quantum: self.quantum, ecn: self.ecn }
     }
@@ -79,36 +74,56 @@ impl FqPieConfig {
     }
 }
 
-pub(super) fn examples() -> Vec<FqPieConfig> {
-    let plain = FqPieConfig {
-        limit: default_limit(),
-        flows: default_flows(),
-        quantum: default_quantum(),
-        target: default_time(),
-        update: default_time(),
-        alpha: default_alpha(),
-        beta: default_beta(),
-        max_burst: default_burst(),
-        ecn: false,
-        mark_ecnth: default_mark_threshold(),
-        mtu: super::codel::default_mtu(),
-    };
-    vec![
-        plain,
-        FqPieConfig {
-            limit: "9 packets, 4 kB".parse().expect("an example is valid"),
-            flows: 3,
-            quantum: Bits::from_bytes(100),
-            target: Span::from_micros(10),
-            update: Span::from_millis(1),
-            alpha: 100.0,
-            beta: 900.0,
-            max_burst: Span::ZERO,
-            ecn: true,
-            mark_ecnth: Probability::ONE,
-            mtu: Bits::ZERO,
-        },
-    ]
+impl Configured for FqPieConfig {
+    type Model = FqPie;
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = self.parameters().problems();
+        problems.extend(controller_problems(self.target, self.update, self.alpha, self.beta));
+        problems
+    }
+
+    fn build(&self, key: DrawKey) -> FqPie {
+        FqPie::new(self, key)
+    }
+
+    fn examples() -> Vec<FqPieConfig> {
+        let plain = FqPieConfig {
+            limit: default_limit(),
+            flows: default_flows(),
+            quantum: default_quantum(),
+            target: default_time(),
+            update: default_time(),
+            alpha: default_alpha(),
+            beta: default_beta(),
+            max_burst: default_burst(),
+            ecn: false,
+            mark_ecnth: default_mark_threshold(),
+            mtu: super::codel::default_mtu(),
+        };
+        vec![
+            plain,
+            FqPieConfig {
+                limit: "9 packets, 4 kB".parse().expect("an example is valid"),
+                flows: 3,
+                quantum: Bits::from_bytes(100),
+                target: Span::from_micros(10),
+                update: Span::from_millis(1),
+                alpha: 100.0,
+                beta: 900.0,
+                max_burst: Span::ZERO,
+                ecn: true,
+                mark_ecnth: Probability::ONE,
+                mtu: Bits::ZERO,
+            },
+        ]
+    }
+}
+
+impl Reconfigured for FqPieConfig {
+    fn configure(&self, model: &mut FqPie, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// The FQ-PIE queue.

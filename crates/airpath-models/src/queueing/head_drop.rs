@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Cause, Pdu, QueueLimit, Time};
+use airpath_core::{Cause, DrawKey, Pdu, QueueLimit, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Queueing;
 use super::fifo::{Fifo, keeps_packets_in_fifo};
-use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the head-drop queue.
@@ -23,17 +23,25 @@ pub struct HeadDropConfig {
     pub limit: QueueLimit,
 }
 
-impl HeadDropConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        Vec::new()
+impl Configured for HeadDropConfig {
+    type Model = HeadDrop;
+
+    fn build(&self, _key: DrawKey) -> HeadDrop {
+        HeadDrop::new(self)
+    }
+
+    fn examples() -> Vec<HeadDropConfig> {
+        ["7 packets", "3000 bytes", "40 ms", "5 packets, 4 kB, 25 ms", "unlimited"]
+            .into_iter()
+            .map(|limit| HeadDropConfig { limit: limit.parse().expect("an example is valid") })
+            .collect()
     }
 }
 
-pub(super) fn examples() -> Vec<HeadDropConfig> {
-    ["7 packets", "3000 bytes", "40 ms", "5 packets, 4 kB, 25 ms", "unlimited"]
-        .into_iter()
-        .map(|limit| HeadDropConfig { limit: limit.parse().expect("an example is valid") })
-        .collect()
+impl Reconfigured for HeadDropConfig {
+    fn configure(&self, model: &mut HeadDrop, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// The head-drop queue.

@@ -4,27 +4,35 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Pdu, QueueLimit, Time};
+use airpath_core::{DrawKey, Pdu, QueueLimit, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Queueing;
 use super::fifo::{Fifo, keeps_packets_in_fifo};
-use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// The infinite queue has no parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InfiniteConfig {}
 
-impl InfiniteConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        Vec::new()
+impl Configured for InfiniteConfig {
+    type Model = Infinite;
+
+    fn build(&self, _key: DrawKey) -> Infinite {
+        Infinite::new(self)
+    }
+
+    fn examples() -> Vec<InfiniteConfig> {
+        vec![InfiniteConfig {}]
     }
 }
 
-pub(super) fn examples() -> Vec<InfiniteConfig> {
-    vec![InfiniteConfig {}]
+impl Reconfigured for InfiniteConfig {
+    fn configure(&self, model: &mut Infinite, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// The infinite queue.

@@ -51,6 +51,11 @@ pub trait Queueing {
 
     /// Drops what has run out of time.
     fn advance(&mut self, stage: &mut StageCx<'_, '_>);
+
+    /// Tells a queue that has just been made which direction it serves: those that look at addresses
+    /// and ports must know whether the client or the server is the source. Without a word it is the
+    /// uplink.
+    fn serve(&mut self, _direction: Direction) {}
 }
 
 registry! {
@@ -58,7 +63,8 @@ registry! {
     config QueueConfig,
     /// A queue of any registered kind.
     model Queue,
-    dispatch dispatch_queue,
+    dispatch dispatch_queue, dispatch_queue_config,
+    reconfigured yes,
     /// A full queue drops the packet that arrives.
     TailDrop = tail_drop::{TailDropConfig, TailDrop},
     /// A full queue drops its oldest packets to make room for the one that arrives.
@@ -101,54 +107,6 @@ pub(crate) fn default_limit() -> QueueLimit {
 impl Default for QueueConfig {
     fn default() -> QueueConfig {
         QueueConfig::TailDrop(tail_drop::TailDropConfig { limit: DEFAULT_LIMIT })
-    }
-}
-
-impl Queue {
-    /// An empty queue, whose draws are those of `key`.
-    pub fn new(config: &QueueConfig, key: DrawKey) -> Queue {
-        match config {
-            QueueConfig::TailDrop(config) => Queue::TailDrop(tail_drop::TailDrop::new(config)),
-            QueueConfig::HeadDrop(config) => Queue::HeadDrop(head_drop::HeadDrop::new(config)),
-            QueueConfig::RandomDrop(config) => Queue::RandomDrop(random_drop::RandomDrop::new(config, key)),
-            QueueConfig::Infinite(config) => Queue::Infinite(infinite::Infinite::new(config)),
-            QueueConfig::Red(config) => Queue::Red(red::Red::new(config, key)),
-            QueueConfig::Classes(config) => Queue::Classes(classes::Classes::new(config, key)),
-            QueueConfig::FqCodel(config) => Queue::FqCodel(fq_codel::FqCodel::new(config, key)),
-            QueueConfig::FqPie(config) => Queue::FqPie(fq_pie::FqPie::new(config, key)),
-            QueueConfig::Codel(config) => Queue::Codel(codel::Codel::new(config)),
-            QueueConfig::Pie(config) => Queue::Pie(pie::Pie::new(config, key)),
-            QueueConfig::Dualpi2(config) => Queue::Dualpi2(dualpi2::Dualpi2::new(config)),
-        }
-    }
-
-    /// Tells a queue that has just been made which direction it serves: those that look at addresses
-    /// and ports must know whether the client or the server is the source. Without a word it is the
-    /// uplink.
-    fn serve(&mut self, direction: Direction) {
-        if let Queue::Classes(queue) = self {
-            queue.serve(direction);
-        }
-    }
-
-    /// Changes the parameters at `at`; false, and nothing is changed, if the configuration is of
-    /// another kind.
-    fn configure(&mut self, config: &QueueConfig, at: Time) -> bool {
-        match (&mut *self, config) {
-            (Queue::TailDrop(queue), QueueConfig::TailDrop(config)) => queue.configure(config, at),
-            (Queue::HeadDrop(queue), QueueConfig::HeadDrop(config)) => queue.configure(config, at),
-            (Queue::RandomDrop(queue), QueueConfig::RandomDrop(config)) => queue.configure(config, at),
-            (Queue::Infinite(queue), QueueConfig::Infinite(config)) => queue.configure(config, at),
-            (Queue::Red(queue), QueueConfig::Red(config)) => queue.configure(config, at),
-            (Queue::Classes(queue), QueueConfig::Classes(config)) => queue.configure(config, at),
-            (Queue::FqCodel(queue), QueueConfig::FqCodel(config)) => queue.configure(config, at),
-            (Queue::FqPie(queue), QueueConfig::FqPie(config)) => queue.configure(config, at),
-            (Queue::Codel(queue), QueueConfig::Codel(config)) => queue.configure(config, at),
-            (Queue::Pie(queue), QueueConfig::Pie(config)) => queue.configure(config, at),
-            (Queue::Dualpi2(queue), QueueConfig::Dualpi2(config)) => queue.configure(config, at),
-            _ => return false,
-        }
-        true
     }
 }
 
@@ -233,5 +191,8 @@ impl Queueing for Queue {
     }
     fn advance(&mut self, stage: &mut StageCx<'_, '_>) {
         dispatch_queue!(self, queue => queue.advance(stage));
+    }
+    fn serve(&mut self, direction: Direction) {
+        dispatch_queue!(self, queue => queue.serve(direction));
     }
 }

@@ -24,6 +24,7 @@ use super::Queueing;
 use super::fifo::Fifo;
 use super::management::{Verdict, is_ecn_capable, mark};
 use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the PIE queue.
@@ -101,10 +102,6 @@ pub(super) fn controller_problems(target: Span, update: Span, alpha: f64, beta: 
 }
 
 impl PieConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        controller_problems(self.target, self.update, self.alpha, self.beta)
-    }
-
     fn law(&self) -> PieLaw {
         PieLaw {
             target: self.target,
@@ -118,42 +115,60 @@ impl PieConfig {
     }
 }
 
-pub(super) fn examples() -> Vec<PieConfig> {
-    let plain = PieConfig {
-        limit: super::DEFAULT_LIMIT,
-        target: default_time(),
-        update: default_time(),
-        alpha: default_alpha(),
-        beta: default_beta(),
-        max_burst: default_burst(),
-        ecn: false,
-        mark_ecnth: default_mark_threshold(),
-        mtu: super::codel::default_mtu(),
-    };
-    vec![
-        plain,
-        PieConfig {
-            limit: "30 packets, 20 kB, 200 ms".parse().expect("an example is valid"),
-            target: Span::from_millis(3),
-            update: Span::from_millis(5),
-            alpha: 12.5,
-            beta: 125.0,
-            max_burst: Span::from_millis(5),
-            ecn: true,
-            mark_ecnth: Probability::ONE,
-            mtu: Bits::from_bytes(20),
-        },
-        // Even the first packets may meet a probability.
-        PieConfig {
-            target: Span::from_micros(10),
-            update: Span::from_millis(1),
-            alpha: 100.0,
-            beta: 900.0,
-            max_burst: Span::ZERO,
-            mtu: Bits::ZERO,
-            ..plain
-        },
-    ]
+impl Configured for PieConfig {
+    type Model = Pie;
+
+    fn problems(&self) -> Vec<Problem> {
+        controller_problems(self.target, self.update, self.alpha, self.beta)
+    }
+
+    fn build(&self, key: DrawKey) -> Pie {
+        Pie::new(self, key)
+    }
+
+    fn examples() -> Vec<PieConfig> {
+        let plain = PieConfig {
+            limit: super::DEFAULT_LIMIT,
+            target: default_time(),
+            update: default_time(),
+            alpha: default_alpha(),
+            beta: default_beta(),
+            max_burst: default_burst(),
+            ecn: false,
+            mark_ecnth: default_mark_threshold(),
+            mtu: super::codel::default_mtu(),
+        };
+        vec![
+            plain,
+            PieConfig {
+                limit: "30 packets, 20 kB, 200 ms".parse().expect("an example is valid"),
+                target: Span::from_millis(3),
+                update: Span::from_millis(5),
+                alpha: 12.5,
+                beta: 125.0,
+                max_burst: Span::from_millis(5),
+                ecn: true,
+                mark_ecnth: Probability::ONE,
+                mtu: Bits::from_bytes(20),
+            },
+            // Even the first packets may meet a probability.
+            PieConfig {
+                target: Span::from_micros(10),
+                update: Span::from_millis(1),
+                alpha: 100.0,
+                beta: 900.0,
+                max_burst: Span::ZERO,
+                mtu: Bits::ZERO,
+                ..plain
+            },
+        ]
+    }
+}
+
+impl Reconfigured for PieConfig {
+    fn configure(&self, model: &mut Pie, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// The parameters of the controller alone.

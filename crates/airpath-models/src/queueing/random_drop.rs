@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Queueing;
 use super::fifo::{Fifo, keeps_packets_in_fifo};
-use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the random-drop queue.
@@ -25,17 +25,25 @@ pub struct RandomDropConfig {
     pub limit: QueueLimit,
 }
 
-impl RandomDropConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        Vec::new()
+impl Configured for RandomDropConfig {
+    type Model = RandomDrop;
+
+    fn build(&self, key: DrawKey) -> RandomDrop {
+        RandomDrop::new(self, key)
+    }
+
+    fn examples() -> Vec<RandomDropConfig> {
+        ["7 packets", "3000 bytes", "5 packets, 4 kB, 25 ms"]
+            .into_iter()
+            .map(|limit| RandomDropConfig { limit: limit.parse().expect("an example is valid") })
+            .collect()
     }
 }
 
-pub(super) fn examples() -> Vec<RandomDropConfig> {
-    ["7 packets", "3000 bytes", "5 packets, 4 kB, 25 ms"]
-        .into_iter()
-        .map(|limit| RandomDropConfig { limit: limit.parse().expect("an example is valid") })
-        .collect()
+impl Reconfigured for RandomDropConfig {
+    fn configure(&self, model: &mut RandomDrop, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// The random-drop queue.

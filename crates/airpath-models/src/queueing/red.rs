@@ -24,6 +24,7 @@ use super::Queueing;
 use super::fifo::Fifo;
 use super::management::{Verdict, is_ecn_capable, mark};
 use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the RED queue.
@@ -82,8 +83,10 @@ fn threshold(limit: BufferLimit) -> Option<(Unit, f64)> {
     }
 }
 
-impl RedConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for RedConfig {
+    type Model = Red;
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (key, limit) in [("min", self.min), ("max", self.max)] {
             if threshold(limit).is_none() {
@@ -114,27 +117,37 @@ impl RedConfig {
         }
         problems
     }
+
+    fn build(&self, key: DrawKey) -> Red {
+        Red::new(self, key)
+    }
+
+    fn examples() -> Vec<RedConfig> {
+        let plain = RedConfig {
+            limit: super::DEFAULT_LIMIT,
+            min: BufferLimit::Packets(2),
+            max: BufferLimit::Packets(6),
+            probability: default_probability(),
+            weight: "0.2".parse().unwrap_or(Probability::ONE),
+            packet_time: Span::from_millis(1),
+            gentle: false,
+            adaptive: false,
+            ecn: false,
+            hard_drop: false,
+        };
+        let bytes = RedConfig { min: BufferLimit::Bytes(500), max: BufferLimit::Bytes(3_000), gentle: true, ..plain };
+        vec![
+            plain,
+            RedConfig { ecn: true, adaptive: true, limit: "30 packets, 70 ms".parse().unwrap_or_default(), ..bytes },
+            RedConfig { ecn: true, hard_drop: true, weight: Probability::ONE, probability: Probability::ONE, ..plain },
+        ]
+    }
 }
 
-pub(super) fn examples() -> Vec<RedConfig> {
-    let plain = RedConfig {
-        limit: super::DEFAULT_LIMIT,
-        min: BufferLimit::Packets(2),
-        max: BufferLimit::Packets(6),
-        probability: default_probability(),
-        weight: "0.2".parse().unwrap_or(Probability::ONE),
-        packet_time: Span::from_millis(1),
-        gentle: false,
-        adaptive: false,
-        ecn: false,
-        hard_drop: false,
-    };
-    let bytes = RedConfig { min: BufferLimit::Bytes(500), max: BufferLimit::Bytes(3_000), gentle: true, ..plain };
-    vec![
-        plain,
-        RedConfig { ecn: true, adaptive: true, limit: "30 packets, 70 ms".parse().unwrap_or_default(), ..bytes },
-        RedConfig { ecn: true, hard_drop: true, weight: Probability::ONE, probability: Probability::ONE, ..plain },
-    ]
+impl Reconfigured for RedConfig {
+    fn configure(&self, model: &mut Red, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// How often an adaptive probability is adapted.

@@ -6,13 +6,13 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Pdu, QueueLimit, Time};
+use airpath_core::{DrawKey, Pdu, QueueLimit, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Queueing;
 use super::fifo::{Fifo, keeps_packets_in_fifo};
-use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the tail-drop queue.
@@ -24,17 +24,25 @@ pub struct TailDropConfig {
     pub limit: QueueLimit,
 }
 
-impl TailDropConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        Vec::new()
+impl Configured for TailDropConfig {
+    type Model = TailDrop;
+
+    fn build(&self, _key: DrawKey) -> TailDrop {
+        TailDrop::new(self)
+    }
+
+    fn examples() -> Vec<TailDropConfig> {
+        ["7 packets", "3000 bytes", "40 ms", "5 packets, 4 kB, 25 ms", "unlimited"]
+            .into_iter()
+            .map(|limit| TailDropConfig { limit: limit.parse().expect("an example is valid") })
+            .collect()
     }
 }
 
-pub(super) fn examples() -> Vec<TailDropConfig> {
-    ["7 packets", "3000 bytes", "40 ms", "5 packets, 4 kB, 25 ms", "unlimited"]
-        .into_iter()
-        .map(|limit| TailDropConfig { limit: limit.parse().expect("an example is valid") })
-        .collect()
+impl Reconfigured for TailDropConfig {
+    fn configure(&self, model: &mut TailDrop, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// The tail-drop queue.

@@ -28,7 +28,11 @@ type ArqPath = Path<GoBackN, Continuous>;
 fn arq_path(hops: &[HopConfig], states: Vec<StateConfig>, window: usize, timeout: Span, seed: u64) -> ArqPath {
     let hop = |(index, config): (usize, &HopConfig)| {
         let ends = [(); 2].map(|()| GoBackN::new(window, timeout));
-        let medium = Continuous::new([&config.uplink, &config.downlink]);
+        let key = |direction| {
+            let scope = DrawScope { hop: &config.name, direction, role: "rate", instance: 0 };
+            DrawKey::new(Seed(seed), &scope)
+        };
+        let medium = Continuous::new([&config.uplink, &config.downlink], Direction::ALL.map(key));
         Hop::with_parts(index as u16, config, Seed(seed), ends, medium)
     };
     let config = PathConfig { hops: hops.to_vec(), states, ..PathConfig::default() };

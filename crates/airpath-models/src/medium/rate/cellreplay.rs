@@ -17,15 +17,15 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Bits, Direction, Span, Time};
+use airpath_core::{Bits, Direction, DrawKey, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::mahimahi::{MahimahiTrace, OPPORTUNITY_BITS, Opportunities};
 use super::{InFlight, Transmit, next_frame};
-use crate::config::Problem;
-use crate::file::{FileFormat, FileRef};
+use crate::file::{AnyFile, FileFormat, FileRef, VisitFile};
 use crate::medium::Air;
+use crate::registry::Configured;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 
@@ -105,20 +105,34 @@ impl LightTrace {
     }
 }
 
-impl CellReplayConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        Vec::new()
+impl Configured for CellReplayConfig {
+    type Model = CellReplay;
+
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
+        visit("light", &mut self.light);
+        visit("heavy", &mut self.heavy);
+    }
+
+    fn build(&self, _key: DrawKey) -> CellReplay {
+        CellReplay::new(self)
+    }
+
+    fn examples() -> Vec<CellReplayConfig> {
+        let light =
+            LightTrace::parse(b"0 10 0 2 2 7\n40 16 0 5\n90 12 0 1 1 1\n130 10 0\n").expect("an example is valid");
+        let heavy = MahimahiTrace::parse(b"3\n4\n4\n9\n15\n").expect("an example is valid");
+        vec![CellReplayConfig {
+            light: FileRef::with_data("example.light", light),
+            heavy: FileRef::with_data("example.heavy", heavy),
+            timer: Span::from_millis(20),
+        }]
     }
 }
 
-pub(super) fn examples() -> Vec<CellReplayConfig> {
-    let light = LightTrace::parse(b"0 10 0 2 2 7\n40 16 0 5\n90 12 0 1 1 1\n130 10 0\n").expect("an example is valid");
-    let heavy = MahimahiTrace::parse(b"3\n4\n4\n9\n15\n").expect("an example is valid");
-    vec![CellReplayConfig {
-        light: FileRef::with_data("example.light", light),
-        heavy: FileRef::with_data("example.heavy", heavy),
-        timer: Span::from_millis(20),
-    }]
+impl std::fmt::Display for CellReplayConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "as in {}", self.heavy.name())
+    }
 }
 
 /// The train that packets now use.

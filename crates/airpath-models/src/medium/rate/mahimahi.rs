@@ -12,16 +12,16 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Bits, Direction, Span, Time};
+use airpath_core::{Bits, Direction, DrawKey, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::trace::yes;
 use super::{InFlight, Transmit, next_frame};
-use crate::config::Problem;
 use crate::entity::Frame;
-use crate::file::{FileFormat, FileRef};
+use crate::file::{AnyFile, FileFormat, FileRef, VisitFile};
 use crate::medium::Air;
+use crate::registry::Configured;
 
 /// What an opportunity carries.
 pub const OPPORTUNITY_BITS: u64 = 12_000;
@@ -145,18 +145,30 @@ impl FileFormat for MahimahiTrace {
     }
 }
 
-impl MahimahiConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
-        Vec::new()
+impl Configured for MahimahiConfig {
+    type Model = Opportunities;
+
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
+        visit("file", &mut self.file);
+    }
+
+    fn build(&self, _key: DrawKey) -> Opportunities {
+        Opportunities::new(self)
+    }
+
+    fn examples() -> Vec<MahimahiConfig> {
+        let file = |text: &str| {
+            FileRef::with_data("example.trace", MahimahiTrace::parse(text.as_bytes()).expect("an example is valid"))
+        };
+        let plain = MahimahiConfig { file: file("0\n1\n1\n5\n20\n25\n"), repeat: true, accounting: Accounting::Ip };
+        vec![plain.clone(), MahimahiConfig { file: file("3\n3\n3\n4\n10\n"), accounting: Accounting::Tun, ..plain }]
     }
 }
 
-pub(super) fn examples() -> Vec<MahimahiConfig> {
-    let file = |text: &str| {
-        FileRef::with_data("example.trace", MahimahiTrace::parse(text.as_bytes()).expect("an example is valid"))
-    };
-    let plain = MahimahiConfig { file: file("0\n1\n1\n5\n20\n25\n"), repeat: true, accounting: Accounting::Ip };
-    vec![plain.clone(), MahimahiConfig { file: file("3\n3\n3\n4\n10\n"), accounting: Accounting::Tun, ..plain }]
+impl std::fmt::Display for MahimahiConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "as in {}", self.file.name())
+    }
 }
 
 /// A transmitter that sends at the opportunities of a trace.

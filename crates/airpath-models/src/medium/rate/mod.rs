@@ -29,12 +29,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Problem;
 use crate::entity::Frame;
-use crate::file::{AnyFile, VisitFile};
+use crate::file::VisitFile;
 use crate::medium::{Air, Grant};
 use crate::registry::registry;
-use cellreplay::CellReplay;
-use mahimahi::Opportunities;
-use slotted::Slots;
 
 /// The rate of one direction of a link: a quantity, or a table that says how it varies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +48,8 @@ registry! {
     config VaryingConfig,
     /// What transmits at a varying rate.
     model Varying,
-    dispatch dispatch_varying,
+    dispatch dispatch_varying, dispatch_varying_config,
+    reconfigured no,
     /// Rates at given times.
     Steps = steps::{StepsConfig, Piecewise},
     /// Rates at given times, from a file.
@@ -126,27 +124,8 @@ impl RateConfig {
 
     /// Visits the files that the parameters name.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
-        match self {
-            RateConfig::Varying(VaryingConfig::Trace(config)) => visit("file", &mut config.file),
-            RateConfig::Varying(VaryingConfig::Mahimahi(config)) => visit("file", &mut config.file),
-            RateConfig::Varying(VaryingConfig::Cellreplay(config)) => {
-                visit("light", &mut config.light);
-                visit("heavy", &mut config.heavy);
-            }
-            RateConfig::Constant(_) | RateConfig::Varying(VaryingConfig::Steps(_) | VaryingConfig::Slotted(_)) => {}
-        }
-    }
-}
-
-impl Varying {
-    /// An idle transmitter.
-    pub fn new(config: &VaryingConfig) -> Varying {
-        match config {
-            VaryingConfig::Steps(config) => Varying::Steps(config.transmitter()),
-            VaryingConfig::Trace(config) => Varying::Trace(config.transmitter()),
-            VaryingConfig::Mahimahi(config) => Varying::Mahimahi(Opportunities::new(config)),
-            VaryingConfig::Slotted(config) => Varying::Slotted(Slots::new(config)),
-            VaryingConfig::Cellreplay(config) => Varying::Cellreplay(CellReplay::new(config)),
+        if let RateConfig::Varying(varying) = self {
+            varying.files(visit);
         }
     }
 }
@@ -201,11 +180,7 @@ impl std::fmt::Display for RateConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             RateConfig::Constant(rate) => rate.fmt(f),
-            RateConfig::Varying(VaryingConfig::Steps(_)) => f.write_str("in steps"),
-            RateConfig::Varying(VaryingConfig::Trace(config)) => write!(f, "as in {}", config.file.name()),
-            RateConfig::Varying(VaryingConfig::Mahimahi(config)) => write!(f, "as in {}", config.file.name()),
-            RateConfig::Varying(VaryingConfig::Slotted(_)) => f.write_str("in slots"),
-            RateConfig::Varying(VaryingConfig::Cellreplay(config)) => write!(f, "as in {}", config.heavy.name()),
+            RateConfig::Varying(varying) => dispatch_varying_config!(varying, config => config.fmt(f)),
         }
     }
 }

@@ -9,13 +9,14 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Bits, Direction, Span, Time};
+use airpath_core::{Bits, Direction, DrawKey, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InFlight, Transmit, next_frame};
 use crate::config::Problem;
 use crate::medium::Air;
+use crate::registry::Configured;
 
 /// Slots: `{ type = "slotted", slot = "577 us", period = "4615 us", bits = "114 bit" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,8 +37,12 @@ impl SlottedConfig {
     fn period_ns(&self) -> u64 {
         self.period.unwrap_or(self.slot).nanos()
     }
+}
 
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for SlottedConfig {
+    type Model = Slots;
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.slot == Span::ZERO {
             problems.push(Problem::new("slot", "is 0 s; a slot lasts for some time, such as \"577 us\""));
@@ -50,16 +55,30 @@ impl SlottedConfig {
         }
         problems
     }
+
+    fn build(&self, _key: DrawKey) -> Slots {
+        Slots::new(self)
+    }
+
+    fn examples() -> Vec<SlottedConfig> {
+        let slots = |slot: u64, bits, period: Option<u64>, offset| SlottedConfig {
+            slot: Span::from_micros(slot),
+            bits: Bits::new(bits),
+            period: period.map(Span::from_micros),
+            offset: Span::from_micros(offset),
+        };
+        vec![
+            slots(5_000, 5_000, None, 0),
+            slots(577, 114, Some(4_615), 1_154),
+            slots(1_000, 100_000, Some(20_000), 5_000),
+        ]
+    }
 }
 
-pub(super) fn examples() -> Vec<SlottedConfig> {
-    let slots = |slot: u64, bits, period: Option<u64>, offset| SlottedConfig {
-        slot: Span::from_micros(slot),
-        bits: Bits::new(bits),
-        period: period.map(Span::from_micros),
-        offset: Span::from_micros(offset),
-    };
-    vec![slots(5_000, 5_000, None, 0), slots(577, 114, Some(4_615), 1_154), slots(1_000, 100_000, Some(20_000), 5_000)]
+impl std::fmt::Display for SlottedConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("in slots")
+    }
 }
 
 /// A transmitter that sends in slots.

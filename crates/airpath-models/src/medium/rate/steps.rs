@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airpath_core::{RateStep, Span};
+use airpath_core::{DrawKey, RateStep, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,7 @@ use super::curve::{Curve, HIGHEST_RATE, LONGEST_LINE_NS, Point};
 pub use super::piecewise::Piecewise;
 use super::trace::Interpolation;
 use crate::config::Problem;
+use crate::registry::Configured;
 
 /// Rates at given times: `{ type = "steps", steps = ["0 s: 1 Mbit/s", "20 s: 64 kbit/s"] }`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,8 +42,12 @@ impl StepsConfig {
     pub(super) fn transmitter(&self) -> Piecewise {
         Piecewise::new(Arc::new(self.curve()), self.period.is_some())
     }
+}
 
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for StepsConfig {
+    type Model = Piecewise;
+
+    fn problems(&self) -> Vec<Problem> {
         let problem = |key: &str, message: String| vec![Problem::new(key, message)];
         let (Some(first), Some(last)) = (self.steps.first(), self.steps.last()) else {
             return problem("steps", "is empty; write for example [\"0 s: 1 Mbit/s\", \"20 s: 64 kbit/s\"]".into());
@@ -74,21 +79,31 @@ impl StepsConfig {
             _ => Vec::new(),
         }
     }
+
+    fn build(&self, _key: DrawKey) -> Piecewise {
+        self.transmitter()
+    }
+
+    fn examples() -> Vec<StepsConfig> {
+        let steps = |steps: &[&str], interpolation, period: Option<&str>| StepsConfig {
+            steps: steps.iter().map(|step| step.parse().expect("an example is valid")).collect(),
+            interpolation,
+            period: period.map(|period| period.parse().expect("an example is valid")),
+        };
+        vec![
+            steps(
+                &["0 s: 1 Mbit/s", "50 ms: 64 kbit/s", "100 ms: 0 bit/s", "120 ms: 7777777 bit/s"],
+                Interpolation::Step,
+                None,
+            ),
+            steps(&["0 s: 2 Mbit/s", "30 ms: 0 bit/s", "40 ms: 300 kbit/s"], Interpolation::Step, Some("70 ms")),
+            steps(&["0 s: 0 bit/s", "20 ms: 4 Mbit/s", "33 ms: 100 kbit/s"], Interpolation::Linear, Some("50 ms")),
+        ]
+    }
 }
 
-pub(super) fn examples() -> Vec<StepsConfig> {
-    let steps = |steps: &[&str], interpolation, period: Option<&str>| StepsConfig {
-        steps: steps.iter().map(|step| step.parse().expect("an example is valid")).collect(),
-        interpolation,
-        period: period.map(|period| period.parse().expect("an example is valid")),
-    };
-    vec![
-        steps(
-            &["0 s: 1 Mbit/s", "50 ms: 64 kbit/s", "100 ms: 0 bit/s", "120 ms: 7777777 bit/s"],
-            Interpolation::Step,
-            None,
-        ),
-        steps(&["0 s: 2 Mbit/s", "30 ms: 0 bit/s", "40 ms: 300 kbit/s"], Interpolation::Step, Some("70 ms")),
-        steps(&["0 s: 0 bit/s", "20 ms: 4 Mbit/s", "33 ms: 100 kbit/s"], Interpolation::Linear, Some("50 ms")),
-    ]
+impl std::fmt::Display for StepsConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("in steps")
+    }
 }

@@ -1,5 +1,6 @@
 //! Rates at given times, from a file: CSV, JSON, or the JSON of netem-trace.
 
+use airpath_core::DrawKey;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -9,7 +10,8 @@ use super::curve::{Curve, LONGEST_LINE_NS};
 pub use super::piecewise::Piecewise;
 pub use super::trace_file::RateTrace;
 use crate::config::Problem;
-use crate::file::FileRef;
+use crate::file::{AnyFile, FileRef, VisitFile};
+use crate::registry::Configured;
 
 /// What holds between two times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -60,8 +62,12 @@ impl TraceConfig {
     pub(super) fn transmitter(&self) -> Piecewise {
         Piecewise::new(self.curve(), self.repeats())
     }
+}
 
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for TraceConfig {
+    type Model = Piecewise;
+
+    fn problems(&self) -> Vec<Problem> {
         let Some(trace) = self.file.loaded() else { return Vec::new() };
         let far = |pair: &[super::curve::Point]| pair[1].at_ns - pair[0].at_ns > LONGEST_LINE_NS;
         if self.interpolation == Interpolation::Linear && trace.points().windows(2).any(far) {
@@ -70,23 +76,37 @@ impl TraceConfig {
         }
         Vec::new()
     }
+
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
+        visit("file", &mut self.file);
+    }
+
+    fn build(&self, _key: DrawKey) -> Piecewise {
+        self.transmitter()
+    }
+
+    fn examples() -> Vec<TraceConfig> {
+        let file = |text: &str| {
+            let data = crate::file::FileFormat::parse(text.as_bytes()).expect("an example is valid");
+            FileRef::with_data("example.csv", data)
+        };
+        vec![
+            TraceConfig {
+                file: file("0,1 Mbit/s\n0.03,2e5\n0.035,0\n0.06,3.5 Mbit/s\n"),
+                interpolation: Interpolation::Step,
+                repeat: None,
+            },
+            TraceConfig {
+                file: file("time,rate\n10 ms,64 kbit/s\n25 ms,4 Mbit/s\n60 ms,333333 bit/s\n"),
+                interpolation: Interpolation::Linear,
+                repeat: Some(false),
+            },
+        ]
+    }
 }
 
-pub(super) fn examples() -> Vec<TraceConfig> {
-    let file = |text: &str| {
-        let data = crate::file::FileFormat::parse(text.as_bytes()).expect("an example is valid");
-        FileRef::with_data("example.csv", data)
-    };
-    vec![
-        TraceConfig {
-            file: file("0,1 Mbit/s\n0.03,2e5\n0.035,0\n0.06,3.5 Mbit/s\n"),
-            interpolation: Interpolation::Step,
-            repeat: None,
-        },
-        TraceConfig {
-            file: file("time,rate\n10 ms,64 kbit/s\n25 ms,4 Mbit/s\n60 ms,333333 bit/s\n"),
-            interpolation: Interpolation::Linear,
-            repeat: Some(false),
-        },
-    ]
+impl std::fmt::Display for TraceConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "as in {}", self.file.name())
+    }
 }

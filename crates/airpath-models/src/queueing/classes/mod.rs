@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{InputQueue, QueueConfig, Queueing, by_arrival};
 use crate::config::Problem;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 use classifier::Classifier;
 use order::{Scheduler, Set};
@@ -129,8 +130,10 @@ impl ClassConfig {
     }
 }
 
-impl ClassesConfig {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+impl Configured for ClassesConfig {
+    type Model = Classes;
+
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.classes.is_empty() {
             problems.push(Problem::new("classes", "has no class; write for example [{ name = \"all\" }]"));
@@ -157,44 +160,57 @@ impl ClassesConfig {
         }
         problems
     }
+
+    fn build(&self, key: DrawKey) -> Classes {
+        Classes::new(self, key)
+    }
+
+    fn examples() -> Vec<ClassesConfig> {
+        // Packets of the law tests differ in length.
+        let queue = |kind: &str, limit: &str| {
+            let limit = limit.parse().expect("an example is valid");
+            match kind {
+                "tail_drop" => QueueConfig::TailDrop(super::tail_drop::TailDropConfig { limit }),
+                _ => QueueConfig::HeadDrop(super::head_drop::HeadDropConfig { limit }),
+            }
+        };
+        let up_to = |bytes: u64| MatchConfig { longest: Some(Bits::from_bytes(bytes)), ..MatchConfig::default() };
+        let classes = || {
+            vec![
+                ClassConfig {
+                    weight: 3,
+                    quantum: Bits::from_bytes(200),
+                    ..ClassConfig::new("short", up_to(130), queue("tail_drop", "5 packets, 40 ms"))
+                },
+                ClassConfig {
+                    quantum: Bits::from_bytes(300),
+                    ..ClassConfig::new("middle", up_to(300), queue("head_drop", "1 kB"))
+                },
+                ClassConfig::new("long", MatchConfig::default(), queue("tail_drop", "20 kB, 60 ms")),
+            ]
+        };
+        let nested = || {
+            let inner = ClassesConfig { order: Order::DeficitRoundRobin, limit: UNLIMITED, classes: classes() };
+            let rest = ClassConfig::new("rest", MatchConfig::default(), queue("tail_drop", "unlimited"));
+            vec![
+                ClassConfig { weight: 2, ..ClassConfig::new("within", up_to(1_000), QueueConfig::Classes(inner)) },
+                rest,
+            ]
+        };
+        let limit = || "12 packets, 6 kB".parse().expect("an example is valid");
+        vec![
+            ClassesConfig { order: Order::Strict, limit: limit(), classes: classes() },
+            ClassesConfig { order: Order::WeightedRoundRobin, limit: UNLIMITED, classes: classes() },
+            ClassesConfig { order: Order::DeficitRoundRobin, limit: limit(), classes: classes() },
+            ClassesConfig { order: Order::WeightedRoundRobin, limit: UNLIMITED, classes: nested() },
+        ]
+    }
 }
 
-pub(super) fn examples() -> Vec<ClassesConfig> {
-    // Packets of the law tests differ in length.
-    let queue = |kind: &str, limit: &str| {
-        let limit = limit.parse().expect("an example is valid");
-        match kind {
-            "tail_drop" => QueueConfig::TailDrop(super::tail_drop::TailDropConfig { limit }),
-            _ => QueueConfig::HeadDrop(super::head_drop::HeadDropConfig { limit }),
-        }
-    };
-    let up_to = |bytes: u64| MatchConfig { longest: Some(Bits::from_bytes(bytes)), ..MatchConfig::default() };
-    let classes = || {
-        vec![
-            ClassConfig {
-                weight: 3,
-                quantum: Bits::from_bytes(200),
-                ..ClassConfig::new("short", up_to(130), queue("tail_drop", "5 packets, 40 ms"))
-            },
-            ClassConfig {
-                quantum: Bits::from_bytes(300),
-                ..ClassConfig::new("middle", up_to(300), queue("head_drop", "1 kB"))
-            },
-            ClassConfig::new("long", MatchConfig::default(), queue("tail_drop", "20 kB, 60 ms")),
-        ]
-    };
-    let nested = || {
-        let inner = ClassesConfig { order: Order::DeficitRoundRobin, limit: UNLIMITED, classes: classes() };
-        let rest = ClassConfig::new("rest", MatchConfig::default(), queue("tail_drop", "unlimited"));
-        vec![ClassConfig { weight: 2, ..ClassConfig::new("within", up_to(1_000), QueueConfig::Classes(inner)) }, rest]
-    };
-    let limit = || "12 packets, 6 kB".parse().expect("an example is valid");
-    vec![
-        ClassesConfig { order: Order::Strict, limit: limit(), classes: classes() },
-        ClassesConfig { order: Order::WeightedRoundRobin, limit: UNLIMITED, classes: classes() },
-        ClassesConfig { order: Order::DeficitRoundRobin, limit: limit(), classes: classes() },
-        ClassesConfig { order: Order::WeightedRoundRobin, limit: UNLIMITED, classes: nested() },
-    ]
+impl Reconfigured for ClassesConfig {
+    fn configure(&self, model: &mut Classes, at: Time) {
+        model.configure(self, at);
+    }
 }
 
 /// Several queues.
@@ -243,11 +259,6 @@ impl Classes {
             key,
             generation: 0,
         }
-    }
-
-    pub(super) fn serve(&mut self, direction: Direction) {
-        self.direction = direction;
-        self.classes.iter_mut().for_each(|class| class.queue.serve(direction));
     }
 
     pub(super) fn configure(&mut self, config: &ClassesConfig, at: Time) {
@@ -387,6 +398,11 @@ impl Queueing for Classes {
                 self.with(index, stage, |queue, stage| queue.advance(stage));
             }
         }
+    }
+
+    fn serve(&mut self, direction: Direction) {
+        self.direction = direction;
+        self.classes.iter_mut().for_each(|class| class.queue.serve(direction));
     }
 }
 
