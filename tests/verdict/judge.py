@@ -88,6 +88,8 @@ def judge(distortion: Distortion, stage: Stage, attempts: int = ATTEMPTS) -> Jud
             seen = distortion.play(stage)
         except NotHere as error:
             return judged("not here", None, attempt, str(error))
+        if distortion.own and seen.trusted:
+            return judged("spared", seen, attempt)
         if seen.truth.distorted:
             return judged("not told" if seen.trusted else "told", seen, attempt)
         if distortion.uncertain and seen.trusted:

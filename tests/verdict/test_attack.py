@@ -24,6 +24,7 @@ SHORT = (
     "stop-50ms-packet-root",
     "stop-in-silence-packet",
     "receive-buffer",
+    "receiver-stopped",
     "mtu-raised",
     "server-killed",
     "nested-outer-stopped",

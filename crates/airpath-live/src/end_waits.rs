@@ -1,8 +1,9 @@
 //! How long the commands at both ends, and relays on the packets' way, were ready to run and did not
-//! run: a thread of ordinary priority reads `/proc/PID/task/*/schedstat` of all of them, now and then.
-//! It needs no right, and nothing waits for it.
+//! run, or were held by somebody: a thread of ordinary priority reads `/proc/PID/task/*/schedstat` and
+//! `/proc/PID/status` of all of them, now and then. It needs no right, and nothing waits for it.
 
 mod account;
+mod holds;
 mod processes;
 
 use std::collections::HashMap;
@@ -12,12 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use airpath_log::Waits;
+use airpath_log::{Holds, Waits};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
 use crate::clock;
 use account::Account;
+use holds::HoldAccount;
 use processes::Processes;
 
 /// How often samples are taken, where that costs little.
@@ -64,7 +66,7 @@ enum Word {
 #[derive(Debug)]
 pub struct EndWaits {
     words: Option<Sender<Word>>,
-    thread: Option<JoinHandle<io::Result<Waits>>>,
+    thread: Option<JoinHandle<io::Result<(Waits, Holds)>>>,
 }
 
 impl EndWaits {
@@ -74,9 +76,9 @@ impl EndWaits {
     /// When the kernel does not tell how long tasks wait, or has no thread left.
     pub fn start(register: Register) -> io::Result<EndWaits> {
         let reaped_before_ns = reaped_processor_ns();
-        let mut sampler = Sampler { processes: Processes::new(register)?, account: Account::default() };
+        let mut sampler = Sampler { processes: Processes::new(register)?, account: Account::default(), holds: None };
         sampler.sample()?;
-        sampler.account.begin();
+        sampler.begin();
         let (words, heard) = channel();
         let work = move || {
             let mut last_cost = Duration::ZERO;
@@ -104,7 +106,7 @@ impl EndWaits {
             let reaped_ns = reaped_processor_ns() - reaped_before_ns;
             waits.unseen_processor_ns = reaped_ns.saturating_sub(sampler.processes.ended_processor_ns());
             waits.sampler_processor_ns = clock::thread_processor_ns();
-            Ok(waits)
+            Ok((waits, sampler.holds.map(|(holds, _)| holds.finish()).unwrap_or_default()))
         };
         let thread = std::thread::Builder::new().name("end-waits".into()).spawn(work)?;
         Ok(EndWaits { words: Some(words), thread: Some(thread) })
@@ -125,10 +127,10 @@ impl EndWaits {
     ///
     /// # Errors
     /// When the kernel stopped telling.
-    pub fn finish(mut self) -> io::Result<Waits> {
+    pub fn finish(mut self) -> io::Result<(Waits, Holds)> {
         self.words = None;
         match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(waits)) => waits,
+            Some(Ok(measured)) => measured,
             _ => Err(io::Error::other("the thread that samples waiting has failed")),
         }
     }
@@ -146,13 +148,24 @@ impl Drop for EndWaits {
 struct Sampler {
     processes: Processes,
     account: Account,
+    /// From the beginning on, with the time of the last look.
+    holds: Option<(HoldAccount, u64)>,
 }
 
 impl Sampler {
+    fn begin(&mut self) {
+        self.account.begin();
+        self.holds = Some((HoldAccount::default(), clock::monotonic_ns()));
+    }
+
     fn sample(&mut self) -> io::Result<()> {
         let at_ns = clock::monotonic_ns();
         let readings = self.processes.read_all()?;
         self.account.sample(at_ns, &readings);
+        if let Some((holds, last_ns)) = &mut self.holds {
+            holds.sample(at_ns.saturating_sub(*last_ns), &self.processes.held());
+            *last_ns = at_ns;
+        }
         Ok(())
     }
 

@@ -22,6 +22,7 @@ mod error;
 pub mod host_port;
 pub mod host_state;
 pub mod internet;
+pub mod link_watch;
 pub mod listening;
 pub mod namespaces;
 pub mod netlink;

@@ -4,6 +4,7 @@
 
 mod address;
 mod link;
+mod monitor;
 mod queue;
 mod route;
 mod sock_diag;
@@ -21,6 +22,7 @@ use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
 use netlink_sys::{Socket, SocketAddr};
 
 pub use link::{LinkCounters, LinkOptions};
+pub use monitor::{LinkMonitor, LinkNews};
 pub use queue::QueueDiscipline;
 pub use route::Route;
 pub use sock_diag::{BoundSocket, SockDiag, Transport};

@@ -41,6 +41,33 @@ pub struct Waits {
     pub sampler_processor_ns: u64,
 }
 
+/// For how long processes of one party were held by somebody.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PartyHolds {
+    /// For how long at least one of them was stopped by a signal, to within a look at both ends of a stop.
+    pub stopped_ns: u64,
+    /// The longest such time at a stretch.
+    pub longest_stop_ns: u64,
+    /// For how long at least one of them was traced.
+    pub traced_ns: u64,
+    /// The name of the tracer; empty where there was none, or it cannot be read.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tracer: String,
+}
+
+/// Processes on the packets' way that were stopped or traced.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Holds {
+    /// The client's command and all that it started.
+    pub client: PartyHolds,
+    /// The server's command and all that it started.
+    pub server: PartyHolds,
+    /// The program behind `--internet`.
+    pub relays: PartyHolds,
+}
+
 /// What the kernel's sockets at one end lost during the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -118,6 +145,8 @@ pub enum Around {
 pub struct EndResults {
     /// Waiting for a processor; none where no time passes while somebody works.
     pub waits: Option<Waits>,
+    /// Processes that somebody stopped or traced.
+    pub holds: Holds,
     /// Losses in the sockets of the client's end.
     pub client_sockets: SocketLosses,
     /// Losses in the sockets of the server's end.

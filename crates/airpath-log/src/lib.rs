@@ -29,7 +29,7 @@ pub mod writer;
 
 pub use bound::LatenessBound;
 pub use clock::{Clock, ClockError};
-pub use ends::{Around, EndResults, PartyWaits, SocketLosses, Waits};
+pub use ends::{Around, EndResults, Holds, PartyHolds, PartyWaits, SocketLosses, Waits};
 pub use error::LogError;
 pub use exactness::Exactness;
 pub use histogram::{Distribution, Excess, Late, Timings};

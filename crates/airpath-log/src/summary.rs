@@ -267,6 +267,12 @@ fn suffered(ends: &EndResults) -> Option<String> {
             show::span(waits.longest_ns)
         )
     });
+    let holds = [("client", &ends.holds.client), ("server", &ends.holds.server), ("relays", &ends.holds.relays)];
+    let holds = holds.into_iter().flat_map(|(party, holds)| {
+        let times = [(holds.stopped_ns, "stopped"), (holds.traced_ns, "traced")];
+        let told = times.into_iter().filter(|(time_ns, _)| *time_ns > 0);
+        told.map(move |(time_ns, how)| format!("{party} {how} for {}", show::span(time_ns)))
+    });
     let sockets = [("client", &ends.client_sockets), ("server", &ends.server_sockets)];
     let losses = sockets.into_iter().flat_map(|(end, losses)| {
         [
@@ -280,7 +286,7 @@ fn suffered(ends: &EndResults) -> Option<String> {
     });
     let refused = (ends.refused_writes > 0)
         .then(|| format!("{} refused by the kernel behind the link", show::counted(ends.refused_writes, "packet")));
-    let told: Vec<String> = waits.chain(losses).chain(refused).collect();
+    let told: Vec<String> = waits.chain(holds).chain(losses).chain(refused).collect();
     (!told.is_empty()).then(|| told.join("; "))
 }
 

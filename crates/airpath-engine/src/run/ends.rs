@@ -4,7 +4,7 @@ use std::io;
 
 use airpath_live::session::Endpoint;
 use airpath_live::socket_losses;
-use airpath_log::{Clock, EndResults, SocketLosses, Waits};
+use airpath_log::{Clock, EndResults, Holds, SocketLosses, Waits};
 
 use super::request::RunRequest;
 use super::workload::Workload;
@@ -33,7 +33,12 @@ impl EndsWatch {
     }
 
     /// What they suffered since.
-    pub fn finish(self, workload: &Workload<'_>, waits: io::Result<Option<Waits>>, ends: [&Endpoint; 2]) -> EndResults {
+    pub fn finish(
+        self,
+        workload: &Workload<'_>,
+        measured: io::Result<Option<(Waits, Holds)>>,
+        ends: [&Endpoint; 2],
+    ) -> EndResults {
         let EndsWatch { sockets, around, shared, mut unreadable } = self;
         let mut losses = [SocketLosses::default(); 2];
         for ((losses, start), end) in losses.iter_mut().zip(sockets).zip(ends) {
@@ -42,13 +47,16 @@ impl EndsWatch {
                 Err(error) => unreadable.push(format!("what sockets of the {}'s end lost ({error})", end.end().name())),
             }
         }
-        let waits = waits.unwrap_or_else(|error| {
-            unreadable.push(cannot_tell_waits(&error));
-            None
-        });
+        let (waits, holds) = measured
+            .unwrap_or_else(|error| {
+                unreadable.push(cannot_tell_waits(&error));
+                None
+            })
+            .unzip();
         let [client_sockets, server_sockets] = losses;
         EndResults {
             waits,
+            holds: holds.unwrap_or_default(),
             client_sockets,
             server_sockets,
             server_end_is_shared: shared,

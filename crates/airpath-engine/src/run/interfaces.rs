@@ -1,14 +1,34 @@
 //! What somebody did to the interfaces of a live link.
 
+use std::io;
+
+use airpath_live::link_watch::{LinkChanges, LinkWatch};
 use airpath_live::ports::{InterfaceChanges, Port};
 use airpath_log::EndResults;
 
-/// `ends` with what was done to the interfaces behind `ports`, the client's first.
-pub fn with_changes(mut ends: EndResults, ports: &mut [Port; 2]) -> EndResults {
-    for (port, end) in ports.iter_mut().zip(["client", "server"]) {
+/// The ends, in the order of ports.
+const ENDS: [&str; 2] = ["client", "server"];
+
+/// What was done to the interfaces, the client's first; an error for each where nobody could watch.
+pub fn news(watch: io::Result<LinkWatch>) -> [io::Result<LinkChanges>; 2] {
+    match watch {
+        Ok(watch) => watch.finish(),
+        Err(error) => ENDS.map(|_| Err(io::Error::new(error.kind(), error.to_string()))),
+    }
+}
+
+/// `ends` with what was done to the interfaces behind `ports`, the client's first: what their `news` tell, and
+/// what is left of it at the end.
+pub fn with_changes(mut ends: EndResults, news: [io::Result<LinkChanges>; 2], ports: &mut [Port; 2]) -> EndResults {
+    for ((port, news), end) in ports.iter_mut().zip(news).zip(ENDS) {
+        let news = news.unwrap_or_else(|error| {
+            ends.unreadable.push(format!("all that was done to the interface of the {end}'s end ({error})"));
+            LinkChanges::default()
+        });
         match port.interface_changes() {
-            Ok(changes) => ends.interface_changes.extend(describe(end, &changes)),
+            Ok(changes) => ends.interface_changes.extend(describe(end, &news, &changes)),
             Err(error) => {
+                ends.interface_changes.extend(describe(end, &news, &InterfaceChanges::default()));
                 ends.unreadable.push(format!("whether the interface of the {end}'s end was changed ({error})"));
             }
         }
@@ -16,22 +36,51 @@ pub fn with_changes(mut ends: EndResults, ports: &mut [Port; 2]) -> EndResults {
     ends
 }
 
-fn describe(end: &str, changes: &InterfaceChanges) -> Vec<String> {
-    let times = match changes.downs {
-        0 => None,
-        1 => Some("once".to_owned()),
-        times => Some(format!("{times} times")),
+/// Why a port went away, as far as the news tell; empty where they do not.
+pub fn why_gone(news: &[io::Result<LinkChanges>; 2]) -> String {
+    let told = || news.iter().zip(ENDS).filter_map(|(news, end)| Some((news.as_ref().ok()?, end)));
+    // The engine's own interfaces go with its loop: what was moved is the cause.
+    let has_moved = told().any(|(news, _)| news.moved);
+    told()
+        .filter(|(news, _)| news.moved || !has_moved)
+        .flat_map(|(news, end)| describe(end, news, &InterfaceChanges::default()))
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+fn describe(end: &str, news: &LinkChanges, changes: &InterfaceChanges) -> Vec<String> {
+    let interface = format!("the interface of the {end}'s end");
+    let often = |times: u64| match times {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
     };
-    let down = times.map(|times| format!("the interface of the {end}'s end was taken down or moved {times}"));
+    let gone = [(news.moved, "moved to another network namespace"), (news.deleted, "deleted")];
+    let gone = gone.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| format!("{interface} was {what}"));
+    let mut told: Vec<String> = gone.collect();
+    // The port knows of a loss of its carrier only, which all of these bring about.
+    if news.downs > 0 {
+        told.push(format!("{interface} was taken down {}", often(news.downs)));
+    } else if changes.downs > 0 && told.is_empty() {
+        told.push(format!("{interface} was taken down or moved {}", often(changes.downs)));
+    }
+    if !news.addresses_removed.is_empty() {
+        let addresses = if news.addresses_removed.len() == 1 { "address" } else { "addresses" };
+        told.push(format!("{interface} lost its {addresses} {}", news.addresses_removed.join(" and ")));
+    }
+    let removed = news.queues_set.iter().filter(|kind| changes.queues.iter().all(|queue| queue.kind != **kind));
+    told.extend(removed.map(|kind| {
+        format!("a queue of the kernel ({kind}) was put before {interface} and was not there any more at the end")
+    }));
     let queues = changes.queues.iter().map(|queue| {
         let losses = match queue.drops {
             0 => String::new(),
             1 => " and lost 1 packet".to_owned(),
             drops => format!(" and lost {drops} packets"),
         };
-        format!("a queue of the kernel ({}) stood before the interface of the {end}'s end{losses}", queue.kind)
+        format!("a queue of the kernel ({}) stood before {interface}{losses}", queue.kind)
     });
-    down.into_iter().chain(queues).collect()
+    told.extend(queues);
+    told
 }
 
 #[cfg(test)]
@@ -41,11 +90,33 @@ mod tests {
 
     #[test]
     fn what_was_done_is_told_and_nothing_else() {
-        assert_eq!(describe("client", &InterfaceChanges::default()), Vec::<String>::new());
+        assert_eq!(describe("client", &LinkChanges::default(), &InterfaceChanges::default()), Vec::<String>::new());
         let queues = vec![QueueDiscipline { kind: "tbf".into(), is_set: true, drops: 84 }];
-        let told = describe("client", &InterfaceChanges { downs: 1, queues });
+        let left = InterfaceChanges { downs: 1, queues };
+        let told = describe("client", &LinkChanges::default(), &left);
         assert_eq!(told[0], "the interface of the client's end was taken down or moved once");
         let queue = "a queue of the kernel (tbf) stood before the interface of the client's end and lost 84 packets";
         assert_eq!(told[1], queue);
+        // What stands at the end is told once.
+        let news = LinkChanges { queues_set: vec!["tbf".into()], downs: 2, ..LinkChanges::default() };
+        let told = describe("client", &news, &left);
+        assert_eq!(told, ["the interface of the client's end was taken down 2 times", queue]);
+    }
+
+    #[test]
+    fn what_was_undone_before_the_end_is_told_by_name() {
+        let addresses_removed = vec!["10.77.0.1".into(), "fd00::1".into()];
+        let news = LinkChanges { addresses_removed, queues_set: vec!["netem".into()], ..LinkChanges::default() };
+        let told = describe("server", &news, &InterfaceChanges::default());
+        assert_eq!(told[0], "the interface of the server's end lost its addresses 10.77.0.1 and fd00::1");
+        let queue = "a queue of the kernel (netem) was put before the interface of the server's end and was not there \
+                     any more at the end";
+        assert_eq!(told[1], queue);
+        let moved = LinkChanges { moved: true, ..LinkChanges::default() };
+        let left = InterfaceChanges { downs: 1, ..InterfaceChanges::default() };
+        let text = "the interface of the client's end was moved to another network namespace";
+        assert_eq!(describe("client", &moved, &left), [text]);
+        assert_eq!(why_gone(&[Ok(moved), Ok(LinkChanges::default())]), text);
+        assert_eq!(why_gone(&[Err(io::Error::other("x")), Ok(LinkChanges::default())]), "");
     }
 }

@@ -10,6 +10,7 @@ use airpath_live::clock;
 use airpath_live::command::CommandEnd;
 use airpath_live::end_waits::{Party, Register};
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, PortLosses, Word};
+use airpath_live::link_watch::LinkWatch;
 use airpath_live::processor_time::{ProcessorShares, ProcessorTime};
 use airpath_live::session::{Endpoint, FarEnd, Session, SessionOptions, SessionReport};
 use airpath_live::supervise::EngineProcess;
@@ -85,14 +86,16 @@ impl Loop {
         Ok((Loop { handle, thread, stopped, _wake_latency: wake_latency }, timing))
     }
 
-    fn stop(self) -> Result<(FinishedLink, LoopReport)> {
+    /// Ends it; `gone` says why a port may have gone away, if that is known.
+    fn stop(self, gone: &str) -> Result<(FinishedLink, LoopReport)> {
+        let why = if gone.is_empty() { "Did a command take the interface down?" } else { gone };
         self.handle.send(Word::Stop);
         let (mut links, report) = self
             .thread
             .join()
             .map_err(|_| Failure::new("the engine's loop failed; please report this with the scenario"))?
             .map_err(|error| {
-                Failure::new(format!("a port of the link went away while it was in use: {error}\n  Did a command take the interface down?"))
+                Failure::new(format!("a port of the link went away while it was in use: {error}\n  {why}"))
             })?;
         let link = links.pop().ok_or_else(|| Failure::new("the engine's loop lost its link"))?;
         Ok((link, report))
@@ -175,6 +178,7 @@ fn carry_out(
     {
         say!("airpath: {reason}");
     }
+    let watch = LinkWatch::start([&client, &server]);
     let before = ProcessorTime::now();
     let told = Around::environment(control.as_ref().ok().and_then(Option::as_ref));
     let stage = Stage { process, request, client: &client, server: &server, engine: &engine, environment: vec![told] };
@@ -183,11 +187,12 @@ fn carry_out(
         write_manifest(request, &manifest);
         *begun = Some(manifest.clone());
     });
+    let news = interfaces::news(watch);
     drop(control);
     if let Some(sampler) = &mut sampler {
         sampler.stop();
     }
-    let stopped = engine.stop();
+    let stopped = engine.stop(&interfaces::why_gone(&news));
     let shares = ProcessorTime::now().since(&before);
     // Only now: the run does not last until a disk has taken the file.
     if let Some(sampler) = sampler {
@@ -200,7 +205,7 @@ fn carry_out(
     let (client, server, ends) = ended?;
     // Counters go with their interface.
     let losses = PortLosses::read(&mut link.ports);
-    let ends = interfaces::with_changes(ends, &mut link.ports);
+    let ends = interfaces::with_changes(ends, news, &mut link.ports);
     if request.enclosing {
         // The server's end is in somebody else's namespace: leave it as it was before this returns.
         link.ports[1].remove_interface();

@@ -10,7 +10,7 @@ use airpath_live::end_waits::{EndWaits, Party, Register};
 use airpath_live::listening::ListenWatch;
 use airpath_live::session::Endpoint;
 use airpath_live::supervise::{EngineProcess, EngineSignal};
-use airpath_log::Waits;
+use airpath_log::{Holds, Waits};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
@@ -90,7 +90,7 @@ impl<'a> Workload<'a> {
     ///
     /// # Errors
     /// When the kernel stopped telling.
-    pub fn measured_waits(&mut self) -> std::io::Result<Option<Waits>> {
+    pub fn measured_waits(&mut self) -> std::io::Result<Option<(Waits, Holds)>> {
         self.waits.take().map(EndWaits::finish).transpose()
     }
 

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 
 use super::account::{Counters, Reading, TaskId};
+use super::holds::{Held, Hold, LOOKS_BETWEEN};
 use super::{Party, Register};
 
 /// The engine's own threads that carry packets between the server's end and ports of the host.
@@ -13,13 +14,14 @@ const RELAY_THREADS: &str = "host-port-";
 const DEEPEST: u32 = 64;
 
 /// What is known of a process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Process {
     party: Option<Party>,
     processors: u32,
     /// Whether it was there when the processes were last read.
     pass: u64,
     ran_ns: u64,
+    hold: Hold,
 }
 
 /// Finds the processes of a run and reads what the kernel says of them.
@@ -114,8 +116,27 @@ impl Processes {
             readings.push(Reading { task: (pid, thread), party, processors, counters });
         }
         if let Some(process) = self.known.get_mut(&pid) {
+            let has_run = ran_ns > process.ran_ns;
             process.ran_ns = process.ran_ns.max(ran_ns);
+            // A look that is due at other times for other processes spreads what it costs.
+            let is_due = (pass + u64::from(pid.unsigned_abs())).is_multiple_of(LOOKS_BETWEEN);
+            if !has_run || is_due || process.hold != Hold::default() {
+                let status = fs::read_to_string(format!("/proc/{pid}/status"));
+                process.hold = status.map(|text| Status::read(&text).hold).unwrap_or_default();
+            }
         }
+    }
+
+    /// The processes that somebody held at the last look.
+    pub(super) fn held(&self) -> Vec<Held> {
+        let held = self.known.values().filter(|process| process.hold != Hold::default());
+        held.filter_map(|process| {
+            let Hold { is_stopped, tracer } = process.hold;
+            let tracer = tracer.map(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
+            let tracer = tracer.map(|name| name.trim().to_owned());
+            Some(Held { party: process.party?, is_stopped, tracer })
+        })
+        .collect()
     }
 
     fn read_relays(&mut self, readings: &mut Vec<Reading>) {
@@ -151,7 +172,7 @@ impl Processes {
             None => self.party(status.parent, depth + 1),
         };
         let processors = status.processors.min(self.online);
-        self.known.insert(pid, Process { party, processors, pass: self.pass, ran_ns: 0 });
+        self.known.insert(pid, Process { party, processors, pass: self.pass, ran_ns: 0, hold: status.hold });
         party
     }
 
@@ -171,6 +192,7 @@ struct Status {
     /// The same of the leader of its session.
     sessions: Vec<i32>,
     processors: u32,
+    hold: Hold,
 }
 
 impl Status {
@@ -179,6 +201,15 @@ impl Status {
         for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
             let value = value.trim();
             match key {
+                "State" => {
+                    status.hold.is_stopped = value.starts_with(['T', 't']);
+                    // Only a tracer stops with a small letter, and one outside of this `/proc` has no number in it.
+                    status.hold.tracer = value.starts_with('t').then_some(0);
+                }
+                "TracerPid" => {
+                    let tracer = value.parse().ok().filter(|pid| *pid != 0);
+                    status.hold.tracer = tracer.or(status.hold.tracer);
+                }
                 "PPid" => status.parent = value.parse().unwrap_or_default(),
                 "NSpid" => status.numbers = words(value),
                 "NSsid" => status.sessions = words(value),
@@ -221,14 +252,54 @@ mod tests {
     #[test]
     fn the_texts_of_proc_are_read() {
         let text = "Name:\tsh\nPPid:\t41\nNSpid:\t4711\t9\nNSsid:\t4700\t3\nCpus_allowed:\tf,00000003\nCpus_allowed_list:\t0-1,32-35\n";
-        let status = Status { parent: 41, numbers: vec![4711, 9], sessions: vec![4700, 3], processors: 6 };
+        let status = Status {
+            parent: 41,
+            numbers: vec![4711, 9],
+            sessions: vec![4700, 3],
+            processors: 6,
+            hold: Hold::default(),
+        };
         assert_eq!(Status::read(text), status);
+        let hold = |text: &str| Status::read(text).hold;
+        assert_eq!(hold("State:\tS (sleeping)\nTracerPid:\t0\n"), Hold::default());
+        assert_eq!(hold("State:\tT (stopped)\nTracerPid:\t0\n"), Hold { is_stopped: true, tracer: None });
+        assert_eq!(hold("State:\tR (running)\nTracerPid:\t7\n"), Hold { is_stopped: false, tracer: Some(7) });
+        assert_eq!(hold("State:\tt (tracing stop)\nTracerPid:\t0\n"), Hold { is_stopped: true, tracer: Some(0) });
         assert_eq!(online_processors("cpu  9 9\ncpu0 4 4\ncpu1 5 5\nintr 7\n"), 2);
         assert_eq!(online_processors(""), 1);
         let counters = Counters { ran_ns: 120_034, waited_ns: 61_081, slices: 7 };
         assert_eq!(read_counters("120034 61081 7\n"), Some(counters));
         assert_eq!(read_counters("0 0\n"), None);
         assert_eq!(read_counters(""), None);
+    }
+
+    #[test]
+    fn a_process_that_is_stopped_is_held_until_it_goes_on() {
+        use nix::sys::signal::{Signal, kill};
+        let register = Register::default();
+        let mut child = std::process::Command::new("sleep").arg("20").spawn().unwrap();
+        let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+        register.enter(pid.as_raw(), Party::Client);
+        let mut processes = Processes::new(register).unwrap();
+        let mut held_becomes = |wanted: bool| {
+            let begun = std::time::Instant::now();
+            while begun.elapsed().as_secs() < 10 {
+                processes.read_all().unwrap();
+                if processes.held().iter().any(|held| held.is_stopped && held.tracer.is_none()) == wanted {
+                    return true;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            false
+        };
+        let before = held_becomes(false);
+        kill(pid, Signal::SIGSTOP).unwrap();
+        let stopped = held_becomes(true);
+        kill(pid, Signal::SIGCONT).unwrap();
+        let after = held_becomes(false);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(before && stopped && after, "{before} {stopped} {after}");
     }
 
     #[test]

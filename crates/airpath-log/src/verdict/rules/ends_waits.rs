@@ -17,8 +17,8 @@ const LEAST_STALL_NS: u64 = 5_000_000;
 const LEAST_STALLS: u64 = 2;
 /// One in so many instants makes a run suspect.
 const SUSPECT_FROM_ONE_IN: u64 = 50;
-/// One in so many instants makes it invalid.
-const INVALID_FROM_ONE_IN: u64 = 10;
+/// One in so many instants makes it invalid, in which programs could not run.
+pub(super) const INVALID_FROM_ONE_IN: u64 = 10;
 
 fn grade(waits: &PartyWaits, bound_ns: u64, duration_ns: u64) -> Option<Grade> {
     let stall_ns = bound_ns.saturating_mul(STALL_BOUNDS).max(LEAST_STALL_NS);

@@ -4,6 +4,7 @@
 mod around;
 mod demoted;
 mod departures;
+mod ends_holds;
 mod ends_sockets;
 mod ends_waits;
 mod interfaces;
@@ -25,7 +26,7 @@ pub(super) use workload::broken_off;
 pub(super) type Rule = fn(&Measurements) -> Vec<Reason>;
 
 /// All rules. Reasons of one grade stand in the order of this list.
-pub(super) const RULES: [Rule; 22] = [
+pub(super) const RULES: [Rule; 24] = [
     workload::was_broken_off,
     workload::never_started,
     unfinished::behind_at_the_end,
@@ -39,6 +40,8 @@ pub(super) const RULES: [Rule; 22] = [
     demoted::demoted,
     ends_waits::commands,
     ends_waits::relays,
+    ends_holds::stopped,
+    ends_holds::traced,
     ends_sockets::datagrams,
     ends_sockets::listeners,
     ends_sockets::segments,

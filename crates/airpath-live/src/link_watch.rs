@@ -1,0 +1,159 @@
+//! What was done to the interfaces of a link during a run, also what was undone before its end.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread::JoinHandle;
+
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::netlink::{LinkMonitor, LinkNews};
+use crate::session::Endpoint;
+
+/// More than so many addresses or queues of an end are not remembered.
+const MOST_TOLD: usize = 16;
+
+/// What was done to the interface of an end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LinkChanges {
+    /// How often it was taken down.
+    pub downs: u64,
+    /// Whether it was moved to another network namespace.
+    pub moved: bool,
+    /// Whether it was deleted.
+    pub deleted: bool,
+    /// Addresses that were taken from it.
+    pub addresses_removed: Vec<String>,
+    /// Queue disciplines that were put before it, by name.
+    pub queues_set: Vec<String>,
+}
+
+/// What was done so far, and how the interface stands.
+#[derive(Debug, Default)]
+struct Course {
+    changes: LinkChanges,
+    is_down: bool,
+}
+
+impl Course {
+    fn add(&mut self, news: LinkNews) {
+        let changes = &mut self.changes;
+        let remember = |list: &mut Vec<String>, text: String| {
+            if list.len() < MOST_TOLD && !list.contains(&text) {
+                list.push(text);
+            }
+        };
+        match news {
+            LinkNews::Up(is_up) => {
+                changes.downs += u64::from(!is_up && !self.is_down);
+                self.is_down = !is_up;
+            }
+            LinkNews::Gone { moved } => {
+                // The kernel takes an interface down before it goes.
+                changes.downs -= u64::from(self.is_down);
+                self.is_down = false;
+                if moved { changes.moved = true } else { changes.deleted = true }
+            }
+            LinkNews::AddressRemoved(address) => remember(&mut changes.addresses_removed, address),
+            LinkNews::QueueSet(kind) => remember(&mut changes.queues_set, kind),
+        }
+    }
+}
+
+/// A thread that sleeps until something is done to an interface of the link. Dropping it ends it.
+#[derive(Debug)]
+pub struct LinkWatch {
+    /// Closed to end the thread.
+    stop: Option<OwnedFd>,
+    thread: Option<JoinHandle<[io::Result<Course>; 2]>>,
+}
+
+impl LinkWatch {
+    /// Watches from now on; what the set-up of the session did is over.
+    ///
+    /// # Errors
+    /// When the kernel does not tell, or has no thread left.
+    pub fn start(ends: [&Endpoint; 2]) -> io::Result<LinkWatch> {
+        let [client, server] = ends.map(open);
+        let mut monitors = [client?, server?];
+        let (stopped, stop) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
+        let work = move || {
+            let mut courses = [Ok(Course::default()), Ok(Course::default())];
+            loop {
+                let ends = [monitors[0].as_fd(), monitors[1].as_fd(), stopped.as_fd()];
+                let mut ends = ends.map(|end| PollFd::new(end, PollFlags::POLLIN));
+                let _ = poll(&mut ends, PollTimeout::NONE);
+                let is_last = ends[2].any().unwrap_or(true);
+                for (monitor, course) in monitors.iter_mut().zip(&mut courses) {
+                    take(monitor, course);
+                }
+                if is_last {
+                    return courses;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("link-watch".into()).spawn(work)?;
+        Ok(LinkWatch { stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// What was done to the interfaces, the client's first; an error where news were lost.
+    pub fn finish(mut self) -> [io::Result<LinkChanges>; 2] {
+        self.stop = None;
+        let failed = || Err(io::Error::other("the thread that watches the interfaces has failed"));
+        let courses = self.thread.take().and_then(|thread| thread.join().ok());
+        courses.map_or_else(|| [failed(), failed()], |courses| courses.map(|course| Ok(course?.changes)))
+    }
+}
+
+impl Drop for LinkWatch {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn open(end: &Endpoint) -> io::Result<LinkMonitor> {
+    let name = end.interface_name();
+    let monitor = end.network().run(|| LinkMonitor::open(nix::net::if_::if_nametoindex(name.as_str())?));
+    monitor.map_err(io::Error::other)?
+}
+
+/// After an error the rest is read all the same, so that the thread sleeps again; the error stays.
+fn take(monitor: &mut LinkMonitor, course: &mut io::Result<Course>) {
+    match (monitor.news(), course.as_mut()) {
+        (Ok(news), Ok(course)) => news.into_iter().for_each(|news| course.add(news)),
+        (Err(error), Ok(_)) => {
+            *course = Err(error);
+            let _ = monitor.news();
+        }
+        (_, Err(_)) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(news: impl IntoIterator<Item = LinkNews>) -> LinkChanges {
+        let mut course = Course::default();
+        news.into_iter().for_each(|news| course.add(news));
+        course.changes
+    }
+
+    #[test]
+    fn what_is_told_again_is_counted_once() {
+        assert_eq!(after([LinkNews::Up(true), LinkNews::Up(true)]), LinkChanges::default());
+        assert_eq!(after([false, false, true, true, false, true].map(LinkNews::Up)).downs, 2);
+        let address = || LinkNews::AddressRemoved("10.0.0.2".into());
+        assert_eq!(after([address(), address()]).addresses_removed, ["10.0.0.2"]);
+    }
+
+    #[test]
+    fn an_interface_that_goes_was_not_taken_down() {
+        let changes = after([LinkNews::Up(false), LinkNews::Gone { moved: true }]);
+        assert!(changes.downs == 0 && changes.moved && !changes.deleted, "{changes:?}");
+        assert!(after([LinkNews::Up(false), LinkNews::Gone { moved: false }]).deleted);
+    }
+}
