@@ -17,8 +17,7 @@ from nbclient import NotebookClient
 
 import airpath
 from airpath import plots
-from airpath.api.figures import KINDS
-from airpath.plots import sets
+from airpath.plots.kinds import ALL, SETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,7 +175,7 @@ def test_every_picture_of_a_run_is_a_figure(rivals: airpath.Runs, kind: str) -> 
 
 
 # No run in virtual time has the kernel's congestion window.
-@pytest.mark.parametrize("kind", [*(kind for kind in sets.KINDS if kind != "cwnd-course"), "sweep"])
+@pytest.mark.parametrize("kind", [*(kind for kind in SETS if kind != "cwnd-course"), "sweep"])
 def test_every_picture_of_sets_is_a_figure(results: airpath.Results, kind: str) -> None:
     assert airpath.plot(results, kind).get_axes()
 
@@ -292,5 +291,5 @@ def kinds(notebook: Any) -> list[list[tuple[str, ...]]]:
 def test_the_page_names_every_kind_of_picture_and_every_error() -> None:
     page = (ROOT / "docs" / "python.md").read_text()
     errors = [name for name in airpath.__all__ if name.endswith("Error")]
-    missing = [name for name in (*KINDS, *errors) if f"`{name}`" not in page]
+    missing = [name for name in (*ALL, *errors) if f"`{name}`" not in page]
     assert not missing

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from airpath.plots import courses
+from airpath.plots.kinds import COURSE_PICTURES, COURSES
 from airpath.plots.sets import draw_courses, natural_order
 from airpath.run import TCP_STATE_COLUMNS, load_run
 from airpath.tcp import goodput_events
@@ -81,10 +82,10 @@ def test_bands_want_half_of_the_runs() -> None:
 
 def test_a_picture_for_each_kind_names_sets_and_units(run: Run) -> None:
     found = [
-        courses.courses_of(run, name, run.duration_ns, courses.KINDS)
+        courses.courses_of(run, name, run.duration_ns, COURSES)
         for name in ("4 packets", "16 packets")
     ]
-    pictures = draw_courses(found, run.duration_ns, courses.PICTURES)
+    pictures = draw_courses(found, run.duration_ns, COURSE_PICTURES)
     assert [one.name for one in pictures] == ["goodput-course", "delay-course", "queue-course"]
     labels = [axis.get_ylabel() for axis in pictures[1].figure.get_axes()]
     assert any("One-way delay, downlink" in label for label in labels)

@@ -6,9 +6,12 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
+
+from airpath.plots.kinds import ALL
+from airpath.plots.timing import KINDS as TIMING
 
 if TYPE_CHECKING:
     from airpath.plots.style import Span
@@ -19,22 +22,14 @@ app.command(trace)
 timing = App(name="timing", help="Pictures of ways of sleeping.", help_format="plaintext")
 app.command(timing)
 
-Kind = Literal[
-    "time-sequence",
-    "throughput",
-    "queue",
-    "delay",
-    "fairness",
-    "tcp-state",
-    "distribution",
-    "cdf",
-    "goodput-course",
-    "delay-course",
-    "queue-course",
-    "cwnd-course",
-    "sweep",
-]
-TimingKind = Literal["line-rate", "packet-delay", "requests", "errors", "cost"]
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Kind: TypeAlias = str
+    TimingKind: TypeAlias = str
+else:  # what is declared there, and no second list of it
+    Kind = Literal[ALL]
+    TimingKind = Literal[tuple(TIMING)]
 Format = Literal["png", "svg", "pdf"]
 
 
@@ -351,7 +346,7 @@ def timing_plot(
 
     """
     from airpath.files import make_folder
-    from airpath.plots.timing import draw
+    from airpath.plots.timing import draw, nothing
     from airpath.timing import TimingError, load_report
 
     target = out or directories[0] / "plots"
@@ -359,13 +354,13 @@ def timing_plot(
         reports = [load_report(directory) for directory in directories]
         make_folder(target)
         drawn = 0
-        for kind in only or get_args(TimingKind):
+        for kind in only or TIMING:
             pictures = draw(reports, [kind])
             drawn += len(pictures)
             for picture in pictures:
                 print(picture.save(target, file_format), flush=True)
             if not pictures and only:
-                print(f"airpath timing plot: {_NOTHING[kind]}", file=sys.stderr)
+                print(f"airpath timing plot: {nothing(kind)}", file=sys.stderr)
     except TimingError as error:
         print(f"airpath timing plot: {error}", file=sys.stderr)
         return 1
@@ -385,14 +380,6 @@ def timing_plot(
             file=sys.stderr,
         )
     return 0 if drawn else 1
-
-
-_NOTHING = {
-    "line-rate": "no line rates in these measurements; airpath timing --line-rates measures them"
-} | dict.fromkeys(
-    ("packet-delay", "requests", "errors", "cost"),
-    "no way of sleeping was available in these measurements",
-)
 
 
 @timing.command(name="table")

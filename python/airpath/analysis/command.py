@@ -13,6 +13,7 @@ from airpath.analysis.table import UnknownMetricError, frame
 from airpath.analysis.why import of_sets
 from airpath.experiment.about import parameters_of_sets
 from airpath.files import make_folder, told
+from airpath.plots.kinds import SETS, SWEEP
 from airpath.run import RunError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def plot_sets(
     """Carry ``airpath plot`` of a folder of runs out; return its exit status."""
     from airpath.plots import sets, sweeps
 
-    known = [*sets.KINDS, sweeps.KIND]
+    known = [*SETS, SWEEP]
     wrong = [kind for kind in only or [] if kind not in known]
     if wrong:
         return _fail(
@@ -134,7 +135,7 @@ def plot_sets(
         swept = sweeps.swept(parameters)
         kinds = only or _kinds(known, len(parameters), swept=bool(swept), notes=notes)
         pictures = sets.draw(trusted, selection.table, kinds) if trusted else []
-        if swept and sweeps.KIND in kinds:
+        if swept and SWEEP in kinds:
             for picture, note in sweeps.draw_all(summarise(selection.table), parameters):
                 pictures.append(picture)
                 notes += [note] if note else []
@@ -159,16 +160,14 @@ def plot_sets(
 
 def _kinds(known: list[str], sets: int, *, swept: bool, notes: list[str]) -> list[str]:
     """Return which pictures to draw where nobody said."""
-    from airpath.plots import sweeps
-
     if not swept:
-        return [kind for kind in known if kind != sweeps.KIND]
+        return [kind for kind in known if kind != SWEEP]
     if sets > MOST_SETS:
         notes.append(
             f"{sets} sets side by side cannot be told apart: their sweep is drawn alone; "
             f"--only distribution draws them anyway"
         )
-        return [sweeps.KIND]
+        return [SWEEP]
     return known
 
 

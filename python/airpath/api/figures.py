@@ -11,7 +11,7 @@ from airpath.api.collection import gather, warn
 from airpath.api.tables import names
 from airpath.experiment.about import parameters_of_sets
 from airpath.experiment.load import nearest
-from airpath.plots import sets, sweeps
+from airpath.plots import kinds, sets, sweeps
 from airpath.plots.style import Span
 from airpath.run import Run
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from airpath.api.collection import RunsLike
     from airpath.plots.style import Picture
-
-KINDS = (*plots.KINDS, *sets.KINDS, sweeps.KIND)
-"""Kinds of pictures: those of one run, those of sets, and metrics over a swept parameter."""
 
 
 class PlotError(ValueError):
@@ -96,13 +93,13 @@ def pictures(
     include_untrusted: bool = False,
 ) -> dict[str, Figure]:
     """Draw all pictures of a kind, by name; arguments and errors are those of ``plot``."""
-    if kind not in KINDS:
-        message = f"there is no kind of picture {kind!r}{nearest(kind, KINDS)}"
+    if kind not in kinds.ALL:
+        message = f"there is no kind of picture {kind!r}{nearest(kind, kinds.ALL)}"
         raise PlotError(message)
     if begin_s is not None and end_s is not None and end_s <= begin_s:
         message = f"end_s={end_s:g} must be later than begin_s={begin_s:g}"
         raise PlotError(message)
-    if kind in plots.KINDS:
+    if kind in kinds.RUN:
         _refuse(kind, "sets of runs", metrics=metrics, over=over)
         run = _one_run(what, kind)
         drawn = plots.draw(run, [kind], Span(begin_s, end_s))
@@ -112,7 +109,7 @@ def pictures(
         _refuse(kind, "one run", begin_s=begin_s, end_s=end_s)
         runs = _many(what, kind)
         nothing = "these runs have no values of it, or all were left out (include_untrusted)"
-        if kind == sweeps.KIND:
+        if kind == kinds.SWEEP:
             drawn = _sweep(runs, names(metrics), over, include_untrusted)
         else:
             _refuse(kind, "sweep", over=over)
@@ -139,7 +136,7 @@ def _one_run(what: RunsLike, kind: str) -> Run:
     if len(found) > 1:
         message = (
             f"{kind} is a picture of one run, and {len(found)} were given; name one, such as "
-            f"runs[0]; of several there are: {', '.join((*sets.KINDS, sweeps.KIND))}"
+            f"runs[0]; of several there are: {', '.join((*kinds.SETS, kinds.SWEEP))}"
         )
         raise PlotError(message)
     one = found[0]
@@ -151,7 +148,7 @@ def _many(what: RunsLike, kind: str) -> list[Replication]:
     if len(found) < 2:
         message = (
             f"{kind} is a picture of sets of runs, and one run was given; of one there are: "
-            f"{', '.join(plots.KINDS)}"
+            f"{', '.join(kinds.RUN)}"
         )
         raise PlotError(message)
     return [one if isinstance(one, Replication) else _place(one) for one in found]

@@ -1,7 +1,7 @@
 """Pictures of a run.
 
-One module a picture, each with ``draw(run, span) -> list[Picture]``; an entry in ``KINDS`` puts it
-into ``airpath plot``.
+One module a picture, each with ``draw(run, span) -> list[Picture]``; an entry in ``RUN`` of
+``kinds.py`` puts it into ``airpath plot``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from airpath.run import contradictions_named
+from airpath.plots.kinds import RUN as KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,19 +17,14 @@ if TYPE_CHECKING:
     from airpath.plots.style import Picture, Span
     from airpath.run import Run
 
-KINDS = {
-    "time-sequence": "time_sequence",
-    "throughput": "throughput",
-    "queue": "queue",
-    "delay": "delay",
-    "fairness": "fairness",
-    "tcp-state": "tcp_state",
-}
-"""Name of each kind of picture, and the module that draws it."""
+__all__ = ["KINDS", "draw"]
 
 
 def draw(run: Run, kinds: Iterable[str], span: Span) -> list[Picture]:
     """Draw pictures of some kinds; those for which the run has no data are left out."""
+    # Not at the top: whoever only names kinds has no need of polars.
+    from airpath.run import contradictions_named
+
     pictures = []
     for kind in kinds:
         module = importlib.import_module(f"airpath.plots.{KINDS[kind]}")

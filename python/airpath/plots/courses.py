@@ -32,27 +32,6 @@ LEAST_BYTES = 1500
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What a course may be of."""
-
-    text: str
-    """What its axis shows."""
-    unit: str
-    """Of the values: bit/s, s, packets or B."""
-
-
-KINDS = {
-    "goodput": Kind("Goodput", "bit/s"),
-    "delay": Kind("One-way delay", "s"),
-    "queue": Kind("Queue", "packets"),
-    "cwnd": Kind("cwnd", "B"),
-}
-"""Courses by name; a picture of each is ``NAME-course``."""
-
-PICTURES = tuple(f"{name}-course" for name in KINDS)
-
-
-@dataclass(frozen=True)
 class Courses:
     """The courses of one run."""
 
@@ -83,7 +62,7 @@ def courses_of(run: Run, set_name: str, length_ns: int, kinds: Iterable[str]) ->
         run: the run.
         set_name: the set that it belongs to.
         length_ns: how long the courses last, at least the run's length.
-        kinds: of ``KINDS``.
+        kinds: of ``kinds.COURSES``.
 
     Raises:
         RunError: a log could not be read.

@@ -15,6 +15,7 @@ from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import outliers, select_trusted
 from airpath.analysis.text import scale
 from airpath.plots import courses
+from airpath.plots.kinds import COURSE_PICTURES, COURSES
 from airpath.plots.style import (
     BLACK,
     BLUE,
@@ -47,8 +48,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 METRICS = ("elapsed_time", "transfer_time", "goodput", "retransmitted_segments")
 """What is drawn when nobody names metrics."""
 
-KINDS = ("distribution", "cdf", *courses.PICTURES)
-
 MOST_NAMES = 3
 """Outliers named beside one another in a picture."""
 
@@ -71,7 +70,7 @@ def of_runs(
 
     Args:
         runs: the replications.
-        kinds: of ``KINDS``.
+        kinds: of ``kinds.SETS``.
         metrics: names, as ``airpath.frame`` takes them; ``METRICS`` if there are none.
         include_untrusted: keep replications whose verdict is not trusted.
         jobs: how many processes measure, as ``frame`` takes it.
@@ -154,7 +153,7 @@ def draw(
         runs: the replications, for courses.
         table: their metrics (``airpath.analysis.frame``); each (metric, flow, direction, hop) is a
             panel.
-        kinds: of ``KINDS``.
+        kinds: of ``kinds.SETS``.
         marks: figures from elsewhere to draw beside them.
         names: the sets in their order, if the table may lack some, so that colours stay theirs.
 
@@ -182,7 +181,7 @@ def draw(
             if kind == "cdf":
                 _legend(figure, axes, names)
         pictures.append(Picture(kind, figure))
-    over_time = [kind for kind in kinds if kind in courses.PICTURES]
+    over_time = [kind for kind in kinds if kind in COURSE_PICTURES]
     if over_time:
         read = courses.read(runs, [kind.removesuffix("-course") for kind in over_time])
         pictures += draw_courses(*read, over_time)
@@ -349,12 +348,12 @@ def draw_courses(found: Sequence[Courses], length_ns: int, kinds: Sequence[str])
     Args:
         found: the courses of the replications.
         length_ns: how long they last.
-        kinds: pictures, of ``courses.PICTURES``.
+        kinds: pictures, of ``COURSE_PICTURES``.
 
     """
     names = natural_order({one.set_name for one in found})
     pictures = []
-    for name, kind in courses.KINDS.items():
+    for name, kind in COURSES.items():
         shown = courses.places(found, name) if f"{name}-course" in kinds else []
         if not shown:
             continue

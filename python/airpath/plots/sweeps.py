@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     Parameters = Mapping[str, Mapping[str, Any]]
     """Of each set, what distinguishes it from the others."""
 
-KIND = "sweep"
-"""What these pictures are called where kinds of pictures are named."""
-
 _KEYS = ["metric", "flow", "hop", "direction", "unit"]
 _AMOUNT = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)\s*([^0-9]*)\s*")
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from airpath.experiment.shown import Selector
-from airpath.plots import courses, sets, sweeps
+from airpath.plots import sets, sweeps
+from airpath.plots.kinds import COURSE_PICTURES
 from airpath.plots.sets import natural_order
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture
             if entry.courses is not None and (name, entry.name) in kept
         ]
         if found:
-            pictures += sets.draw_courses(found, drawn[shown[0]], courses.PICTURES)
+            pictures += sets.draw_courses(found, drawn[shown[0]], COURSE_PICTURES)
         for picture in pictures:
             yield identity("sets", group, picture.name), picture
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from airpath.plots import courses
 from airpath.plots.delay import one_way_delays
+from airpath.plots.kinds import COURSES
 from airpath.report.facts import Facts, facts_of
 from airpath.report.measured import values_of
 from airpath.run import DIRECTIONS, RunError, contradictions_named, load_run
@@ -71,9 +72,7 @@ def reduce_run(task: Task) -> Reduced:
             reduced.delays = delays_of(run)
     with _noted(run):
         if task.course_ns:
-            reduced.courses = courses.courses_of(
-                run, task.set_name, task.course_ns, list(courses.KINDS)
-            )
+            reduced.courses = courses.courses_of(run, task.set_name, task.course_ns, list(COURSES))
     reduced.notes, reduced.damage = list(dict.fromkeys(run.notes)), run.damage
     return reduced
 

@@ -25,6 +25,13 @@ KINDS = {
 """Name of each kind of picture, and the module that draws it."""
 
 
+def nothing(kind: str) -> str:
+    """Say why there is no picture of a kind."""
+    if kind == "line-rate":
+        return "no line rates in these measurements; airpath timing --line-rates measures them"
+    return "no way of sleeping was available in these measurements"
+
+
 def draw(reports: Sequence[Report], kinds: Iterable[str]) -> list[Picture]:
     """Draw pictures of some kinds; those for which no report has data are left out.
 

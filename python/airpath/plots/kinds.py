@@ -1,0 +1,48 @@
+"""The kinds of pictures, each declared once: what ``--only`` takes, and what draws it.
+
+Nothing heavy is imported here: every start of a command of Python's comes by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RUN = {
+    "time-sequence": "time_sequence",
+    "throughput": "throughput",
+    "queue": "queue",
+    "delay": "delay",
+    "fairness": "fairness",
+    "tcp-state": "tcp_state",
+}
+"""Of one run: the name of a kind, and the module of ``airpath.plots`` that draws it."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a course over time is of."""
+
+    text: str
+    """What its axis shows."""
+    unit: str
+    """Of the values: bit/s, s, packets or B."""
+
+
+COURSES = {
+    "goodput": Course("Goodput", "bit/s"),
+    "delay": Course("One-way delay", "s"),
+    "queue": Course("Queue", "packets"),
+    "cwnd": Course("cwnd", "B"),
+}
+"""Courses of a set of runs by name; the picture of each is ``NAME-course``."""
+
+COURSE_PICTURES = tuple(f"{name}-course" for name in COURSES)
+
+SETS = ("distribution", "cdf", *COURSE_PICTURES)
+"""Of sets of runs."""
+
+SWEEP = "sweep"
+"""Metrics over what an experiment sweeps."""
+
+ALL = (*RUN, *SETS, SWEEP)
+"""What ``airpath plot --only`` and ``airpath.plot`` take."""
