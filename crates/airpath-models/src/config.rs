@@ -1,40 +1,22 @@
 //! The parameters of a path as typed values, after units have been read and shorthands expanded.
 
-use airpath_core::{Bits, BufferLimit, Ratio, Span, Time};
+use std::mem::discriminant;
+
+use airpath_core::{Bits, BufferLimit, Direction, Ratio, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blackout::BlackoutConfig;
 use crate::channel::ErrorsConfig;
 use crate::disorder::{DuplicateConfig, ReorderConfig};
+use crate::entity::{EntityConfig, EntityParameters, Fragmentation};
 use crate::file::{VisitFile, under};
 use crate::load::BackgroundConfig;
-use crate::medium::{RateConfig, VaryingConfig};
+use crate::medium::{MediumConfig, MediumParameters, RateConfig, VaryingConfig};
+use crate::problem::Problem;
 use crate::queueing::QueueConfig;
 use crate::random::Random;
 use crate::states::Stay;
-
-/// Something wrong with a parameter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The key within the table, such as `errors.delay`.
-    pub key: String,
-    /// What is wrong and how to mend it.
-    pub message: String,
-}
-
-impl Problem {
-    /// A problem at `key`.
-    pub fn new(key: impl Into<String>, message: impl Into<String>) -> Problem {
-        Problem { key: key.into(), message: message.into() }
-    }
-
-    /// The same problem seen from the table above.
-    pub fn under(self, table: &str) -> Problem {
-        let key = if self.key.is_empty() { table.to_string() } else { format!("{table}.{}", self.key) };
-        Problem { key, ..self }
-    }
-}
 
 /// One direction of a hop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +53,11 @@ pub struct LinkConfig {
     /// Whether nothing is transmitted for the time being, and what becomes of packets then. A change
     /// takes effect at once.
     pub blackout: BlackoutConfig,
+    /// The kind of link entity at both ends. Both directions of a hop have the same kind, and no state
+    /// changes it.
+    pub entity: EntityConfig,
+    /// The kind of medium. Both directions of a hop have the same kind, and no state changes it.
+    pub medium: MediumConfig,
 }
 
 impl Default for LinkConfig {
@@ -89,32 +76,10 @@ impl Default for LinkConfig {
             reorder: None,
             duplicate: None,
             blackout: BlackoutConfig::default(),
+            entity: EntityConfig::default(),
+            medium: MediumConfig::default(),
         }
     }
-}
-
-/// Division of packets into frames. Frames are not shared between packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Fragmentation {
-    /// Packet bits that a frame carries.
-    pub frame_payload: Bits,
-    /// Bits added to every frame.
-    #[serde(default)]
-    pub frame_header: Bits,
-    /// How long a packet's last frame is.
-    #[serde(default)]
-    pub last_frame: LastFrame,
-}
-
-/// The length of a packet's last frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LastFrame {
-    /// As short as what is left of the packet.
-    #[default]
-    Short,
-    /// Padded to the full frame, as on radio links with fixed blocks.
-    Padded,
 }
 
 /// The most bits that a header or the payload of a frame may have: far above any packet, and far
@@ -139,6 +104,26 @@ impl LinkConfig {
         if let Some(duplicate) = &mut self.duplicate {
             duplicate.files(&mut under("duplicate", visit));
         }
+        self.entity.files(&mut under("entity", visit));
+        self.medium.files(&mut under("medium", visit));
+    }
+
+    /// The parameters that concern the ends of the link.
+    pub fn of_entity(&self) -> EntityParameters<'_> {
+        EntityParameters {
+            kind: &self.entity,
+            overhead: self.overhead,
+            compression: self.compression,
+            fragmentation: self.fragmentation,
+            send_buffer: self.send_buffer,
+            receive_buffer: self.receive_buffer,
+            allocation_delay: &self.allocation_delay,
+        }
+    }
+
+    /// The parameters that concern the medium.
+    pub fn of_medium(&self) -> MediumParameters<'_> {
+        MediumParameters { kind: &self.medium, rate: &self.rate }
     }
 
     /// What is wrong with the parameters, if anything.
@@ -193,6 +178,8 @@ impl LinkConfig {
         problems.extend(reorder.map(|problem| problem.under("reorder")));
         let duplicate = self.duplicate.iter().flat_map(DuplicateConfig::problems);
         problems.extend(duplicate.map(|problem| problem.under("duplicate")));
+        problems.extend(self.entity.problems().into_iter().map(|problem| problem.under("entity")));
+        problems.extend(self.medium.problems().into_iter().map(|problem| problem.under("medium")));
         problems
     }
 }
@@ -207,6 +194,41 @@ pub struct HopConfig {
     pub uplink: LinkConfig,
     /// From the server to the client.
     pub downlink: LinkConfig,
+}
+
+impl HopConfig {
+    /// A hop with these parameters.
+    pub fn new(name: impl Into<String>, uplink: LinkConfig, downlink: LinkConfig) -> HopConfig {
+        HopConfig { name: name.into(), uplink, downlink }
+    }
+
+    /// The parameters of one direction.
+    pub fn link(&self, direction: Direction) -> &LinkConfig {
+        match direction {
+            Direction::Uplink => &self.uplink,
+            Direction::Downlink => &self.downlink,
+        }
+    }
+
+    /// What is wrong with the kinds of link entity and medium, if anything: both directions have the same,
+    /// and so has `beginning`, the hop at the beginning of the run.
+    pub fn kind_problems(&self, beginning: &HopConfig) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let links = [&self.downlink, &beginning.uplink];
+        let why = [
+            "is not the same for both directions; write it under `link`",
+            "is another than at the beginning; no state can change it",
+        ];
+        for (other, why) in links.into_iter().zip(why) {
+            if discriminant(&self.uplink.entity) != discriminant(&other.entity) {
+                problems.push(Problem::new("entity", why));
+            }
+            if discriminant(&self.uplink.medium) != discriminant(&other.medium) {
+                problems.push(Problem::new("medium", why));
+            }
+        }
+        problems
+    }
 }
 
 /// A set of parameters of the whole path.

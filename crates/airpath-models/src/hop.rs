@@ -15,18 +15,19 @@ use std::collections::VecDeque;
 use airpath_core::counters::Site;
 use airpath_core::{Cause, Cx, Direction, DrawKey, DrawScope, EventKind, Origin, Pdu, PduId, Seed, Span, Stage, Time};
 
+use crate::air::{Air, Frame, Grant};
 use crate::blackout::{Blackout, BlackoutConfig, InFlight};
 use crate::channel::{Channel, Outcome, Transmission};
 use crate::config::HopConfig;
 use crate::disorder::Disorder;
-use crate::entity::{Arrival, Frame, LinkEntity, Sdu, Sdus, Simple};
-use crate::medium::{Air, Continuous, Grant, Medium};
+use crate::entity::{Arrival, EntityBeginning, EntityModel, LinkEntity, Sdu, Sdus};
+use crate::medium::{Medium, MediumBeginning, MediumModel};
 use crate::queueing::{InputQueue, Queueing};
 use crate::random::Sampler;
 use crate::stage::{QueueLength, StageCx};
 
 /// A hop of any link entity and medium; the defaults are those that a scenario builds.
-pub struct Hop<E: LinkEntity = Simple, M: Medium = Continuous> {
+pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     medium: M,
     link: Link<E>,
     /// When something is next due, as of the last call that changed anything.
@@ -291,11 +292,25 @@ impl Hop {
     pub fn new(index: u16, config: &HopConfig, seed: Seed) -> Hop {
         let (uplink, downlink) = (&config.uplink, &config.downlink);
         let key = |role, direction| DrawKey::new(seed, &DrawScope { hop: &config.name, direction, role, instance: 0 });
-        let ends = [
-            Simple::new(uplink, downlink, key("allocation", Direction::Uplink)),
-            Simple::new(downlink, uplink, key("allocation", Direction::Downlink)),
-        ];
-        let medium = Continuous::new([uplink, downlink], Direction::ALL.map(|direction| key("rate", direction)));
+        let ends = Direction::ALL.map(|direction| {
+            let [sends, receives] = match direction {
+                Direction::Uplink => [uplink, downlink],
+                Direction::Downlink => [downlink, uplink],
+            };
+            let beginning = EntityBeginning {
+                sends: sends.of_entity(),
+                receives: receives.of_entity(),
+                allocation: key("allocation", direction),
+                key: key("entity", direction),
+            };
+            EntityModel::new(&sends.entity, beginning)
+        });
+        let beginning = MediumBeginning {
+            links: [uplink.of_medium(), downlink.of_medium()],
+            rates: Direction::ALL.map(|direction| key("rate", direction)),
+            key: key("medium", Direction::Uplink),
+        };
+        let medium = MediumModel::new(&uplink.medium, beginning);
         Hop::with_parts(index, config, seed, ends, medium)
     }
 }
@@ -313,7 +328,11 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 delayed: (None, Span::ZERO, 0),
                 in_flight: VecDeque::new(),
                 arrives: Time::NEVER,
-                disorder: Disorder::new(link, key("reorder"), key("duplicate")),
+                disorder: Disorder::new(
+                    link.reorder.as_ref(),
+                    link.duplicate.as_ref(),
+                    [key("reorder"), key("duplicate")],
+                ),
                 blackout: Blackout::new(link.blackout),
                 again: VecDeque::new(),
             }
@@ -479,10 +498,10 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// Puts the parameters of `config` in force at `at` as state number `state`.
     pub fn configure(&mut self, at: Time, config: &HopConfig, state: u16, cx: &mut Cx<'_>) {
         self.link.state = state;
-        let links = [&config.uplink, &config.downlink];
-        self.medium.configure(at, links);
-        self.link.ends[0].configure(links[0], links[1]);
-        self.link.ends[1].configure(links[1], links[0]);
+        self.medium.configure(at, [config.uplink.of_medium(), config.downlink.of_medium()]);
+        let (uplink, downlink) = (config.uplink.of_entity(), config.downlink.of_entity());
+        self.link.ends[0].configure(at, &uplink, &downlink);
+        self.link.ends[1].configure(at, &downlink, &uplink);
         for direction in Direction::ALL {
             let link = &mut self.link;
             let lane = &mut link.lanes[direction as usize];
@@ -492,7 +511,8 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 // No draw of the former distribution is left, which `next_departure` would not know.
                 lane.delayed.0 = None;
             }
-            lane.disorder.configure(config.link(direction));
+            let parameters = config.link(direction);
+            lane.disorder.configure(parameters.reorder.as_ref(), parameters.duplicate.as_ref());
             let blackout = config.link(direction).blackout;
             if lane.blackout.is_on() || blackout.parts().is_some() {
                 link.black_out(at, direction, blackout, cx);
@@ -529,15 +549,5 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     fn under_way(&self, filter: impl Fn(&Pdu) -> bool) -> u64 {
         let inside = |sdu: &&Sdu| !sdu.lost && !sdu.handed_up && filter(&sdu.pdu);
         self.link.sdus.iter().map(|(_, sdu)| sdu).filter(inside).count() as u64
-    }
-}
-
-impl HopConfig {
-    /// The parameters of one direction.
-    pub fn link(&self, direction: Direction) -> &crate::config::LinkConfig {
-        match direction {
-            Direction::Uplink => &self.uplink,
-            Direction::Downlink => &self.downlink,
-        }
     }
 }

@@ -16,10 +16,10 @@ use airpath_core::{
 };
 
 use crate::config::{HopConfig, PathConfig, Setting};
-use crate::entity::{LinkEntity, Simple};
+use crate::entity::{EntityModel, LinkEntity};
 use crate::hop::Hop;
 use crate::load::Loads;
-use crate::medium::{Continuous, Medium};
+use crate::medium::{Medium, MediumModel};
 use crate::states::Schedule;
 
 /// How far a driver may fall behind a background load that emits nothing: what it leaves undone it has to
@@ -27,7 +27,7 @@ use crate::states::Schedule;
 const KEEP_UP: Span = Span::from_millis(1);
 
 /// A path of hops with any link entities and media; the defaults are those that a scenario builds.
-pub struct Path<E: LinkEntity = Simple, M: Medium = Continuous> {
+pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     hops: Vec<Hop<E, M>>,
     /// What a change is made of: the names of the states and the parameters of their hops, by number.
     states: Vec<(String, Vec<HopConfig>)>,
@@ -67,11 +67,13 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         let others = config.states.iter().map(|state| (state.name.clone(), state.hops.clone()));
         let states: Vec<_> = std::iter::once(beginning).chain(others).collect();
         assert!(states.iter().all(|(_, all)| all.len() == hops.len()), "a state describes all hops");
+        let further = config.states.iter().map(|state| (state.name.as_str(), state.at, &state.stay));
+        let schedule = Schedule::new(&config.initial, further, seed);
         let names: Vec<&str> = config.hops.iter().map(|hop| hop.name.as_str()).collect();
         Path {
             hops,
             states,
-            schedule: Schedule::new(config, seed),
+            schedule,
             transfers: VecDeque::new(),
             loads: Loads::new(&config.background, &names, seed),
             users_inside: 0,

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use airpath_core::{Direction, DrawKey, DrawScope, Event, Probability, Seed, Span, Time};
 
-use crate::config::{PathConfig, Problem};
+use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 
 /// How long a state stays in force, and what comes then.
@@ -124,13 +124,17 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// At the beginning of a run with `seed`.
-    pub(crate) fn new(config: &PathConfig, seed: Seed) -> Schedule {
-        let at = |(index, state): (usize, &crate::config::StateConfig)| Some((state.at?, index as u16 + 1));
-        let mut agenda: Vec<(Time, u16)> = config.states.iter().enumerate().filter_map(at).collect();
+    /// The schedule at the beginning of a run with `seed`: how long the state of the beginning stays, and
+    /// of each further state its name, the time at which it comes, and how long it stays.
+    pub(crate) fn new<'a>(
+        initial: &'a Stay,
+        states: impl Iterator<Item = (&'a str, Option<Time>, &'a Stay)> + Clone,
+        seed: Seed,
+    ) -> Schedule {
+        let at = |(index, (_, at, _)): (usize, (&str, Option<Time>, &Stay))| Some((at?, index as u16 + 1));
+        let mut agenda: Vec<(Time, u16)> = states.clone().enumerate().filter_map(at).collect();
         agenda.sort_by_key(|(at, _)| *at);
-        let stays = config.states.iter().map(|state| (state.name.as_str(), &state.stay));
-        let stays = std::iter::once((Event::INITIAL_STATE, &config.initial)).chain(stays);
+        let stays = std::iter::once((Event::INITIAL_STATE, initial)).chain(states.map(|(name, _, stay)| (name, stay)));
         let mut schedule = Schedule {
             agenda: agenda.into(),
             timed: stays.map(|(name, stay)| Timed::new(name, stay, seed)).collect(),

@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
             return self.check_quantity(node, schema, key, *check);
         }
         if let Some(inner) = keys::optional(schema) {
-            if node.as_text() != Some(crate::build::ABSENT) {
+            if node.as_text() != Some(crate::document::ABSENT) {
                 self.check(node, inner, key);
             }
             return;
@@ -358,7 +358,7 @@ fn example(schema: &Schema, root: &Schema) -> Option<String> {
 /// A JSON value as TOML on one line.
 fn inline(value: &Schema) -> Option<String> {
     let value = toml::Value::try_from(value).ok()?;
-    Some(crate::print::inline(&value))
+    Some(crate::toml_text::inline(&value))
 }
 
 #[cfg(test)]

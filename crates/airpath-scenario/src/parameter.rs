@@ -3,13 +3,13 @@
 
 use airpath_core::nearest::nearest;
 
-use crate::build::HopTree;
 use crate::check::{join, name_of};
 use crate::document::{Key, Node, Place, Table, Value};
 use crate::format::{LINK, RAW};
 use crate::keys;
 use crate::merge::{lay_key, lay_over};
 use crate::report::{Diagnostic, Report};
+use crate::tree::HopTree;
 
 /// Which directions a parameter concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

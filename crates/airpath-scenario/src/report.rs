@@ -5,7 +5,7 @@ use std::fmt;
 use airpath_core::nearest::nearest;
 use serde::Serialize;
 
-use crate::document::Place;
+use crate::place::Place;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -73,7 +73,7 @@ impl Diagnostic {
 
     /// A problem that concerns no text, such as an unknown profile.
     pub(crate) fn of_option(origin: &str, key: &str, message: impl Into<String>) -> Diagnostic {
-        let source = crate::document::Source { name: origin.into(), text: String::new(), is_file: false };
+        let source = crate::place::Source { name: origin.into(), text: String::new(), is_file: false };
         Diagnostic::at(&Place::whole(&std::sync::Arc::new(source)), key, message)
     }
 

@@ -6,7 +6,7 @@ use airpath_core::{Event, Span};
 use airpath_models::PathConfig;
 
 use crate::background::{self, BackgroundTree};
-use crate::build::{HopTree, PathTree};
+use crate::build::PathTree;
 use crate::check::{Checker, join};
 use crate::document::{Key, Node, Place, Source, Table, Value, parse_document, parse_value};
 use crate::format::RAW;
@@ -14,6 +14,7 @@ use crate::merge::merge;
 use crate::parameter::{self, Side, in_order};
 use crate::report::{Diagnostic, Report};
 use crate::states::{StateTree, StayTree, beginning_problem};
+use crate::tree::HopTree;
 
 /// A scenario: paths with their hops and states, and what the user says about it.
 #[derive(Clone, Debug)]

@@ -139,6 +139,7 @@ fn link() -> impl Strategy<Value = LinkConfig> {
                     blackout,
                     reorder,
                     duplicate,
+                    ..LinkConfig::default()
                 }
             },
         )

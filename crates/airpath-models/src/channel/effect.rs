@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Per, Transmission};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::random::{Distribution, Random, Uniform};
 
 /// What an error does.

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 pub use effect::{Effect, EffectConfig, Headers};
 pub use position_list::PositionList;
 
-use crate::config::Problem;
 use crate::file::{VisitFile, under};
+use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 use crate::registry::registry;
 use millisecond::Clock;
@@ -106,6 +106,7 @@ registry! {
     /// An error process of any registered kind.
     model ErrorProcessModel,
     dispatch dispatch_process, dispatch_process_config,
+    built from airpath_core::DrawKey,
     reconfigured yes,
     /// No errors.
     None = error_free::{ErrorFreeConfig, ErrorFree},
@@ -284,7 +285,7 @@ impl Channel {
         self.effect = config.effect.clone();
         self.delay.configure(&delay_of(&config.effect));
         self.cut.configure(config.kept.as_ref());
-        if !self.process.configure(&config.process, at) {
+        if !self.process.reconfigure(&config.process, at) {
             self.generation += 1;
             let key = self.process_key.child("generation", self.generation);
             self.process = ErrorProcessModel::new(&config.process, key);

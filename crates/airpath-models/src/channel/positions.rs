@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ErrorProcess;
 use super::position_list::PositionList;
-use crate::config::Problem;
 use crate::file::{FileRef, VisitFile};
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 
 /// Positions of what is hit, per packet, frame, bit or millisecond; given here or in a file.

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::trace_file::{ErrorTrace, Record};
 use super::{ErrorProcess, Per};
-use crate::config::Problem;
 use crate::file::{FileRef, VisitFile};
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 
 /// A trace of errors, per packet, frame, bit or millisecond.

@@ -8,7 +8,7 @@
 
 use airpath_core::{DrawKey, Probability};
 
-use crate::config::Problem;
+use crate::problem::Problem;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decision {

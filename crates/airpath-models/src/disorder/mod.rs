@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use airpath_core::{Cause, DrawKey, EventKind, Pdu, Span, Time};
 use smallvec::SmallVec;
 
-use crate::config::LinkConfig;
 use crate::stage::{QueueLength, StageCx};
 
 pub use duplicate::DuplicateConfig;
@@ -53,10 +52,14 @@ pub struct Disorder {
 
 impl Disorder {
     /// The stage at its beginning; the keys are those of reordering and of duplication.
-    pub fn new(link: &LinkConfig, reorder: DrawKey, duplicate: DrawKey) -> Disorder {
+    pub fn new(
+        reorder: Option<&ReorderConfig>,
+        duplicate: Option<&DuplicateConfig>,
+        [reorder_key, duplicate_key]: [DrawKey; 2],
+    ) -> Disorder {
         let mut disorder = Disorder {
-            reorder: Reorder::new(link.reorder.as_ref(), reorder),
-            duplicate: Duplicate::new(link.duplicate.as_ref(), duplicate),
+            reorder: Reorder::new(reorder, reorder_key),
+            duplicate: Duplicate::new(duplicate, duplicate_key),
             held: BTreeMap::new(),
             overtaken: 0,
             number: 0,
@@ -68,9 +71,9 @@ impl Disorder {
     }
 
     /// Changes the parameters for packets that come from now on; what is held keeps its time.
-    pub fn configure(&mut self, link: &LinkConfig) {
-        self.reorder.configure(link.reorder.as_ref());
-        self.duplicate.configure(link.duplicate.as_ref());
+    pub fn configure(&mut self, reorder: Option<&ReorderConfig>, duplicate: Option<&DuplicateConfig>) {
+        self.reorder.configure(reorder);
+        self.duplicate.configure(duplicate);
         self.note();
     }
 

@@ -11,14 +11,36 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use airpath_core::{Bits, BufferLimit, Cause, DrawKey, EventKind, Pdu, Ratio, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
-use super::{Arrival, Frame, LinkEntity, Piece, Sdu, Sdus};
+use super::{Arrival, EntityBeginning, EntityParameters, Fragmentation, LastFrame, LinkEntity, Sdu, Sdus};
+use crate::air::{Frame, Grant, Piece};
 use crate::channel::Outcome;
-use crate::config::{Fragmentation, LastFrame, LinkConfig};
-use crate::medium::Grant;
 use crate::random::Sampler;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
+
+/// Framing, buffers and allocation delay, without recovery. All its parameters are those of the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SimpleConfig {}
+
+impl Configured<EntityBeginning<'_>> for SimpleConfig {
+    type Model = Simple;
+
+    fn build(&self, beginning: EntityBeginning<'_>) -> Simple {
+        Simple::new(&beginning.sends, &beginning.receives, beginning.allocation)
+    }
+
+    fn examples() -> Vec<SimpleConfig> {
+        vec![SimpleConfig {}]
+    }
+}
+
+impl Reconfigured<EntityBeginning<'_>> for SimpleConfig {
+    fn configure(&self, _entity: &mut Simple, _at: Time) {}
+}
 
 /// How packets become frames.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +51,7 @@ struct Framing {
 }
 
 impl Framing {
-    fn of(link: &LinkConfig) -> Framing {
+    fn of(link: &EntityParameters<'_>) -> Framing {
         Framing { overhead: link.overhead, compression: link.compression, fragmentation: link.fragmentation }
     }
 
@@ -104,7 +126,7 @@ impl Sending {
 }
 
 /// A frame at the receiving end that waits for its time or its turn.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     frame: Frame,
     outcome: Outcome,
@@ -123,7 +145,7 @@ fn flip(sdu: &mut Sdu, positions: &[u32], stage: &mut StageCx<'_, '_>) {
 }
 
 /// A simple link entity.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Simple {
     // Sending.
     framing: Framing,
@@ -152,11 +174,11 @@ pub struct Simple {
 impl Simple {
     /// An idle entity that sends as `sends` says and receives as `receives` says; its allocation delays
     /// are draws of `key`.
-    pub fn new(sends: &LinkConfig, receives: &LinkConfig, key: DrawKey) -> Simple {
+    pub fn new(sends: &EntityParameters<'_>, receives: &EntityParameters<'_>, key: DrawKey) -> Simple {
         Simple {
             framing: Framing::of(sends),
             send_buffer: sends.send_buffer,
-            allocation_delay: Sampler::new(&sends.allocation_delay, key),
+            allocation_delay: Sampler::new(sends.allocation_delay, key),
             allocations: 0,
             buffer: VecDeque::new(),
             started: 0,
@@ -486,10 +508,10 @@ impl LinkEntity for Simple {
         }
     }
 
-    fn configure(&mut self, sends: &LinkConfig, receives: &LinkConfig) {
+    fn configure(&mut self, _at: Time, sends: &EntityParameters<'_>, receives: &EntityParameters<'_>) {
         self.framing = Framing::of(sends);
         self.send_buffer = sends.send_buffer;
-        self.allocation_delay.configure(&sends.allocation_delay);
+        self.allocation_delay.configure(sends.allocation_delay);
         self.receive_buffer = receives.receive_buffer;
     }
 }

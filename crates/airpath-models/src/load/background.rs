@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LoadConfig;
-use crate::config::Problem;
 use crate::file::VisitFile;
+use crate::problem::Problem;
 
 /// The greatest DSCP (RFC 2474).
 const LAST_DSCP: u8 = 63;

@@ -54,6 +54,7 @@ registry! {
     /// A generator of any registered kind.
     model Load,
     dispatch dispatch_load, dispatch_load_config,
+    built from airpath_core::DrawKey,
     reconfigured no,
     /// Packets at a constant rate.
     Cbr = cbr::{CbrConfig, Cbr},

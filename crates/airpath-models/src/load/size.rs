@@ -3,7 +3,7 @@
 use airpath_core::{Bits, Carry, DrawKey, Rate};
 
 use super::LEAST_INTERVAL;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 
 /// The longest IP packet.

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::Queueing;
 use super::fifo::{Fifo, keeps_packets_in_fifo};
 use super::management::{Verdict, is_ecn_capable};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 

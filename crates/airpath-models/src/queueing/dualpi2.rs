@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use super::Queueing;
 use super::management::mark;
 use super::pie::controller_problems;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 

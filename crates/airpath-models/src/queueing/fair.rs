@@ -24,7 +24,7 @@ use std::fmt::Debug;
 use airpath_core::{Bits, Cause, DrawKey, EventKind, Pdu, QueueLimit, Span, Time};
 
 use super::management::{Verdict, is_ecn_capable, mark};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::stage::{QueueLength, StageCx};
 
 /// The most packets that one overflow drops.

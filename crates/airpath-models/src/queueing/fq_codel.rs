@@ -14,7 +14,7 @@ use super::Queueing;
 use super::codel::{CodelLaw, CodelState, default_interval, default_mtu, default_target};
 use super::fair::{FairParameters, FairQueue, FlowManagement, fair_queue};
 use super::management::Verdict;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 

@@ -18,7 +18,7 @@ use super::pie::{
     PieLaw, PieState, controller_problems, default_alpha, default_beta, default_burst, default_mark_threshold,
     default_time,
 };
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 

@@ -64,6 +64,7 @@ registry! {
     /// A queue of any registered kind.
     model Queue,
     dispatch dispatch_queue, dispatch_queue_config,
+    built from airpath_core::DrawKey,
     reconfigured yes,
     /// A full queue drops the packet that arrives.
     TailDrop = tail_drop::{TailDropConfig, TailDrop},
@@ -139,7 +140,7 @@ impl InputQueue {
     /// Smaller limits in packets and bytes apply to the packets that arrive from now on, a limit in
     /// time to all.
     pub fn configure(&mut self, config: &QueueConfig, at: Time) {
-        if !self.queue.configure(config, at) {
+        if !self.queue.reconfigure(config, at) {
             let packets = self.queue.hand_over();
             self.begin_anew(config, packets, at);
         }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::Queueing;
 use super::fifo::Fifo;
 use super::management::{Verdict, is_ecn_capable, mark};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use airpath_core::{DrawKey, Time};
 
 use super::Quantity;
-use crate::config::Problem;
 use crate::file::VisitFile;
+use crate::problem::Problem;
 
 /// The parameters of a distribution.
 pub(super) trait Configured<Q: Quantity>: Sized {

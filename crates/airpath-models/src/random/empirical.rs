@@ -13,8 +13,8 @@ use super::Quantity;
 use super::declare::{Configured, Draw};
 use super::numbers::{self, Numbers};
 use super::uniforms::{self, Uniforms};
-use crate::config::Problem;
 use crate::file::{FileRef, VisitFile};
+use crate::problem::Problem;
 
 /// Parameters of an empirical distribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Configured, Draw};
 use super::inversion::Bounds;
 use super::{CEILING, Quantity, check_above_zero, check_shape, share, standard_normal};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// Parameters of the gamma distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::Draw;
 use super::uniforms::{self, Uniforms};
 use super::{CEILING, Quantity};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// What most distributions have in common: where draws end, and how they hang together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -38,8 +38,8 @@ use airpath_core::{DrawKey, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Problem;
 use crate::file::VisitFile;
+use crate::problem::Problem;
 use declare::{Configured, Draw, distributions};
 
 pub use cauchy::Cauchy;

@@ -15,8 +15,8 @@ use super::declare::{Configured, Draw};
 use super::numbers;
 use super::uniforms::{self, Uniforms};
 use super::{CEILING, Quantity, share};
-use crate::config::Problem;
 use crate::file::{FileFormat, FileRef, VisitFile};
+use crate::problem::Problem;
 
 /// What an entry of 1 deviation is.
 const SCALE: i128 = 8_192;

@@ -3,8 +3,8 @@
 //! Columns are separated by blanks, tabs, commas or semicolons. Empty lines and what follows a `#` do
 //! not count.
 
-use crate::config::Problem;
 use crate::file::{AnyFile, FileFormat, FileRef};
+use crate::problem::Problem;
 
 use super::{CEILING, Quantity};
 

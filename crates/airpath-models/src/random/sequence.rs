@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::Quantity;
 use super::declare::{Configured, Draw};
 use super::numbers::{self, Numbers};
-use crate::config::Problem;
 use crate::file::{AnyFile, FileRef, VisitFile};
+use crate::problem::Problem;
 
 /// What follows the last value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Configured, Draw};
 use super::uniforms::{self, Uniforms};
 use super::{Quantity, share};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// Parameters of the uniform distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

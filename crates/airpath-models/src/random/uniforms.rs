@@ -9,7 +9,7 @@
 use airpath_core::{DrawKey, Probability};
 
 use super::standard_normal;
-use crate::config::Problem;
+use crate::problem::Problem;
 
 #[derive(Clone, Debug)]
 pub(super) struct Uniforms {

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::declare::{Configured, Draw};
 use super::{CEILING, Quantity, check_above_zero, share, standard_normal};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// No value lies further than this from the mean, in deviations: of a draw of 53 bits no quantile is
 /// beyond 8.3, and two weights come to the root of two at most.

@@ -466,6 +466,8 @@ pub fn link_with(
             reorder: disorder.reorder,
             duplicate: disorder.duplicate,
             blackout: BlackoutConfig::default(),
+            entity: framing.entity,
+            medium: time.medium,
         },
     )
 }
@@ -475,7 +477,11 @@ pub fn any_link() -> impl Strategy<Value = LinkConfig> {
 }
 
 pub fn any_hop(name: String) -> impl Strategy<Value = HopConfig> {
-    (any_link(), any_link()).prop_map(move |(uplink, downlink)| HopConfig { name: name.clone(), uplink, downlink })
+    (any_link(), any_link()).prop_map(move |(uplink, downlink)| {
+        // Both directions have the same kind.
+        let kinds = LinkConfig { entity: uplink.entity.clone(), medium: uplink.medium.clone(), ..downlink };
+        HopConfig::new(name.clone(), uplink, kinds)
+    })
 }
 
 fn any_hops(count: usize) -> Vec<impl Strategy<Value = HopConfig>> {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trace::yes;
 use super::{InFlight, Transmit, next_frame};
-use crate::entity::Frame;
+use crate::air::Frame;
 use crate::file::{AnyFile, FileFormat, FileRef, VisitFile};
 use crate::medium::Air;
 use crate::registry::Configured;

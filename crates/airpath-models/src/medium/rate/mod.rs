@@ -15,6 +15,7 @@ pub mod curve;
 pub mod mahimahi;
 mod netem_trace;
 pub mod piecewise;
+mod rate_trace;
 pub mod slotted;
 pub mod steps;
 pub mod trace;
@@ -27,10 +28,9 @@ use airpath_core::{Bits, Direction, LinkRate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Problem;
-use crate::entity::Frame;
+use crate::air::{Air, Frame, Grant};
 use crate::file::VisitFile;
-use crate::medium::{Air, Grant};
+use crate::problem::Problem;
 use crate::registry::registry;
 
 /// The rate of one direction of a link: a quantity, or a table that says how it varies.
@@ -49,6 +49,7 @@ registry! {
     /// What transmits at a varying rate.
     model Varying,
     dispatch dispatch_varying, dispatch_varying_config,
+    built from airpath_core::DrawKey,
     reconfigured no,
     /// Rates at given times.
     Steps = steps::{StepsConfig, Piecewise},

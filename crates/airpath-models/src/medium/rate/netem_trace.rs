@@ -10,7 +10,7 @@ use airpath_core::{Direction, DrawKey, DrawScope, Seed};
 use serde_json::Value;
 
 use super::curve::Point;
-use super::trace_file::{POINTS_LIMIT, RateTrace};
+use super::rate_trace::{POINTS_LIMIT, RateTrace};
 
 const DEFAULT_SEED: u64 = 42;
 const SECOND_NS: u64 = 1_000_000_000;

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InFlight, Transmit, next_frame};
-use crate::config::Problem;
 use crate::medium::Air;
+use crate::problem::Problem;
 use crate::registry::Configured;
 
 /// Slots: `{ type = "slotted", slot = "577 us", period = "4615 us", bits = "114 bit" }`.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::curve::{Curve, HIGHEST_RATE, LONGEST_LINE_NS, Point};
 pub use super::piecewise::Piecewise;
 use super::trace::Interpolation;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::Configured;
 
 /// Rates at given times: `{ type = "steps", steps = ["0 s: 1 Mbit/s", "20 s: 64 kbit/s"] }`.

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::curve::{Curve, LONGEST_LINE_NS};
 pub use super::piecewise::Piecewise;
-pub use super::trace_file::RateTrace;
-use crate::config::Problem;
+pub use super::rate_trace::RateTrace;
 use crate::file::{AnyFile, FileRef, VisitFile};
+use crate::problem::Problem;
 use crate::registry::Configured;
 
 /// What holds between two times.

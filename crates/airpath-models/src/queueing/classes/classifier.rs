@@ -10,7 +10,7 @@ use airpath_core::{Bits, Direction, FiveTuple, Origin, Pdu};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// What a packet must be for a class to take it: all that is named here. Nothing named: any packet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
