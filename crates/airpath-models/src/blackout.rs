@@ -129,6 +129,8 @@ pub(crate) struct Change {
     pub drops_queued: bool,
     /// What is in flight is lost.
     pub drops_in_flight: bool,
+    /// What is under transmission is stored, to be sent again.
+    pub stores_in_flight: bool,
     /// What propagates and would have arrived already does so now.
     pub releases: bool,
 }
@@ -178,12 +180,13 @@ impl Blackout {
         let change = Change {
             drops_queued: begins(|parts| parts.queued == Waiting::Drop),
             drops_in_flight: begins(|parts| parts.in_flight == InFlight::Drop),
+            stores_in_flight: begins(stores),
             releases: had(stores) && !has(stores),
         };
         if change.drops_in_flight {
             self.dropped_at = Some(at);
         }
-        if begins(stores) {
+        if change.stores_in_flight {
             self.stored_at = Some(at);
         }
         change

@@ -62,6 +62,11 @@ struct Lane {
     blackout: Blackout,
     /// Frames that a blackout has caught under transmission, to be sent again.
     again: VecDeque<Frame>,
+    /// How many frames are under transmission.
+    on_air: u32,
+    /// How many of those a blackout has caught: until all of them have come back to be sent again, no
+    /// other frame begins, or it would overtake them.
+    caught: u32,
 }
 
 impl<E: LinkEntity> Link<E> {
@@ -103,6 +108,9 @@ impl<E: LinkEntity> Link<E> {
     fn black_out(&mut self, at: Time, direction: Direction, config: BlackoutConfig, cx: &mut Cx<'_>) {
         let lane = &mut self.lanes[direction as usize];
         let change = lane.blackout.configure(config, at);
+        if change.stores_in_flight {
+            lane.caught = lane.on_air;
+        }
         if change.releases {
             for (arrives, ..) in lane.in_flight.iter_mut().take_while(|(arrives, ..)| *arrives < at) {
                 *arrives = at;
@@ -186,22 +194,27 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
     fn next_frame(&mut self, grant: &Grant) -> Option<Frame> {
         let direction = grant.direction;
         let lane = &self.link.lanes[direction as usize];
-        if lane.blackout.is_on() {
+        if lane.blackout.is_on() || lane.caught > 0 {
             return None;
         }
-        if !lane.again.is_empty() {
-            return self.frame_again(grant);
-        }
-        self.link.pump(grant.start, direction, Arrival::FollowsOthers, self.cx);
-        let link = &mut *self.link;
-        let mut stage = Link::<E>::stage(link.index, link.state, grant.start, direction, Stage::Medium, self.cx);
-        link.ends[sender(direction)].next_frame(grant, &mut link.sdus, &mut stage)
+        let frame = if !lane.again.is_empty() {
+            self.frame_again(grant)
+        } else {
+            self.link.pump(grant.start, direction, Arrival::FollowsOthers, self.cx);
+            let link = &mut *self.link;
+            let mut stage = Link::<E>::stage(link.index, link.state, grant.start, direction, Stage::Medium, self.cx);
+            link.ends[sender(direction)].next_frame(grant, &mut link.sdus, &mut stage)
+        };
+        self.link.lanes[direction as usize].on_air += u32::from(frame.is_some());
+        frame
     }
 
     fn sent(&mut self, at: Time, grant: &Grant, frame: Frame) {
         let direction = grant.direction;
         let link = &mut *self.link;
         let lane = &mut link.lanes[direction as usize];
+        lane.on_air -= 1;
+        lane.caught = lane.caught.saturating_sub(1);
         match lane.blackout.fate(grant.start) {
             InFlight::Pass => {}
             InFlight::Store => return lane.again.push_back(frame),
@@ -335,6 +348,8 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 ),
                 blackout: Blackout::new(link.blackout),
                 again: VecDeque::new(),
+                on_air: 0,
+                caught: 0,
             }
         };
         let link = Link {
