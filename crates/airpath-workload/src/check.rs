@@ -2,8 +2,8 @@
 
 use airpath_core::{Rate, Span};
 
+use crate::keys::Keys;
 use crate::kinds::{IP_AND_UDP_BYTES, Kind, Pcap, RTP_BYTES};
-use crate::parse::Keys;
 use crate::value::{Bytes, Count, Period, UdpProtocol};
 
 /// Bytes of UDP-Lite's header, which is always covered.

@@ -8,6 +8,7 @@
 mod check;
 mod display;
 mod error;
+mod keys;
 pub mod kinds;
 mod macros;
 mod parse;

@@ -125,7 +125,7 @@ macro_rules! kinds {
             }
 
             /// Reads the kind called `kind`; none where a key is wrong or missing, which `keys` tells.
-            pub(crate) fn read(kind: &str, keys: &mut crate::parse::Keys<'_>) -> Option<Kind> {
+            pub(crate) fn read(kind: &str, keys: &mut crate::keys::Keys<'_>) -> Option<Kind> {
                 match kind {
                     $($word => {
                         $(let $key = key_read!(keys, $key, $type; $rule $(($default))?);)*
