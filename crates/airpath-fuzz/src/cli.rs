@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Parser;
 
+use crate::command::Command;
 use crate::targets::Target;
-use crate::through::Command;
 
 /// Give mutated inputs to everything in Rust that reads what somebody else wrote.
 #[derive(Parser, Clone, Debug)]

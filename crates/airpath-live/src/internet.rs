@@ -22,11 +22,6 @@ const PROGRAM: &str = "slirp4netns";
 const INTERFACE: &str = "internet";
 const SETTINGS: [&str; 2] = ["ipv4/ip_forward", "ipv4/conf/internet/proxy_arp"];
 
-/// What to put into /etc/resolv.conf of both ends: the address at which
-/// slirp4netns answers for the host's name servers.
-pub const RESOLV_CONF: &str = "# The host's name servers, through the emulated link.\n\
-                               nameserver 10.0.2.3\n";
-
 /// Connects the server's end of a session made with
 /// [`FarEnd::Internet`](crate::session::FarEnd::Internet) to the network that
 /// the calling thread is in. Returns the helper's process id; it ends with the

@@ -8,7 +8,6 @@ use std::net::IpAddr;
 use crate::addressing::{End, IPV6_MINIMUM_MTU_BYTES, Link, Nesting};
 use crate::capability::Bounds;
 use crate::error::{LiveError, Result};
-use crate::internet;
 use crate::namespaces::{
     HostNames, MountNamespace, NamespaceSettings, NetNamespace, default_congestion_control, forward_from,
     ipv6_available,
@@ -28,7 +27,7 @@ pub enum FarEnd {
     /// another has.
     Enclosing,
     /// In a network namespace of its own, which is then connected to the
-    /// host's network by [`internet::connect`].
+    /// host's network by [`internet::connect`](crate::internet::connect).
     Internet,
 }
 
@@ -222,7 +221,7 @@ impl Session {
                 // are reached through the link from the other.
                 (None, FarEnd::Enclosing, _) => None,
                 (None, FarEnd::Fresh, _) => Some(NO_NAME_SERVER),
-                (None, FarEnd::Internet, _) => Some(internet::RESOLV_CONF),
+                (None, FarEnd::Internet, _) => Some(INTERNET_NAME_SERVERS),
             };
             let mounts = MountNamespace::create(&network, &names, resolv_conf, options.confine)?;
             for note in mounts.notes() {
@@ -243,6 +242,11 @@ impl Session {
         })
     }
 }
+
+/// What to put into /etc/resolv.conf of both ends: the address at which
+/// slirp4netns answers for the host's name servers.
+const INTERNET_NAME_SERVERS: &str = "# The host's name servers, through the emulated link.\n\
+                                     nameserver 10.0.2.3\n";
 
 /// Without this line the resolver would wait seconds for a name server that
 /// cannot be reached; with no server given it asks the local host, which

@@ -2,8 +2,7 @@
 //! and used again, so that the loop allocates nothing.
 
 use airpath_core::{Cause, Direction, Ecn, Event, EventKind, FiveTuple, Pdu, PduId, Time};
-
-use crate::recorder::Lost;
+use serde::{Deserialize, Serialize};
 
 /// A stretch of a batch's arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -135,6 +134,28 @@ impl BatchSize {
             + self.events / 2 * size_of::<Emitted>()
             + self.inputs * size_of::<Input>()
             + self.arena_bytes
+    }
+}
+
+/// Records that were lost because the writer could not keep up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Lost {
+    /// Events.
+    pub events: u64,
+    /// Offers, discards, commands and reads.
+    pub inputs: u64,
+}
+
+impl Lost {
+    /// Whether nothing was lost.
+    pub fn is_none(&self) -> bool {
+        *self == Lost::default()
+    }
+
+    /// Counts what is in `batch`.
+    pub(crate) fn add(&mut self, batch: &LogBatch) {
+        self.events += batch.events.len() as u64;
+        self.inputs += batch.inputs.len() as u64;
     }
 }
 

@@ -27,6 +27,7 @@ pub mod tcp_state;
 pub mod verdict;
 pub mod writer;
 
+pub use batch::Lost;
 pub use bound::LatenessBound;
 pub use clock::{Clock, ClockError};
 pub use ends::{Around, EndResults, Holds, PartyHolds, PartyWaits, SocketLosses, Waits};
@@ -35,7 +36,7 @@ pub use exactness::Exactness;
 pub use histogram::{Distribution, Excess, Late, Timings};
 pub use level::{Level, Snaplen};
 pub use manifest::Manifest;
-pub use recorder::{Lost, Offered, Overflow, Packet, Recorder, RingSize};
+pub use recorder::{Offered, Overflow, Packet, Recorder, RingSize};
 pub use summary::Summary;
 pub use verdict::{Grade, Verdict};
 pub use writer::{Writer, WriterOptions, WriterReport};

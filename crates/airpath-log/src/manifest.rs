@@ -10,6 +10,7 @@ use airpath_core::pdu::Origin;
 use airpath_core::{Counters, Direction, Event, EventKind, Tally};
 use serde::{Deserialize, Serialize};
 
+use crate::batch::Lost;
 use crate::clock::Clock;
 use crate::ends::EndResults;
 use crate::error::LogError;
@@ -18,7 +19,6 @@ use crate::folder::MANIFEST;
 use crate::histogram::{Distribution, Excess, Timings};
 use crate::level::{Level, Snaplen};
 use crate::place;
-use crate::recorder::Lost;
 use crate::show;
 use crate::verdict::{MachineFacts, Verdict, WallClock};
 use crate::writer::WriterReport;

@@ -4,9 +4,8 @@ use std::thread::Thread;
 
 use airpath_core::{Cause, Damage, Event, EventKind, LogLevel, Pdu, PduId, PortId, Span, Time};
 use crossbeam_channel::{Receiver, Sender, bounded};
-use serde::{Deserialize, Serialize};
 
-use crate::batch::{BatchSize, Emitted, Input, InputKind, LogBatch};
+use crate::batch::{BatchSize, Emitted, Input, InputKind, LogBatch, Lost};
 use crate::hash::hash64;
 use crate::level::{Level, Snaplen};
 
@@ -64,27 +63,6 @@ pub enum Overflow {
     Lose,
     /// The recorder waits: right for runs in virtual time, where nothing is late.
     Wait,
-}
-
-/// Records that were lost because the writer could not keep up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Lost {
-    /// Events.
-    pub events: u64,
-    /// Offers, discards, commands and reads.
-    pub inputs: u64,
-}
-
-impl Lost {
-    /// Whether nothing was lost.
-    pub fn is_none(&self) -> bool {
-        *self == Lost::default()
-    }
-
-    fn add(&mut self, batch: &LogBatch) {
-        self.events += batch.events.len() as u64;
-        self.inputs += batch.inputs.len() as u64;
-    }
 }
 
 /// The bytes of a packet: `header` (network and transport headers, as long as the PDU's

@@ -10,7 +10,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::Inherited;
 use crate::error::{Attempting, LiveError, Result};
-use crate::privilege::explain_refusal;
+use crate::refusal::explain_refusal;
 
 /// What the engine process holds as PID 1: its signal descriptor, and what it
 /// must give back to the commands it starts.

@@ -10,8 +10,9 @@ use airpath_core::{Cause, Direction, Event, EventKind, Pdu, PortId, Time};
 
 use super::sink::{Medium, Sink};
 use super::{Files, Writer, WriterOptions};
+use crate::batch::Lost;
 use crate::read::arrow::ArrowLog;
-use crate::recorder::{Lost, Offered, Packet, Recorder, RingSize};
+use crate::recorder::{Offered, Packet, Recorder, RingSize};
 use crate::{Level, WriterReport};
 
 /// Longer than any test: who waits for the disk meets this.
