@@ -3,9 +3,9 @@
 use airpath_models::load::too_much;
 use airpath_scenario::{NamedPath, Scenario};
 
-use super::link::read;
 use crate::cli::CheckArgs;
 use crate::error::Result;
+use crate::link::read;
 use crate::terminal::{say, show};
 
 /// Checks every file; the exit status is 1 if one is wrong.

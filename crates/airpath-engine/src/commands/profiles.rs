@@ -2,9 +2,9 @@
 
 use airpath_scenario::{Profile, ProfileSummary, profiles};
 
-use super::link::usage;
 use crate::cli::{ProfilesAction, ProfilesArgs};
 use crate::error::Result;
+use crate::link::usage;
 use crate::terminal::show;
 
 /// Lists them, or shows one.

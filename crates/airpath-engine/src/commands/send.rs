@@ -98,7 +98,7 @@ fn datagrams(args: &SendArgs, extent: Extent) -> Datagrams {
         false => Transport::Udp,
     };
     let arrivals = match args.poisson {
-        true => Arrivals::Poisson { seed: args.seed.unwrap_or_else(super::exec::fresh_seed) },
+        true => Arrivals::Poisson { seed: args.seed.unwrap_or_else(crate::seed::fresh_seed) },
         false => Arrivals::Constant,
     };
     Datagrams {

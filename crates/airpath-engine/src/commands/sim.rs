@@ -9,13 +9,14 @@ use airpath_log::show;
 use airpath_virtual::Ended;
 use airpath_workload::Workload;
 
-use super::exec::{DEFAULT_MTU_BYTES, fresh_seed, level};
-use super::link;
 use crate::cli::SimArgs;
 use crate::error::{Failure, Result};
+use crate::link;
+use crate::run::from_options::{DEFAULT_MTU_BYTES, level};
 use crate::run::interrupt::Interrupt;
 use crate::run::replication::{self, Finished, Why};
 use crate::run::sim::{SimRequest, Simulated, run as simulate};
+use crate::seed::fresh_seed;
 use crate::terminal::{self, say};
 
 /// A workload to begin with, for whoever gave none.

@@ -11,7 +11,6 @@ use airpath_log::verdict::Verdict;
 use super::client::Run;
 use super::folder::Folder;
 use super::protocol::Request;
-use super::server::Control;
 
 /// Tells commands where the control of their run is: its number and the folder of its socket.
 const VARIABLE: &str = "AIRPATH_RUN";
@@ -20,12 +19,12 @@ const VARIABLE: &str = "AIRPATH_RUN";
 pub struct Around(Result<Run, String>);
 
 impl Around {
-    /// What the environment of commands says of a run whose control is `control`; without one it says so, as
-    /// commands would otherwise ask a run further out.
-    pub fn environment(control: Option<&Control>) -> (OsString, OsString) {
-        let value = control.map_or_else(OsString::new, |control| {
-            let mut value = OsString::from(format!("{}:", control.number));
-            value.push(&control.folder);
+    /// What the environment of commands says of a run with its number and the folder of its control socket;
+    /// without a socket it says so, as commands would otherwise ask a run further out.
+    pub fn environment(socket: Option<(u32, &Path)>) -> (OsString, OsString) {
+        let value = socket.map_or_else(OsString::new, |(number, folder)| {
+            let mut value = OsString::from(format!("{number}:"));
+            value.push(folder);
             value
         });
         (VARIABLE.into(), value)

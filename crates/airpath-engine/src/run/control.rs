@@ -21,10 +21,10 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
 use serde_json::{Value, json};
 
-use super::around::Around;
-use super::folder::{Folder, Socket};
-use super::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
-use crate::run::{RunRequest, machine, measured};
+use super::{RunRequest, machine, measured};
+use crate::control::around::Around;
+use crate::control::folder::{self, Folder, Socket};
+use crate::control::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
 
 /// How many clients at a time.
 const CLIENTS: usize = 64;
@@ -50,7 +50,7 @@ impl Control {
     /// # Errors
     /// When there is no folder for it, or the system refuses.
     pub fn start(request: &RunRequest, handle: Handle) -> io::Result<Control> {
-        let folder = super::folder::path();
+        let folder = folder::path();
         let socket = Folder::open(&folder, true)?.listen()?;
         let number = socket.number;
         socket.listener.set_nonblocking(true)?;

@@ -22,38 +22,17 @@ use airpath_log::manifest::{Outcome, Status, TcpStateRun};
 use airpath_log::{Clock, EndResults, Manifest, Recorder, Writer, WriterOptions};
 use airpath_models::Path;
 
-use super::conclude::first_manifest;
+use super::control::Control;
 use super::ends::EndsWatch;
 use super::files::KeptFiles;
 use super::interfaces;
+use super::live_manifest::{first_manifest, write_manifest};
+use super::outcome::LiveOutcome;
 use super::request::{Report, RunRequest};
 use super::workload::{Ended, Workload};
 use crate::control::around::Around;
-use crate::control::server::Control;
 use crate::error::{Failure, Result};
 use crate::terminal::say;
-
-/// All that a live run leaves behind.
-pub struct LiveOutcome {
-    /// How the client's command ended.
-    pub client: Ended,
-    /// How the server's command ended.
-    pub server: Option<CommandEnd>,
-    /// What the ends suffered, but for what the link itself knows.
-    pub ends: EndResults,
-    /// What the ports of the link lost.
-    pub losses: PortLosses,
-    /// The link.
-    pub link: FinishedLink,
-    /// The loop.
-    pub report: LoopReport,
-    /// What the processors did meanwhile.
-    pub shares: ProcessorShares,
-    /// The manifest as it was written at the start.
-    pub manifest: Manifest,
-    /// The writer of the log, to be finished.
-    pub writer: Writer,
-}
 
 /// The loop's thread.
 struct Loop {
@@ -180,7 +159,9 @@ fn carry_out(
     }
     let watch = LinkWatch::start([&client, &server]);
     let before = ProcessorTime::now();
-    let told = Around::environment(control.as_ref().ok().and_then(Option::as_ref));
+    let told = Around::environment(
+        control.as_ref().ok().and_then(Option::as_ref).map(|control| (control.number, control.folder.as_path())),
+    );
     let stage = Stage { process, request, client: &client, server: &server, engine: &engine, environment: vec![told] };
     let ended = run_commands(&stage, (writer, sampler.as_ref()), |start_unix_ns| {
         manifest.start_unix_ns = start_unix_ns;
@@ -216,16 +197,6 @@ fn carry_out(
 /// What came of the wish for real-time scheduling, if the kernel refused it.
 fn refused_policy(told: &[Told]) -> Option<&Told> {
     told.iter().find(|(name, outcome)| name.starts_with("SCHED_") && outcome.starts_with("refused"))
-}
-
-/// Writes the manifest into the run's folder, if there is one; a disk that refuses is told, and the
-/// run goes on.
-pub fn write_manifest(request: &RunRequest, manifest: &Manifest) {
-    if let Some(folder) = &request.out
-        && let Err(error) = manifest.write(folder)
-    {
-        say!("airpath: {error}");
-    }
 }
 
 /// Where the commands run.

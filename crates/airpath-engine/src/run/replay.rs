@@ -24,8 +24,8 @@ use recorded::{Events, Inputs, RecordedInput, What};
 use super::files::KeptFiles;
 use super::manifest::Beginning;
 use super::recording::{Recording, START_UNIX_NS, finished};
-use crate::commands::link::{only_path, usage};
 use crate::error::{Failure, Result};
+use crate::link::{only_path, usage};
 use crate::terminal::say;
 
 /// How long a replay is silent.

@@ -17,12 +17,13 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
+use super::from_options::request;
 use super::machine::JOBS_VARIABLE;
 use super::replication::{self, Finished, Why, summarise};
 use super::{arguments, calibrated, warp};
 use crate::cli::ExecArgs;
-use crate::commands::exec::{fresh_seed, request};
 use crate::error::{Failure, Result};
+use crate::seed::fresh_seed;
 use crate::terminal::say;
 
 /// How long replications that were told to end may take before they are killed.

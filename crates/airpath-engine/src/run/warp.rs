@@ -15,10 +15,11 @@ use airpath_warp::host::{self, Outcome, Plan};
 use airpath_warp::job::Job;
 use airpath_warp::{WarpError, cache};
 
-use super::{FAILED_STATUS, RunRequest, arguments};
+use super::{RunRequest, arguments};
 use crate::cli::warp::WarpLimits;
 use crate::error::{Failure, Result};
 use crate::run::request::Report;
+use crate::status;
 use crate::terminal::say;
 
 /// How long a run may take by the wall clock.
@@ -92,7 +93,7 @@ fn boot(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
                 condemn(request, &error);
                 match error {
                     WarpError::Interrupted(signal) => 128 + signal,
-                    _ => FAILED_STATUS,
+                    _ => status::FAILED,
                 }
             }
         }

@@ -14,8 +14,8 @@ use airpath_log::{Holds, Waits};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
-use super::FAILED_STATUS;
 use crate::error::{Failure, Result};
+use crate::status;
 use crate::terminal::say;
 
 /// How long a server's command that was asked to end may take before it is killed.
@@ -278,4 +278,4 @@ pub fn describe(end: CommandEnd) -> String {
     }
 }
 
-const _: () = assert!(FAILED_STATUS == airpath_live::supervise::ENGINE_FAILED_STATUS);
+const _: () = assert!(status::FAILED == airpath_live::supervise::ENGINE_FAILED_STATUS);

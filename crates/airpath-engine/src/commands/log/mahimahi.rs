@@ -14,8 +14,8 @@ use airpath_models::{LinkConfig, PathConfig};
 use airpath_scenario::Scenario;
 
 use crate::cli::LogArgs;
-use crate::commands::link::only_path;
 use crate::error::{Failure, Result};
+use crate::link::only_path;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 const OPPORTUNITY_BYTES: u64 = OPPORTUNITY_BITS / 8;

@@ -52,7 +52,7 @@ fn files(workload: &str, duration: Option<Span>, lengths: &[Span]) -> BTreeMap<S
     let folder = tempfile::tempdir().unwrap();
     let scenario = Scenario::from_toml(SCENARIO, "two-hops.toml").unwrap();
     let request = SimRequest {
-        path: crate::commands::link::only_path(&scenario).unwrap(),
+        path: crate::link::only_path(&scenario).unwrap(),
         workloads: vec![Workload::parse(workload).unwrap()],
         duration,
         mtu_bytes: 1500,
