@@ -208,7 +208,7 @@ def test_every_kind_of_workload_repeats_and_replays(airpath: Airpath) -> None:
     words = [word for workload in workloads for word in ("--workload", workload)]
     runs = [airpath.path("one"), airpath.path("other")]
     for run in runs:
-        found = sim(airpath, *link, *words, "--out", run, "--json").check().summary()
+        found = sim(airpath, *link, *words, "--out", run, "--json").check().document()
         assert [flow["outcome"] for flow in found["workloads"]] == ["complete"] * len(workloads)
     for file in FILES:
         assert (runs[0] / file).read_bytes() == (runs[1] / file).read_bytes(), file
@@ -259,7 +259,7 @@ def test_several_workloads_and_a_duration(airpath: Airpath) -> None:
         "--duration", "10 s", "--json", "--workload", "tcp",
         "--workload", 'cbr rate="64 kbit/s" size=200 from=client start="2 s" name=voice',
     ).check()  # fmt: skip
-    summary = result.summary()
+    summary = result.document()
     assert summary["clock"] == "virtual"
     assert summary["duration_ns"] == 10_000_000_000
     bulk, voice = summary["workloads"]
@@ -280,7 +280,7 @@ def test_equal_replications_are_told(airpath: Airpath) -> None:
 
 def test_json_of_replications(airpath: Airpath) -> None:
     common = ("--delay", "20 ms", "--workload", "request count=3 response=2000", "--seed", 4)
-    found = sim(airpath, *common, "--replications", 3, "--jobs", 2, "--json").check().summary()
+    found = sim(airpath, *common, "--replications", 3, "--jobs", 2, "--json").check().document()
     assert [one["seed"] for one in found["replications"]] == [4, 5, 6]
     assert all(one["workloads"][0]["requests"]["completed"] == 3 for one in found["replications"])
     assert not sim(airpath, *common, "--quiet").check().err
@@ -294,7 +294,7 @@ def test_the_case_study_takes_next_to_no_time(airpath: Airpath, workload: str) -
     link = ("--scenario", SEAWIND, "--mtu", mtu, "--seed", 1)
     arguments = (*link, "--workload", workload, "--replications", 20)
     result = sim(airpath, *arguments, "--json").check()
-    replications = result.summary()["replications"]
+    replications = result.document()["replications"]
     assert len(replications) == 20
     simulated = sum(one["duration_ns"] for one in replications) / 1e9
     assert simulated > 20 * 90

@@ -57,7 +57,7 @@ pub struct SimArgs {
     /// Print no summary.
     #[arg(long, short, help_heading = "The run")]
     pub quiet: bool,
-    /// Print the summary as JSON.
+    /// Print the summary as JSON, to standard output.
     #[arg(long, help_heading = "The run", conflicts_with = "quiet")]
     pub json: bool,
     /// Print the scenario that the options mean, and do nothing else.

@@ -50,7 +50,7 @@ pub fn run(args: &SimArgs) -> Result<i32> {
     }
     let simulated = in_folder(args.out.as_deref(), |folder| simulate(&request, seed, folder, !args.quiet, &interrupt))?;
     if args.json {
-        say!("{}", json(&simulated, seed));
+        terminal::show!("{}\n", json(&simulated, seed));
     } else if !args.quiet {
         simulated.flows.iter().for_each(|flow| say!("{}", line(flow)));
         if simulated.ended == Ended::Stalled {
@@ -150,7 +150,7 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64, interrupt: &Int
     }
     let (finished, summaries): (Vec<Finished>, Vec<serde_json::Value>) = done.into_iter().unzip();
     if args.json {
-        say!("{}", serde_json::json!({ "replications": summaries }));
+        terminal::show!("{}\n", serde_json::json!({ "replications": summaries }));
     } else if tell {
         replication::summarise(&finished, args.out.as_deref());
     }
