@@ -129,14 +129,52 @@ def test_the_page_for_those_who_come_from_elsewhere_was_read() -> None:
     assert len(commands_to_come_from()) >= 25
 
 
+def check_links(*pages: Path) -> subprocess.CompletedProcess[str]:
+    command = [ROOT / "scripts" / "check-links", *pages]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
 def test_links_between_pages_lead_somewhere() -> None:
-    broken = [
-        f"{page.relative_to(ROOT)}: {target}"
-        for page in PAGES
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
-        if "://" not in target and not (page.parent / target).exists()
-    ]
-    assert not broken
+    result = check_links()
+    assert result.returncode == 0, result.stdout
+
+
+GOOD_LINKS = """# A page
+[file](other.md), [heading](other.md#the-laws-of-run), [again](other.md#twice-1), [own](#a-page)
+[web](https://example.org/none#none), `[code](none.md)`, [picture](picture.png)
+
+```
+[fenced](none.md)
+```
+
+[by reference]: other.md#twice
+"""
+OTHER_PAGE = "# Other\n\n## The *laws* of `run`\n\n## Twice\n\n## Twice\n\n```\n# no heading\n```\n"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "[a](none.md)",
+        "![a](none.png)",
+        "[a](other.md#none)",
+        "[a](other.md#no-heading)",
+        "[a](other.md#twice-2)",
+        "[a](#none)",
+        "[a]: none.md",
+    ],
+)
+def test_broken_links_are_told_with_their_line(broken: str, tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text(OTHER_PAGE)
+    (tmp_path / "picture.png").touch()
+    page = tmp_path / "page.md"
+    page.write_text(GOOD_LINKS)
+    good = check_links(page)
+    assert (good.returncode, good.stdout) == (0, "")
+    page.write_text(f"{GOOD_LINKS}\n{broken}\n")
+    bad = check_links(page)
+    assert bad.returncode == 1
+    assert f"page.md:{GOOD_LINKS.count(chr(10)) + 2}: " in bad.stdout
 
 
 def test_every_option_named_in_the_text_exists() -> None:
