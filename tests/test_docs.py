@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -10,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from airpath.engine import find_engine
+from airpath.scenario_tables import of_tree, pages
+from airpath.schema_tables import MARKED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
     page
-    for pattern in ("*.md", "docs/*.md", "studies/*/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "studies/*/*.md")
     for page in ROOT.glob(pattern)
     if page.name != "CHANGELOG.md"
 )
@@ -63,7 +66,8 @@ def test_pages_with_something_to_try_were_found() -> None:
     names = {page.name for page in PAGES}
     assert {"README.md", "scenario.md"} <= names
     assert len(command_lines()) >= 5
-    assert any(place.startswith("docs/scenario.md") for place, _ in scenarios())
+    shown = [place for place, _ in scenarios() if place.startswith("docs/scenario")]
+    assert len(shown) >= 6
 
 
 @pytest.mark.parametrize(("place", "text"), scenarios(), ids=lambda value: str(value)[:40])
@@ -184,6 +188,7 @@ def test_every_option_named_in_the_text_exists() -> None:
     for page in (
         ROOT / "README.md",
         *(ROOT / "docs" / f"{name}.md" for name in ("scenario", "load", "virtual")),
+        *(ROOT / "docs" / "scenario").glob("*.md"),
     ):
         prose = FENCE.sub("", page.read_text())
         named = {
@@ -194,6 +199,28 @@ def test_every_option_named_in_the_text_exists() -> None:
             if not code.startswith(("airpath plot", "tc ", "mm-", "sysctl", "--security-opt "))
         }
         assert named <= known, f"{page.name}: {named - known}"
+
+
+def test_the_tables_of_keys_are_those_of_the_schema() -> None:
+    made = of_tree(ROOT)
+    filled = [page for page in pages(ROOT) if MARKED.search(page.read_text())]
+    assert len(filled) >= 12
+    for page in filled:
+        text = page.read_text()
+        assert text.count("<!-- end of keys -->") == len(MARKED.findall(text)), page.name
+        assert text == made.renewed(text), f"{page.name}: run python -m airpath.scenario_tables"
+
+
+def test_every_key_of_a_scenario_is_in_a_table() -> None:
+    """A page may choose keys: together the pages leave none out."""
+    text = "\n".join(page.read_text() for page in pages(ROOT))
+    told = set(re.findall(r"^\|(?: `?\w*`? \|)? `(\w+)` \|", text, re.MULTILINE))
+    schema = json.loads((ROOT / "schema/scenario.schema.json").read_text())
+    objects = [schema, *schema["$defs"].values()]
+    known = {key for node in objects for key in node.get("properties", {})}
+    assert len(known) > 90
+    # The tables of a hop's directions are told in words, the parts of a mixture in its row.
+    assert known - told <= {"link", "uplink", "downlink", "value", "least", "most", "correlation"}
 
 
 SEAWIND = ROOT / "docs/seawind.md"

@@ -13,7 +13,7 @@ SLASHES = HASH.replace("#", "//")
 
 
 def headers(mode: str, file: Path) -> subprocess.CompletedProcess[str]:
-    command = [ROOT / "scripts" / "headers", mode, file]
+    command = [str(ROOT / "scripts" / "headers"), mode, str(file)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
