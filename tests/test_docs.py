@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from airpath.commands import COMMANDS
 from airpath.engine import find_engine
 from airpath.scenario_tables import of_tree, pages
 from airpath.schema_tables import MARKED
@@ -89,6 +90,58 @@ def test_every_link_shown_on_a_command_line_is_valid(place: str, line: str) -> N
     words = [word for word in words[:end] if word != "--print-scenario"]
     result = run_engine(*words, "--print-scenario")
     assert result.returncode == 0, f"{place}: {line}\n{result.stderr}"
+
+
+def shown_lines() -> list[tuple[str, list[str]]]:
+    """Return every command line in the pages' shell blocks, as words."""
+    return [
+        (place, shlex.split(line.removeprefix("$ "), comments=True))
+        for place, text in blocks("sh")
+        for line in text.replace("\\\n", " ").splitlines()
+        if line.strip()
+    ]
+
+
+def test_every_command_shown_exists() -> None:
+    commands = {command.name for command in COMMANDS}
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    wrong = []
+    counts = {"airpath": 0, "make": 0, "scripts": 0}
+    for place, words in shown_lines():
+        program, *rest = words or [""]
+        if program in ("airpath", ".venv/bin/airpath"):
+            counts["airpath"] += 1
+            known = rest[0] in commands or rest[0].startswith("-")
+        elif program == "make":
+            counts["make"] += 1
+            known = rest[0] in targets
+        elif program.startswith("scripts/"):
+            counts["scripts"] += 1
+            known = (ROOT / program).exists()
+        else:
+            continue
+        if not known:
+            wrong.append(f"{place}: {' '.join(words)}")
+    assert not wrong, "\n".join(wrong)
+    assert counts["airpath"] >= 60
+    assert counts["make"] >= 4
+    assert counts["scripts"] >= 1
+
+
+def test_every_file_shown_on_a_command_line_exists() -> None:
+    """Files of the project; those that a command writes are under results/."""
+    named = [
+        (place, word)
+        for place, words in shown_lines()
+        for word in words
+        if re.match(r"(examples|studies)/\S+\.(toml|ipynb)$", word)
+    ]
+    assert len(named) >= 8
+    assert not [(place, word) for place, word in named if not (ROOT / word).exists()]
+
+
+def test_the_first_page_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def commands_to_come_from() -> list[str]:
@@ -187,7 +240,7 @@ def test_every_option_named_in_the_text_exists() -> None:
         known |= set(OPTION.findall(run_engine(command, "--help").stdout))
     for page in (
         ROOT / "README.md",
-        *(ROOT / "docs" / f"{name}.md" for name in ("scenario", "load", "virtual")),
+        *(ROOT / "docs" / f"{name}.md" for name in ("running", "scenario", "load", "virtual")),
         *(ROOT / "docs" / "scenario").glob("*.md"),
     ):
         prose = FENCE.sub("", page.read_text())
@@ -209,6 +262,20 @@ def test_the_tables_of_keys_are_those_of_the_schema() -> None:
         text = page.read_text()
         assert text.count("<!-- end of keys -->") == len(MARKED.findall(text)), page.name
         assert text == made.renewed(text), f"{page.name}: run python -m airpath.scenario_tables"
+
+
+def test_every_type_of_a_scenario_has_a_table_of_its_keys() -> None:
+    text = "\n".join(page.read_text() for page in pages(ROOT))
+    schema = json.loads((ROOT / "schema/scenario.schema.json").read_text())["$defs"]
+    for union in ("QueueConfig", "VaryingConfig", "ErrorsConfig", "Background", "Distribution"):
+        assert f"<!-- types: {union} -->" in text
+        if f"<!-- keys of types: {union}" in text:
+            continue
+        named = [one["$ref"].rpartition("/")[2] for one in schema[union]["oneOf"] if "$ref" in one]
+        for name in named:
+            # A queue that has only a limit needs no table for that.
+            if set(schema[name].get("properties", {})) - {"limit"}:
+                assert f"<!-- keys: {name} " in text, f"no page has the keys of {name}"
 
 
 def test_every_key_of_a_scenario_is_in_a_table() -> None:
