@@ -80,6 +80,8 @@ def test_a_row_has_value_default_and_meaning_of_its_key() -> None:
 def test_keys_are_chosen_ordered_and_left_out() -> None:
     rows = TABLES.keys(".", ["count", "name"]).splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == ["count", "name"]
+    rows = TABLES.keys(".", ["count", "…", "-many"]).splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == ["count", "name", "limit", "queue", "order"]
     rows = TABLES.keys(".", ["-count", "-name"]).splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == ["limit", "many", "queue", "order"]
 

@@ -4,8 +4,9 @@
 
 A page holds a pair of marks for each table, ``<!-- keys: NAME -->`` and ``<!-- end of keys -->``,
 and ``renewed`` writes the table of the definition NAME between them. Keys behind the name choose
-and order the rows, ``-key`` leaves one out; ``<!-- types: NAME -->`` lists the variants of a
-tagged union, and ``<!-- keys of types: NAME -->`` the keys of all its variants.
+and order the rows, ``…`` stands for all others, and ``-key`` leaves one out.
+``<!-- types: NAME -->`` lists the variants of a tagged union, and ``<!-- keys of types: NAME -->``
+the keys of all its variants.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ MARKED = re.compile(
     r"<!-- (keys|types|keys of types): ([^>]*?) -->\n.*?<!-- end of keys -->", re.DOTALL
 )
 HEAD = ("key", "value", "default", "meaning")
+
+REST = "…"
 
 
 class UnknownNameError(LookupError):
@@ -196,15 +199,14 @@ def _variants(node: Node) -> Iterator[tuple[str, Node]]:
 def _order(name: str, known: list[str], needed: list[str], chosen: Sequence[str]) -> list[str]:
     """Return which keys a table has: those chosen, or all without those left out."""
     without = {key[1:] for key in chosen if key.startswith("-")}
-    named = [key for key in chosen if not key.startswith("-")]
+    named = [key for key in chosen if not key.startswith("-") and key != REST]
     if unknown := (without | set(named)) - set(known):
         message = f"{name} has no key {', '.join(sorted(unknown))}"
         raise UnknownNameError(message)
-    if named:
+    if named and REST not in chosen:
         return named
-    return [
-        key for key in [*needed, *(key for key in known if key not in needed)] if key not in without
-    ]
+    others = [*needed, *(key for key in known if key not in needed)]
+    return [*named, *(key for key in others if key not in without and key not in named)]
 
 
 def _present(alternatives: Iterable[Node]) -> list[Node]:
