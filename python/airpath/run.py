@@ -401,8 +401,8 @@ def _check_format(manifest: dict[str, Any], path: Path) -> None:
     found = manifest.get("format_version", FORMAT_VERSION)
     if found != FORMAT_VERSION:
         message = (
-            f"{path} has format {found!r:.40}, and this Airpath reads format {FORMAT_VERSION}; "
-            f"use the version of Airpath that recorded it"
+            f"{path} has format {found!r:.40}, but this version of Airpath reads "
+            f"format {FORMAT_VERSION}; use the version of Airpath that recorded it"
         )
         raise RunError(message)
 

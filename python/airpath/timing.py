@@ -1,4 +1,4 @@
-"""The folder of a measurement of ways of sleeping, as `airpath timing --out` writes it.
+"""The folder of a measurement of sleep methods, as `airpath timing --out` writes it.
 
 The content of ``timing.json`` is declared in the engine's sources (airpath-timing, report.rs); keys
 that this version does not know are left alone, so that a later engine may add some.
@@ -321,8 +321,8 @@ def _report(directory: Path, fields: _Fields) -> Report:
     version = fields.content.get("format_version")
     if version != FORMAT_VERSION:
         message = (
-            f"{fields.path} has format {version}, and this Airpath reads format {FORMAT_VERSION}; "
-            f"use the version of Airpath that measured it"
+            f"{fields.path} has format {version}, but this version of Airpath reads "
+            f"format {FORMAT_VERSION}; use the version of Airpath that measured it"
         )
         raise TimingError(message)
     asked = fields.inner("asked")

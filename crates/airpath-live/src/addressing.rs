@@ -76,8 +76,8 @@ impl Nesting {
     pub fn misleading() -> Result<Option<String>> {
         Ok((!Self::told()?.holds(is_local)).then(|| {
             format!(
-                "{DEPTH_VARIABLE} and {BLOCK_VARIABLE} are set, but this network has no end of a link to which they \
-                 belong: they are ignored; unset both"
+                "{DEPTH_VARIABLE} and {BLOCK_VARIABLE} are set, but this network has no matching link end: they are \
+                 ignored; unset both"
             )
         }))
     }
@@ -109,7 +109,7 @@ impl Nesting {
         parsed().ok_or_else(|| {
             LiveError::Request(format!(
                 "the environment variables {DEPTH_VARIABLE}={depth} and {BLOCK_VARIABLE}={block} \
-                 make no sense together; Airpath sets them for its commands, so unset both"
+                 are inconsistent; Airpath sets them for its commands, so unset both"
             ))
         })
     }

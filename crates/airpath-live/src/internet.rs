@@ -56,7 +56,7 @@ pub fn connect(server: &Endpoint, mtu_bytes: u32) -> Result<u32> {
         if let Some(messages) = &mut messages {
             let _ = messages.read_to_string(&mut text);
         }
-        return Err(LiveError::Request(format!("{PROGRAM} ended before it was ready: {}", text.trim())));
+        return Err(LiveError::Request(format!("{PROGRAM} exited before it was ready: {}", text.trim())));
     }
     // It chats; unread, a full pipe would stop it one day.
     std::thread::Builder::new()

@@ -260,8 +260,8 @@ fn enclosing_namespace() -> Result<NetNamespace> {
     let network = NetNamespace::current()?;
     if !privilege::owns_network(&network)? {
         return Err(LiveError::Forbidden(
-            "the far end of this link is the network this command was started in, which belongs \
-             to root: run it as root, or inside `airpath exec` or `airpath shell` (as root, one without --confine)"
+            "the far end of this link is the network in which the command started, which belongs to root: run it as \
+             root, or inside `airpath exec` or `airpath shell` (as root: without --confine)"
                 .into(),
         ));
     }

@@ -59,14 +59,16 @@ impl FromStr for Policy {
                 .parse()
                 .ok()
                 .filter(|priority| (1..=99).contains(priority))
-                .ok_or_else(|| format!("`{text}` is no priority; priorities are 1 to 99")),
+                .ok_or_else(|| format!("`{text}` is not a priority; priorities are 1 to 99")),
         };
         match (name, text.contains(':')) {
             ("other", false) => Ok(Policy::Other),
-            ("other", true) => Err("`other` has no priority; write other, fifo[:PRIORITY] or rr[:PRIORITY]".into()),
+            ("other", true) => Err("policy `other` takes no priority; write other, fifo[:PRIORITY] or \
+                rr[:PRIORITY]"
+                .into()),
             ("fifo", _) => priority.map(Policy::Fifo),
             ("rr", _) => priority.map(Policy::RoundRobin),
-            _ => Err(format!("`{name}` is no policy; write other, fifo[:PRIORITY] or rr[:PRIORITY]")),
+            _ => Err(format!("`{name}` is not a policy; write other, fifo[:PRIORITY] or rr[:PRIORITY]")),
         }
     }
 }
@@ -203,7 +205,7 @@ mod tests {
         for (text, why) in [
             ("fifo:0", "1 to 99"),
             ("rr:x", "`x`"),
-            ("other:3", "no priority"),
+            ("other:3", "takes no priority"),
             ("deadline", "`deadline`"),
             ("", "fifo"),
         ] {

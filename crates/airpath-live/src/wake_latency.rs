@@ -41,7 +41,7 @@ impl WakeLatency {
 
 fn mend(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => format!("{error}; run as root, or allow your group to write to {DEVICE}"),
+        io::ErrorKind::PermissionDenied => format!("{error}; run as root, or give your group write access to {DEVICE}"),
         io::ErrorKind::NotFound => format!("{error}; this kernel has no {DEVICE} (CONFIG_CPU_IDLE), or it is hidden"),
         _ => error.to_string(),
     }

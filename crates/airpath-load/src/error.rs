@@ -43,15 +43,15 @@ impl LoadError {
         let what = match error.kind() {
             io::ErrorKind::UnexpectedEof => "ended the connection".to_string(),
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
-                "broke the connection off".to_string()
+                "reset the connection".to_string()
             }
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "was silent for too long".to_string(),
             io::ErrorKind::InvalidData => return LoadError::new(format!("{peer} {error}")),
-            _ => format!("could not be reached any more ({error})"),
+            _ => format!("became unreachable ({error})"),
         };
         LoadError::new(format!(
-            "{peer} {what} after {bytes} bytes, before the transfer was complete\n  \
-             See whether the program at that end was stopped, and what it said."
+            "{peer} {what} after {bytes} bytes, before the transfer was complete\n  Check whether the program at \
+             that end was stopped, and its output."
         ))
     }
 }

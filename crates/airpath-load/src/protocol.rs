@@ -72,7 +72,7 @@ fn put_all(bytes: &mut Vec<u8>, numbers: &[u64]) {
 }
 
 fn malformed() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "does not speak as `airpath send` and `airpath recv` do")
+    io::Error::new(io::ErrorKind::InvalidData, "does not use the protocol of `airpath send` and `airpath recv`")
 }
 
 fn take(bytes: &mut &[u8]) -> io::Result<u64> {
@@ -157,7 +157,7 @@ impl Header {
         }
         if version != VERSION {
             let message =
-                format!("speaks version {version} of the protocol, not {VERSION}; use the same airpath at both ends");
+                format!("uses version {version} of the protocol, not {VERSION}; use the same airpath at both ends");
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let mut numbers = vec![0; usize::from(length)];

@@ -72,13 +72,13 @@ impl Server {
             LoadError::new(match error.raw_os_error() {
                 Some(libc::EADDRINUSE) => format!(
                     "port {port}{place} is in use by another program\n  \
-                     Choose another with --port at both ends, or end that program (`ss -tlnp` names it)."
+                     Choose another with --port at both ends, or stop that program (`ss -tlnp` names it)."
                 ),
                 Some(libc::EACCES) => {
                     format!("port {port} needs root; choose one from 1024 on with --port at both ends")
                 }
                 Some(libc::EADDRNOTAVAIL) => {
-                    format!("this host has no address{place}; `ip address` lists those that --bind takes")
+                    format!("this host has no address{place}; `ip address` lists the valid ones")
                 }
                 _ => format!("cannot listen on port {port}{place}: {error}"),
             })
@@ -123,8 +123,8 @@ impl Server {
                     Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ECONNABORTED)) => continue,
                     Err(error) if is_shortage(&error) => {
                         tell(format!(
-                            "no connection can be taken for the moment: {error}; waiting until others have ended\n  \
-                             `ulimit -n` tells how many files a process may have open."
+                            "cannot accept more connections now: {error}; waiting until others have ended\n  \
+                             `ulimit -n` prints the limit of open files."
                         ));
                         std::thread::sleep(SHORTAGE_WAIT);
                         continue;
@@ -132,7 +132,7 @@ impl Server {
                     Err(error) => return Err(LoadError::new(format!("cannot accept connections: {error}"))),
                 };
                 if open.load(Ordering::Relaxed) >= MOST_CONNECTIONS {
-                    tell(format!("{peer} was turned away: there are {MOST_CONNECTIONS} connections already"));
+                    tell(format!("{peer} was rejected: there are already {MOST_CONNECTIONS} connections"));
                     continue;
                 }
                 let read = move |connection: &TcpStream| {
@@ -171,7 +171,7 @@ impl Server {
                 };
                 match begun {
                     Ok(()) => told.set(false),
-                    Err(error) => ended(Err(LoadError::new(format!("{peer} was turned away: no thread: {error}")))),
+                    Err(error) => ended(Err(LoadError::new(format!("{peer} was rejected: no thread: {error}")))),
                 }
             }
             Ok(())

@@ -161,7 +161,7 @@ impl Units {
 }
 
 fn nonsense() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "sent something else than it had announced")
+    io::Error::new(io::ErrorKind::InvalidData, "sent other data than announced")
 }
 
 #[cfg(test)]

@@ -205,7 +205,7 @@ fn a_client_that_goes_away_or_is_none_does_not_end_the_server() {
     });
     let said: Vec<String> =
         served.into_inner().unwrap().into_iter().map(|outcome| outcome.unwrap_err().to_string()).collect();
-    assert!(said[0].contains("does not speak as"), "{said:?}");
+    assert!(said[0].contains("does not use the protocol of"), "{said:?}");
     assert!(said[1].contains("after 0 bytes"), "{said:?}");
     assert!(said[2].contains("after 9 bytes"), "{said:?}");
 }
@@ -307,7 +307,7 @@ fn requests_that_would_never_end_are_refused() {
         connection.write_all(&endless).unwrap();
         assert!(matches!(connection.read(&mut [0; 16]), Ok(0) | Err(_)));
     });
-    assert!(said[0].contains("does not speak as"), "{said:?}");
+    assert!(said[0].contains("does not use the protocol of"), "{said:?}");
     assert_eq!(said.last().unwrap(), "served");
 }
 

@@ -49,10 +49,7 @@ impl FromStr for Clock {
     fn from_str(text: &str) -> Result<Clock, ClockError> {
         Clock::ALL.into_iter().find(|clock| clock.name() == text).ok_or_else(|| {
             let hint = nearest(text, Clock::ALL.map(Clock::name)).map(|word| format!("; did you mean `{word}`?"));
-            ClockError(format!(
-                "`{text}` is no clock; the clocks are live, warp and virtual{}",
-                hint.unwrap_or_default()
-            ))
+            ClockError(format!("`{text}` is not a clock; use live, warp or virtual{}", hint.unwrap_or_default()))
         })
     }
 }
@@ -68,6 +65,6 @@ mod tests {
             assert_eq!(serde_json::to_value(clock).unwrap(), clock.name());
         }
         let error = "wrap".parse::<Clock>().unwrap_err().to_string();
-        assert_eq!(error, "`wrap` is no clock; the clocks are live, warp and virtual; did you mean `warp`?");
+        assert_eq!(error, "`wrap` is not a clock; use live, warp or virtual; did you mean `warp`?");
     }
 }

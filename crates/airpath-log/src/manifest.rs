@@ -411,7 +411,7 @@ impl Manifest {
     pub fn write(&self, folder: &Path) -> Result<(), LogError> {
         let path = folder.join(MANIFEST);
         let mut text = serde_json::to_vec_pretty(self)
-            .map_err(|error| LogError::content(&path, error.to_string(), "report this as a defect"))?;
+            .map_err(|error| LogError::content(&path, error.to_string(), "please report this as a bug"))?;
         text.push(b'\n');
         if self.status == Status::Running {
             pad(&mut text, RESERVED_BYTES);

@@ -49,9 +49,9 @@ fn early_marks(place: &str, link: &LinkConfig, mtu_bytes: u32) -> Option<String>
     let packet = rate.tx(Bits::from_bytes(u64::from(mtu_bytes)), &mut carry);
     (packet > threshold).then(|| {
         format!(
-            "{place}: DualPI2 marks L4S packets that have waited for {threshold}, and at {rate} one packet of \
-             {mtu_bytes} bytes takes {}: L4S flows will get less than their share; two packets' time is a better \
-             threshold: --set {key}.threshold='{}'",
+            "{place}: DualPI2 marks L4S packets after a wait of {threshold}, but at {rate} one packet of {mtu_bytes} \
+             bytes takes {}: L4S flows will get less than their share; use a threshold of two packets: --set \
+             {key}.threshold='{}'",
             rounded(packet),
             rounded(packet + packet),
         )

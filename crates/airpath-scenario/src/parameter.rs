@@ -118,7 +118,7 @@ struct UnknownItem {
 
 fn unknown_item(unknown: &UnknownItem, path: &str, place: &Place, prefix: &str) -> Diagnostic {
     let UnknownItem { list, name, names, rest } = unknown;
-    let message = format!("none of the {list} is called `{name}`");
+    let message = format!("there is no `{name}` among the {list}");
     let mut problem =
         Diagnostic::at(place, join(prefix, path), message).nearest_of(name, names.iter().map(String::as_str));
     let rest: String = rest.iter().map(|part| format!(".{part}")).collect();

@@ -125,7 +125,7 @@ impl Running {
                     None => value.get_mut(*key),
                 };
                 value = inner.map(serde_json::Value::take).ok_or_else(|| {
-                    let problem = Diagnostic::of_option("get", parameter, format!("there is no `{key}` now"));
+                    let problem = Diagnostic::of_option("get", parameter, format!("there is currently no `{key}`"));
                     Report::from(problem.nearest_of(key, valid.iter().map(String::as_str)))
                 })?;
             }

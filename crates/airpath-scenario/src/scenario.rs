@@ -272,7 +272,7 @@ impl Reader {
         for path in &paths {
             if let Some(hop) = paths.iter().flat_map(|path| &path.hops).find(|hop| hop.name == path.name) {
                 let message = format!(
-                    "`{}` is the name of a path and of a hop, so that no parameter of either can be named",
+                    "`{}` is the name of both a path and a hop, which makes their parameters ambiguous",
                     hop.name
                 );
                 self.problem(&hop.place.clone(), "paths", message);
@@ -299,7 +299,7 @@ impl Reader {
             self.problem(place, key, format!("`{name}` names a direction and cannot be the name of a {what}"));
         } else if !valid && !self.problems.iter().any(|problem| problem.key == key) {
             let message = format!(
-                "`{name}` is not a name for a {what}: a letter, then letters, digits, `_` or `-`, as in `{what}-1`"
+                "`{name}` is not a valid name for a {what}; use a letter, then letters, digits, `_` or `-`, as in `{what}-1`"
             );
             self.problem(place, key, message);
         }
@@ -383,7 +383,7 @@ impl Reader {
             self.name(&name, &place, &key, "state", states.iter().map(|state| state.name.as_str()));
             let at = table.get("at").and_then(Node::as_text).and_then(|text| text.parse::<Span>().ok());
             if let Some(other) = states.iter().find(|state| at.is_some() && state.at == at) {
-                let message = format!("state `{}` comes at this very time, too", other.name);
+                let message = format!("state `{}` begins at the same time", other.name);
                 let place = table.get("at").map_or(&place, |node| &node.place).clone();
                 self.problem(&place, join(&key, "at"), message);
             }

@@ -69,7 +69,7 @@ pub fn setup(options: &Options, tell: &mut dyn FnMut(&str)) -> Result<Kernel> {
     let _lock = lock(&folder, tell)?;
     let target = folder.join(recipe::file_name(&version));
     if let Ok(kernel) = Kernel::open(&target) {
-        tell("the kernel is there already");
+        tell("the kernel is already built");
         return Ok(kernel);
     }
     remove_leftovers(&folder);
@@ -155,12 +155,12 @@ impl Builder<'_> {
         let unmet = recipe::unmet_options(&taken);
         if !unmet.is_empty() {
             return Err(WarpError::Build(format!(
-                "this version of the kernel does not take these options: {}; use the source of {}",
+                "this kernel version rejects these options: {}; use the source of {}",
                 unmet.join(", "),
                 recipe::SOURCE_PACKAGE
             )));
         }
-        (self.tell)(&format!("compiling, {jobs} at a time"));
+        (self.tell)(&format!("compiling with {jobs} parallel jobs"));
         let mut compile = make(work, jobs);
         compile.arg("linux");
         self.run("compile the kernel", compile)?;
@@ -196,7 +196,7 @@ impl Builder<'_> {
         if status.success() {
             return Ok(());
         }
-        Err(WarpError::Build(format!("cannot {what} ({status}); its last words:\n{}", output.last_lines())))
+        Err(WarpError::Build(format!("cannot {what} ({status}); last lines of output:\n{}", output.last_lines())))
     }
 
     /// Waits for output, the end of it (then `false`), or a signal.

@@ -23,7 +23,7 @@ pub enum WarpError {
     #[error("{0}")]
     Guest(String),
     /// A signal broke it off; its number.
-    #[error("broken off by signal {0}")]
+    #[error("aborted by signal {0}")]
     Interrupted(i32),
 }
 

@@ -48,7 +48,7 @@ pub fn is_guest() -> bool {
 /// When this process is not PID 1.
 pub fn main() -> Result<std::convert::Infallible> {
     if getpid() != Pid::from_raw(1) {
-        return Err(WarpError::Guest(format!("{COMMAND} is for the first process of a guest only")));
+        return Err(WarpError::Guest(format!("{COMMAND} is only for the init process of a guest")));
     }
     let folder = Folder::find()?;
     let outcome = run(&folder);
@@ -228,7 +228,7 @@ fn start(folder: &Folder, job: &Job) -> Result<(Child, Vec<Pipe>)> {
     bind_to_this_process(&mut command, None);
     if std::env::set_current_dir(&job.directory).is_err() {
         return Err(WarpError::Guest(format!(
-            "the working directory {} is not there: /dev, /proc, /run and /sys are the guest's own",
+            "the working directory {} does not exist in the guest, which has its own /dev, /proc, /run and /sys",
             job.directory.to_string_lossy()
         )));
     }

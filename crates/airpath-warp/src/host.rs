@@ -203,8 +203,8 @@ fn read_input(process: &EngineProcess, tell: &mut dyn FnMut(&str)) -> Result<()>
                     taken += count as u64;
                     if taken > INPUT_MIB << 20 {
                         return Err(WarpError::Guest(format!(
-                            "standard input is longer than {INPUT_MIB} MiB, and a guest has it in memory; have the \
-                             command open a file instead"
+                            "standard input is longer than {INPUT_MIB} MiB, the limit for a guest; let the command \
+                             open a file instead"
                         )));
                     }
                     copy.write_all(&buffer[..count]).attempting(|| "copy standard input".into())?;
@@ -215,7 +215,7 @@ fn read_input(process: &EngineProcess, tell: &mut dyn FnMut(&str)) -> Result<()>
             }
         } else if !told && begun.elapsed() > Duration::from_secs(2) {
             told = true;
-            tell("reading standard input to its end before the run begins; with </dev/null there is none");
+            tell("reading standard input to its end before the run; use </dev/null if the command needs none");
         }
     }
 }
@@ -366,10 +366,8 @@ impl Watch<'_> {
     fn say_slow(&self, slow: &Slow) -> String {
         let virtual_time = show_seconds(self.now_ns.saturating_sub(SETTLING.as_nanos() as u64));
         format!(
-            "at {virtual_time} s of virtual time: {:.2} virtual s pass in 1 s of work, as `{}` hardly sleeps (it was running \
-             at {:.0} % of the looks)\n  Virtual time passes while everything sleeps. A program that looks at the clock \
-             or at a socket again and again holds it up: use one that waits, for example `airpath send` and \
-             `airpath recv` (docs/warp.md); --wall-limit ends the run.",
+            "at {virtual_time} s of virtual time: only {:.2} virtual s per second of work, because `{}` hardly \
+             sleeps (running in {:.0} % of the samples)\n  Virtual time advances only while all processes sleep. A program that polls the clock or a socket stalls it: use one that blocks, for example `airpath send` and `airpath recv` (docs/warp.md); --wall-limit ends the run.",
             slow.pace,
             slow.program,
             slow.share * 100.0
@@ -436,17 +434,17 @@ impl Watch<'_> {
         if self.moved.elapsed() >= self.plan.stall_limit && self.has_worked_while_time_stood() {
             let who = self.who_runs();
             self.end(WarpError::Guest(format!(
-                "the virtual time stood still at {virtual_time} s for {} of real time: {who}\n  A program that waits \
-                 by spinning never gets on in virtual time, which passes only while everything sleeps. If it \
-                 computes, allow more with --stall-limit.",
+                "virtual time stopped at {virtual_time} s for {} of real time: {who}\n  Virtual time advances only \
+                 while all processes sleep, so a busy-waiting program never progresses. If the program computes, \
+                 raise --stall-limit.",
                 show(self.plan.stall_limit)
             )));
         } else if self.begun.elapsed() >= self.plan.wall_limit {
             let who = self.who_runs();
             self.end(WarpError::Guest(format!(
-                "the run was not over after {} of real time, at {virtual_time} s of virtual time: {who}\n  Allow more with \
-                 --wall-limit. Programs that look at the clock again and again instead of sleeping crawl in virtual \
-                 time; those that wait for ever never end.",
+                "the run had not ended after {} of real time, at {virtual_time} s of virtual time: {who}\n  Raise \
+                 --wall-limit. Programs that poll the clock instead of sleeping are slow in virtual time; programs \
+                 that wait for an event that never occurs do not end.",
                 show(self.plan.wall_limit)
             )));
         }
@@ -518,18 +516,18 @@ impl Watch<'_> {
                     None => seen.push((one, 1)),
                 },
                 Ok(None) => {}
-                Err(error) => return format!("its kernel does not tell what was running ({error})"),
+                Err(error) => return format!("its kernel did not report the running process ({error})"),
             }
             std::thread::sleep(Duration::from_millis(5));
         }
         // Sleeping says nothing while anything runs.
         match seen.into_iter().max_by_key(|(one, count)| (!one.is_kernels(), *count)) {
             Some((one, _)) if one.is_kernels() => match self.plan.job.client() {
-                Some(client) => format!("every program was waiting, and `{client}` had not ended"),
-                None => "every program was waiting".into(),
+                Some(client) => format!("all programs were waiting, and `{client}` had not ended"),
+                None => "all programs were waiting".into(),
             },
             Some((one, _)) => format!("`{}` was running (process {} of the guest)", one.name, one.pid),
-            None => "its kernel does not tell what was running".into(),
+            None => "its kernel did not report the running process".into(),
         }
     }
 
@@ -538,12 +536,12 @@ impl Watch<'_> {
             return Err(ending.reason);
         }
         if let Ok(failure) = fs::read_to_string(path(job::FAILURE)) {
-            return Err(WarpError::Guest(format!("the guest cannot begin: {failure}")));
+            return Err(WarpError::Guest(format!("the guest cannot start: {failure}")));
         }
         let Some((status, lasted_ns)) = fs::read_to_string(path(job::STATUS)).ok().and_then(|text| parse_status(&text))
         else {
             return Err(WarpError::Guest(format!(
-                "the guest's kernel ended before the run did ({kernel}); its last words:\n{}",
+                "the guest's kernel ended before the run ({kernel}); last lines of its console:\n{}",
                 last_words()
             )));
         };

@@ -46,7 +46,7 @@ impl Kernel {
         let content = match fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(WarpError::Missing(format!(
-                    "there is no kernel {}; `airpath warp setup` builds one",
+                    "no kernel at {}; `airpath warp setup` builds one",
                     path.display()
                 )));
             }
@@ -58,13 +58,12 @@ impl Kernel {
 
     fn parse(content: &[u8], path: PathBuf) -> Result<Kernel> {
         let refuse = |what: &str| {
-            WarpError::Missing(format!("{} {what}; `airpath warp setup` builds a kernel that serves", path.display()))
+            WarpError::Missing(format!("{} {what}; `airpath warp setup` builds a suitable kernel", path.display()))
         };
-        let file = object::File::parse(content).map_err(|error| refuse(&format!("is no program ({error})")))?;
+        let file = object::File::parse(content).map_err(|error| refuse(&format!("is not an executable ({error})")))?;
         let address = |name: &str| file.symbols().find(|one| one.name() == Ok(name)).map(|one| one.address());
-        let time_address = address(TIME_SYMBOL).ok_or_else(|| {
-            refuse("is no user-mode Linux with CONFIG_UML_TIME_TRAVEL_SUPPORT, or was stripped of its symbols")
-        })?;
+        let time_address = address(TIME_SYMBOL)
+            .ok_or_else(|| refuse("is not a user-mode Linux with CONFIG_UML_TIME_TRAVEL_SUPPORT, or has no symbols"))?;
         let seeded = address(SEED_SYMBOL).is_some();
         Ok(Kernel { path, time_address, running_task: running_task(&file), seeded })
     }
@@ -106,11 +105,11 @@ mod tests {
     #[test]
     fn what_is_no_such_kernel_is_refused_with_the_reason() {
         let error = Kernel::parse(b"#!/bin/sh\n", "/k".into()).unwrap_err().to_string();
-        assert!(error.contains("/k is no program") && error.contains("warp setup"), "{error}");
+        assert!(error.contains("/k is not an executable") && error.contains("warp setup"), "{error}");
         let own = fs::read("/proc/self/exe").unwrap();
         let error = Kernel::parse(&own, "/k".into()).unwrap_err().to_string();
         assert!(error.contains("CONFIG_UML_TIME_TRAVEL_SUPPORT"), "{error}");
         let error = Kernel::open(Path::new("/nowhere/linux")).unwrap_err().to_string();
-        assert!(error.contains("there is no kernel /nowhere/linux"), "{error}");
+        assert!(error.contains("no kernel at /nowhere/linux"), "{error}");
     }
 }

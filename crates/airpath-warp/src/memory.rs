@@ -33,8 +33,8 @@ fn judge(available_mib: u64, limit: Option<&str>) -> Result<()> {
     }
     let place = limit.map_or(String::new(), |group| format!(" within the limit of the group {group}"));
     Err(WarpError::Missing(format!(
-        "a guest needs {NEEDED_MIB} MiB of memory to begin and takes {GUEST_MIB} at most; {available_mib} MiB are \
-         available{place}: {} MiB are missing. End other programs, or run fewer guests at a time (--jobs).",
+        "a guest needs {NEEDED_MIB} MiB of memory to start and uses at most {GUEST_MIB}; {available_mib} MiB are \
+         available{place}: {} MiB are missing. Stop other programs, or run fewer guests in parallel (--jobs).",
         NEEDED_MIB - available_mib
     )))
 }

@@ -37,15 +37,14 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
     }
     if args.clock == Clock::Virtual {
         return Err(Failure::usage(
-            "programs run by the clocks live and warp; `airpath sim` runs workloads of its own in virtual time",
+            "programs need --clock live or warp; `airpath sim` runs built-in workloads in virtual time",
         ));
     }
     if args.clock != Clock::Warp
         && let Some(option) = args.limits.given()
     {
         return Err(Failure::usage(format!(
-            "{option} is for --clock warp, whose real time is not the run's; to limit a live run, put \
-             `timeout SECONDS` before the command"
+            "{option} needs --clock warp; to limit a live run, put `timeout SECONDS` before the command"
         )));
     }
     if !is_guest() {
@@ -107,7 +106,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
     };
     let is_root = nix::unistd::geteuid().is_root();
     if args.no_confine && !is_root && !args.quiet {
-        say!("airpath: --no-confine changes nothing: the kernel confines the commands of an ordinary user");
+        say!("airpath: --no-confine has no effect: the kernel always confines the commands of an ordinary user");
     }
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
@@ -128,7 +127,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         mtu_bytes,
         port_kind: args.port,
         tuning,
-        calibration: "none: the clock is not the host's".into(),
+        calibration: "none: the run does not use the host's clock".into(),
         calibration_facts: None,
         asked_policy: args.policy.filter(|_| !guest),
         ring: args.log_buffer,
@@ -156,7 +155,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
 pub fn level(asked: Option<Level>, folder: Option<&Path>) -> Result<Level> {
     let level = asked.unwrap_or(if folder.is_some() { Level::Packets } else { Level::Counters });
     if folder.is_none() && level >= Level::Events {
-        return Err(Failure::usage(format!("--log {level} needs a folder to write to: add --out DIR")));
+        return Err(Failure::usage(format!("--log {level} needs an output directory: add --out DIR")));
     }
     Ok(level)
 }
@@ -169,7 +168,7 @@ fn tcp_state(asked: Option<TcpStateMode>, level: Level, folder: Option<&Path>) -
     match (asked, folder) {
         (Some(TcpStateMode::Off), _) => Ok(TcpStateMode::Off),
         (Some(mode), None) => {
-            Err(Failure::usage(format!("--tcp-state '{mode}' needs a folder to write to: add --out DIR")))
+            Err(Failure::usage(format!("--tcp-state '{mode}' needs an output directory: add --out DIR")))
         }
         (Some(mode), Some(_)) => Ok(mode),
         (None, _) if level == Level::Packets => Ok(TcpStateMode::Every(TcpStateMode::DEFAULT_INTERVAL)),

@@ -62,9 +62,7 @@ pub fn run(args: &SimArgs) -> Result<i32> {
     }
     if let Some(signal) = simulated.interrupted {
         let duration = show::span(simulated.duration.nanos());
-        say!(
-            "airpath: {signal}: broken off after {duration} of virtual time; what was recorded until then is complete"
-        );
+        say!("airpath: {signal}: aborted after {duration} of virtual time; the records up to then are complete");
     }
     Ok(simulated.status())
 }
@@ -82,20 +80,21 @@ fn in_folder<T>(folder: Option<&Path>, work: impl FnOnce(Option<&Path>) -> Resul
 /// The workloads that were asked for.
 fn workloads(args: &SimArgs) -> Result<Vec<Workload>> {
     if args.workload.is_empty() {
-        return Err(Failure::usage(format!("there is nothing to do: say what runs over the link, as in {EXAMPLE}")));
+        return Err(Failure::usage(format!("no workload is given; add one, as in {EXAMPLE}")));
     }
     let mut workloads = Vec::with_capacity(args.workload.len());
     for text in &args.workload {
         let workload = Workload::parse(text).map_err(|error| Failure::usage(format!("--{error}")))?;
         if args.duration.is_none() && !workload.is_bounded() {
             return Err(Failure::usage(format!(
-                "--workload '{text}' never ends by itself; give it an end, such as bytes=100000 or duration=\"10 s\", or the run one with --duration '60 s'"
+                "--workload '{text}' never ends; limit it with bytes=100000 or duration=\"10 s\", or limit the run \
+                 with --duration '60 s'"
             )));
         }
         let same = |other: &Workload| workload.name.is_some() && other.name == workload.name;
         if let Some(first) = workloads.iter().position(same) {
             return Err(Failure::usage(format!(
-                "--workload '{text}' has the name of workload {}; give each a name of its own",
+                "--workload '{text}' has the same name as workload {}; names must be unique",
                 first + 1
             )));
         }
@@ -141,9 +140,9 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64, interrupt: &Int
     }
     if let Some(signal) = interrupt.asked() {
         let whole = done.iter().filter(|(one, _)| one.status < 128).count();
-        say!("airpath: {signal}: broken off after {whole} of {} replications", args.replications);
+        say!("airpath: {signal}: aborted after {whole} of {} replications", args.replications);
         if let Some(folder) = &args.out {
-            say!("airpath: what they recorded is in {}", folder.display());
+            say!("airpath: their records are in {}", folder.display());
         }
         return Ok(128 + signal as i32);
     }
@@ -220,7 +219,7 @@ fn json(simulated: &Simulated, seed: u64) -> serde_json::Value {
 fn line(flow: &FlowReport) -> String {
     let outcome = match &flow.outcome {
         Outcome::Complete => "complete".into(),
-        Outcome::Incomplete if flow.workload.is_bounded() => "not complete at the end of the run".into(),
+        Outcome::Incomplete if flow.workload.is_bounded() => "incomplete at the end of the run".into(),
         Outcome::Incomplete => "lasted as long as the run".into(),
         Outcome::Failed(reason) => format!("failed: {reason}"),
     };

@@ -44,7 +44,7 @@ impl Around {
         let asked = self.0.and_then(|mut run| run.ask(&Request::Verdict {}).map_err(|failure| failure.to_string()));
         let judged = asked.and_then(|answer| {
             let verdict: Result<Verdict, _> = serde_json::from_value(answer["verdict"].clone());
-            verdict.map_err(|error| format!("its answer cannot be read ({error})"))
+            verdict.map_err(|error| format!("its reply is invalid ({error})"))
         });
         match judged {
             Ok(Verdict { grade, reasons }) => Answer::Judged { grade, reasons },
@@ -54,13 +54,13 @@ impl Around {
 }
 
 fn find() -> Result<Run, String> {
-    let value = std::env::var_os(VARIABLE).ok_or("it does not tell where it can be asked")?;
+    let value = std::env::var_os(VARIABLE).ok_or("it does not announce a control socket")?;
     if value.is_empty() {
         return Err("it has no control socket".into());
     }
-    let (number, folder) = read(&value).ok_or(format!("{VARIABLE} makes no sense"))?;
+    let (number, folder) = read(&value).ok_or(format!("{VARIABLE} is invalid"))?;
     let folder =
-        Folder::open(Path::new(folder), false).map_err(|error| format!("its socket is out of reach ({error})"))?;
+        Folder::open(Path::new(folder), false).map_err(|error| format!("its socket cannot be reached ({error})"))?;
     Run::connect(&folder, number).ok_or_else(|| "it does not answer".into())
 }
 

@@ -62,7 +62,7 @@ impl Folder {
         let open = File::options().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)?;
         let about = open.metadata()?;
         if !is_ours(&about) || about.mode() & 0o077 != 0 {
-            let message = format!("{} belongs to somebody else or is open to others; remove it", path.display());
+            let message = format!("{} belongs to another user or is accessible to others; remove it", path.display());
             return Err(io::Error::other(message));
         }
         Ok(Folder { path: path.to_owned(), open })
@@ -122,7 +122,7 @@ impl Folder {
                     }
                 }
             }
-            Err(io::Error::other("there are too many runs"))
+            Err(io::Error::other("too many active runs"))
         });
         let (number, listener) = made?;
         Ok(Socket { number, listener, folder: self })

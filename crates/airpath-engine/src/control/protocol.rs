@@ -53,9 +53,9 @@ impl Request {
     pub fn read(line: &str) -> Result<Request, Refusal> {
         let malformed = |message: String| Refusal::new("request", message);
         let value: Value = serde_json::from_str(line)
-            .map_err(|error| malformed(format!("this is no JSON object on one line: {error}")))?;
+            .map_err(|error| malformed(format!("the request is not a JSON object on one line: {error}")))?;
         let Value::Object(mut object) = value else {
-            return Err(malformed("a request is a JSON object".into()));
+            return Err(malformed("a request must be a JSON object".into()));
         };
         match object.remove("version").map(|version| version.as_u64()) {
             Some(Some(version)) if version == u64::from(VERSION) => {}

@@ -152,7 +152,7 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
         }
         let refusal = match (owner, clients.len() < CLIENTS) {
             (false, _) => Refusal::new("owner", "only the user who started the run may control it"),
-            (_, false) => Refusal::new("busy", "too many programs control this run; close some"),
+            (_, false) => Refusal::new("busy", "too many control connections; close some"),
             _ => {
                 clients.push(Client { stream, buffer: Vec::new(), watched: None });
                 continue;
@@ -195,7 +195,7 @@ impl Desk {
                 client.stream.write_all(format!("{answer}\n").as_bytes())?;
             }
             if client.buffer.len() > LONGEST_LINE_BYTES {
-                let message = format!("a request is a line of {LONGEST_LINE_BYTES} bytes at most");
+                let message = format!("a request line is limited to {LONGEST_LINE_BYTES} bytes");
                 client.stream.write_all(format!("{}\n", Refusal::new("request", message).answer()).as_bytes())?;
                 return Err(io::ErrorKind::InvalidData.into());
             }
@@ -300,8 +300,7 @@ impl Desk {
             Ok(Answer::Done { received, at, state }) => Ok(Done { received, at, state }),
             Ok(Answer::NotBegun) => Err(not_begun()),
             Ok(Answer::Behind(by)) => {
-                let message =
-                    format!("the link is {by} behind its clock, as it asks for more work than the engine can do");
+                let message = format!("the link is {by} behind its clock: the engine cannot keep up with its load");
                 Err(Refusal::new("behind", message))
             }
             Ok(Answer::Refused(error)) => {
@@ -327,7 +326,7 @@ impl Desk {
 }
 
 fn not_begun() -> Refusal {
-    Refusal::new("not_begun", "the run has not begun; try again in a moment")
+    Refusal::new("not_begun", "the run has not started; try again in a moment")
 }
 
 struct Done {

@@ -44,7 +44,7 @@ impl EndsWatch {
         for ((losses, start), end) in losses.iter_mut().zip(sockets).zip(ends) {
             match start.and_then(|start| Ok((start, socket_losses::read(end.network())?))) {
                 Ok((start, now)) => *losses = now.since(&start),
-                Err(error) => unreadable.push(format!("what sockets of the {}'s end lost ({error})", end.end().name())),
+                Err(error) => unreadable.push(format!("socket losses at the {}'s end ({error})", end.end().name())),
             }
         }
         let (waits, holds) = measured
@@ -70,5 +70,5 @@ impl EndsWatch {
 }
 
 fn cannot_tell_waits(error: &io::Error) -> String {
-    format!("how long the commands waited for a processor ({error})")
+    format!("CPU wait times of the commands ({error})")
 }

@@ -95,7 +95,7 @@ impl Loop {
             .join()
             .map_err(|_| Failure::new("the engine's loop failed; please report this with the scenario"))?
             .map_err(|error| {
-                Failure::new(format!("a port of the link went away while it was in use: {error}\n  {why}"))
+                Failure::new(format!("a port of the link disappeared during the run: {error}\n  {why}"))
             })?;
         let link = links.pop().ok_or_else(|| Failure::new("the engine's loop lost its link"))?;
         Ok((link, report))
@@ -165,7 +165,7 @@ fn carry_out(
     // Nothing of the host comes into a guest while its time runs.
     let control = (request.clock == Clock::Live).then(|| Control::start(request, handle)).transpose();
     if let (Some(policy), Some((_, outcome))) = (request.asked_policy, refused_policy(&timing)) {
-        say!("airpath: --policy {policy} was {outcome}; going on without");
+        say!("airpath: --policy {policy} was {outcome}; continuing without it");
     }
     manifest.settings.insert("confined".into(), request.confine.into());
     note_session(&mut manifest, process, &session_report, timing);
@@ -283,7 +283,7 @@ fn run_commands(
         Some(ended) => ended,
         None => workload
             .wait_for_client(engine.stopped.as_fd())?
-            .ok_or_else(|| Failure::new("the engine's loop has stopped of itself"))?,
+            .ok_or_else(|| Failure::new("the engine's loop stopped unexpectedly"))?,
     };
     let waits = workload.measured_waits();
     let server_end = workload.end_server(request.server_grace)?;

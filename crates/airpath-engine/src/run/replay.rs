@@ -226,7 +226,7 @@ impl Trace<'_> {
     fn tell_progress(&mut self) {
         if self.same.is_multiple_of(1 << 14) && Instant::now() >= self.next_word {
             self.next_word += SILENT;
-            say!("airpath: {} events are the same so far", airpath_log::show::count(self.same));
+            say!("airpath: {} identical events so far", airpath_log::show::count(self.same));
         }
     }
 }

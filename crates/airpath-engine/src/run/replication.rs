@@ -56,8 +56,7 @@ pub fn check_seeds(first: u64, count: u32) -> Result<()> {
     let last = first.checked_add(u64::from(count.saturating_sub(1)));
     last.map(drop).ok_or_else(|| {
         Failure::usage(format!(
-            "--replications {count} counts up from --seed {first}, beyond the largest seed, {}; begin with a smaller \
-             seed",
+            "--replications {count} from --seed {first} would exceed the largest seed, {}; use a smaller seed",
             u64::MAX
         ))
     })
@@ -84,7 +83,7 @@ pub fn refuse_many(path: &Path, action: &str) -> Result<()> {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "{} holds replications, each a run of its own; {action} one of them: {}",
+        "{} holds several replications; {action} one of them: {}",
         path.display(),
         first.display()
     )))
@@ -137,8 +136,8 @@ pub fn all_the_same(finished: &[Finished]) -> bool {
 /// Tells that `count` replications say no more than one of them.
 pub fn tell_same(count: usize) {
     say!(
-        "airpath: all {count} runs are the same: nothing in this link and workload is random; add --loss 1%, say, \
-         or run one"
+        "airpath: all {count} runs are identical: this link and workload have no randomness; add for example --loss \
+         1%, or run only one"
     );
 }
 

@@ -118,7 +118,7 @@ fn run_in(
             && is_unlimited(&request.path, saturate.from.sends())
         {
             return Err(Failure::usage(format!(
-                "workload `{workload}`: no load fills a link without a rate; give it one, as with --rate '1 Mbit/s'"
+                "workload `{workload}`: a link without a rate cannot be saturated; set one, as with --rate '1 Mbit/s'"
             )));
         }
         let pair = endpoints(workload, flow, Seed(seed), &options)
@@ -141,14 +141,16 @@ fn run_in(
     let outcome = drive(&mut world, machine, request.duration, pieces, interrupt);
     let interrupted = outcome.as_ref().ok().copied().flatten();
     let Some(FinishedMachine { observer, counters, ending, .. }) = world.finish().pop() else {
-        return Err(Failure::new("the machine of a run in virtual time is gone; please report this"));
+        return Err(Failure::new(
+            "internal error: the machine of a run in virtual time is missing; please report this",
+        ));
     };
     let recording = observer.into_recording();
     let Some(ending) = ending.filter(|_| outcome.is_ok()) else {
         recording.abandon();
         write(&Manifest { status: Status::Failed, ..manifest }, folder)?;
         let reason = outcome.err().map_or_else(|| "it never ended".into(), |error| error.to_string());
-        return Err(Failure::new(format!("the run cannot go on: {reason}")));
+        return Err(Failure::new(format!("the run cannot continue: {reason}")));
     };
     let duration = ending.at.since(Time::ZERO);
     let flows: Vec<FlowReport> = results.iter().map(|results| results.report()).collect();

@@ -130,16 +130,14 @@ impl<'a> Workload<'a> {
             if let Some(end) = self.commands.ended(id) {
                 return Err(Failure::new(format!(
                     "the server's command ended before it listened ({}): {line}\n  \
-                     It runs in a namespace of its own; start it so that it listens on 0.0.0.0 or [::], \
-                     and look at its output above.",
+                     It runs in its own network namespace; let it listen on 0.0.0.0 or [::], and see its output above.",
                     describe(end)
                 )));
             }
             if begun.elapsed() >= Duration::from_nanos(timeout.nanos()) {
                 return Err(Failure::new(format!(
                     "the server's command did not listen within {timeout}: {line}\n  \
-                     Give it longer with --server-timeout, or see whether it opens a TCP or UDP socket that the client \
-                     can reach (not on 127.0.0.1)."
+                     Increase --server-timeout, or check that it opens a TCP or UDP socket that the client can reach (not on 127.0.0.1)."
                 )));
             }
         }
@@ -148,7 +146,7 @@ impl<'a> Workload<'a> {
     /// Starts the client's command.
     pub fn start_client(&mut self, client: &Endpoint, words: &[OsString]) -> Result<Option<Ended>> {
         let mut spec = CommandSpec::from_words(words.iter().cloned())
-            .ok_or_else(|| Failure::new("there is no command after `--`"))?;
+            .ok_or_else(|| Failure::new("no command is given after `--`"))?;
         spec.environment.clone_from(&self.environment);
         match self.commands.start(client, spec) {
             Ok(id) => {

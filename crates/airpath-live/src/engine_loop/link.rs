@@ -524,7 +524,7 @@ impl PortLosses {
             match port.drops_outside_model() {
                 Ok(drops) => losses.drops += drops.total(),
                 Err(error) => {
-                    losses.unreadable.push(format!("how many packets the kernel lost at the {end}'s end ({error})"));
+                    losses.unreadable.push(format!("kernel packet losses at the {end}'s end ({error})"));
                 }
             }
         }

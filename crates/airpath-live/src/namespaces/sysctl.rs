@@ -64,7 +64,7 @@ impl NamespaceSettings {
 fn write_setting(name: &str, value: &str) -> std::result::Result<(), String> {
     match fs::write(Path::new("/proc/sys/net").join(name), value) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("net.{} stays as it is: {error}", name.replace('/', ".")))
+            Err(format!("net.{} is unchanged: {error}", name.replace('/', ".")))
         }
         _ => Ok(()),
     }

@@ -67,8 +67,7 @@ fn exit_status(status: WaitStatus) -> Option<i32> {
         WaitStatus::Exited(_, status) => Some(status),
         WaitStatus::Signaled(_, signal, _) => {
             tell(format_args!(
-                "the engine process was killed by {signal}; the run ended early, and everything it had started \
-                 was killed with it"
+                "the engine process was killed by {signal}; the run ended early, and all its processes were killed"
             ));
             Some(ENGINE_FAILED_STATUS)
         }

@@ -57,11 +57,11 @@ impl FromStr for Mode {
             _ => {}
         }
         let interval: Span = text.parse().map_err(|error| {
-            ModeError(format!("{error}; write how often to look, such as '10 ms', or off, or probe"))
+            ModeError(format!("{error}; write a sampling interval such as '10 ms', or off, or probe"))
         })?;
         if interval < Self::LEAST_INTERVAL {
             return Err(ModeError(format!(
-                "`{text}` is too often: {} at the least; `probe` records every acknowledgement",
+                "`{text}` is too short: the minimum is {}; `probe` records every ACK",
                 Self::LEAST_INTERVAL
             )));
         }
@@ -78,7 +78,7 @@ mod tests {
         for text in ["off", "probe", "10 ms", "2 s"] {
             assert_eq!(text.parse::<Mode>().unwrap().to_string(), text);
         }
-        for (text, hint) in [("often", "off, or probe"), ("0 ms", "too often"), ("10", "such as '10 ms'")] {
+        for (text, hint) in [("often", "off, or probe"), ("0 ms", "too short"), ("10", "such as '10 ms'")] {
             let error = text.parse::<Mode>().unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");
         }

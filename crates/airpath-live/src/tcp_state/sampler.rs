@@ -139,7 +139,11 @@ impl Sampler {
     /// Stops, ends the file, and tells what was recorded.
     pub fn finish(mut self) -> TcpStateRun {
         self.join().unwrap_or_else(|| TcpStateRun {
-            incomplete: vec!["the thread that records the state of TCP failed; what it had written is readable".into()],
+            incomplete: vec![
+                "the thread that records the TCP state failed; the data written before that is \
+                readable"
+                    .into(),
+            ],
             ..TcpStateRun::default()
         })
     }
@@ -164,7 +168,7 @@ fn watch(endpoint: &Endpoint, run: &mut TcpStateRun) -> Result<Watched> {
     let mut asked = asked.attempting(|| "open a socket diagnosis socket".into())?;
     asked.sockets().map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT) => LiveError::Request(
-            "the state of TCP cannot be recorded: this kernel was built without INET_DIAG (CONFIG_INET_TCP_DIAG), or \
+            "the TCP state cannot be recorded: this kernel was built without INET_DIAG (CONFIG_INET_TCP_DIAG), or \
              its module inet_diag is not loaded; load it, or use --tcp-state off"
                 .into(),
         ),
@@ -173,8 +177,8 @@ fn watch(endpoint: &Endpoint, run: &mut TcpStateRun) -> Result<Watched> {
     let told = told
         .inspect_err(|error| {
             run.refused.push(format!(
-                "messages of closed sockets at the {end}'s end ({error}): the last values of a connection are those of \
-                 the last sample, and one that is shorter than a sample is not seen"
+                "close notifications of sockets at the {end}'s end ({error}): final values are those of the last \
+                 sample, and connections shorter than a sample are missed"
             ));
         })
         .ok();
@@ -203,7 +207,7 @@ impl Work {
         if let Ok(start_ns) = begun.recv()
             && let Err(error) = self.record(start_ns)
         {
-            self.run.incomplete.push(format!("the state of TCP could no longer be asked for: {error}"));
+            self.run.incomplete.push(format!("the TCP state could no longer be read: {error}"));
         }
         self.sampling = None;
         let file = self.log.finish();

@@ -225,7 +225,7 @@ impl Captures {
                 failures.push(failure.to_owned());
             } else if let Err(error) = annotate(port.sink.path()) {
                 notes.push(format!(
-                    "{} keeps drops as packets of their own, of no direction: {error}",
+                    "{} keeps drops as separate packets without direction: {error}",
                     port.sink.path().display()
                 ));
             }

@@ -114,13 +114,13 @@ impl KeptBy {
         let (writing, waiting) = (show(self.writing), show(self.no_processor));
         if self.no_processor > self.writing {
             format!(
-                "the writer of the log got no processor: it waited {waiting} for one, and writing took {writing}; run \
-                 less beside the run, or record less (--log events, --snaplen)"
+                "the log writer lacked CPU time: it waited {waiting} for a CPU, and writing took {writing}; stop \
+                 other programs, or record less (--log events, --snaplen)"
             )
         } else {
             format!(
-                "the disk could not keep up: writing took {writing}, and waiting for a processor {waiting}; name a \
-                 folder on a faster one, record less (--log events, --snaplen), or raise --log-buffer"
+                "the disk could not keep up: writing took {writing}, and waiting for a CPU {waiting}; use a faster \
+                 disk, record less (--log events, --snaplen), or raise --log-buffer"
             )
         }
     }
@@ -195,7 +195,7 @@ impl Writer {
             std::thread::sleep(LOOK_EVERY);
         }
         thread.join().unwrap_or_else(|_| WriterReport {
-            incomplete: vec!["the writer of the log failed; what it had written is readable".into()],
+            incomplete: vec!["the log writer failed; the data written before that is readable".into()],
             ..WriterReport::default()
         })
     }
@@ -354,6 +354,6 @@ mod tests {
         let disk = KeptBy { writing: seconds(3), no_processor: seconds(1) }.reason();
         assert!(disk.starts_with("the disk could not keep up: writing took 3"), "{disk}");
         let processor = KeptBy { writing: seconds(1), no_processor: seconds(3) }.reason();
-        assert!(processor.starts_with("the writer of the log got no processor: it waited 3"), "{processor}");
+        assert!(processor.starts_with("the log writer lacked CPU time: it waited 3"), "{processor}");
     }
 }

@@ -79,7 +79,7 @@ impl Sink {
                 // If cutting fails too, the torn block stays, and readers drop it.
                 let _ = self.medium.cut(self.written);
                 self.failure = Some(format!(
-                    "{}; its first {} bytes are readable, what came later is missing",
+                    "{}; its first {} bytes are readable, the rest is missing",
                     LogError::io("write", &self.path, error),
                     self.written,
                 ));
@@ -91,7 +91,7 @@ impl Sink {
     pub fn check(&mut self) {
         if self.failure.is_none() && self.medium.vanished() {
             self.failure = Some(format!(
-                "{} was removed during the run and is lost; leave the run's folder alone until it ends",
+                "{} was removed during the run and is lost; do not touch the run's directory until it ends",
                 self.path.display()
             ));
         }

@@ -64,7 +64,7 @@ impl Table {
         let path = self.sink.path().to_owned();
         let note = to_file_format(&path)
             .err()
-            .map(|error| format!("{} stays in Arrow stream format, whole and readable: {error}", path.display()));
+            .map(|error| format!("{} remains in Arrow stream format, complete and readable: {error}", path.display()));
         (None, note)
     }
 

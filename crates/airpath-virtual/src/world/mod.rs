@@ -80,7 +80,8 @@ pub enum WorldError {
     },
     /// A machine and its surroundings answer each other without any time passing.
     #[error(
-        "machine {}: time does not pass beyond {at:?}: packets go to and fro without any delay; give the link a rate or a propagation delay",
+        "machine {}: time does not pass beyond {at:?}: packets go back and forth without delay; give the link a rate \
+         or a propagation delay",
         machine.0
     )]
     Standstill {

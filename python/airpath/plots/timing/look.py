@@ -1,4 +1,4 @@
-"""How ways of sleeping look, the same in every picture, and how their panels are laid out."""
+"""How sleep methods look, the same in every picture, and how their panels are laid out."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def in_order(values: Iterable[str]) -> list[str]:
 
 
 def methods(series: Iterable[Any]) -> list[str]:
-    """Return the ways of sleeping, the known ones in their usual order and others behind."""
+    """Return the sleep methods, the known ones in their usual order and others behind."""
     found = in_order(each.method for each in series)
     usual = list(_METHODS)
     return sorted(found, key=lambda name: usual.index(name) if name in usual else len(usual))
 
 
 def handles(names: Iterable[str], *, linestyle: Any = "-") -> list[Artist]:
-    """Return what a legend shows of ways of sleeping."""
+    """Return what a legend shows of sleep methods."""
     return [
         Line2D(
             [],

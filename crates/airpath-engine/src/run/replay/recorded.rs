@@ -29,19 +29,19 @@ const RECORD_AGAIN: &str = "record the run again";
 pub fn manifest(folder: &Folder) -> Result<Manifest> {
     let named = folder.display();
     if !folder.is_dir() {
-        return Err(Failure::usage(format!("{named} is no folder; name the folder of a run, as given to --out")));
+        return Err(Failure::usage(format!("{named} is not a directory; give the directory of a run, as with --out")));
     }
     replication::refuse_many(folder, "replay")?;
     let manifest = Manifest::read(folder).map_err(|error| Failure::usage(error.to_string()))?;
     let refuse = |why: String| Err(Failure::usage(format!("{named} cannot be replayed: {why}")));
     match (&manifest.results, manifest.status) {
         (None, Status::Running) => {
-            return refuse(format!("the run has not ended, or was killed, and its log has no end; {RECORD_AGAIN}"));
+            return refuse(format!("the run is still active or was killed, and its log is incomplete; {RECORD_AGAIN}"));
         }
         (None, _) | (_, Status::Failed) => return refuse(format!("the run failed; {RECORD_AGAIN}")),
         (Some(_), _) if manifest.log_level < Level::Events => {
             return refuse(format!(
-                "it was recorded with --log {}, which keeps no events; {RECORD_AGAIN} with --log events",
+                "it was recorded with --log {}, without events; {RECORD_AGAIN} with --log events",
                 manifest.log_level
             ));
         }
@@ -79,7 +79,9 @@ fn damaged(path: &Folder, what: &str) -> Failure {
 fn whole(log: ArrowLog, path: &Folder) -> Result<ArrowLog> {
     match log.torn_bytes() {
         0 => Ok(log),
-        torn => Err(damaged(path, &format!("it is cut off: its last {} are no complete batch", counted(torn, "byte")))),
+        torn => {
+            Err(damaged(path, &format!("it is truncated: its last {} are an incomplete batch", counted(torn, "byte"))))
+        }
     }
 }
 
@@ -143,7 +145,8 @@ impl Inputs {
                 let [last, end] = self.between;
                 if at < last || at > end {
                     let what = format!(
-                        "row {} is of {} ns, which is not between the one before, {} ns, and the end of the run, {} ns",
+                        "row {} has time {} ns, which is not between the previous row, {} ns, and the end of the \
+                         run, {} ns",
                         self.rows,
                         at.nanos(),
                         last.nanos(),
@@ -170,7 +173,7 @@ impl Inputs {
             }
             InputKind::Command => {
                 let json = row.command.unwrap_or_default();
-                let command = command(json).ok_or_else(|| broken(&format!("there is the unknown command `{json}`")))?;
+                let command = command(json).ok_or_else(|| broken(&format!("it holds the unknown command `{json}`")))?;
                 Ok(Some(RecordedInput { at, what: command, json: json.into() }))
             }
             InputKind::Lost => Err(broken("records were lost because their writer could not keep up")),

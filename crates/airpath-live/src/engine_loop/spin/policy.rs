@@ -60,7 +60,7 @@ impl Default for SpinPolicy {
 /// # Errors
 /// When it is no percentage, or not between 0 and 100.
 pub fn share_of_a_core(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is no share of a core; write for example 3%");
+    let wrong = || format!("`{text}` is not a share of a core; write for example 3%");
     let number = text.trim().strip_suffix('%').ok_or_else(wrong)?.trim();
     match quantity::scale(number, WHOLE_CORE_PPM / 100) {
         Ok(ppm) if ppm <= WHOLE_CORE_PPM => Ok(ppm),
