@@ -1,5 +1,5 @@
-//! What happens to PDUs and frames, declared once: the log, the counters, the command line and the
-//! plots all take their words from here.
+//! Events of PDUs and frames, declared once: the log, the counters, the command line and the plots all take
+//! their words from here.
 
 use crate::pdu::{Direction, Origin, Pdu, PduId};
 use crate::time::Time;
@@ -15,7 +15,7 @@ macro_rules! named {
         impl $name {
             /// Every value, in order of its number.
             pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-            /// How many values there are.
+            /// Number of values.
             pub const COUNT: usize = $name::ALL.len();
 
             /// The word used in logs.
@@ -23,7 +23,7 @@ macro_rules! named {
                 match self { $($name::$variant => $text,)* }
             }
 
-            /// What it means, in a sentence.
+            /// Meaning of the value, in a sentence.
             pub const fn description(self) -> &'static str {
                 match self { $($name::$variant => $doc,)* }
             }
@@ -38,7 +38,7 @@ macro_rules! named {
 }
 
 named! {
-    /// Where on its way an event happens.
+    /// Stage of the path at which an event happens.
     Stage {
         Path = "path": "The path as a whole: its entry, its exit, its states.",
         Queue = "queue": "The input queue of a hop.",
@@ -51,7 +51,7 @@ named! {
 }
 
 named! {
-    /// What happened.
+    /// Kind of an event.
     EventKind {
         Offered = "offered": "A PDU entered the path.",
         Enqueued = "enqueued": "A PDU entered a hop's queue.",
@@ -78,7 +78,7 @@ named! {
 }
 
 named! {
-    /// Why a PDU was dropped.
+    /// Cause of a drop.
     Cause {
         None = "": "Not a drop.",
         QueuePackets = "queue_packets": "The queue held its limit of packets.",
@@ -98,7 +98,7 @@ named! {
 /// One row of the event log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When, in model time.
+    /// Model time.
     pub at: Time,
     /// The PDU concerned; 0 for none.
     pub pdu: PduId,
@@ -116,13 +116,13 @@ pub struct Event {
     pub state: u16,
     /// The direction; for an event of the whole path that of the PDU.
     pub direction: Direction,
-    /// Where.
+    /// Stage of the path.
     pub stage: Stage,
-    /// What.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// Why, for a drop.
+    /// Cause of a drop.
     pub cause: Cause,
-    /// Whose traffic.
+    /// Origin of the traffic.
     pub origin: Origin,
 }
 
