@@ -1,4 +1,4 @@
-//! How late a packet may be: a time, or a share of the least time that the packet takes on its link.
+//! Bound on the lateness of a packet: a time, or a share of the packet's minimum transit time on its link.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ impl LatenessBound {
         LatenessBound { share_ppm: 0, floor: bound }
     }
 
-    /// What no packet's bound is below.
+    /// Lower limit of every packet's bound.
     pub const fn floor(self) -> Span {
         self.floor
     }

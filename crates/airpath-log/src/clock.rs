@@ -6,7 +6,7 @@ use std::str::FromStr;
 use airpath_core::nearest::nearest;
 use serde::{Deserialize, Serialize};
 
-/// What stands for time in a run.
+/// Clock of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {

@@ -1,9 +1,9 @@
-//! What can go wrong with files, said with what, where and how to mend it.
+//! Errors of files, each with subject, place and fix.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a log could not be written or read.
+/// Error of writing or reading a log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// A folder that holds something already.
@@ -14,19 +14,19 @@ pub enum LogError {
     NotEmpty {
         /// The folder.
         path: PathBuf,
-        /// What it holds, if it is a run; begins with a colon.
+        /// Contents of the folder, if it is a run; begins with a colon.
         what: String,
     },
     /// A file or folder could not be used.
     #[error("cannot {action} {path}: {source}; {mend}")]
     Io {
-        /// What was tried, such as "create".
+        /// Attempted action, such as "create".
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
-        /// What to do about it.
+        /// Advice for the user.
         mend: String,
     },
     /// A run's folder of a format that this version does not know.
@@ -47,9 +47,9 @@ pub enum LogError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the error.
         what: String,
-        /// What to do about it.
+        /// Advice for the user.
         mend: String,
     },
 }

@@ -1,4 +1,4 @@
-//! How much of a run is recorded.
+//! Levels of recording.
 
 use std::fmt;
 use std::num::IntErrorKind;
@@ -8,7 +8,7 @@ use airpath_core::LogLevel;
 use airpath_core::nearest::nearest;
 use serde::{Deserialize, Serialize};
 
-/// How much a run records, each level including those before it.
+/// Level of recording; each level includes those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -37,7 +37,7 @@ impl Level {
         }
     }
 
-    /// What a machine has to record for this level.
+    /// Level at which a machine has to record.
     pub fn of_machine(self) -> LogLevel {
         if self >= Level::Events { LogLevel::Events } else { LogLevel::Counters }
     }
@@ -67,7 +67,7 @@ impl FromStr for Level {
     }
 }
 
-/// How many bytes of each packet a capture keeps.
+/// Number of bytes that a capture keeps of each packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Snaplen {
     /// At most so many.

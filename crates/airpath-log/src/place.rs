@@ -61,7 +61,7 @@ pub fn fresh(path: &Path) -> io::Result<File> {
     fresh_in(&folder, &name)
 }
 
-/// Where a file is written before it takes the place of `path`.
+/// Temporary path at which a file is written before it replaces `path`.
 pub fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(temporary_name(path.file_name().unwrap_or_default()))
 }
@@ -182,7 +182,7 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether the folder at `path` is empty.
+/// True if the folder at `path` is empty.
 ///
 /// # Errors
 /// The system's.
@@ -190,8 +190,7 @@ pub fn is_empty(path: &Path) -> io::Result<bool> {
     Ok(fs::read_dir(path)?.next().is_none())
 }
 
-/// Why nothing should be recorded in a folder: its owner, or everybody, could exchange the files while they
-/// are written.
+/// Reason not to record in a folder: its owner, or everybody, could exchange the files while they are written.
 fn why_not_ours(about: &FileStat) -> Option<String> {
     let (owner, mode) = (about.st_uid, about.st_mode);
     if !(is_trusted(owner) || owner == overflow_owner() && in_user_namespace()) {
@@ -287,8 +286,8 @@ fn is_link(about: &FileStat) -> bool {
     about.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits()
 }
 
-/// Whether a link in `folder` may be followed. In a user namespace root's links look like anybody's; there
-/// it counts who could have put the link where it is.
+/// True if a link in `folder` may be followed. In a user namespace root's links look like anybody's; there it
+/// counts who could have put the link where it is.
 fn trusted_link(folder: &impl AsFd, about: &FileStat) -> io::Result<bool> {
     if is_trusted(about.st_uid) {
         return Ok(true);
@@ -349,7 +348,7 @@ mod tests {
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
     }
 
-    /// What somebody may put where a file is going to be written, beside `victim`.
+    /// Creates a trap in the place of a file that is going to be written, beside `victim`.
     fn plant(kind: &str, at: &Path, victim: &Path) {
         match kind {
             "link" => symlink(victim, at).unwrap(),

@@ -21,11 +21,11 @@ const LEAST_TOLD_WAIT_NS: u64 = 1_000_000;
 pub struct CauseCount {
     /// The cause's word.
     pub cause: String,
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
 }
 
-/// What became of the virtual packets of background loads in one direction.
+/// Packets of background loads in one direction, by their fate.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct BackgroundSummary {
     /// Packets that the loads put into hops.
@@ -40,7 +40,7 @@ pub struct BackgroundSummary {
     pub dropped: Vec<CauseCount>,
 }
 
-/// What became of the packets of one direction.
+/// Packets of one direction, by their fate.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DirectionSummary {
     /// Packets that entered the link.
@@ -80,10 +80,10 @@ pub struct Summary {
     /// The seed of its draws; none where it stands elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// How long it took by the wall clock, where that is something else.
+    /// Duration by the wall clock, where that is something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_ns: Option<u64>,
-    /// How long it took.
+    /// Duration of the run.
     pub duration_ns: u64,
     /// Client to server.
     pub uplink: DirectionSummary,
@@ -94,10 +94,10 @@ pub struct Summary {
     /// Steps of the wall clock.
     #[serde(default, skip_serializing_if = "WallClock::is_quiet")]
     pub wall_clock: WallClock,
-    /// What the ends suffered beside the link; none where no real programs were at them.
+    /// Disturbances at the ends, apart from the link; none where no real programs were at them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<EndResults>,
-    /// What that and late entries can have changed.
+    /// Error bounds that follow from these and from late entries.
     #[serde(default)]
     pub exactness: Exactness,
     /// The judgement.
@@ -267,8 +267,7 @@ fn quantiles(distribution: &Distribution) -> String {
     )
 }
 
-/// What the ends suffered beside the link, where that is not nothing: any program waits
-/// a little.
+/// Disturbances at the ends in words, above a threshold: any program waits a little.
 fn suffered(ends: &EndResults) -> Option<String> {
     let parties = ends
         .waits

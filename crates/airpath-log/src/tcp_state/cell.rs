@@ -1,4 +1,4 @@
-//! What can stand in a column, and how it becomes Arrow and comes back.
+//! Types of columns, and their conversion to Arrow and back.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -57,7 +57,7 @@ impl serde::Serialize for Name {
 
 /// A value of a column.
 pub(crate) trait Cell: Copy {
-    /// Whether it may be none.
+    /// True if values may be absent.
     const NULLABLE: bool;
     fn data_type() -> DataType;
     fn array(values: Vec<Self>) -> ArrayRef;

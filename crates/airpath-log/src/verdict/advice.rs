@@ -1,9 +1,9 @@
-//! What to do about a machine that was late, by what is known of the cause.
+//! Advice on a late machine, by the known causes.
 
 use super::machine::{CalibrationFacts, MachineFacts, RealTime};
 use crate::show;
 
-/// How an ordinary user gets real-time priority.
+/// Advice for an ordinary user on getting real-time priority.
 pub const GET_REAL_TIME: &str = "run as root, or set rtprio to 10 in /etc/security/limits.conf";
 
 /// From which share on, in millionths, the host is said to have taken processor time away.
@@ -21,7 +21,7 @@ const MOST_CAUSES: usize = 2;
 
 const WHOLE_PPM: u64 = 1_000_000;
 
-/// What to do so that the engine is in time.
+/// Advice on keeping the engine in time.
 pub(super) fn in_time(machine: &MachineFacts) -> String {
     let mut causes: Vec<String> = [stolen(machine), jobs(machine), work(machine), priority(machine), waiting(machine)]
         .into_iter()
@@ -87,7 +87,7 @@ fn waiting(machine: &MachineFacts) -> Option<String> {
     ))
 }
 
-/// What is to be known of the calibration.
+/// Note on the calibration.
 fn calibration(machine: &MachineFacts) -> Option<String> {
     const MEND: &str = "run `airpath timing calibrate` while the machine is quiet";
     if !machine.live {

@@ -1,5 +1,4 @@
-//! Whether a run can be trusted: every way in which the emulator itself can distort a result is
-//! measured, and judged here.
+//! Verdict on a run: every way in which the emulator itself can distort a result is measured, and judged here.
 
 pub mod advice;
 mod machine;
@@ -17,7 +16,7 @@ pub use machine::{CalibrationFacts, MachineFacts, RealTime};
 pub use measurements::{Measurements, Reads};
 pub use wall_clock::{ClockStep, WallClock};
 
-/// How far a run can be trusted.
+/// Trustworthiness of a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
@@ -50,13 +49,13 @@ impl fmt::Display for Grade {
 /// A promise that was broken.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reason {
-    /// How grave it is.
+    /// Severity.
     pub grade: Grade,
     /// A fixed word for programs, such as "late_emissions".
     pub code: String,
-    /// What happened: how many, how much.
+    /// Description: the problem, with its numbers.
     pub what: String,
-    /// How to do better.
+    /// Advice for the user.
     pub mend: String,
 }
 

@@ -1,4 +1,4 @@
-//! How grave something is by its share of the whole.
+//! Severity of a problem by its share of the whole.
 
 use super::Grade;
 

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use crate::error::LogError;
 use crate::place;
 
-/// Where bytes go; a file, or a stand-in for a broken one.
+/// Destination of bytes; a file, or a stand-in for a broken one.
 pub(crate) trait Medium: Write + Send {
     /// Shortens what was written to `length` bytes.
     fn cut(&mut self, length: u64) -> io::Result<()>;
-    /// Whether what is written can no longer be found under any name.
+    /// True if the written data can no longer be found under any name.
     fn vanished(&self) -> bool;
 }
 
@@ -55,12 +55,12 @@ impl Sink {
         &self.path
     }
 
-    /// How long writing has taken so far.
+    /// Time spent on writing so far.
     pub fn spent(&self) -> Duration {
         self.spent
     }
 
-    /// Why writing ended early.
+    /// Reason for an early end of writing.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }

@@ -1,4 +1,4 @@
-//! What the sockets of the ends lost: the link delivered it, and no program ever saw it.
+//! Losses in the sockets of the ends: the link delivered these packets, and no program ever saw them.
 
 use super::super::share::by_packets;
 use super::super::{Grade, Measurements, Reason};
