@@ -22,8 +22,8 @@ const PROGRAM: &str = "slirp4netns";
 const INTERFACE: &str = "internet";
 const SETTINGS: [&str; 2] = ["ipv4/ip_forward", "ipv4/conf/internet/proxy_arp"];
 
-/// What to put into /etc/resolv.conf of both ends: the address at which
-/// slirp4netns answers for the host's name servers.
+/// Content of /etc/resolv.conf at both ends: the address at which slirp4netns answers for the host's name
+/// servers.
 pub const RESOLV_CONF: &str = "# The host's name servers, through the emulated link.\n\
                                nameserver 10.0.2.3\n";
 
@@ -119,7 +119,7 @@ fn start(server: &Endpoint, mtu_bytes: u32, announce: &OwnedFd) -> Result<Child>
     }
 }
 
-/// Whether the program is anywhere on the path: a folder there that may not be entered makes the kernel refuse
+/// True if the program is anywhere on the path: a folder there that may not be entered makes the kernel refuse
 /// a program that does not exist.
 fn is_installed() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();

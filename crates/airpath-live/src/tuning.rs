@@ -1,5 +1,5 @@
-//! How the loop's thread asks the kernel to be woken: scheduling, memory, processor, and how it meets
-//! deadlines. Each wish may be refused; what came of it is told, and the run goes on.
+//! Kernel settings of the loop's thread: scheduling, memory, processor, and the policy of meeting deadlines.
+//! Each wish may be refused; what came of it is told, and the run goes on.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ impl Policy {
         }
     }
 
-    /// What the kernel calls it.
+    /// Name in the kernel.
     pub fn kernel_name(self) -> &'static str {
         match self {
             Policy::Other => "SCHED_OTHER",
@@ -93,20 +93,20 @@ pub enum Affinity {
     Processor(usize),
 }
 
-/// What the loop asks for.
+/// Settings that the loop asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// How it is scheduled.
+    /// Scheduling policy.
     pub policy: Policy,
-    /// Where it runs.
+    /// Processor affinity.
     pub affinity: Affinity,
-    /// Whether all memory of the process is kept resident.
+    /// True if all memory of the process is kept resident.
     pub lock_memory: bool,
     /// By how much the kernel may delay its timers, in ns.
     pub timer_slack_ns: u64,
-    /// Whether processors are kept from idle states that take long to leave.
+    /// True if processors are kept out of deep idle states.
     pub wake_latency: bool,
-    /// How it meets deadlines.
+    /// Policy of meeting deadlines.
     pub spin: SpinPolicy,
 }
 
@@ -114,7 +114,7 @@ pub struct Tuning {
 pub type Told = (String, String);
 
 impl Tuning {
-    /// What suits a machine that nobody has measured, meeting deadlines by `spin`.
+    /// Default for a machine that nobody has measured, meeting deadlines by `spin`.
     pub fn usual(spin: SpinPolicy) -> Tuning {
         let processors = scheduling::allowed_processors().unwrap_or_default();
         let affinity = match processors.last() {

@@ -8,7 +8,7 @@ use super::Party;
 /// not run, and is asked at every look.
 pub(super) const LOOKS_BETWEEN: u64 = 5;
 
-/// Who or what holds a process.
+/// Holder of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hold {
     /// It is stopped, by a signal or by a tracer.
@@ -56,7 +56,7 @@ impl HoldAccount {
         }
     }
 
-    /// What was found.
+    /// Measured holds.
     pub(super) fn finish(self) -> Holds {
         self.holds
     }

@@ -12,7 +12,7 @@ const LONG_EXIT_US: u64 = 50;
 const NOT_TOLD: &str = "unknown";
 
 impl HostState {
-    /// What could be changed so that runs keep their times better, one sentence each.
+    /// Possible changes that make runs keep their times better, one sentence each.
     pub fn advice(&self) -> Vec<String> {
         let mut advice = Vec::new();
         if self.high_resolution_timers == Some(false) {

@@ -9,7 +9,7 @@ use crate::namespaces::NetNamespace;
 use crate::netlink::{LinkOptions, Route, RouteSocket};
 use crate::ports::{PacketPort, Port, PortKind, TRANSMIT_QUEUE_PACKETS, TunPort, tun_available};
 
-/// What making the ports gave.
+/// Ports made for a link.
 pub(super) struct Made {
     pub(super) link: Link,
     pub(super) client_port: Port,
@@ -17,7 +17,7 @@ pub(super) struct Made {
     pub(super) engine: Option<NetNamespace>,
 }
 
-/// How to configure both ends.
+/// Configuration of both ends.
 pub(super) struct Plan<'a> {
     pub(super) link: Link,
     pub(super) mtu_bytes: u32,

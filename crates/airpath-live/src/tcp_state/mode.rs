@@ -1,11 +1,11 @@
-//! Whether and how the state of TCP is recorded, as it is typed.
+//! Mode of recording the TCP state, as typed.
 
 use std::fmt;
 use std::str::FromStr;
 
 use airpath_core::Span;
 
-/// Whether and how the state of TCP is recorded.
+/// Mode of recording the TCP state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Not at all.
@@ -17,12 +17,12 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// How long from one sample to the next where nothing else is said.
+    /// Default interval between samples.
     pub const DEFAULT_INTERVAL: Span = Span::from_millis(10);
     /// The shortest time from one sample to the next.
     pub const LEAST_INTERVAL: Span = Span::from_millis(1);
 
-    /// How long from one sample to the next; none if there is none.
+    /// Interval between samples; none if there are none.
     pub fn interval(self) -> Option<Span> {
         match self {
             Self::Off => None,

@@ -10,10 +10,10 @@ use super::format::{ProbeFormat, ProbeRecord};
 use super::tracefs;
 use crate::error::{LiveError, Result};
 
-/// Where the kernel tells the layout of a record.
+/// File in which the kernel tells the layout of a record.
 const FORMAT: &str = "events/tcp/tcp_probe/format";
 
-/// Which processors there are.
+/// List of the online processors.
 const PROCESSORS: &str = "/sys/devices/system/cpu/online";
 
 /// The size of a ring. At 10 ms from one reading to the next it takes half a

@@ -22,7 +22,7 @@ use crate::error::{Attempting, LiveError, Result};
 use crate::netlink::{ClosedSockets, TcpDiag};
 use crate::session::Endpoint;
 
-/// How long rows may wait in memory, and how many.
+/// Maximum time of rows in memory, and their maximum number.
 const WRITE_AFTER_NS: u64 = 200_000_000;
 const WRITE_ROWS: usize = 8_192;
 
@@ -30,20 +30,20 @@ const WRITE_ROWS: usize = 8_192;
 /// the next packet.
 const IDLE_AFTER_NS: u64 = 1_000_000_000;
 
-/// How long the end of a run waits for the last sample.
+/// Maximum time that the end of a run waits for the last sample.
 const LAST_SAMPLE_PATIENCE: Duration = Duration::from_millis(100);
 
-/// What is recorded, and where.
+/// Options of the recording.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How long from one sample to the next.
+    /// Interval between samples.
     pub interval: Span,
-    /// Whether the tracepoint is read as well.
+    /// True if the tracepoint is read as well.
     pub probe: bool,
-    /// Whether a kernel that tells nothing of TCP is an error, or noted only.
+    /// True if a kernel without information on TCP is an error; otherwise it is only noted.
     pub required: bool,
-    /// Whether work takes no time, as in virtual time: TCP has done with a
-    /// packet when it is asked, and is asked only after packets.
+    /// True if work takes no time, as in virtual time: TCP has done with a packet when it is asked, and is
+    /// asked only after packets.
     pub work_takes_no_time: bool,
     /// The folder of the run.
     pub folder: PathBuf,
@@ -122,7 +122,7 @@ impl Sampler {
         let _ = self.begin.send(start_ns);
     }
 
-    /// What wants to be told when packets pass.
+    /// Bell that must ring when packets pass.
     pub fn traffic_bell(&self) -> Arc<TrafficBell> {
         self.traffic.clone()
     }
@@ -344,8 +344,7 @@ impl Work {
     }
 }
 
-/// Whether it is worth asking: an end's TCP changes when packets pass, or
-/// while it has something under way.
+/// Decision on sampling: an end's TCP changes when packets pass, or while it has something under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Idle {
     /// Something changed at this time, or might have.
