@@ -1,4 +1,4 @@
-//! Where kernels lie, and which one is taken.
+//! Cache of kernels, and the choice among them.
 
 use std::env;
 use std::ffi::OsStr;

@@ -37,54 +37,53 @@ use crate::relay::Relay;
 pub const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
 /// The name of the kernel's own folder in ours.
 const KERNEL_NAME: &str = "guest";
-/// How often the host looks at the guest's output and clock.
+/// Interval of the host's looks at the guest's output and clock.
 const LOOK_EVERY_MS: u16 = 20;
-/// How often it looks whether a live run is on, and how much processor time the guest had.
+/// Interval of checks for a live run, and of the guest's processor time.
 const LOOK_AROUND_EVERY: Duration = Duration::from_millis(250);
 /// The longest name of a task of the kernel, with the zero that ends it.
 const TASK_NAME_BYTES: usize = 16;
 /// Less progress of the virtual time than this is none: a program that spins may read the clock, and
 /// each reading takes 256 ns.
 const PROGRESS_NS: u64 = 1_000_000;
-/// How long the guest may take to end when it is told to: by SIGTERM, then by SIGKILL, to
-/// everything in it.
+/// Maximum time for the guest to end after an order: by SIGTERM, then by SIGKILL, to everything in it.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(3)];
-/// How long the guest may take to end, by the wall clock, after a signal that asks for it was handed on.
+/// Maximum time for the guest to end, by the wall clock, after a signal that asks for it was handed on.
 const SIGNAL_PATIENCE: Duration = Duration::from_secs(2);
 /// The signals that ask for it.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 /// At how many moments the host looks at what runs, to name it.
 const MOMENTS: usize = 7;
-/// How long the kernel may take to answer.
+/// Maximum time for an answer of the kernel.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What to boot, and how long it may take.
+/// Plan of a guest: its kernel, job and limits.
 #[derive(Debug)]
 pub struct Plan {
     /// The kernel.
     pub kernel: Kernel,
-    /// What to do in the guest.
+    /// Job of the guest.
     pub job: Job,
     /// The seed of the kernel's random numbers.
     pub seed: u64,
-    /// How long the whole may take by the wall clock.
+    /// Limit on the whole, by the wall clock.
     pub wall_limit: Duration,
-    /// How long the virtual time may stand still by the wall clock.
+    /// Limit on a standstill of the virtual time, by the wall clock.
     pub stall_limit: Duration,
 }
 
-/// How it went.
+/// Outcome of a run in the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The engine's exit status in the guest.
     pub status: i32,
-    /// How long the engine ran in virtual time.
+    /// Virtual time for which the engine ran.
     pub virtual_time: Duration,
-    /// How long that took.
+    /// Wall time of the run.
     pub wall_time: Duration,
 }
 
-/// Whether standard output and standard error of this process lead to the same place.
+/// True if standard output and standard error of this process lead to the same place.
 pub fn outputs_are_one() -> bool {
     let place = |fd: BorrowedFd<'_>| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino, stat.st_rdev));
     match (place(io::stdout().as_fd()), place(io::stderr().as_fd())) {
@@ -298,7 +297,7 @@ fn boot(plan: &Plan) -> Result<(Child, Place)> {
     Ok((child.attempting(|| format!("start the kernel {}", plan.kernel.path().display()))?, place))
 }
 
-/// Why the guest is made to end, and how far that is.
+/// Progress of ending the guest, with the reason.
 struct Ending {
     reason: WarpError,
     step: usize,
@@ -316,13 +315,13 @@ struct Watch<'a> {
     pace: Pace,
     /// The processor time that the guest had.
     worked: Duration,
-    /// What processor time the guest had had, if that can be told, when half the limit of a stall was over.
+    /// Processor time of the guest, if that can be told, when half the limit of a stall was over.
     stall_usage: Option<Option<Duration>>,
-    /// When the virtual time last moved, and where it was then.
+    /// Time at which the virtual time last moved, and its value then.
     moved: Instant,
     moved_ns: u64,
     now_ns: u64,
-    /// How many signals were handed on.
+    /// Number of signals handed on.
     signals: u32,
     /// The first of them that asks for the end, and when.
     interrupted: Option<(Signal, Instant)>,
@@ -374,7 +373,7 @@ impl Watch<'_> {
         )
     }
 
-    /// What the guest is running, read out of its kernel's memory: nothing in it can notice.
+    /// Running task of the guest, read out of its kernel's memory: nothing in it can notice.
     fn read_running(&self) -> Option<Running> {
         let place = self.plan.kernel.running_task()?;
         let mut pointer = [0; 8];
@@ -450,7 +449,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether the guest had a processor while its time stood still: where other programs have them all,
+    /// True if the guest had a processor while its time stood still: where other programs have them all,
     /// nothing can be said of those in the guest.
     fn has_worked_while_time_stood(&self) -> bool {
         let (Some(Some(before)), Some(now)) = (self.stall_usage, processor_time()) else { return true };
@@ -506,7 +505,7 @@ impl Watch<'_> {
         }
     }
 
-    /// What the guest is doing, in words: the program that was running at most of some moments.
+    /// Activity of the guest in words: the program that was running at most of some moments.
     fn who_runs(&self) -> String {
         let mut seen: Vec<(Running, usize)> = Vec::new();
         for _ in 0..MOMENTS {
@@ -549,7 +548,7 @@ impl Watch<'_> {
     }
 }
 
-/// What a processor is at, as the kernel's register dump says it: `Pid: 48, comm: python3 Not tainted …`.
+/// Running task in the kernel's register dump: `Pid: 48, comm: python3 Not tainted …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Running {
     pid: u32,
@@ -559,12 +558,12 @@ struct Running {
 /// The name of the task that runs when nothing else does.
 const IDLE_TASK: &str = "swapper";
 
-/// Whether a task of this name is the engine's in the guest.
+/// True if a task of this name is the engine's in the guest.
 fn is_the_engines(name: &str) -> bool {
     name == job::ENGINE || name == "exe" || name.starts_with("airpath")
 }
 
-/// How the names of the kernel's own threads begin, as far as they run after the boot.
+/// Prefixes of the names of the kernel's own threads, as far as they run after the boot.
 const KERNEL_THREADS: [&str; 10] = [
     "kworker/",
     "ksoftirqd/",
@@ -579,7 +578,7 @@ const KERNEL_THREADS: [&str; 10] = [
 ];
 
 impl Running {
-    /// Whether it is the idle task or a thread of the kernel, and so no program.
+    /// True for the idle task or a thread of the kernel, which are no programs.
     fn is_kernels(&self) -> bool {
         self.pid == 0 || KERNEL_THREADS.iter().any(|thread| self.name.starts_with(thread))
     }

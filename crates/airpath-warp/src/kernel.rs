@@ -19,7 +19,7 @@ const RUNNING_SYMBOL: &str = "cpu_tasks";
 const FIRST_TASK_SYMBOL: &str = "init_task";
 const FIRST_TASK_NAME: &[u8] = b"swapper\0";
 
-/// Where a kernel, in its own memory, keeps what is running.
+/// Position of the running task in a kernel's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunningTask {
     /// Here is the address of the task that is running.
@@ -68,22 +68,22 @@ impl Kernel {
         Ok(Kernel { path, time_address, running_task: running_task(&file), seeded })
     }
 
-    /// Where it lies.
+    /// Path of the kernel.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where, in its own memory, it keeps the virtual time: 64 bits, in ns since its boot.
+    /// Address, in its own memory, of the virtual time: 64 bits, in ns since its boot.
     pub fn time_address(&self) -> u64 {
         self.time_address
     }
 
-    /// Where it keeps what is running; none if it is not found, as in a kernel of another make.
+    /// Position of the running task in its memory; none if it is not found, as in a kernel of another make.
     pub fn running_task(&self) -> Option<RunningTask> {
         self.running_task
     }
 
-    /// Whether its entropy comes from a seed, so that runs can be repeated.
+    /// True if its entropy comes from a seed, so that runs can be repeated.
     pub fn is_seeded(&self) -> bool {
         self.seeded
     }

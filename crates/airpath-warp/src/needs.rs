@@ -1,4 +1,4 @@
-//! What building the kernel needs, and the Debian packages that have it.
+//! Requirements for building the kernel, and the Debian packages that meet them.
 
 use std::env;
 use std::path::Path;

@@ -18,7 +18,7 @@ const HARDLY_SLEEPS: f64 = 0.6;
 /// With fewer looks than this nothing is said: the host itself hardly got on.
 const FEWEST_LOOKS: u32 = 50;
 
-/// What was seen since the last window ended.
+/// Observations since the last window ended.
 #[derive(Debug, Default)]
 pub struct Pace {
     begun: Option<(Duration, u64)>,
@@ -34,7 +34,7 @@ pub struct Slow {
     pub program: String,
     /// At which share of the looks it was running.
     pub share: f64,
-    /// How many virtual seconds pass in a second of work.
+    /// Virtual seconds per second of work.
     pub pace: f64,
 }
 
@@ -75,7 +75,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// What is told over 30 s at `pace`, with `name` running at `busy` of 10 looks.
+    /// Warning over 30 s at `pace`, with `name` running at `busy` of 10 looks.
     fn watched(pace: f64, name: &str, busy: u32) -> Vec<Slow> {
         let mut watch = Pace::default();
         let look = |step: u32| {
