@@ -36,7 +36,7 @@ pub fn send(host: &str, port: u16, plan: &Plan, observer: &mut dyn Observer) -> 
     Ok(Report { plan: plan.clone(), sends, began, connecting_ns, mss_bytes, streams, intervals })
 }
 
-/// What `plan` asks of one connection.
+/// Header of one connection of `plan`.
 fn header(plan: &Plan, index: u32, client_port: u16) -> Header {
     Header {
         work: plan.work,
@@ -140,7 +140,7 @@ fn agree(stream: &mut Stream, transport: Transport) -> Result<()> {
     Ok(())
 }
 
-/// Why there is no socket for datagrams.
+/// Error for a missing socket for datagrams.
 pub(crate) fn no_socket(transport: Transport, error: &io::Error) -> LoadError {
     match (transport, error.raw_os_error()) {
         (Transport::UdpLite { .. }, Some(libc::EPROTONOSUPPORT)) => {
@@ -193,7 +193,7 @@ fn explain(host: &str, address: SocketAddr, error: &io::Error, options: TcpOptio
     }
 }
 
-/// Why a congestion control cannot be had.
+/// Error for an unavailable congestion control.
 pub(crate) fn no_congestion_control(name: &str, error: &io::Error) -> String {
     let (has, allows) = ("net.ipv4.tcp_available_congestion_control", "net.ipv4.tcp_allowed_congestion_control");
     match error.raw_os_error() {

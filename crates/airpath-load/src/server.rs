@@ -19,14 +19,14 @@ use crate::streams::{self, End, Stream};
 /// The port of `airpath recv`, and of iperf3.
 pub const DEFAULT_PORT: u16 = 5201;
 
-/// How many connections are served at a time: several clients with as many streams as they may have.
+/// Maximum number of parallel connections: several clients with as many streams as they may have.
 const MOST_CONNECTIONS: usize = 512;
-/// How long a client may take to say what it wants, over the slowest of links.
+/// Maximum time for a client's header, over the slowest of links.
 const HEADER_LIMIT: Duration = Duration::from_secs(60);
-/// How long the server waits where the system has no room for another connection.
+/// Pause of the server where the system has no room for another connection.
 const SHORTAGE_WAIT: Duration = Duration::from_millis(100);
 
-/// Whether there will be room again once other connections have ended.
+/// True if there will be room again once other connections have ended.
 fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
@@ -86,7 +86,7 @@ impl Server {
         Ok(Server { listener, under_way: AtomicUsize::new(0) })
     }
 
-    /// Where it listens.
+    /// Listening address.
     ///
     /// # Errors
     /// The kernel's.
@@ -94,7 +94,7 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// How many streams are at work now.
+    /// Number of active streams.
     pub fn under_way(&self) -> usize {
         self.under_way.load(Ordering::Relaxed)
     }

@@ -15,7 +15,7 @@ fn plan(work: Work) -> Plan {
     Plan { work, reverse: false, congestion_control, mss_bytes, no_delay: false, parallel: 1, interval }
 }
 
-/// What the client and the server reported.
+/// Reports of the client and the server.
 fn carry_out(plan: &Plan, observer: &mut dyn Observer) -> (Result<Report, LoadError>, Vec<Result<Report, LoadError>>) {
     let server = Server::bind(Some(LOOPBACK), 0).unwrap();
     let port = server.address().unwrap().port();
@@ -278,7 +278,7 @@ fn carry_out_where_possible(plan: &Plan) -> Result<Report, LoadError> {
     })
 }
 
-/// What a server says while `attack` goes on; it serves clients afterwards as before.
+/// Messages of a server while `attack` goes on; it serves clients afterwards as before.
 fn attacked(attack: impl FnOnce(u16)) -> Vec<String> {
     let server = Server::bind(Some(LOOPBACK), 0).unwrap();
     let port = server.address().unwrap().port();
