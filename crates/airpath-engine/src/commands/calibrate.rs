@@ -120,7 +120,7 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
     Ok(0)
 }
 
-/// What disturbs the machine before anything is measured.
+/// Disturbance of the machine before anything is measured.
 fn disturbed_before(host: &CalibratedHost) -> Option<String> {
     let watch = Watch::begin(host.processors);
     std::thread::sleep(LOOK);
@@ -147,7 +147,7 @@ fn forget(host: &CalibratedHost, rights: Rights) -> Result<i32> {
     Ok(0)
 }
 
-/// Whether there is a calibration that fits; the exit status.
+/// Checks for a calibration that fits; returns the exit status.
 fn check(host: &CalibratedHost, rights: Rights) -> i32 {
     match store::folder().and_then(|folder| store::find(&folder, host, rights)) {
         Ok(Some((file, _))) => {

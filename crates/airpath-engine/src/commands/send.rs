@@ -14,7 +14,7 @@ use crate::terminal::show;
 const DEFAULT_RATE_BITS_PER_SECOND: u64 = 1_000_000;
 /// Payload of datagrams where none was asked for: fits every link that carries IPv6, in bytes.
 const DEFAULT_LENGTH_BYTES: u64 = 1_200;
-/// How long to send where neither a time nor an amount was asked for.
+/// Default duration where neither a time nor an amount was asked for.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 
 /// Sends it and prints what became of it.

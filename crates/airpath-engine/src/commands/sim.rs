@@ -158,7 +158,7 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64, interrupt: &Int
     Ok(replication::status(&finished))
 }
 
-/// What a replication came to: all of its summary but its seed and what running it took.
+/// Result of a replication: all of its summary but its seed and the cost of running it.
 fn came_to(summary: &serde_json::Value) -> serde_json::Value {
     let mut object = summary.clone();
     if let Some(object) = object.as_object_mut() {
@@ -215,7 +215,7 @@ fn json(simulated: &Simulated, seed: u64) -> serde_json::Value {
     object
 }
 
-/// What became of a workload, in a line.
+/// Result of a workload, in a line.
 fn line(flow: &FlowReport) -> String {
     let outcome = match &flow.outcome {
         Outcome::Complete => "complete".into(),
@@ -237,7 +237,7 @@ fn line(flow: &FlowReport) -> String {
     )
 }
 
-/// How many responses came, and how long they took.
+/// Number of responses and their times.
 fn requests(requests: &RequestReport) -> String {
     let mut durations = requests.durations_ns.clone();
     durations.sort_unstable();
@@ -246,7 +246,7 @@ fn requests(requests: &RequestReport) -> String {
     format!("{count} in p50 {}, max {}", show::span(durations[last / 2]), show::span(*longest))
 }
 
-/// What somebody who looked at it saw.
+/// Quality of the media for a viewer.
 fn media(media: &MediaReport) -> String {
     let count = show::count;
     format!(
@@ -258,7 +258,7 @@ fn media(media: &MediaReport) -> String {
     )
 }
 
-/// What the application got in one direction; nothing where nothing was meant for it.
+/// Delivery to the application in one direction; nothing where nothing was meant for it.
 fn delivered(direction: &str, delivery: &Delivery) -> Option<String> {
     if delivery.delivered_bytes == 0 {
         return None;

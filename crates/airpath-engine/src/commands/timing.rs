@@ -52,7 +52,7 @@ fn failure(error: TimingError) -> Failure {
     }
 }
 
-/// What of `words` and `known` is meant: all of them, or those named, each once.
+/// Members of `known` that `words` name: all of them, or those named, each once.
 fn chosen<T: Copy>(words: &[String], what: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
     let mut found = Vec::new();
     for word in words.iter().map(|word| word.trim()) {
@@ -264,7 +264,7 @@ fn host(args: &HostArgs) -> i32 {
     0
 }
 
-/// Lists the ways of sleeping.
+/// Lists the sleep methods.
 fn methods(args: &MethodsArgs) -> i32 {
     for method in METHODS {
         let unavailable = (method.open)(&MethodOptions::default()).err();

@@ -20,7 +20,7 @@ const VARIABLE: &str = "AIRPATH_RUN";
 pub struct Around(Result<Run, String>);
 
 impl Around {
-    /// What the environment of commands says of a run whose control is `control`; without one it says so, as
+    /// Environment of commands that announces a run whose control is `control`; without one it says so, as
     /// commands would otherwise ask a run further out.
     pub fn environment(control: Option<&Control>) -> (OsString, OsString) {
         let value = control.map_or_else(OsString::new, |control| {
@@ -39,7 +39,7 @@ impl Around {
         }))
     }
 
-    /// What it says of the time since then.
+    /// Verdict of the outer run on the time since then.
     pub fn judge(self) -> Answer {
         let asked = self.0.and_then(|mut run| run.ask(&Request::Verdict {}).map_err(|failure| failure.to_string()));
         let judged = asked.and_then(|answer| {

@@ -11,13 +11,13 @@ use super::folder::{self, Folder};
 use super::protocol::Request;
 use crate::error::{Failure, Result};
 
-/// How long a run may take to answer.
+/// Maximum time for an answer of a run.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An active run.
 pub struct Run {
     stream: BufReader<UnixStream>,
-    /// What it says of itself.
+    /// The run's description of itself.
     pub about: Value,
 }
 
@@ -58,7 +58,7 @@ impl Run {
         self.about["folder"].as_str()
     }
 
-    /// Whether `word` means it: its number, its folder, or the last part of that.
+    /// True if `word` means it: its number, its folder, or the last part of that.
     fn is_meant_by(&self, word: &str) -> bool {
         let Some(folder) = self.folder().map(Path::new) else { return word == self.number().to_string() };
         let path = Path::new(word).canonicalize();

@@ -1,4 +1,4 @@
-//! Where the sockets are: one for each run of a user, in a folder that is open to them only.
+//! Folder of the sockets: one for each run of a user, in a folder that is open to them only.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
@@ -149,7 +149,7 @@ impl Folder {
 pub struct Socket {
     /// The number of the run.
     pub number: u32,
-    /// Where clients come in.
+    /// Socket on which clients connect.
     pub listener: UnixListener,
     folder: Folder,
 }

@@ -26,9 +26,9 @@ use super::folder::{Folder, Socket};
 use super::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
 use crate::run::{RunRequest, machine, measured};
 
-/// How many clients at a time.
+/// Maximum number of clients.
 const CLIENTS: usize = 64;
-/// How long the loop may take to answer.
+/// Maximum time for an answer of the loop.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A request, or the beginning of one.
 type Line = Vec<u8>;
@@ -89,7 +89,7 @@ fn as_recorded(scenario: &Scenario) -> Scenario {
     printed.unwrap_or_else(|| scenario.clone())
 }
 
-/// What is said of a run that does not change.
+/// Unchanging part of a run's description.
 fn about(request: &RunRequest, number: u32) -> Value {
     let command: Vec<_> = request.client.iter().map(|word| word.to_string_lossy()).collect();
     json!({
@@ -110,7 +110,7 @@ struct Client {
     watched: Option<Watched>,
 }
 
-/// How the link of the run had done when a client began to watch it, and the run around it.
+/// Baseline of a client's watch: the state of the run's link, and of the run around it, when it began.
 struct Watched {
     start: Measurements,
     processors: ProcessorTime,
@@ -162,17 +162,17 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
     }
 }
 
-/// Who carries requests out.
+/// Executor of requests.
 struct Desk {
     handle: Handle,
     running: Running,
     states: Vec<String>,
     about: Value,
-    /// Whether there is a run around this one.
+    /// True if there is a run around this one.
     nested: bool,
-    /// What the processors had done when the run began.
+    /// State of the processors when the run began.
     begun: ProcessorTime,
-    /// How good the run's calibration is.
+    /// Quality of the run's calibration.
     calibration: Option<CalibrationFacts>,
 }
 
@@ -280,7 +280,7 @@ impl Desk {
         }
     }
 
-    /// What the link has measured until now.
+    /// Measurements of the link until now.
     fn look(&self) -> Result<Measurements, Refusal> {
         let (answer, answered) = channel();
         self.handle.send(Word::Look(0, answer));

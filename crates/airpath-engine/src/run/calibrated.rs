@@ -1,4 +1,4 @@
-//! Which calibration a live run goes by, and what its record says of that.
+//! Calibration of a live run, and its mention in the record.
 
 use std::path::Path;
 

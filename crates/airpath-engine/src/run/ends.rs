@@ -10,7 +10,7 @@ use super::request::RunRequest;
 use super::workload::Workload;
 use crate::control::around::Around;
 
-/// How things stood at both ends when the run began.
+/// State of both ends when the run began.
 pub struct EndsWatch {
     sockets: [io::Result<SocketLosses>; 2],
     around: Option<Around>,
@@ -32,7 +32,7 @@ impl EndsWatch {
         EndsWatch { sockets, around, shared: request.enclosing, unreadable }
     }
 
-    /// What they suffered since.
+    /// Disturbances of the ends since.
     pub fn finish(
         self,
         workload: &Workload<'_>,

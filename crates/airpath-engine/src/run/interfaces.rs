@@ -1,4 +1,4 @@
-//! What somebody did to the interfaces of a live link.
+//! Changes of a live link's interfaces by others.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use airpath_log::EndResults;
 /// The ends, in the order of ports.
 const ENDS: [&str; 2] = ["client", "server"];
 
-/// What was done to the interfaces, the client's first; an error for each where nobody could watch.
+/// Changes of the interfaces, the client's first; an error for each where nobody could watch.
 pub fn news(watch: io::Result<LinkWatch>) -> [io::Result<LinkChanges>; 2] {
     match watch {
         Ok(watch) => watch.finish(),
@@ -36,7 +36,7 @@ pub fn with_changes(mut ends: EndResults, news: [io::Result<LinkChanges>; 2], po
     ends
 }
 
-/// Why a port went away, as far as the news tell; empty where they do not.
+/// Reason for a vanished port, as far as the news tell; empty where they do not.
 pub fn why_gone(news: &[io::Result<LinkChanges>; 2]) -> String {
     let told = || news.iter().zip(ENDS).filter_map(|(news, end)| Some((news.as_ref().ok()?, end)));
     // The engine's own interfaces go with its loop: what was moved is the cause.

@@ -35,19 +35,19 @@ use crate::terminal::say;
 
 /// All that a live run leaves behind.
 pub struct LiveOutcome {
-    /// How the client's command ended.
+    /// End of the client's command.
     pub client: Ended,
-    /// How the server's command ended.
+    /// End of the server's command.
     pub server: Option<CommandEnd>,
-    /// What the ends suffered, but for what the link itself knows.
+    /// Disturbances at the ends, without those that the link itself knows.
     pub ends: EndResults,
-    /// What the ports of the link lost.
+    /// Losses in the ports of the link.
     pub losses: PortLosses,
     /// The link.
     pub link: FinishedLink,
     /// The loop.
     pub report: LoopReport,
-    /// What the processors did meanwhile.
+    /// Use of the processors meanwhile.
     pub shares: ProcessorShares,
     /// The manifest as it was written at the start.
     pub manifest: Manifest,
@@ -129,7 +129,7 @@ pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome>
     }
 }
 
-/// What a run leaves but for its log.
+/// Results of a run except for its log.
 struct Carried {
     client: Ended,
     server: Option<CommandEnd>,
@@ -213,7 +213,7 @@ fn carry_out(
     Ok(Carried { client, server, ends, losses, link, report, shares, manifest })
 }
 
-/// What came of the wish for real-time scheduling, if the kernel refused it.
+/// Outcome of the request for real-time scheduling, if the kernel refused it.
 fn refused_policy(told: &[Told]) -> Option<&Told> {
     told.iter().find(|(name, outcome)| name.starts_with("SCHED_") && outcome.starts_with("refused"))
 }
@@ -228,14 +228,14 @@ pub fn write_manifest(request: &RunRequest, manifest: &Manifest) {
     }
 }
 
-/// Where the commands run.
+/// Surroundings of the commands.
 struct Stage<'a> {
     process: &'a EngineProcess,
     request: &'a RunRequest,
     client: &'a Endpoint,
     server: &'a Endpoint,
     engine: &'a Loop,
-    /// What the commands' environment has beside the usual.
+    /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
 }
 

@@ -25,7 +25,7 @@ use crate::commands::exec::{fresh_seed, request};
 use crate::error::{Failure, Result};
 use crate::terminal::say;
 
-/// How long replications that were told to end may take before they are killed.
+/// Time that replications have to end before they are killed.
 const KILL_AFTER: Duration = Duration::from_secs(5);
 /// The signals that break the whole off.
 const BREAKING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];

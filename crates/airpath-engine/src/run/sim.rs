@@ -38,28 +38,28 @@ pub struct SimRequest {
     pub scenario: Scenario,
     /// The path that it describes.
     pub path: PathConfig,
-    /// What runs between the ends.
+    /// Workloads between the ends.
     pub workloads: Vec<Workload>,
-    /// How long the run takes; without it, until every workload is done.
+    /// Duration of the run; without it, until every workload is done.
     pub duration: Option<Span>,
     /// The MTU of both ends in bytes.
     pub mtu_bytes: u32,
-    /// How much is recorded.
+    /// Level of recording.
     pub level: Level,
-    /// How many bytes of each packet.
+    /// Number of bytes of each packet.
     pub snaplen: Snaplen,
 }
 
-/// What came out of a run.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     /// The run in five lines.
     pub summary: Summary,
-    /// What became of each workload.
+    /// Result of each workload.
     pub flows: Vec<FlowReport>,
-    /// Why it was over.
+    /// Reason for the end.
     pub ended: Ended,
-    /// How long it took, by its own clock.
+    /// Duration by its own clock.
     pub duration: Span,
     /// The signal that broke it off.
     pub interrupted: Option<Signal>,
@@ -194,7 +194,7 @@ fn drive(
     }
 }
 
-/// Whether nothing in `path` has a rate towards `direction`, at the beginning.
+/// True if nothing in `path` has a rate towards `direction`, at the beginning.
 fn is_unlimited(path: &PathConfig, direction: Direction) -> bool {
     path.hops.iter().all(|hop| hop.link(direction).rate.constant() == Some(LinkRate::Unlimited))
 }

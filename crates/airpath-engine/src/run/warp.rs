@@ -21,7 +21,7 @@ use crate::error::{Failure, Result};
 use crate::run::request::Report;
 use crate::terminal::say;
 
-/// How long a run may take by the wall clock.
+/// Default limit on a run by the wall clock.
 const DEFAULT_WALL_LIMIT: Duration = Duration::from_secs(600);
 /// For how long of it the virtual time may stand still.
 const DEFAULT_STALL_LIMIT: Duration = Duration::from_secs(30);
@@ -125,7 +125,8 @@ fn job(request: &RunRequest) -> Result<Job> {
     })
 }
 
-/// Where the commands start: here, or as in a live run in `/` where this user could not get to here.
+/// Working directory of the commands: the current one, or as in a live run `/` where this user could not enter
+/// it.
 fn working_directory() -> OsString {
     let (directory, warning) = command::working_directory();
     match directory {

@@ -18,10 +18,10 @@ use super::FAILED_STATUS;
 use crate::error::{Failure, Result};
 use crate::terminal::say;
 
-/// How long a server's command that was asked to end may take before it is killed.
+/// Time that a server's command has to end when asked to, before it is killed.
 const KILL_AFTER: Duration = Duration::from_secs(2);
 
-/// How a command ended, for the record.
+/// End of a command, for the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// By itself or by a signal.
@@ -47,15 +47,15 @@ impl Ended {
 pub struct Workload<'a> {
     process: &'a EngineProcess,
     commands: Commands,
-    /// What the commands' environment has beside the usual.
+    /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
     server: Option<CommandId>,
     client: Option<CommandId>,
-    /// How the server's command ended with an error before the client's.
+    /// Error status or signal of the server's command before the client's end.
     server_failed: Option<String>,
     /// The signal by which the client's command crashed or was killed.
     client_killed: Option<String>,
-    /// Which process is of which end.
+    /// Processes of each end.
     register: Register,
     /// Measures how long the commands wait for a processor.
     waits: Option<EndWaits>,
@@ -86,7 +86,7 @@ impl<'a> Workload<'a> {
         Ok(())
     }
 
-    /// What was measured since; none where nothing was to be measured.
+    /// Waits measured since; none where nothing was to be measured.
     ///
     /// # Errors
     /// When the kernel stopped telling.
@@ -94,7 +94,7 @@ impl<'a> Workload<'a> {
         self.waits.take().map(EndWaits::finish).transpose()
     }
 
-    /// How the server's command ended with an error before the client's, if it did.
+    /// Error status or signal of the server's command before the client's end, if it failed.
     pub fn server_failed(&self) -> Option<&str> {
         self.server_failed.as_deref()
     }
@@ -268,7 +268,7 @@ fn killed(end: CommandEnd) -> Option<Signal> {
     of_crashes.contains(&signal).then_some(signal)
 }
 
-/// How a command ended, in words.
+/// End of a command, in words.
 pub fn describe(end: CommandEnd) -> String {
     match end {
         CommandEnd::Exited(status) => format!("exit status {status}"),

@@ -20,7 +20,7 @@ use crate::terminal::{say, show};
 const MILLISECOND_NS: u64 = 1_000_000;
 /// The most opportunities with which a constant rate is made exact.
 const EXACT_LIMIT: u64 = 1_000_000;
-/// How long a constant rate lasts that cannot be made exact, or is no matter of opportunities.
+/// Duration of a constant rate that cannot be made exact, or is no matter of opportunities.
 const CONSTANT: Span = Span::from_secs(60);
 /// The longest trace of opportunities that is written.
 const LONGEST: Span = Span::from_secs(7 * 86_400);

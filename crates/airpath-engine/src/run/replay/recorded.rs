@@ -19,7 +19,7 @@ use airpath_virtual::Input;
 use crate::error::{Failure, Result};
 use crate::run::replication;
 
-/// What is said of a run that cannot be replayed as it is.
+/// Advice for a run that cannot be replayed as it is.
 const RECORD_AGAIN: &str = "record the run again";
 
 /// The manifest of the run in `folder`, which can be replayed.
@@ -57,7 +57,7 @@ pub fn manifest(folder: &Folder) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// How long a run took that can be replayed.
+/// Duration of a run that can be replayed.
 pub fn duration(manifest: &Manifest) -> Span {
     Span::from_nanos(manifest.results.as_ref().map_or(0, |results| results.duration_ns))
 }
@@ -85,7 +85,7 @@ fn whole(log: ArrowLog, path: &Folder) -> Result<ArrowLog> {
     }
 }
 
-/// What drove the machine.
+/// An input of the machine.
 pub enum What {
     /// A packet or a command.
     Input(Input),
@@ -95,9 +95,9 @@ pub enum What {
 
 /// Something that drove the machine.
 pub struct RecordedInput {
-    /// When.
+    /// Time of the input.
     pub at: Time,
-    /// What.
+    /// The input.
     pub what: What,
     /// A command as the log has it; empty for packets.
     pub json: String,
@@ -110,7 +110,7 @@ pub struct Inputs {
     batch: std::vec::IntoIter<RecordedInput>,
     rows: u64,
     expected_rows: u64,
-    /// When the last one was, and when the run ended: nothing comes before the one or after the other.
+    /// Time of the last one, and end of the run: nothing comes before the one or after the other.
     between: [Time; 2],
 }
 
@@ -162,7 +162,7 @@ impl Inputs {
         Ok(true)
     }
 
-    /// What `row` did to the machine, if anything.
+    /// Input of the machine in `row`, if any.
     fn input(&self, row: &InputRow<'_>) -> Result<Option<RecordedInput>> {
         let at = Time::from_nanos(row.time_ns);
         let broken = |what: &str| damaged(&self.path, &format!("at {} ns {what}", row.time_ns));
@@ -250,12 +250,12 @@ impl Events {
         Ok(Events { path, log, batch: None, row: 0, has_flipped_bits, has_kept_bytes })
     }
 
-    /// Whether the log has the bytes that are left of truncated packets.
+    /// True if the log has the bytes that are left of truncated packets.
     pub fn has_kept_bytes(&self) -> bool {
         self.has_kept_bytes
     }
 
-    /// Whether the log has the positions of flipped bits.
+    /// True if the log has the positions of flipped bits.
     pub fn has_flipped_bits(&self) -> bool {
         self.has_flipped_bits
     }
