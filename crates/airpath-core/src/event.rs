@@ -64,16 +64,16 @@ named! {
         Damaged = "damaged": "The channel flipped bits of a PDU; the bits column counts them.",
         Truncated = "truncated": "The channel cut a PDU short; the bits column says how many are left.",
         Marked = "marked": "Queue management set congestion experienced (CE) on a PDU.",
-        HeldBack = "held_back": "A PDU was held back so that later ones overtake it.",
-        Duplicated = "duplicated": "A PDU was sent on twice.",
+        HeldBack = "held_back": "A PDU was held back so that later PDUs overtake it.",
+        Duplicated = "duplicated": "A PDU was duplicated.",
         Passed = "passed": "A PDU left a hop for the next one.",
         Delivered = "delivered": "A PDU left the path.",
         Dropped = "dropped": "A PDU was dropped; the cause column says why.",
         StateChanged = "state_changed": "A state or a command changed parameters.",
-        ParameterSet = "parameter_set": "A command set parameters while the run went on.",
+        ParameterSet = "parameter_set": "A command set parameters during the run.",
         Generated = "generated": "A background load put a PDU into a hop.",
         Consumed = "consumed": "A PDU of a background load reached its end within the path.",
-        Discarded = "discarded": "A packet was kept off the link: noise of the host, or before the run began.",
+        Discarded = "discarded": "A packet was filtered before the link: host chatter, or sent before the run began.",
     }
 }
 
@@ -85,12 +85,12 @@ named! {
         QueueBytes = "queue_bytes": "The queue held its limit of bytes.",
         QueueAge = "queue_age": "The packet had been queued for longer than the limit.",
         QueueManagement = "queue_management": "Active queue management dropped the packet before the queue was full.",
-        Blackout = "blackout": "The link was blacked out.",
+        Blackout = "blackout": "The link was in a blackout.",
         ChannelError = "channel_error": "A transmission error hit the packet or one of its frames.",
         ReceiveBuffer = "receive_buffer": "The link receive buffer was full.",
-        Noise = "noise": "Neighbour discovery, router solicitation and their like, kept off the link.",
-        BeforeStart = "before_start": "It came before the run began.",
-        Malformed = "malformed": "Not an IP packet, or its lengths contradict each other.",
+        Noise = "noise": "Host chatter, filtered: neighbour discovery, router solicitation and the like.",
+        BeforeStart = "before_start": "The packet arrived before the run began.",
+        Malformed = "malformed": "Not an IP packet, or its lengths are inconsistent.",
         Outside = "outside": "Lost outside the model: a full TUN queue or socket buffer.",
     }
 }

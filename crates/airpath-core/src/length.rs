@@ -180,7 +180,7 @@ impl fmt::Display for QueueLimit {
 
 quantity::text_serde!(
     QueueLimit,
-    "What a queue may hold: packets, bytes (kB, MB), a time, several joined by commas, or unlimited.",
+    "Capacity of a queue: packets, bytes (kB, MB), a time, several joined by commas, or unlimited.",
     r"^.+$",
     "7 packets"
 );
@@ -218,7 +218,7 @@ impl fmt::Display for BufferLimit {
 
 quantity::text_serde!(
     BufferLimit,
-    "What a link buffer may hold: packets, frames, bytes (kB, MB), or unlimited.",
+    "Capacity of a link buffer: packets, frames, bytes (kB, MB), or unlimited.",
     r"^.+$",
     "4 packets"
 );

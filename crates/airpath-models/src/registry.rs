@@ -15,7 +15,7 @@ pub(crate) trait Configured: Sized {
     /// The model.
     type Model;
 
-    /// What is wrong with the parameters, if anything. Files are loaded.
+    /// Errors in the parameters, if any. Files are loaded.
     fn problems(&self) -> Vec<Problem> {
         Vec::new()
     }
@@ -89,7 +89,7 @@ macro_rules! registry {
                 all
             }
 
-            /// What is wrong with the configuration, if anything.
+            /// Errors in the configuration, if any.
             pub fn problems(&self) -> Vec<$crate::config::Problem> {
                 $config_dispatch!(self, config => $crate::registry::Configured::problems(config))
             }

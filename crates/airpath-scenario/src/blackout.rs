@@ -10,7 +10,7 @@ use crate::report::{Diagnostic, Report};
 use crate::scenario::Scenario;
 use crate::states::{StateTree, StayTree};
 
-/// What the states that the option makes are called; from the second on with a number.
+/// Name of the states that the option creates; from the second on with a number.
 const NAME: &str = "blackout";
 const EXAMPLE: &str = "--blackout '20 s, 3 s, drop'";
 

@@ -17,7 +17,7 @@ use crate::parameter::{self, Side};
 use crate::report::Diagnostic;
 use crate::states::{StateTree, StayTree};
 
-/// What takes an optional value away: TOML has no null.
+/// Value that removes an optional value: TOML has no null.
 pub const ABSENT: &str = "none";
 
 /// A path as it was written.
@@ -26,7 +26,7 @@ pub struct PathTree {
     pub name: String,
     pub hops: Vec<HopTree>,
     pub states: Vec<StateTree>,
-    /// How long the state of the beginning stays.
+    /// Duration and successor of the initial state.
     pub initial: StayTree,
     pub background: Vec<BackgroundTree>,
 }
@@ -36,7 +36,7 @@ pub struct PathTree {
 pub struct HopTree {
     pub name: String,
     pub place: Place,
-    /// What was written for both directions; the directions below include it.
+    /// Settings for both directions; the directions below include them.
     pub link: Table,
     pub uplink: Table,
     pub downlink: Table,
@@ -137,7 +137,7 @@ fn of_hop(hop: &HopTree, prefix: &str, uplink: Vec<Finding>, downlink: Vec<Findi
     all.into_iter().map(|(side, finding)| finding.into_diagnostic(&base(side))).collect()
 }
 
-/// Whether something in `table` was written at `place`.
+/// True if something in `table` was written at `place`.
 fn holds(table: &Table, place: &Place) -> bool {
     table.0.iter().any(|(key, node)| key.place.is(place) || node_holds(node, place))
 }

@@ -26,7 +26,7 @@ pub struct Finding {
     pub kind: Kind,
 }
 
-/// What a finding is about.
+/// Subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Unknown,
@@ -57,7 +57,7 @@ pub const QUANTITIES: &[(&str, CheckText)] = &[
     ("Span", text_of::<Span>),
 ];
 
-/// What other emulators call our keys.
+/// Names in other emulators for our keys.
 const SYNONYMS: &[(&str, &str)] = &[
     ("bandwidth", "rate"),
     ("bitrate", "rate"),
@@ -84,7 +84,7 @@ pub struct Checker<'a> {
     pub root: &'a Schema,
     /// Keys (from where the check began) below which nothing is checked.
     pub skip: &'a dyn Fn(&str) -> bool,
-    /// Whether tables in lists are called by their names in keys: `classes.voice`, not `classes[1]`.
+    /// True if keys refer to tables in lists by name: `classes.voice`, not `classes[1]`.
     pub by_name: bool,
     pub findings: Vec<Finding>,
 }

@@ -15,11 +15,11 @@ pub struct Source {
     pub name: String,
     /// The text that spans refer to.
     pub text: String,
-    /// Whether lines and columns mean something to the reader.
+    /// True if lines and columns mean something to the reader.
     pub is_file: bool,
 }
 
-/// Where something was written.
+/// Source position of a value.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub source: Arc<Source>,
@@ -110,7 +110,7 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, for messages.
+    /// Kind of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Text(_) => "text",

@@ -93,7 +93,7 @@ pub fn items<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     resolve(schema, root).1.get("items")
 }
 
-/// Whether a table is described, not a plain value.
+/// True if the schema describes a table, not a plain value.
 pub fn is_table(schema: &Value, root: &Value) -> bool {
     let (_, schema) = resolve(schema, root);
     schema.get("properties").is_some() || !variants(schema, root).is_empty()

@@ -11,7 +11,7 @@ use crate::keys;
 use crate::merge::{lay_key, lay_over};
 use crate::report::{Diagnostic, Report};
 
-/// Which directions a parameter concerns.
+/// Directions that a parameter concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Link,
@@ -112,7 +112,7 @@ struct UnknownItem {
     /// The name asked for, and those that there are.
     name: String,
     names: Vec<String>,
-    /// What follows the name in the parameter.
+    /// Part of the parameter after the name.
     rest: Vec<String>,
 }
 

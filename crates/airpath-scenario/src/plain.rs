@@ -46,7 +46,7 @@ const CORRELATED_FOR: u64 = 10;
 /// The value of `--jitter`.
 struct Jitter<'a> {
     deviation: &'a str,
-    /// How fast the delay changes; none where each packet's is drawn by itself.
+    /// Correlation time of the delay; none for independent draws.
     time: Option<String>,
 }
 

@@ -16,9 +16,9 @@ use crate::scenario::{Assignment, Scenario};
 #[derive(Clone, Debug)]
 pub struct Running {
     scenario: Scenario,
-    /// What was set in the state that was entered as the so-manieth, and the number of that state.
+    /// Assignments made in a state, and the number of that entry of a state.
     since: Option<(StateInForce, Vec<Assignment>)>,
-    /// What [`Running::set`] has last prepared.
+    /// Pending result of the last [`Running::set`].
     prepared: Option<(Scenario, Vec<Assignment>)>,
 }
 
@@ -47,8 +47,8 @@ impl Running {
         values.into_iter().map(|(name, value)| format!("{name}={}", text(value))).collect()
     }
 
-    /// What the machine has to be told so that `assignments` (as [`Scenario::set`] reads them) take
-    /// effect together. Nothing is noted until [`Running::took_effect`] says that they did.
+    /// Settings for the machine that make `assignments` (as [`Scenario::set`] reads them) take effect together.
+    /// Nothing is noted until [`Running::took_effect`] says that they did.
     ///
     /// # Errors
     /// Everything that is wrong with them.
@@ -142,7 +142,7 @@ impl Running {
         }
     }
 
-    /// What was last prepared has taken effect in `state`.
+    /// Commits the last prepared setting, which took effect in `state`.
     pub fn took_effect(&mut self, state: StateInForce) {
         let Some((scenario, new)) = self.prepared.take() else { return };
         self.scenario = scenario;

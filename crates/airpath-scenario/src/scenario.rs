@@ -20,9 +20,9 @@ use crate::states::{StateTree, StayTree, beginning_problem};
 pub struct Scenario {
     /// A short name.
     pub name: Option<String>,
-    /// What it is about.
+    /// Description of the scenario.
     pub description: Option<String>,
-    /// Where its numbers come from.
+    /// Source of its numbers.
     pub source: Option<String>,
     /// The IP MTU of the endpoints in bytes.
     pub mtu: Option<u32>,
@@ -186,7 +186,7 @@ impl Assignment {
     }
 }
 
-/// What follows in the name of a parameter, if it is that of a background load.
+/// Rest of the name of a parameter, if it is that of a background load.
 fn background_of<'a>(path: &PathTree, parameter: &'a str) -> Option<&'a str> {
     let (first, rest) = parameter.split_once('.').unwrap_or((parameter, ""));
     let is_hop = path.hops.iter().any(|hop| hop.name == background::KEY);
@@ -199,7 +199,7 @@ struct Reader {
     source: Arc<Source>,
 }
 
-/// Whether a key of the document holds parameters, which are checked after they are combined.
+/// True if a key of the document holds parameters, which are checked after they are combined.
 fn holds_parameters(key: &str) -> bool {
     let (parent, name) = key.rsplit_once('.').unwrap_or(("", key));
     let is_load = name.strip_suffix(']').and_then(|name| name.split_once('[')).map(|(list, _)| list);

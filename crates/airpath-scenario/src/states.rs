@@ -20,17 +20,17 @@ pub struct StateTree {
     pub stay: StayTree,
 }
 
-/// How long a state stays and what follows it, as it was written.
+/// Duration and successor of a state, as written.
 #[derive(Clone, Debug, Default)]
 pub struct StayTree {
-    /// Where the state was written, as in `states[2]`.
+    /// Key of the state in the document, as in `states[2]`.
     pub key: String,
     pub duration: Option<Node>,
     pub next: Option<Node>,
 }
 
 impl StayTree {
-    /// What the state in `table`, written at `key`, says of its stay.
+    /// Reads duration and successor of the state in `table`, written at `key`.
     pub fn of(table: &Table, key: &str) -> StayTree {
         let get = |name: &str| table.get(name).cloned();
         StayTree { key: key.into(), duration: get("duration"), next: get("next") }

@@ -133,7 +133,7 @@ fn what_is_printed_reads_back_as_the_same() {
     assert_eq!((inner(&config.hops), inner(&config.states[0].hops)), (2, 5));
 }
 
-/// What is wrong is told by its name, at its line.
+/// Errors name the key and its line.
 #[test]
 fn wrong_classes_are_mended() {
     let wrong = [

@@ -147,7 +147,7 @@ fn plain_options_need_no_toml() {
     assert!(format!("{:?}", hop.downlink.queue).contains("bytes: Some(64000)"));
 }
 
-/// What netem's users expect of delay, jitter, reordering and duplication.
+/// Semantics of netem for delay, jitter, reordering and duplication.
 #[test]
 fn plain_options_of_order_and_jitter() {
     let some = |text: &str| Some(text.to_string());

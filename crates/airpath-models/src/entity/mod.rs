@@ -19,19 +19,19 @@ pub use simple::Simple;
 pub struct Sdu {
     /// The packet.
     pub pdu: Pdu,
-    /// How many frames it takes.
+    /// Number of frames.
     pub frames: u32,
-    /// How many frames the receiving end has accounted for, lost ones included.
+    /// Number of frames that the receiving end has accounted for, lost ones included.
     pub accounted: u32,
-    /// How many frames wait at the receiving end.
+    /// Number of frames that wait at the receiving end.
     pub buffered: u32,
     /// Payload bits that wait at the receiving end.
     pub buffered_bits: u64,
-    /// Whether it is already lost, so that what is left of it is thrown away.
+    /// True if it is already lost, so that the rest of it is thrown away.
     pub lost: bool,
-    /// Whether this link has cut it, so that frames behind the cut bring nothing and cost nothing.
+    /// True if this link has cut it, so that frames behind the cut bring nothing and cost nothing.
     pub cut: bool,
-    /// Whether the receiving end has handed it up, where the sending end has yet to hear of that.
+    /// True if the receiving end has handed it up, where the sending end has yet to hear of that.
     pub handed_up: bool,
 }
 
@@ -55,9 +55,9 @@ pub struct Piece {
     pub pdu: PduId,
     /// The first bit of the packet that it carries.
     pub first_bit: u32,
-    /// How many bits of the packet it carries.
+    /// Number of the packet's bits.
     pub bits: u32,
-    /// Whether it ends the packet.
+    /// True if it ends the packet.
     pub last: bool,
     /// The bits of the whole packet, and of its own network and transport headers. They are here
     /// because a repeated frame may outlive its packet.
@@ -66,7 +66,7 @@ pub struct Piece {
     pub header_bits: u32,
 }
 
-/// What is transmitted in one grant.
+/// Transmission unit of one grant.
 #[derive(Clone, Debug)]
 pub struct Frame {
     /// Its number; an entity that repeats a frame repeats the number.
@@ -75,11 +75,11 @@ pub struct Frame {
     pub bits: Bits,
     /// The parts of packets that it carries; none in a control frame.
     pub pieces: SmallVec<[Piece; 1]>,
-    /// What the entities tell each other in a control frame or a header, in words of their own.
+    /// Message between the entities in a control frame or a header, in words of their own.
     pub words: Option<Box<[u64]>>,
 }
 
-/// What a packet finds when it reaches the link entity.
+/// State of the link entity that an arriving packet finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Nothing queued, nothing under transmission.
@@ -90,7 +90,7 @@ pub enum Arrival {
 
 /// A link entity at one end of a hop.
 pub trait LinkEntity: Send {
-    /// Whether the send buffer takes `next` now.
+    /// True if the send buffer takes `next` now.
     fn has_room(&self, next: &Pdu) -> bool;
 
     /// Takes a packet into the send buffer.
@@ -116,13 +116,13 @@ pub trait LinkEntity: Send {
         up: &mut Vec<Pdu>,
     );
 
-    /// How many bits a packet of `bytes` puts on the air at least, all its frames with their headers and
-    /// padding together.
+    /// Minimum number of bits of a packet of `bytes` on the air, all its frames with their headers and padding
+    /// together.
     fn bits_on_air(&self, _bytes: u32) -> Bits {
         Bits::ZERO
     }
 
-    /// When the entity next does something of itself; `Time::NEVER` if it does not.
+    /// Next internal timer; `Time::NEVER` if there is none.
     fn next_deadline(&self) -> Time;
 
     /// Does what is due by itself. `stage` is that of the direction in which it receives.

@@ -14,19 +14,19 @@ pub use rate::{RateConfig, VaryingConfig};
 /// Permission to transmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Which of the resources that the medium hands out side by side (a bin, a slot, a code).
+    /// Index of the resource among those that the medium hands out side by side (a bin, a slot, a code).
     pub resource: u16,
-    /// Which of the users of the medium.
+    /// Index of the user of the medium.
     pub user: u16,
     /// In which direction.
     pub direction: Direction,
-    /// How many bits it takes at most; none where the frame decides.
+    /// Maximum number of bits; none where the frame decides.
     pub bits: Option<Bits>,
-    /// When transmission starts: the instant of the step that hands the grant out.
+    /// Start of transmission: the instant of the step that hands the grant out.
     pub start: Time,
 }
 
-/// What a medium asks of the hops on it.
+/// Requests of a medium to the hops on it.
 pub trait Air {
     /// The frame that the user of `grant` sends in it, or none: the grant passes unused.
     fn next_frame(&mut self, grant: &Grant) -> Option<Frame>;
@@ -42,14 +42,14 @@ pub trait Medium: Send {
     /// request again of itself: as long as others are served the medium asks it at every grant.
     fn request(&mut self, at: Time, user: u16, direction: Direction);
 
-    /// When the medium next does something; `Time::NEVER` if nothing is under way.
+    /// Next internal timer of the medium; `Time::NEVER` if nothing is under way.
     fn next_deadline(&self) -> Time;
 
     /// Does what is due at `at`, which is not before [`Medium::next_deadline`].
     fn step<A: Air>(&mut self, at: Time, air: &mut A);
 
-    /// How long `bits` of one packet that come at `at` take at least in `direction`; what comes later
-    /// never gets there earlier.
+    /// Minimum time of `bits` of one packet that come at `at` in `direction`; later packets never get there
+    /// earlier.
     fn least_time(&self, _at: Time, _direction: Direction, _bits: Bits) -> Span {
         Span::ZERO
     }

@@ -1,4 +1,4 @@
-//! What can be drawn.
+//! Quantities that can be drawn.
 
 use airpath_core::{Bits, Span};
 

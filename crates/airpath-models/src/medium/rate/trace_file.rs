@@ -69,12 +69,12 @@ impl RateTrace {
         &self.points
     }
 
-    /// When the trace ends.
+    /// End of the trace.
     pub fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// Whether the file says that it begins anew then.
+    /// True if the file says that it repeats then.
     pub fn repeats(&self) -> bool {
         self.repeats
     }
@@ -133,7 +133,7 @@ fn rate(text: &str, factor: u64) -> Result<u64, String> {
     }
 }
 
-/// Where the columns are, and the factors of bare numbers in them.
+/// Positions of the columns, and the factors of bare numbers in them.
 struct Columns {
     time: (usize, u64),
     rate: (usize, u64),
