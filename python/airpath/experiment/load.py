@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]*)\s*\}\}")
 SWEPT_SETTINGS = ("congestion_control", "mtu")
-"""What a sweep may vary beside parameters of the network and of the workload."""
+"""Keys that a sweep may vary beside parameters of the network and of the workload."""
 
 
 @dataclass(frozen=True)
