@@ -11,7 +11,7 @@ use crate::findings::{Finding, Findings};
 use crate::targets::Target;
 use crate::{through, worker};
 
-/// How often the progress of a worker is looked at.
+/// Interval of looks at the progress of a worker.
 const LOOK: Duration = Duration::from_millis(50);
 /// So many crashes of one worker, and something is wrong with more than an input.
 const CRASHES: usize = 200;

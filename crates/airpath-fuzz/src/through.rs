@@ -37,7 +37,7 @@ pub enum Command {
     Replay,
 }
 
-/// What came of an input.
+/// Outcome of an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Outcome {
     /// The command did it or said why not.
@@ -75,7 +75,7 @@ impl Command {
         }
     }
 
-    /// Whose seeds the command gets.
+    /// Target whose seeds the command gets.
     pub fn target(self) -> Target {
         match self {
             Command::Check | Command::PrintScenario | Command::Sim => Target::Scenario,
@@ -203,7 +203,7 @@ impl Command {
     }
 }
 
-/// What `child` says on standard error until it ends, and how it ends; none when it had to be stopped.
+/// Messages of `child` on standard error until it ends, and its exit; none when it had to be stopped.
 fn wait(child: &mut Child, limit: Duration) -> std::io::Result<(String, Option<ExitStatus>)> {
     let end = Instant::now() + limit;
     let mut said = Vec::new();

@@ -17,7 +17,7 @@ use crate::cli::Arguments;
 use crate::corpus::Corpus;
 use crate::targets::{Context, Target};
 
-/// What the last panic said, and where.
+/// Message and place of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Gives the inputs of one worker to the only target.

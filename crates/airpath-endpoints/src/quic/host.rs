@@ -28,7 +28,7 @@ pub(super) struct HostEndpoint {
     route: Route,
     base: Instant,
     endpoint: Endpoint,
-    /// How to connect; none for the server, and for the client once it has.
+    /// Configuration of the connection; none for the server, and for the client once it has connected.
     client: Option<ClientConfig>,
     connection: Option<(ConnectionHandle, Connection)>,
     application: Transfer,

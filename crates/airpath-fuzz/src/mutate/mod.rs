@@ -9,7 +9,7 @@ use crate::random::Random;
 /// No input is longer than this: what a reader does with more, it does with this much.
 const LONGEST_BYTES: usize = 256 << 10;
 
-/// How inputs are written.
+/// Syntax of inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// In bytes: packets, Arrow, captures.
