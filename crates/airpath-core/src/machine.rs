@@ -53,7 +53,7 @@ pub enum Signal {
 pub struct Emission {
     /// Due time.
     pub at: Time,
-    /// Through which port.
+    /// Port of the item.
     pub port: PortId,
     /// The emitted item.
     pub item: Item,

@@ -7,10 +7,10 @@ use crate::quantity::{self, QuantityError};
 use crate::rate::{RATE_UNITS, Rate};
 use crate::time::Span;
 
-/// From when on which rate holds. A rate of zero is an outage.
+/// A rate and its start time. A rate of zero is an outage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateStep {
-    /// From when on.
+    /// Start time.
     pub at: Span,
     /// The rate in bit/s.
     pub bits_per_second: u64,

@@ -29,7 +29,7 @@ const SHARE_OF_A_CORE: u32 = 100;
 /// They are never rarer than that.
 const LONGEST_INTERVAL: Duration = Duration::from_millis(500);
 
-/// On whose behalf a process runs.
+/// Party that a process belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Party {
     /// The client's command started it.

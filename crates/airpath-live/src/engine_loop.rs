@@ -47,7 +47,7 @@ const READS_BEFORE_AN_ORDER: usize = 64;
 /// Interval of wake-ups where packets bear no stamps. A stop is told in any case; that it cannot have begun
 /// before the last look-up bounds for how long packets may have waited.
 const HEARTBEAT_NS: u64 = 100_000_000;
-/// For how long after the last packet it does so.
+/// Time after the last packet for which it does so.
 const HEARTBEATS_LAST_NS: u64 = 5_000_000_000;
 /// Interval of wake-ups after that: an idle link costs next to nothing.
 const SLOW_HEARTBEAT_NS: u64 = 1_000_000_000;
@@ -95,7 +95,7 @@ pub enum Answer {
         received: Time,
         /// Time at which it took effect.
         at: Time,
-        /// In which state the machine is now.
+        /// State in force at the machine.
         state: airpath_core::StateInForce,
     },
 }
@@ -401,7 +401,7 @@ impl EngineLoop {
         emissions.filter(|emitted_ns| *emitted_ns >= from_ns).min().map(|emitted_ns| emitted_ns - from_ns)
     }
 
-    /// For how long every port may be left unread.
+    /// Time for which every port may be left unread.
     fn may_leave_unread_ns(&self) -> u64 {
         self.links.iter().map(|link| link.may_leave_unread().nanos()).min().unwrap_or(0)
     }

@@ -14,7 +14,7 @@ const WHOLE_PPM: u128 = 1_000_000;
 pub struct ProcessorTime {
     at_ns: u64,
     ticks: Option<Ticks>,
-    /// For how long some program that could run had no processor, in µs.
+    /// Time for which some program that could run had no processor, in µs.
     waiting_us: Option<u64>,
 }
 

@@ -83,7 +83,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// On which processors the loop may run.
+/// Processors on which the loop may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Affinity {
     /// On all that the process may use.
@@ -102,7 +102,7 @@ pub struct Tuning {
     pub affinity: Affinity,
     /// True if all memory of the process is kept resident.
     pub lock_memory: bool,
-    /// By how much the kernel may delay its timers, in ns.
+    /// Timer slack: delay that the kernel may add to its timers, in ns.
     pub timer_slack_ns: u64,
     /// True if processors are kept out of deep idle states.
     pub wake_latency: bool,

@@ -17,8 +17,8 @@ use nix::unistd::gettid;
 use crate::clock::monotonic_ns;
 use crate::scheduling::{self, Outcome};
 
-/// For how long the loop may work without sleeping. Longer than any burst that it catches up with, and
-/// less than the 950 ms after which the kernel would stop it for 50 ms.
+/// Time for which the loop may work without sleeping. Longer than any burst that it catches up with, and less
+/// than the 950 ms after which the kernel would stop it for 50 ms.
 pub const LIMIT: Duration = Duration::from_millis(500);
 
 /// The thread that is guarded; 0 for none.

@@ -1,4 +1,4 @@
-//! By which clock a run ran.
+//! Clock of a run.
 
 use std::fmt;
 use std::str::FromStr;

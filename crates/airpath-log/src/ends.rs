@@ -15,7 +15,7 @@ pub struct PartyWaits {
     pub processor_ns: u64,
     /// Time ready to run without running, summed over tasks.
     pub waited_ns: u64,
-    /// For how long at least one of them waited while others than the run's commands had the processors.
+    /// Time for which at least one of them waited while others than the run's commands had the processors.
     pub kept_waiting_ns: u64,
     /// The longest such wait at a stretch, as far as samples can tell.
     pub longest_ns: u64,
@@ -41,15 +41,15 @@ pub struct Waits {
     pub sampler_processor_ns: u64,
 }
 
-/// For how long processes of one party were held by somebody.
+/// Times for which processes of one party were held by somebody.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PartyHolds {
-    /// For how long at least one of them was stopped by a signal, to within a look at both ends of a stop.
+    /// Time for which at least one of them was stopped by a signal, to within a look at both ends of a stop.
     pub stopped_ns: u64,
     /// The longest such time at a stretch.
     pub longest_stop_ns: u64,
-    /// For how long at least one of them was traced.
+    /// Time for which at least one of them was traced.
     pub traced_ns: u64,
     /// The name of the tracer; empty where there was none, or it cannot be read.
     #[serde(skip_serializing_if = "String::is_empty")]

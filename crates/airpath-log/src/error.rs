@@ -22,7 +22,7 @@ pub enum LogError {
     Io {
         /// Attempted action, such as "create".
         action: &'static str,
-        /// On what.
+        /// Path of the file or folder.
         path: PathBuf,
         /// Error of the system.
         source: io::Error,

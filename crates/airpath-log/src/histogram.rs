@@ -253,8 +253,8 @@ impl Timings {
         self.entries.distribution()
     }
 
-    /// By how much the delays of all but `share` (0 to 1) of the packets are off at most, in ns. Whichever packets
-    /// entered late and whichever left late: half of the share is given to either.
+    /// Maximum error of the delays of all but `share` (0 to 1) of the packets, in ns. Whichever packets entered
+    /// late and whichever left late: half of the share is given to either.
     pub fn late_by_in_all_but(&self, share: f64) -> u64 {
         [&self.entries, &self.lateness].map(|histogram| histogram.quantile_ns(1.0 - share / 2.0)).iter().sum()
     }

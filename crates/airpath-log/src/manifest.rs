@@ -81,7 +81,7 @@ pub struct Outcome {
 /// A command of the workload.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CommandRun {
-    /// At which end, such as "client".
+    /// End at which it runs, such as "client".
     pub end: String,
     /// The command and its arguments.
     pub command: Vec<String>,
@@ -261,7 +261,7 @@ pub struct LoopResults {
     /// Number of signals from programs that imitate the kernel's demotion signal; they were ignored.
     #[serde(default)]
     pub false_alarms: u64,
-    /// For how long packets that bear no stamps may have waited to be read, at most.
+    /// Maximum time for which packets that bear no stamps may have waited to be read.
     #[serde(default)]
     pub longest_unread_ns: u64,
     /// Lag of the link behind its clock at the end of the run, which ends where the link stood.
@@ -270,7 +270,7 @@ pub struct LoopResults {
     /// Packets that had been read by then and never entered the link.
     #[serde(default)]
     pub unoffered: u64,
-    /// For how long packets bore no stamps while the kernel did not tell how long the loop waited.
+    /// Time for which packets bore no stamps while the kernel did not tell how long the loop waited.
     #[serde(default)]
     pub unwatched_reads_ns: u64,
 }
@@ -339,7 +339,7 @@ pub struct Manifest {
     pub status: Status,
     /// Start of the run (its time 0), in nanoseconds since 1970.
     pub start_unix_ns: u64,
-    /// By which clock it ran; live where the manifest does not say.
+    /// Clock of the run; live where the manifest does not say.
     #[serde(default)]
     pub clock: Clock,
     /// The seed of all draws.

@@ -114,7 +114,7 @@ impl<'a> Packet<'a> {
 pub struct Offered<'a> {
     /// The time with which it is offered.
     pub at: Time,
-    /// Through which port.
+    /// Port of the packet.
     pub port: PortId,
     /// The PDU.
     pub pdu: &'a Pdu,

@@ -74,7 +74,7 @@ pub struct DirectionSummary {
 /// A run in five lines.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
-    /// By which clock it ran.
+    /// Clock of the run.
     #[serde(default)]
     pub clock: Clock,
     /// The seed of its draws; none where it stands elsewhere.

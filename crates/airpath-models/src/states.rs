@@ -28,9 +28,9 @@ pub struct Stay {
     pub next: Vec<(u16, Probability)>,
 }
 
-/// By how much the sum of probabilities may miss 1: thirds and sevenths can be written.
+/// Tolerance of the sum of probabilities: thirds and sevenths can be written.
 const SUM_TOLERANCE: f64 = 1e-9;
-/// So many draws, all of them 0, make a duration that is no duration.
+/// Number of draws that, all of them 0, make a duration that is no duration.
 const DRAWS_TRIED: u64 = 64;
 
 impl Stay {

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub struct Properties<'a> {
     /// Names and schemas.
     pub keys: Vec<(&'a str, &'a Value)>,
-    /// Those that may not be left out.
+    /// Keys that may not be left out.
     pub required: Vec<&'a str>,
 }
 

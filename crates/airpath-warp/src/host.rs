@@ -52,7 +52,7 @@ const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(3)]
 const SIGNAL_PATIENCE: Duration = Duration::from_secs(2);
 /// The signals that ask for it.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-/// At how many moments the host looks at what runs, to name it.
+/// Number of moments at which the host looks at what runs, to name it.
 const MOMENTS: usize = 7;
 /// Maximum time for an answer of the kernel.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Over how much processor time of the guest the pace is taken: by the wall clock, a guest on a busy host
-/// would be slow whatever its programs did.
+/// Processor time of the guest over which the pace is taken: by the wall clock, a guest on a busy host would be
+/// slow whatever its programs did.
 const WINDOW: Duration = Duration::from_secs(10);
 /// A slower pace than this, in virtual seconds for each second of work, is worth a word.
 const SLOW: f64 = 10.0;
@@ -32,7 +32,7 @@ pub struct Pace {
 pub struct Slow {
     /// Its name.
     pub program: String,
-    /// At which share of the looks it was running.
+    /// Share of the looks at which it was running.
     pub share: f64,
     /// Virtual seconds per second of work.
     pub pace: f64,

@@ -24,7 +24,7 @@ kinds! {
     Tcp = "tcp" {
         /// Amount to transfer; without it and `duration`, as much as the run has time for.
         bytes: Bytes => optional,
-        /// After how long to stop sending.
+        /// Duration of sending.
         duration: Span => optional,
         /// The end that sends.
         from: End => default(End::Server),
@@ -58,7 +58,7 @@ kinds! {
     Quic = "quic" {
         /// Amount to transfer; without it and `duration`, as much as the run has time for.
         bytes: Bytes => optional,
-        /// After how long to stop sending.
+        /// Duration of sending.
         duration: Span => optional,
         /// The end that sends.
         from: End => default(End::Server),
@@ -80,11 +80,11 @@ kinds! {
         protocol: UdpProtocol => default(UdpProtocol::Udp),
         /// Bytes covered by UDP-Lite's checksum, including its 8-byte header; without it, all.
         coverage: Bytes => optional,
-        /// After how long to stop.
+        /// Duration of the flow.
         duration: Span => optional,
-        /// After how many packets to stop.
+        /// Number of packets.
         packets: Count => optional,
-        /// After how many bytes of IP packets to stop.
+        /// Number of bytes of IP packets.
         bytes: Bytes => optional,
     }
 
@@ -103,11 +103,11 @@ kinds! {
         protocol: UdpProtocol => default(UdpProtocol::Udp),
         /// Bytes covered by UDP-Lite's checksum, including its 8-byte header; without it, all.
         coverage: Bytes => optional,
-        /// After how long to stop.
+        /// Duration of the flow.
         duration: Span => optional,
-        /// After how many packets to stop.
+        /// Number of packets.
         packets: Count => optional,
-        /// After how many bytes of IP packets to stop.
+        /// Number of bytes of IP packets.
         bytes: Bytes => optional,
     }
 
@@ -130,11 +130,11 @@ kinds! {
         protocol: UdpProtocol => default(UdpProtocol::Udp),
         /// Bytes covered by UDP-Lite's checksum, including its 8-byte header; without it, all.
         coverage: Bytes => optional,
-        /// After how long to stop.
+        /// Duration of the flow.
         duration: Span => optional,
-        /// After how many packets to stop.
+        /// Number of packets.
         packets: Count => optional,
-        /// After how many bytes of IP packets to stop.
+        /// Number of bytes of IP packets.
         bytes: Bytes => optional,
     }
 
@@ -150,11 +150,11 @@ kinds! {
         protocol: UdpProtocol => default(UdpProtocol::Udp),
         /// Bytes covered by UDP-Lite's checksum, including its 8-byte header; without it, all.
         coverage: Bytes => optional,
-        /// After how long to stop.
+        /// Duration of the flow.
         duration: Span => optional,
-        /// After how many packets to stop.
+        /// Number of packets.
         packets: Count => optional,
-        /// After how many bytes of IP packets to stop.
+        /// Number of bytes of IP packets.
         bytes: Bytes => optional,
     }
 
@@ -168,7 +168,7 @@ kinds! {
         gop: Count => default(Count(12)),
         /// Average size of an intra frame relative to other frames.
         i_ratio: Count => default(Count(4)),
-        /// By how much frames are larger or smaller than their mean at most; uniformly drawn.
+        /// Maximum deviation of a frame's size from the mean; uniformly drawn.
         variation: Probability => default(Probability::ZERO),
         /// The largest IP packet; without it, the link's MTU.
         mtu: Bytes => optional,
@@ -180,9 +180,9 @@ kinds! {
         protocol: UdpProtocol => default(UdpProtocol::Udp),
         /// Bytes covered by UDP-Lite's checksum, including its 8-byte header; without it, all.
         coverage: Bytes => optional,
-        /// After how long to stop.
+        /// Duration of the flow.
         duration: Span => optional,
-        /// After how many frames to stop.
+        /// Number of frames.
         frames: Count => optional,
     }
 
@@ -196,7 +196,7 @@ kinds! {
         client: IpAddr => optional,
         /// Duration of the capture to send.
         duration: Span => optional,
-        /// After how many packets to stop.
+        /// Number of packets.
         packets: Count => optional,
     }
 }

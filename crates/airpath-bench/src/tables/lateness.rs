@@ -19,7 +19,7 @@ const PACKETS_PER_SECOND: f64 = 100.0;
 const MANY: usize = 10;
 /// Goal of the calibration.
 const WISH: Wish = Wish { bound_ns: 20_000, budget_ppm: 30_000, duration: Duration::from_secs(8) };
-/// With which `auto` begins where nothing is known.
+/// Initial margin of `auto` where nothing is known.
 const START_NS: u64 = AutoSpin::USUAL.start_ns;
 
 pub fn measure(options: &Options) -> Result<Table, Failure> {

@@ -32,7 +32,7 @@ const BURST_INTERVAL_NS: u64 = BURST * 1_050_000;
 const FLOWS: u64 = 16;
 /// A load that has sent fewer packets in so much time cannot be measured.
 const FEWEST: u64 = 1_000;
-/// So many packets show whether a link is fast enough: more than any queue holds.
+/// Number of packets that show whether a link is fast enough: more than any queue holds.
 const PROBE: u64 = 20_000;
 const LONGEST: Time = Time::from_nanos(100_000_000_000_000);
 

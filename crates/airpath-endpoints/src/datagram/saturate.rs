@@ -24,7 +24,7 @@ const FIRST_INTERVAL: Span = Span::from_millis(1);
 /// Number of packets that may be inside at first, and of additional ones for each that has arrived.
 const FIRST_PACKETS: u64 = 10;
 const MORE_PACKETS: u64 = 2;
-/// After how long without any arrival the source begins again.
+/// Time without any arrival after which the source begins again.
 const PATIENCE: Span = Span::from_secs(1);
 /// The same, in intervals between arrivals.
 const PATIENCE_INTERVALS: u64 = 8;

@@ -16,7 +16,7 @@ pub(super) struct Frame {
     pub timestamp: u32,
     /// Its length.
     pub bytes: u32,
-    /// Into how many packets it is cut.
+    /// Number of its packets.
     pub packets: u32,
 }
 

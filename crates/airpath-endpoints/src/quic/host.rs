@@ -24,7 +24,7 @@ use crate::report::QuicReport;
 pub(super) struct HostEndpoint {
     end: End,
     flow: u32,
-    /// Of what it sends.
+    /// Route of its packets.
     route: Route,
     base: Instant,
     endpoint: Endpoint,

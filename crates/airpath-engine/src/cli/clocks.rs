@@ -88,9 +88,9 @@ pub struct CorrectArgs {
 /// A host of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum RecordedAt {
-    /// That which measured.
+    /// The measuring host.
     Local,
-    /// That which served.
+    /// The serving host.
     Remote,
 }
 

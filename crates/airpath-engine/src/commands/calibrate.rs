@@ -16,7 +16,7 @@ use crate::cli::calibrate::CalibrateArgs;
 use crate::error::{Failure, Result};
 use crate::terminal::{say, show};
 
-/// For how long the machine is watched before anything is measured.
+/// Time for which the machine is watched before anything is measured.
 const LOOK: Duration = Duration::from_millis(500);
 /// The exit status where something disturbs.
 const DISTURBED_STATUS: i32 = 1;

@@ -188,7 +188,7 @@ fn replicate(args: &SimArgs, request: &SimRequest, first_seed: u64, number: u32,
 
 /// Replications in their order, however they come in.
 struct InOrder {
-    /// Those that came before their turn, or failed.
+    /// Replications that came before their turn, or failed.
     waiting: Vec<(u32, Ran)>,
     done: Vec<(Finished, serde_json::Value)>,
 }

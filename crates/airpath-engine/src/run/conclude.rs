@@ -22,7 +22,7 @@ use super::workload::Ended;
 use crate::error::Result;
 use crate::terminal::say;
 
-/// For how long nobody needs to be told what is being waited for.
+/// Time for which nobody needs to be told of the wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The manifest of a run that is about to begin.

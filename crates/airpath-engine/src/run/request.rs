@@ -53,7 +53,7 @@ pub struct RunRequest {
     pub port_kind: PortKind,
     /// Kernel settings of the loop, and its policy of meeting deadlines.
     pub tuning: Tuning,
-    /// By which calibration, for the record; or why by none.
+    /// Calibration of the run, for the record; or the reason that there is none.
     pub calibration: serde_json::Value,
     /// Quality of the calibration, if there is one.
     pub calibration_facts: Option<CalibrationFacts>,

@@ -23,7 +23,7 @@ use crate::terminal::say;
 
 /// Default limit on a run by the wall clock.
 const DEFAULT_WALL_LIMIT: Duration = Duration::from_secs(600);
-/// For how long of it the virtual time may stand still.
+/// Default limit on a standstill of the virtual time, by the wall clock.
 const DEFAULT_STALL_LIMIT: Duration = Duration::from_secs(30);
 
 /// Refuses what a guest cannot have, and a run for which there is no kernel.

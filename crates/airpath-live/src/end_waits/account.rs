@@ -8,7 +8,7 @@ use super::Party;
 
 /// Usual wait of a wake-up on a calm machine: a processor has to leave its idle state first.
 const USUAL_WAIT_NS: u64 = 50_000;
-/// For how long back it is known how much the commands ran.
+/// Length of the history of the commands' run time.
 const HISTORY_NS: u64 = 2_000_000_000;
 
 /// Names a task: process and thread.
@@ -30,7 +30,7 @@ pub(super) struct Counters {
 pub(super) struct Reading {
     pub(super) task: TaskId,
     pub(super) party: Party,
-    /// On how many processors it may run.
+    /// Number of processors on which it may run.
     pub(super) processors: u32,
     pub(super) counters: Counters,
 }

@@ -4,8 +4,8 @@ use airpath_log::{Holds, PartyHolds};
 
 use super::Party;
 
-/// In how many looks a process that runs is asked once whether somebody holds it: one that is stopped does
-/// not run, and is asked at every look.
+/// Number of looks in which a process that runs is asked once whether somebody holds it: one that is stopped
+/// does not run, and is asked at every look.
 pub(super) const LOOKS_BETWEEN: u64 = 5;
 
 /// Holder of a process.
@@ -26,7 +26,7 @@ pub(super) struct Held {
     pub(super) tracer: Option<String>,
 }
 
-/// For how long processes of each party were held.
+/// Times for which processes of each party were held.
 #[derive(Debug, Default)]
 pub(super) struct HoldAccount {
     holds: Holds,

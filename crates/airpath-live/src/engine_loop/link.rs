@@ -23,7 +23,7 @@ const READ_LIMIT: usize = 64;
 const LARGE_BUFFER_BYTES: usize = 8 << 20;
 /// Number of bytes of a discarded packet in the input log.
 const DISCARDED_HEADER_BYTES: usize = 64;
-/// So much the machine does before the loop looks around: some milliseconds of work.
+/// Limit on the machine's work before the loop looks around: some milliseconds.
 const EVENTS_A_TURN: u32 = 1 << 14;
 /// Number of such turns at the end of a run: the rest is told instead.
 const TURNS_AT_THE_END: u32 = 64;
@@ -150,8 +150,8 @@ impl LiveLink {
         self.last_emission
     }
 
-    /// For how long packets may be left unread without any being late: they bear the kernel's stamps,
-    /// and none that comes now leaves sooner.
+    /// Time for which packets may be left unread without any being late: they bear the kernel's stamps, and
+    /// none that comes now leaves sooner.
     pub fn may_leave_unread(&self) -> Span {
         self.may_leave_unread
     }
@@ -535,7 +535,7 @@ impl PortLosses {
 
 /// A link after its run.
 pub struct FinishedLink {
-    /// Through which instant the machine was run: where its trace ends.
+    /// Instant through which the machine was run: the end of its trace.
     pub ended: Time,
     /// Counters of the machine.
     pub counters: airpath_core::Counters,

@@ -8,8 +8,8 @@ use airpath_log::{LatenessBound, Timings};
 pub struct LinkMeasurements {
     /// One-way delays, lateness and read delays.
     pub timings: Timings,
-    /// For how long the ports have not been looked at, while the loop was not waiting for them: an upper bound on
-    /// the delay of what is read next, where the kernel gives no stamps.
+    /// Time for which the ports have not been looked at, while the loop was not waiting for them: an upper
+    /// bound on the delay of the packets read next, where the kernel gives no stamps.
     pub unwatched: Span,
     /// The part of that from before the last look, of packets that were left unread then.
     waited: Span,

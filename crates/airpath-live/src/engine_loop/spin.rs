@@ -30,7 +30,7 @@ const CHOOSE_EVERY: u32 = 16;
 const LEAST_REMEMBERED: f32 = 24.0;
 /// Wake-ups older than this weigh less than a third.
 const FORGET_NS: f32 = 1_500_000_000.0;
-/// So many are kept however old they are: fewer tell nothing of one in a hundred.
+/// Weight that is kept however old it is: less tells nothing of one in a hundred.
 const KEPT: f32 = 100.0;
 
 /// The way of the margin during a run, in ns.
@@ -44,7 +44,7 @@ pub struct MarginCourse {
     pub least_ns: u64,
     /// The greatest.
     pub most_ns: u64,
-    /// For how many deadlines the budget was spent: they were slept up to.
+    /// Number of deadlines for which the budget was spent: they were slept up to.
     pub unaffordable: u64,
 }
 

@@ -29,7 +29,7 @@ const TOLD_WITHIN_NS: u64 = Span::from_millis(10).nanos();
 /// Tolerance of a reading that the kernel has not announced as a step: an interruption between two looks at
 /// clocks, and what 500 ppm are in the time between two readings.
 const UNTOLD_NS: u64 = Span::from_micros(520).nanos();
-/// So many steps are kept one by one.
+/// Number of steps that are kept one by one.
 const KEPT: usize = 16;
 
 /// A step of the wall clock.
@@ -37,7 +37,7 @@ const KEPT: usize = 16;
 pub struct ClockStep {
     /// Time of its detection, by CLOCK_MONOTONIC in ns.
     pub noticed_ns: u64,
-    /// By how much, in ns; backwards below zero.
+    /// Size of the step, in ns; backwards below zero.
     pub by_ns: i64,
 }
 
@@ -241,7 +241,7 @@ impl Placed {
     }
 }
 
-/// Of which clock a stamp is.
+/// Clock of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weighed {
     New(u64),

@@ -30,7 +30,7 @@ pub enum LinkNews {
     },
     /// It has an address no more.
     AddressRemoved(String),
-    /// Somebody put a queue discipline before it.
+    /// A queue discipline was put before it.
     QueueSet(String),
 }
 

@@ -11,8 +11,8 @@ use super::info::fill;
 use crate::netlink::TcpSocket;
 use crate::packet_bytes::tcp_flow;
 
-/// For how long a socket that no sample shows any more may still be told of as
-/// closed, and records of the tracepoint wait for their socket to become known.
+/// Time for which a socket that no sample shows any more may still be told of as closed, and records of the
+/// tracepoint wait for their socket to become known.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// Number of tracepoint records that may wait for their socket.

@@ -26,8 +26,7 @@ use crate::session::Endpoint;
 const WRITE_AFTER_NS: u64 = 200_000_000;
 const WRITE_ROWS: usize = 8_192;
 
-/// For how long nothing may have changed before nobody is asked any more until
-/// the next packet.
+/// Time without changes after which nobody is asked any more until the next packet.
 const IDLE_AFTER_NS: u64 = 1_000_000_000;
 
 /// Maximum time that the end of a run waits for the last sample.

@@ -66,7 +66,7 @@ row! {
     time_ns: u64,
     /// Source of the information in the kernel.
     source: Source,
-    /// At which end the socket is.
+    /// End of the socket.
     end: End,
     /// The socket's number in this run, from 1, in the order in which they were first seen.
     socket: u32,
@@ -132,15 +132,15 @@ row! {
     snd_wnd: Option<u32>,
     /// The window that is advertised to the peer, in bytes.
     rcv_wnd: Option<u32>,
-    /// For how long it had data to send or under way.
+    /// Time for which it had data to send or under way.
     busy_ns: Option<u64>,
-    /// For how long of it the peer's window was the limit.
+    /// Part of that in which the peer's window was the limit.
     rwnd_limited_ns: Option<u64>,
-    /// For how long of it the send buffer was the limit.
+    /// Part of that in which the send buffer was the limit.
     sndbuf_limited_ns: Option<u64>,
     /// Bytes in the send buffer that were never sent.
     notsent_bytes: Option<u32>,
-    /// By how many segments packets are expected to be reordered.
+    /// Number of segments by which packets are expected to be reordered.
     reordering: Option<u32>,
     /// Duplicates that the peer reported (RFC 2883).
     dsack_dups: Option<u32>,

@@ -6,17 +6,17 @@ use crate::show;
 /// Advice for an ordinary user on getting real-time priority.
 pub const GET_REAL_TIME: &str = "run as root, or set rtprio to 10 in /etc/security/limits.conf";
 
-/// From which share on, in millionths, the host is said to have taken processor time away.
+/// Share of processor time, in millionths, from which the host is said to have taken it away.
 const MUCH_STOLEN_PPM: u64 = 5_000;
-/// From which share of a run on programs are said to have waited for a processor.
+/// Share of a run from which programs are said to have waited for a processor.
 const MUCH_WAITING_PPM: u64 = 200_000;
-/// From which share of a run on the loop is said to have had too much to do.
+/// Share of a run from which the loop is said to have had too much to do.
 const MUCH_WORK_PPM: u64 = 500_000;
 /// A calibration is old after a month,
 const OLD_S: u64 = 30 * 24 * 3_600;
 /// and poor if 99 in 100 packets were only within so many times what was wanted.
 const POOR_TIMES: u64 = 5;
-/// So many causes are told: the first to mend.
+/// Number of causes that are told: the first to mend.
 const MOST_CAUSES: usize = 2;
 
 const WHOLE_PPM: u64 = 1_000_000;

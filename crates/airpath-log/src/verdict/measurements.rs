@@ -15,20 +15,20 @@ pub enum Reads {
     Exact,
     /// The kernel stamps packets.
     Stamped {
-        /// Those that were offered later than their bounds after their stamps.
+        /// Packets that were offered later than their bounds after their stamps.
         late: Late,
         /// From the stamp to the reading.
         delay: Distribution,
     },
     /// No stamps; the time for which the loop cannot have read bounds how late a packet can have been.
     Gaps {
-        /// Those that were read after nobody had looked for longer than their bounds.
+        /// Packets that were read after nobody had looked for longer than their bounds.
         late: Late,
     },
 }
 
 impl Reads {
-    /// Those that were late, or may have been.
+    /// Packets that were late, or may have been.
     pub fn late(&self) -> Late {
         match self {
             Reads::Exact => Late::default(),
@@ -65,7 +65,7 @@ pub struct Measurements {
     pub unfinished_ns: u64,
     /// Packets that had been read by then and never entered the link.
     pub unoffered: u64,
-    /// For how long packets bore no stamps while the kernel did not tell how long the loop waited.
+    /// Time for which packets bore no stamps while the kernel did not tell how long the loop waited.
     pub unwatched_reads_ns: u64,
     /// Steps of the wall clock.
     pub wall_clock: WallClock,

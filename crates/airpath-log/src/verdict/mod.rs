@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// So many packets beyond a bound of 1 ms, the worst by so much in all.
+    /// Lateness of `packets` beyond a bound of 1 ms, the worst by `late_ns` in all.
     fn late(packets: u64, late_ns: u64) -> Late {
         Late { packets, worst: Excess { late_ns, bound_ns: 1_000_000 } }
     }

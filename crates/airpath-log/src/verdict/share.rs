@@ -5,7 +5,7 @@ use super::Grade;
 /// One in so many makes a run invalid rather than suspect.
 const INVALID_FROM_ONE_IN: u64 = 100;
 
-/// So many packets it takes at least.
+/// Minimum number of packets for that.
 const INVALID_FROM: u64 = 5;
 
 /// `Invalid` if `part` of `whole` is too large a share, `Suspect` otherwise.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct ClockStep {
     /// Time of its detection, in the run's time.
     pub at_ns: u64,
-    /// By how much; backwards below zero.
+    /// Size of the step; backwards below zero.
     pub by_ns: i64,
 }
 

@@ -78,7 +78,7 @@ pub enum Outcome {
     },
     /// It arrives, but later.
     Delayed {
-        /// By how much.
+        /// Length of the delay.
         by: Span,
         /// True if later frames wait behind it.
         keep_order: bool,

@@ -86,7 +86,7 @@ fn flow_of(name: &str) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Loads {
     sources: Vec<Source>,
-    /// Those that have a packet to come: the earliest first, of several the one that was written first.
+    /// Sources that have a packet to come: the earliest first, of several the one that was written first.
     agenda: BinaryHeap<Reverse<(Time, usize)>>,
     /// Time of the first of those; `Time::NEVER` if there is none.
     next: Time,

@@ -18,7 +18,7 @@ pub struct Grant {
     pub resource: u16,
     /// Index of the user of the medium.
     pub user: u16,
-    /// In which direction.
+    /// Direction of the frame.
     pub direction: Direction,
     /// Maximum number of bits; none where the frame decides.
     pub bits: Option<Bits>,

@@ -126,7 +126,7 @@ impl Reconfigured for CodelConfig {
 pub struct CodelLaw {
     /// The acceptable standing wait.
     pub target: Span,
-    /// For how long it has to be exceeded; above zero.
+    /// Time for which it has to be exceeded; above zero.
     pub interval: Span,
     /// A queue with at most this much left in it never drops.
     pub mtu_bytes: u64,

@@ -69,7 +69,7 @@ pub(super) struct Node<O> {
     sent_before: usize,
 }
 
-/// So many rounds at one instant are no work but a circle.
+/// Number of rounds at one instant that are no work but a circle.
 const ROUNDS_LIMIT: u32 = 1_000_000;
 
 impl<O: Observer> Node<O> {

@@ -1,4 +1,4 @@
-//! In which pieces a run in virtual time is carried out.
+//! Pieces in which a run in virtual time is carried out.
 
 use std::time::Duration;
 

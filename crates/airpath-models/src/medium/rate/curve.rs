@@ -40,7 +40,7 @@ pub struct Curve {
 /// A rate from some time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// From when on.
+    /// Start time.
     pub at_ns: u64,
     /// In bit/s.
     pub rate: u64,

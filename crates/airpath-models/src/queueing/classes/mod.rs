@@ -217,7 +217,7 @@ pub struct Classes {
     limit: QueueLimit,
     scheduler: Scheduler,
     classes: Vec<Class>,
-    /// Those that hold packets.
+    /// Classes that hold packets.
     occupied: Set,
     length: QueueLength,
     direction: Direction,
