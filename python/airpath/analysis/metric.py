@@ -1,4 +1,4 @@
-"""What a metric is, and the registry of all of them.
+"""Definition of a metric, and the registry of all metrics.
 
 A metric is declared once, beside the function that computes it: name, unit, what it is of, a
 definition in words with its source. Tables, the command's help and docs/analysis.md come from here.
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from airpath.analysis.traffic import Traffic
 
 Scope = Literal["run", "direction", "queue", "flow", "endpoint", "program"]
-"""What one value is of: the whole run, a direction of the link, a hop's queue in a direction, a
-flow (in the direction of its data), an end of a QUIC connection with a qlog file, or a program or
+"""Scope of a value: the whole run, a direction of the link, a hop's queue in a direction, a flow
+(in the direction of its data), an end of a QUIC connection with a qlog file, or a program or
 workload, whose name stands in the flow's place."""
 
 Better = Literal["lower", "higher", ""]
-"""Which way is better, where that is clear."""
+"""Direction of improvement, where that is clear."""
 
 KEYS = ("flow", "direction", "hop")
 """Columns that say what a value is of; those that do not apply are empty."""
@@ -44,7 +44,7 @@ class Metric:
     """The standard or paper that defines it; "" for a count that needs none."""
     better: Better
     headline: bool
-    """Whether it is shown when nobody names metrics."""
+    """True if it is shown when nobody names metrics."""
     group: str
     """The heading under which the documentation lists it."""
     compute: Compute

@@ -36,7 +36,7 @@ _LENGTH = struct.Struct("<II")
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a run has come to."""
+    """Result of a run."""
 
     values: pl.DataFrame
     """As ``airpath.analysis.measure`` returns them; without rows if the run could not be read."""
@@ -46,7 +46,7 @@ class Measurement:
     notes: list[str]
     damage: list[str]
     failure: str
-    """Why the run could not be read; else nothing."""
+    """Reason that the run could not be read; else nothing."""
 
 
 def usable_processors() -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 VERDICTS = ("trusted", "suspect", "invalid", "unknown")
 
 DEPTH = 4
-"""How far below a results folder a run's lies: runs/SET/CELL/NNNN."""
+"""Depth of a run's folder below a results folder: runs/SET/CELL/NNNN."""
 
 Words: TypeAlias = str | Sequence[str]
 """One name, or several of which any will do."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AS_MAPPING = "experiment.toml (from a mapping)"
-"""How messages name an experiment that was given as a mapping; lines are its keys'."""
+"""Name in messages of an experiment that was given as a mapping; lines are its keys'."""
 
 
 class Results:

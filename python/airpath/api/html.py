@@ -1,4 +1,4 @@
-"""How runs and results look in a notebook: small tables."""
+"""Display of runs and results in a notebook: small tables."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MOST_CURVES = 60
 """Runs whose delays are drawn, one curve each."""
 
 PAGE_INCHES = 8.5
-"""What of a picture's height is for panels, if it is to print on A4 at its full width."""
+"""Share of a picture's height for panels, if it is to print on A4 at its full width."""
 
 
 def groups(material: Material) -> dict[str, dict[str, list[Entry]]]:

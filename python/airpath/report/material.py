@@ -1,4 +1,4 @@
-"""What a report is about: the runs found in the folders that were named."""
+"""Material of a report: the runs found in the folders that were named."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUN_FILES = ("run.json", "events.arrow", "client.pcapng", "server.pcapng")
 """By any of these a folder is known as a run's."""
 
 MOST_DEPTH = 4
-"""How far below a folder runs are looked for: sets, cells, replications."""
+"""Maximum depth of runs below a folder: sets, cells, replications."""
 
 
 @dataclass
@@ -48,9 +48,9 @@ class Entry:
     set_name: str = ""
     """The set of replications that it belongs to: SET/CELL of an experiment, or the folder's."""
     about: dict[str, Any] = field(default_factory=dict)
-    """What an experiment wrote of it (replication.json); empty for other runs."""
+    """Record of an experiment on it (replication.json); empty for other runs."""
     courses: Courses | None = None
-    """What happened over time, of the runs of sets that are drawn side by side."""
+    """Series over time, of the runs of sets that are drawn side by side."""
     also_measured: tuple[str, ...] = ()
     """Metrics beyond those that every page has."""
 
@@ -76,12 +76,12 @@ class Entry:
 
     @cached_property
     def facts(self) -> Facts:
-        """What the tables say of it."""
+        """Row of the tables about it."""
         return facts_of(self.run, self.values)
 
     @cached_property
     def values(self) -> pl.DataFrame:
-        """What the analysis measures of it."""
+        """Metrics of it."""
         return values_of(self.run, self.also_measured)
 
     @cached_property
@@ -101,13 +101,13 @@ class Material:
     title: str
     entries: list[Entry]
     notes: list[str] = field(default_factory=list)
-    """What a reader must know of the page as a whole."""
+    """Notes for the reader of the page as a whole."""
     most_pictures: int = 4
     """Runs whose pictures are on the page."""
     unreadable: list[str] = field(default_factory=list)
     """Runs that could not be read at all, and why."""
     presentation: Presentation = field(default_factory=Presentation)
-    """What experiments ask of their page."""
+    """Presentation that experiments ask of their page."""
     progress: Callable[[str, int, int], None] = field(
         default=lambda what, done, total: None, repr=False
     )
@@ -115,7 +115,7 @@ class Material:
 
     @property
     def damage(self) -> list[str]:
-        """What is wrong with files of runs, as far as they were read."""
+        """Errors in files of runs, as far as they were read."""
         told = [f"{one.run.directory}: {what}" for one in self.entries for what in one.run.damage]
         return self.unreadable + told
 
@@ -151,7 +151,7 @@ class Material:
 
     @cached_property
     def measured(self) -> Measured:
-        """What the analysis says of all runs, as tables."""
+        """Metrics of all runs, as tables."""
         shown = self.presentation
         measured = measure_all(self.entries, shown.wanted, usual=not shown.selectors)
         measured.progress = lambda done, total: self.progress("figures of sets", done, total)

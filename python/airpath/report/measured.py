@@ -1,4 +1,4 @@
-"""What the analysis says of the runs on a page: values, figures of sets, comparisons.
+"""Metrics of the runs on a page: values, figures of sets, comparisons.
 
 Everything comes from the registry of ``airpath.analysis``; nothing is computed anew here.
 """
@@ -73,11 +73,11 @@ class Measured:
     values: pl.DataFrame
     """All values, with the columns of ``airpath.analysis.table.COLUMNS``."""
     parameters: dict[str, dict[str, Any]]
-    """What was swept in each set of an experiment."""
+    """Swept parameters of each set of an experiment."""
     wanted: Sequence[Selector] = ()
     """The metrics that an experiment names for its page, and those of references, in order."""
     usual: bool = True
-    """Whether the page has the usual metrics beside them, before them."""
+    """True if the page has the usual metrics beside them, before them."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Of sets without any trusted run: why, and what to do."""
 
@@ -106,7 +106,7 @@ class Measured:
 
     @cached_property
     def left_out(self) -> list[str]:
-        """Which runs do not enter the figures of their sets, and why."""
+        """Runs that do not enter the figures of their sets, and the reasons."""
         return select_trusted(self.values, include_untrusted=False, why=self.why).notes
 
     @cached_property

@@ -30,7 +30,7 @@ _OTHER_KEYS = (
 
 @dataclass
 class Configuration:
-    """What some runs have in common."""
+    """Common configuration of some runs."""
 
     entries: list[Entry]
     scenario: str

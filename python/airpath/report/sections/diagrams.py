@@ -63,7 +63,7 @@ class Diagram:
 
 @dataclass(frozen=True)
 class Task:
-    """What is drawn of one run."""
+    """Diagram of one run."""
 
     directory: Path
     number: int

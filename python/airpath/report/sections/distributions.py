@@ -1,4 +1,4 @@
-"""How the runs differ: distributions over them, and of the delay of their packets."""
+"""Differences between runs: distributions over them, and of the delay of their packets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.VERMILLION, style.SKY, style.PURPLE)
 MARKERS = "osD^vP"
 Values = list[tuple[str, str, list[float]]]
-"""What is shown, its unit, and a value for each run that has one."""
+"""Quantity, its unit, and a value for each run that has one."""
 
 
 def build(material: Material) -> Section | None:

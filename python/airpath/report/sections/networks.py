@@ -1,4 +1,4 @@
-"""What was between the ends: the parameters of each network, and what states make of them."""
+"""Networks between the ends: the parameters of each, and their changes by states."""
 
 from __future__ import annotations
 
