@@ -15,7 +15,7 @@ from airpath.analysis import (
     quic_metrics,
 )
 from airpath.analysis.folders import Replication
-from airpath.analysis.metric import KEYS, REGISTRY, Metric, in_order
+from airpath.analysis.metric import KEYS, Metric, choose
 from airpath.analysis.traffic import Traffic
 from airpath.analysis.workers import Measurement, measure_apart, processes_for
 from airpath.files import told
@@ -45,46 +45,6 @@ COLUMNS: dict[str, pl.DataType] = {
 
 VALUES = list(COLUMNS)[4:]
 """The columns that one run's values have: what comes before tells of the run."""
-
-
-class UnknownMetricError(Exception):
-    """A name is no metric's."""
-
-
-def choose(names: Sequence[str] | None) -> list[Metric]:
-    """Return metrics by name.
-
-    Args:
-        names: names; a name that ends with ``*`` stands for all that begin so; "all" for all;
-            nothing for the headlines.
-
-    Raises:
-        UnknownMetricError: there is none of that name; the message names the nearest.
-
-    """
-    import difflib
-
-    if not names:
-        return [metric for metric in in_order() if metric.headline]
-    chosen: dict[str, Metric] = {}
-    for name in names:
-        if name == "all":
-            chosen |= REGISTRY
-            continue
-        matching = {
-            known: metric
-            for known, metric in REGISTRY.items()
-            if known == name or (name.endswith("*") and known.startswith(name[:-1]))
-        }
-        if not matching:
-            near = difflib.get_close_matches(name, REGISTRY, n=1, cutoff=0.0)
-            message = (
-                f"no metric is called {name}; the nearest is {near[0]} "
-                f"(airpath analyse --list names all)"
-            )
-            raise UnknownMetricError(message)
-        chosen |= matching
-    return [metric for metric in in_order() if metric.name in chosen]
 
 
 def measure(run: Run, metrics: Iterable[Metric] | None = None) -> pl.DataFrame:

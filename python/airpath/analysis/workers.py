@@ -181,7 +181,8 @@ def work() -> None:
 
     Arguments are the names of metrics.
     """
-    from airpath.analysis.table import choose, measure_folder
+    from airpath.analysis.metric import choose
+    from airpath.analysis.table import measure_folder
 
     chosen = choose(sys.argv[1:])
     with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
