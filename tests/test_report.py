@@ -16,7 +16,8 @@ import pytest
 
 from airpath.app import run as run_app
 from airpath.report import SECTIONS, command, workers
-from airpath.report.material import Entry, Material, find_runs, load_material
+from airpath.report.entry import Entry
+from airpath.report.material import Material, find_runs, load_material
 from airpath.report.reduce import Task, reduce_run
 from airpath.report.sections import diagrams, distributions
 from airpath.run import RunError, load_run
