@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,12 +19,12 @@ from airpath.analysis import (
 from airpath.analysis.folders import Replication
 from airpath.analysis.metric import KEYS, Metric, choose
 from airpath.analysis.traffic import Traffic
-from airpath.analysis.workers import Measurement, measure_apart, processes_for
 from airpath.files import told
 from airpath.run import Run, RunError, contradictions_named, load_run
+from airpath.workers import WorkerError, as_done, processes_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 DECLARED_IN = (link_metrics, flow_metrics, fairness_metrics, quic_metrics, program_metrics)
@@ -45,6 +47,25 @@ COLUMNS: dict[str, pl.DataType] = {
 
 VALUES = list(COLUMNS)[4:]
 """The columns that one run's values have: what comes before tells of the run."""
+
+
+LEAST_RUNS = 40
+"""With fewer runs than this for each process, starting another takes longer than it saves."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a run has come to."""
+
+    values: pl.DataFrame
+    """As ``measure`` returns them; without rows if the run could not be read."""
+    seed: int | None
+    verdict: str
+    """The run's, or "damaged" (see ``Run.damage``)."""
+    notes: list[str]
+    damage: list[str]
+    failure: str
+    """Why the run could not be read; else nothing."""
 
 
 def measure(run: Run, metrics: Iterable[Metric] | None = None) -> pl.DataFrame:
@@ -78,6 +99,22 @@ def measure_folder(folder: Path, metrics: Sequence[Metric]) -> Measurement:
         nothing = pl.DataFrame(schema={name: COLUMNS[name] for name in VALUES})
         what = told(error) if isinstance(error, OSError) else str(error)
         return Measurement(nothing, None, "unknown", [], [], what)
+
+
+def _measure_named(names: Sequence[str], folder: Path) -> Measurement:
+    """Do as ``measure_folder`` in a worker, to which metrics go by name."""
+    return measure_folder(folder, choose(names))
+
+
+def _measure_apart(
+    folders: Sequence[Path], metrics: Sequence[Metric], processes: int
+) -> Iterator[tuple[int, Measurement]]:
+    names = [one.name for one in metrics]
+    try:
+        yield from as_done(partial(_measure_named, names), folders, processes)
+    except WorkerError as error:
+        message = f"{folders[error.place]}: {error}; --jobs 1 measures without processes"
+        raise RunError(message) from error
 
 
 def _measured(run: Run, metrics: Sequence[Metric]) -> Measurement:
@@ -140,10 +177,10 @@ def frame(
         else:
             tell(place)
             found[number] = _measured(one, chosen)
-    processes = processes_for(len(closed), jobs)
+    processes = processes_for(len(closed), LEAST_RUNS, jobs)
     if processes > 1:
         folders = [places[number].directory for number in closed]
-        for index, result in measure_apart(folders, [one.name for one in chosen], processes):
+        for index, result in _measure_apart(folders, chosen, processes):
             tell(places[closed[index]])
             found[closed[index]] = result
     else:

@@ -15,8 +15,8 @@ from airpath.report.entry import Entry
 from airpath.report.measured import Measured, measure_all, parameters_of_sets
 from airpath.report.presentation import Presentation, present, unfinished
 from airpath.report.reduce import Task, reduce_run
-from airpath.report.workers import each
 from airpath.run import RunError, load_run
+from airpath.workers import each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

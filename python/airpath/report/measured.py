@@ -21,7 +21,7 @@ from airpath.experiment.about import parameters_of
 from airpath.plots.sets import natural_order
 from airpath.report.presentation import selects
 from airpath.report.values import MAIN
-from airpath.report.workers import each, workers
+from airpath.workers import LEAST_EACH, each, processes_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -94,7 +94,7 @@ class Measured:
     def summary(self) -> pl.DataFrame:
         """Figures of each set."""
         by_set = self.main.partition_by("set", maintain_order=True)
-        if not workers(len(by_set)):
+        if processes_for(len(by_set), LEAST_EACH) < 2:
             return summarise(self.main)
         # Each set's figures come from its own rows alone.
         parts = list(each(summarise, by_set, self.progress))

@@ -12,9 +12,9 @@ from matplotlib.colors import to_hex
 from airpath.plots.style import drop_styles
 from airpath.report import choice
 from airpath.report.page import Section, data, fill
-from airpath.report.workers import each
 from airpath.run import RunError, contradictions_named, load_run
 from airpath.tcp import SENDING_END, transfers
+from airpath.workers import each
 
 if TYPE_CHECKING:
     from pathlib import Path
