@@ -17,6 +17,7 @@ import polars as pl
 from airpath.arrow import ArrowLogError, read_arrow_log
 from airpath.capture import CaptureError, read_capture
 from airpath.files import read_bytes, told
+from airpath.html import table
 from airpath.jsontext import parse_json
 from airpath.manifest import within_shape
 
@@ -144,9 +145,16 @@ class Run:
     A run that is active, or was killed, may lack its end without being damaged."""
 
     def _repr_html_(self) -> str:
-        from airpath.api.html import of_run
-
-        return of_run(self)
+        rows = [
+            ("folder", str(self.directory)),
+            ("clock", self.clock),
+            ("seed", str(self.manifest.get("seed", "unknown"))),
+            ("duration", f"{self.results.get('duration_ns', 0) / 1e9:.4g} s"),
+            ("verdict", "; ".join([self.verdict, *self.verdict_reasons])),
+        ]
+        if not self.results:
+            rows[3] = ("duration", "unknown: the run is active, or was killed")
+        return table(self.name, [], rows)
 
     @property
     def name(self) -> str:

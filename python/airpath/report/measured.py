@@ -13,40 +13,21 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airpath.analysis.metric import REGISTRY, in_order
-from airpath.analysis.requests import SIZES, transfers_only
+from airpath.analysis.requests import transfers_only
 from airpath.analysis.statistics import compare, holm, select_trusted, summarise
-from airpath.analysis.table import COLUMNS, choose, measure
+from airpath.analysis.table import COLUMNS
 from airpath.analysis.why import of_sets
 from airpath.experiment.about import parameters_of
 from airpath.plots.sets import natural_order
 from airpath.report.presentation import selects
-from airpath.report.workers import each, workers
-from airpath.run import RunError, contradictions_named
+from airpath.report.values import MAIN
+from airpath.workers import LEAST_EACH, each, processes_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from airpath.experiment.shown import Selector
-    from airpath.report.material import Entry
-    from airpath.run import Run
-
-MAIN = (
-    "elapsed",
-    "elapsed_time",
-    "transfer_time",
-    "goodput",
-    "retransmitted_segments",
-    "timeouts",
-    "packets_lost",
-    "one_way_delay_median",
-    "jain_fairness",
-    "quic_packets_lost",
-    "quic_rtt_median",
-)
-"""Metrics of the registry that tables and pictures of sets show, in this order."""
-
-ALSO = (SIZES,)
-"""Needed to tell transfers from requests."""
+    from airpath.report.entry import Entry
 
 MOST_FLOWS = 4
 """Flows of a set that tables and pictures show; files have all."""
@@ -113,7 +94,7 @@ class Measured:
     def summary(self) -> pl.DataFrame:
         """Figures of each set."""
         by_set = self.main.partition_by("set", maintain_order=True)
-        if not workers(len(by_set)):
+        if processes_for(len(by_set), LEAST_EACH) < 2:
             return summarise(self.main)
         # Each set's figures come from its own rows alone.
         parts = list(each(summarise, by_set, self.progress))
@@ -160,24 +141,6 @@ class Measured:
             )
             for one in done
         ]
-
-
-def values_of(run: Run, more: Sequence[str] = ()) -> pl.DataFrame:
-    """Measure a run; what kept it from being measured is noted there.
-
-    Args:
-        run: the run.
-        more: metrics of the registry beyond the usual ones; other names are left out.
-
-    """
-    usual = [*(metric.name for metric in choose(None)), "program_*", *MAIN, *ALSO]
-    names = dict.fromkeys([*usual, *(name for name in more if name in REGISTRY)])
-    try:
-        with contradictions_named(run.directory):
-            return measure(run, choose(list(names)))
-    except RunError as error:
-        run.notes.append(f"not measured: {error}")
-        return pl.DataFrame(schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
 
 
 def measure_all(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from airpath.experiment.load import Loaded
     from airpath.experiment.model import Figures, Reference
-    from airpath.report.material import Entry
+    from airpath.report.entry import Entry
 
 
 @dataclass(frozen=True)

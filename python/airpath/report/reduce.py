@@ -16,7 +16,7 @@ from airpath.plots import courses
 from airpath.plots.delay import one_way_delays
 from airpath.plots.kinds import COURSES
 from airpath.report.facts import Facts, facts_of
-from airpath.report.measured import values_of
+from airpath.report.values import values_of
 from airpath.run import DIRECTIONS, RunError, contradictions_named, load_run
 
 if TYPE_CHECKING:

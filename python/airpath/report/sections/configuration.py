@@ -12,7 +12,8 @@ from airpath.files import read_text
 from airpath.report.page import Section, fill
 
 if TYPE_CHECKING:
-    from airpath.report.material import Entry, Material
+    from airpath.report.entry import Entry
+    from airpath.report.material import Material
 
 _OTHER_KEYS = (
     "airpath_version",
