@@ -11,6 +11,7 @@ pub mod draw;
 pub mod end;
 pub mod event;
 pub mod length;
+pub mod limits;
 pub mod machine;
 pub mod nearest;
 pub mod pdu;

@@ -14,12 +14,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use airpath_core::Span;
+use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::{Policy, Tuning};
 use airpath_live::wake_latency::{HOLD, LEAVE};
 use airpath_log::{Clock, LatenessBound, Level, RingSize, Snaplen};
+use clap::builder::RangedI64ValueParser;
 use clap::{Args, Parser, Subcommand};
 
 pub use load::{RecvArgs, SendArgs};
@@ -163,7 +165,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME", help_heading = "The ends")]
     pub cc: Option<String>,
     /// The MTU of both ends in bytes; below 1280 there is no IPv6.
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535), help_heading = "The ends")]
+    #[arg(long, value_name = "BYTES", value_parser = mtu_bytes(), help_heading = "The ends")]
     pub mtu: Option<u32>,
     /// Connect the far end to the host's network.
     #[arg(long, help_heading = "The ends")]
@@ -375,6 +377,11 @@ fn parse_pdu(text: &str) -> Result<u64, String> {
     };
     let wrong = || format!("`{text}` is no PDU; write its number, or for example b0.17 for a virtual packet");
     text.parse().ok().or_else(virtual_packet).ok_or_else(wrong)
+}
+
+/// The MTUs that an end may have.
+fn mtu_bytes() -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(i64::from(LEAST_MTU_BYTES)..=i64::from(LONGEST_PACKET_BYTES))
 }
 
 fn parse_log_buffer(text: &str) -> Result<RingSize, String> {

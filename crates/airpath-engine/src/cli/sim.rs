@@ -6,7 +6,7 @@ use airpath_core::Span;
 use airpath_log::{Level, Snaplen};
 use clap::Args;
 
-use super::LinkArgs;
+use super::{LinkArgs, mtu_bytes};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +31,7 @@ pub struct SimArgs {
     #[arg(long, value_name = "WORKLOAD", help_heading = "The ends")]
     pub workload: Vec<String>,
     /// The MTU of both ends in bytes.
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535), help_heading = "The ends")]
+    #[arg(long, value_name = "BYTES", value_parser = mtu_bytes(), help_heading = "The ends")]
     pub mtu: Option<u32>,
     /// End the run at this time; without it, it ends when every workload has.
     #[arg(long, value_name = "TIME", help_heading = "The run")]
