@@ -24,6 +24,8 @@ use airpath_log::{Clock, LatenessBound, Level, RingSize, Snaplen};
 use clap::builder::RangedI64ValueParser;
 use clap::{Args, Parser, Subcommand};
 
+use crate::run::request::{SERVER_GRACE, SERVER_TIMEOUT};
+
 pub use load::{RecvArgs, SendArgs};
 pub use replay::ReplayArgs;
 pub use sim::SimArgs;
@@ -262,10 +264,10 @@ pub struct ExecArgs {
     #[arg(long, value_name = "CMD", help_heading = "The ends")]
     pub server: Option<String>,
     /// How long to wait for the server's command to listen.
-    #[arg(long, value_name = "TIME", default_value = "10 s", help_heading = "The ends")]
+    #[arg(long, value_name = "TIME", default_value_t = SERVER_TIMEOUT, help_heading = "The ends")]
     pub server_timeout: Span,
     /// How long the server's command may take to end by itself after the client's.
-    #[arg(long, value_name = "TIME", default_value = "200 ms", help_heading = "The ends")]
+    #[arg(long, value_name = "TIME", default_value_t = SERVER_GRACE, help_heading = "The ends")]
     pub server_grace: Span,
     /// How often to run it, each time with the next seed and fresh namespaces.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "The run")]

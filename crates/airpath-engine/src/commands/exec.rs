@@ -5,7 +5,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use airpath_core::Span;
 use airpath_live::addressing::Nesting;
 use airpath_live::presence::Presence;
 use airpath_live::tcp_state::Mode as TcpStateMode;
@@ -18,12 +17,9 @@ use airpath_warp::guest::is_guest;
 use super::link;
 use crate::cli::{ExecArgs, RunArgs};
 use crate::error::{Failure, Result};
-use crate::run::request::Report;
+use crate::run::request::{DEFAULT_MTU_BYTES, Report, SERVER_GRACE, SERVER_TIMEOUT};
 use crate::run::{RunRequest, calibrated, conclude, live, replications, warp};
 use crate::terminal::{say, show};
-
-/// MTU of both ends where none was asked for, in bytes.
-pub const DEFAULT_MTU_BYTES: u32 = 1500;
 
 /// Runs it once, or as often as asked; the exit status is the command's.
 ///
@@ -117,8 +113,8 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         seed: args.seed.unwrap_or_else(fresh_seed),
         client,
         server: None,
-        server_timeout: Span::from_secs(10),
-        server_grace: Span::from_millis(200),
+        server_timeout: SERVER_TIMEOUT,
+        server_grace: SERVER_GRACE,
         enclosing: false,
         internet: args.internet,
         host_ports: args.host_port.clone(),

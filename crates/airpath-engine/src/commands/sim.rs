@@ -9,12 +9,13 @@ use airpath_log::show;
 use airpath_virtual::Ended;
 use airpath_workload::Workload;
 
-use super::exec::{DEFAULT_MTU_BYTES, fresh_seed, level};
+use super::exec::{fresh_seed, level};
 use super::link;
 use crate::cli::SimArgs;
 use crate::error::{Failure, Result};
 use crate::run::interrupt::Interrupt;
 use crate::run::replication::{self, Finished, Why};
+use crate::run::request::DEFAULT_MTU_BYTES;
 use crate::run::sim::{SimRequest, Simulated, run as simulate};
 use crate::terminal::{self, say};
 
