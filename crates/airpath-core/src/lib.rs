@@ -24,7 +24,7 @@ pub mod time;
 pub use counters::{Counters, Tally};
 pub use draw::{DrawKey, DrawScope, Seed};
 pub use end::End;
-pub use event::{Cause, Event, EventKind, Stage};
+pub use event::{Cause, CauseClass, Event, EventKind, Stage};
 pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
 pub use machine::{
     Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal, StateInForce,
