@@ -13,6 +13,7 @@ pub mod event;
 pub mod length;
 pub mod limits;
 pub mod machine;
+mod named;
 pub mod nearest;
 pub mod pdu;
 pub mod pool;

@@ -20,12 +20,12 @@ impl Failure {
 
     /// A mistake in what was typed or written (exit status 2, as of every command line).
     pub fn usage(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: 2 }
+        Failure { message: message.into(), status: crate::run::USAGE_STATUS }
     }
 
     /// A failure of a program like any other, behind a link or not: exit status 1.
     pub fn program(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: 1 }
+        Failure { message: message.into(), status: crate::run::UNDONE_STATUS }
     }
 
     /// A failure of the system around the link.

@@ -22,6 +22,10 @@ mod workload;
 
 pub use request::RunRequest;
 
+/// Exit status of a program that did not do what it was to do, Airpath's own among them.
+pub const UNDONE_STATUS: i32 = 1;
+/// Exit status of a mistake in what was typed or written.
+pub const USAGE_STATUS: i32 = 2;
 /// Exit status of a run that cannot be trusted, with `--strict`.
 pub const NOT_TRUSTED_STATUS: i32 = 3;
 /// Exit status when Airpath itself fails (as `env` and `timeout` do).

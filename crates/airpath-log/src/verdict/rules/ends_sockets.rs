@@ -1,7 +1,7 @@
 //! What the sockets of the ends lost: the link delivered it, and no program ever saw it.
 
 use super::super::share::by_packets;
-use super::super::{Grade, Measurements, Reason};
+use super::super::{Code, Grade, Measurements, Reason};
 use crate::ends::SocketLosses;
 use crate::show;
 
@@ -41,7 +41,7 @@ pub(super) fn datagrams(measured: &Measurements) -> Vec<Reason> {
         );
         let mend = "let the program read sooner, give its sockets a larger SO_RCVBUF (net.core.rmem_max limits it), or \
                     send less at once";
-        Some(Reason::new(by_packets(lost, all), "socket_losses", what, mend))
+        Some(Reason::new(by_packets(lost, all), Code::SocketLosses, what, mend))
     };
     ends(measured).into_iter().filter_map(reason).collect()
 }
@@ -52,7 +52,7 @@ pub(super) fn listeners(measured: &Measurements) -> Vec<Reason> {
             let requests = show::counted(losses.listen_drops, "connection request");
             let what = format!("{requests} dropped at {end}: the queue of a listening socket was full");
             let mend = "let the program accept sooner, or listen with a longer backlog (net.core.somaxconn limits it)";
-            Reason::new(Grade::Suspect, "listen_drops", what, mend)
+            Reason::new(Grade::Suspect, Code::ListenDrops, what, mend)
         })
     };
     ends(measured).into_iter().filter_map(reason).collect()
@@ -68,7 +68,7 @@ pub(super) fn segments(measured: &Measurements) -> Vec<Reason> {
                 show::counted(losses.tcp_received, "segment")
             );
             let mend = "let the program read sooner, or give TCP larger buffers (net.ipv4.tcp_rmem)";
-            Reason::new(Grade::Suspect, "tcp_receive_drops", what, mend)
+            Reason::new(Grade::Suspect, Code::TcpReceiveDrops, what, mend)
         })
     };
     ends(measured).into_iter().filter_map(reason).collect()

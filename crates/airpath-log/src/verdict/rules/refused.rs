@@ -1,7 +1,7 @@
 //! Packets that the link delivered and the kernel did not take.
 
 use super::super::share::by_packets;
-use super::super::{Measurements, Reason};
+use super::super::{Code, Measurements, Reason};
 use crate::show;
 
 pub(super) fn writes(measured: &Measurements) -> Vec<Reason> {
@@ -16,5 +16,5 @@ pub(super) fn writes(measured: &Measurements) -> Vec<Reason> {
         show::percent(refused, all)
     );
     let mend = "leave the interfaces of both ends as they are (MTU, up), and see that the machine has memory left";
-    vec![Reason::new(by_packets(refused, all), "refused_writes", what, mend)]
+    vec![Reason::new(by_packets(refused, all), Code::RefusedWrites, what, mend)]
 }
