@@ -56,6 +56,9 @@ pub enum Command {
     /// Print the JSON Schema of scenario files.
     #[command(after_help = "Example:\n  airpath schema > scenario.schema.json")]
     Schema,
+    /// Print units, columns of logs, causes of drops and verdicts as JSON, for other programs.
+    #[command(after_help = "Example:\n  airpath facts | jq '.causes[].name'")]
+    Facts,
     /// List the built-in links, or show one as a scenario to copy and edit.
     #[command(after_help = "Examples:\n  airpath profiles\n  airpath profiles show gsm-data-9.6k > my-link.toml")]
     Profiles(ProfilesArgs),
