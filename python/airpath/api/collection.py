@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, overload
 
+from airpath import facts
 from airpath.analysis.folders import Replication, find, is_run
 from airpath.experiment.about import name_of_set, read_about
 from airpath.experiment.catalogue import Filter, FilterError, open_catalogue
@@ -18,7 +19,7 @@ from airpath.run import Run, RunError, load_run
 if TYPE_CHECKING:
     from airpath.api.experiments import Results
 
-VERDICTS = ("trusted", "suspect", "invalid", "unknown")
+VERDICTS = (*facts.VERDICTS, facts.NO_VERDICT)
 
 DEPTH = 4
 """How far below a results folder a run's lies: runs/SET/CELL/NNNN."""

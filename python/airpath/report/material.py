@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airpath.analysis.folders import Replication
 from airpath.experiment.about import name_of_set, read_about
+from airpath.facts import FILES_OF_A_RUN
 from airpath.plots.sets import natural_order
 from airpath.report import gallery
 from airpath.report.facts import Facts, facts_of
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
     from airpath.plots.courses import Courses
     from airpath.run import Run
-
-RUN_FILES = ("run.json", "events.arrow", "client.pcapng", "server.pcapng")
-"""By any of these a folder is known as a run's."""
 
 MOST_DEPTH = 4
 """How far below a folder runs are looked for: sets, cells, replications."""
@@ -205,7 +203,7 @@ def find_runs(directories: Sequence[Path]) -> list[Path]:
 
 
 def _runs_below(directory: Path, depth: int) -> list[Path]:
-    if any((directory / name).is_file() for name in RUN_FILES):
+    if any((directory / name).is_file() for name in FILES_OF_A_RUN):
         return [directory]
     if depth == 0:
         return []
