@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from airpath.commands import COMMANDS
+from airpath import facts
+from airpath.commands import PYTHON_COMMANDS, commands
 
 START = "import sys; from airpath.cli import main; sys.exit(main())"
 
@@ -39,10 +40,17 @@ def airpath(
 def test_help_names_every_command_with_an_example() -> None:
     result = airpath("--help")
     assert result.returncode == 0
-    for command in COMMANDS:
+    for command in commands():
         assert command.summary in result.stdout
         assert command.example in result.stdout
         assert command.example.startswith(f"airpath {command.name}")
+
+
+def test_the_overview_has_the_commands_of_the_engine_and_of_python() -> None:
+    names = [command.name for command in commands()]
+    assert len(names) == len(set(names))
+    assert set(names) == set(facts.COMMANDS) | PYTHON_COMMANDS
+    assert not set(facts.COMMANDS) & PYTHON_COMMANDS
 
 
 def test_no_arguments_show_the_help_and_fail() -> None:

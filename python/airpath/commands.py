@@ -1,6 +1,7 @@
 """Summaries of all commands for ``airpath --help``, of the engine and of Python.
 
-Kept apart from the commands themselves, so that the help costs no heavy import.
+Kept apart from the commands themselves, so that the help costs no heavy import. What the engine's
+commands do, the engine says (``airpath facts``).
 """
 
 from __future__ import annotations
@@ -14,48 +15,42 @@ class Command(NamedTuple):
     name: str
     summary: str
     example: str
-    in_python: bool = False
 
 
-COMMANDS: tuple[Command, ...] = (
-    Command(
-        "exec",
-        "run a command behind an emulated link",
-        "airpath exec --profile gprs-cs2-3+1 -- curl http://server:8000/",
-    ),
-    Command(
-        "shell",
-        "open a shell behind an emulated link",
-        "airpath shell --rate '1 Mbit/s' --delay '50 ms'",
-    ),
-    Command(
-        "sim",
-        "run workloads over a link in virtual time",
-        "airpath sim --profile gsm-data-9.6k --workload 'tcp bytes=102400 cc=reno'",
-    ),
+_OF_PYTHON = (
     Command(
         "run",
         "run the sets of an experiment, unattended",
         "airpath run experiment.toml --jobs auto",
-        in_python=True,
     ),
     Command(
         "plan",
         "print the runs of an experiment, their duration and size",
         "airpath plan experiment.toml --pilot",
-        in_python=True,
     ),
     Command(
         "results",
         "list, compare, tag and remove results of experiments",
         "airpath results results/experiment --where 'elapsed < 20'",
-        in_python=True,
     ),
     Command(
-        "profiles",
-        "list the built-in links, or print one as TOML",
-        "airpath profiles show lte-good",
+        "analyse",
+        "metrics of runs and of sets of replications, comparisons of sets",
+        "airpath analyse results/ --compare reno cubic",
     ),
+    Command(
+        "plot",
+        "draw the pictures of a run",
+        "airpath plot results/ --format svg",
+    ),
+    Command(
+        "report",
+        "write one page of HTML about runs",
+        "airpath report results/ --out gprs.html",
+    ),
+)
+
+_OF_BOTH = (
     Command(
         "check",
         "validate a scenario or experiment file",
@@ -66,77 +61,16 @@ COMMANDS: tuple[Command, ...] = (
         "print the JSON Schema of scenario files, or --experiment files",
         "airpath schema > scenario.schema.json",
     ),
-    Command(
-        "log",
-        "print the events or packets of a recorded run",
-        "airpath log --tcpdump results/",
-    ),
-    Command(
-        "send",
-        "send traffic to airpath recv",
-        "airpath send server --bytes 100000",
-    ),
-    Command(
-        "recv",
-        "receive or return the traffic of airpath send",
-        "airpath recv --once",
-    ),
-    Command(
-        "runs",
-        "list active runs",
-        "airpath runs",
-    ),
-    Command(
-        "state",
-        "switch a running link to another state",
-        "airpath state results/ tunnel",
-    ),
-    Command(
-        "set",
-        "change parameters of a running link",
-        "airpath set results/ radio.link.rate='64 kbit/s'",
-    ),
-    Command(
-        "replay",
-        "replay a run in virtual time and compare the traces",
-        "airpath replay results/",
-    ),
-    Command(
-        "trace",
-        "convert, inspect or plot rate traces (mm-link, CSV, netem-trace)",
-        "airpath trace convert '5 Mbit/s' 5mbit.trace",
-    ),
-    Command(
-        "timing",
-        "measure the timing accuracy of this machine; calibrate live runs",
-        "airpath timing calibrate",
-    ),
-    Command(
-        "warp",
-        "build the kernel for runs in virtual time (exec --clock warp)",
-        "airpath warp setup",
-    ),
-    Command(
-        "analyse",
-        "compute metrics of runs and sets of replications; compare sets",
-        "airpath analyse results/ --compare reno cubic",
-        in_python=True,
-    ),
-    Command(
-        "plot",
-        "draw the pictures of a run",
-        "airpath plot results/ --format svg",
-        in_python=True,
-    ),
-    Command(
-        "report",
-        "write one page of HTML about runs",
-        "airpath report results/ --out gprs.html",
-        in_python=True,
-    ),
+)
+"""The engine's for scenarios, Python's for experiments."""
+
+_ORDER = (
+    *("exec", "shell", "sim", "run", "plan", "results", "profiles", "check", "schema", "facts"),
+    *("log", "send", "recv", "runs", "state", "set", "replay", "trace", "timing", "warp"),
+    *("analyse", "plot", "report"),
 )
 
-PYTHON_COMMANDS = frozenset(command.name for command in COMMANDS if command.in_python)
+PYTHON_COMMANDS = frozenset(command.name for command in _OF_PYTHON)
 PYTHON_SUBCOMMANDS = frozenset({("trace", "plot"), ("timing", "plot"), ("timing", "table")})
 """Python's among the subcommands of the engine's commands."""
 
@@ -144,9 +78,21 @@ EXPERIMENT_COMMANDS = frozenset({"run", "plan", "results", "check", "schema"})
 """Commands over experiments; ``check`` and ``schema`` are the engine's for scenarios."""
 
 
+def commands() -> tuple[Command, ...]:
+    """Return every command, in the order of the overview."""
+    from airpath.facts import COMMANDS  # not needed where a command is only found
+
+    known = {
+        name: Command(name, command.summary[:1].lower() + command.summary[1:], command.example)
+        for name, command in COMMANDS.items()
+    } | {command.name: command for command in (*_OF_PYTHON, *_OF_BOTH)}
+    return tuple(known[name] for name in _ORDER)
+
+
 def overview() -> str:
     """Return the text of ``airpath --help``."""
-    width = max(len(command.name) for command in COMMANDS)
+    shown = commands()
+    width = max(len(command.name) for command in shown)
     lines = [
         "Emulates a wireless link between real programs and reports what happened on it.",
         "",
@@ -154,7 +100,7 @@ def overview() -> str:
         "",
         "commands:",
     ]
-    for command in COMMANDS:
+    for command in shown:
         lines.append(f"  {command.name:{width}}  {command.summary}")
         lines.append(f"  {'':{width}}    {command.example}")
     lines += [

@@ -22,12 +22,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from airpath.facts import CONTROL
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-VERSION = 1
+VERSION: int = CONTROL["version"]
 """The version of the protocol."""
+
+_SUFFIX: str = CONTROL["socket_suffix"]
 
 PATIENCE_S = 10.0
 """Time limit for an answer of a run."""
@@ -76,8 +80,8 @@ def _folder() -> Path:
         except OSError:
             about = None
         if about is not None and stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
-            return Path(runtime) / "airpath"
-    return Path(tempfile.gettempdir()) / f"airpath-{_user()}"
+            return Path(runtime) / str(CONTROL["folder_in_runtime"])
+    return Path(tempfile.gettempdir()) / f"{CONTROL['folder_in_temporary']}{_user()}"
 
 
 def _user() -> int:
@@ -98,7 +102,7 @@ def _numbers(folder: Path) -> list[int]:
         names = [path.name for path in folder.iterdir()]
     except OSError:
         return []
-    found = (re.fullmatch(r"(\d+)\.sock", name) for name in names)
+    found = (re.fullmatch(rf"(\d+){re.escape(_SUFFIX)}", name) for name in names)
     return sorted(int(match[1]) for match in found if match)
 
 
@@ -123,7 +127,7 @@ class Run:
             # Through a descriptor, so that no path is too long for a socket.
             folder = os.open(_folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                connection.connect(f"/proc/self/fd/{folder}/{number}.sock")
+                connection.connect(f"/proc/self/fd/{folder}/{number}{_SUFFIX}")
             finally:
                 os.close(folder)
         except OSError as error:

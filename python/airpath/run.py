@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from airpath import facts
 from airpath.arrow import ArrowLogError, read_arrow_log
 from airpath.capture import CaptureError, read_capture
+from airpath.facts import (
+    CAPTURES,
+    FILES,
+    FILES_OF_A_RUN,
+    NO_VERDICT,
+    RUN_FORMAT_VERSION,
+    TABLES,
+)
 from airpath.files import read_bytes, told
 from airpath.html import table
 from airpath.jsontext import parse_json
@@ -24,62 +33,41 @@ from airpath.manifest import within_shape
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DIRECTIONS = ("uplink", "downlink")
+DIRECTIONS = facts.DIRECTIONS
 """Client to server, and server to client; also the order in which pictures show them."""
 
-FORMAT_VERSION = 1
-"""The format of a run's folder that this version reads; the engine's is declared in airpath-log."""
+_IDENTITIES = frozenset({"pdu", "flow", "reverse_flow", "snd_una", "snd_nxt"})
+"""Columns that name something or wrap around: nobody subtracts them."""
 
-_TEXT = pl.Categorical()
-EVENT_COLUMNS: dict[str, pl.DataType] = {
-    "time_ns": pl.Int64(),
-    "hop": _TEXT,
-    "direction": _TEXT,
-    "stage": _TEXT,
-    "kind": _TEXT,
-    "cause": _TEXT,
-    "pdu": pl.UInt64(),
-    "flow": pl.UInt32(),
-    "bits": pl.Int64(),
-    "queue_packets": pl.Int64(),
-    "queue_bytes": pl.Int64(),
-    "state": _TEXT,
-    "emitted_ns": pl.Int64(),
-    "origin": _TEXT,
+_TYPES: dict[str, pl.DataType] = {
+    "word": pl.Categorical(),
+    "text": pl.Categorical(),
+    "boolean": pl.Boolean(),
+    "float64": pl.Float64(),
+    "uint16": pl.UInt16(),
+    "uint32": pl.Int64(),
+    "uint64": pl.Int64(),
+    "list of uint32": pl.List(pl.UInt32()),
 }
-"""Columns of ``Run.events``; times and amounts are signed so that differences are safe."""
+_TYPES_OF_IDENTITIES: dict[str, pl.DataType] = {"uint32": pl.UInt32(), "uint64": pl.UInt64()}
 
 
-TCP_STATE_COLUMNS: dict[str, pl.DataType] = {
-    "time_ns": pl.Int64(),
-    "source": _TEXT,
-    "end": _TEXT,
-    "socket": pl.Int64(),
-    "state": _TEXT,
-    "local_address": _TEXT,
-    "local_port": pl.UInt16(),
-    "remote_address": _TEXT,
-    "remote_port": pl.UInt16(),
-    "flow": pl.UInt32(),
-    "reverse_flow": pl.UInt32(),
-    "congestion_control": _TEXT,
-    "congestion_state": _TEXT,
-    **dict.fromkeys(("cwnd", "ssthresh", "mss"), pl.Int64()),
-    **dict.fromkeys(("srtt_ns", "rttvar_ns", "min_rtt_ns", "rto_ns"), pl.Int64()),
-    **dict.fromkeys(("backoff", "unacked", "sacked", "lost", "retrans"), pl.Int64()),
-    **dict.fromkeys(("total_retrans", "bytes_acked", "bytes_received", "bytes_sent"), pl.Int64()),
-    **dict.fromkeys(("bytes_retrans", "delivery_rate_bps"), pl.Int64()),
-    "app_limited": pl.Boolean(),
-    **dict.fromkeys(("pacing_rate_bps", "snd_wnd", "rcv_wnd"), pl.Int64()),
-    **dict.fromkeys(("busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns"), pl.Int64()),
-    **dict.fromkeys(("notsent_bytes", "reordering", "dsack_dups"), pl.Int64()),
-    **dict.fromkeys(("delivered", "delivered_ce"), pl.Int64()),
-    **dict.fromkeys(("bbr_bandwidth_bps", "bbr_min_rtt_ns"), pl.Int64()),
-    **dict.fromkeys(("bbr_pacing_gain", "bbr_cwnd_gain"), pl.Float64()),
-    "snd_una": pl.UInt32(),
-    "snd_nxt": pl.UInt32(),
-}
+def _columns(table: str) -> dict[str, pl.DataType]:
+    """Return the columns of a table; times and amounts are signed so that differences are safe."""
+    return {
+        column.name: (_TYPES_OF_IDENTITIES if column.name in _IDENTITIES else _TYPES)[column.type]
+        for column in TABLES[table]
+    }
+
+
+EVENT_COLUMNS = _columns(FILES["events"])
+"""Columns of ``Run.events``."""
+
+TCP_STATE_COLUMNS = _columns(FILES["tcp_state"])
 """Columns of ``Run.tcp_state``; docs/tcp-state.md says what they mean."""
+
+_LATER = frozenset(column.name for column in TABLES[FILES["events"]] if column.nullable)
+"""Columns that are null where a log does not have them."""
 
 
 class RunError(Exception):
@@ -195,7 +183,7 @@ class Run:
         """Verdict of the engine on its own exactness: trusted, suspect, invalid, or unknown."""
         verdict = self.results.get("verdict")
         grade = verdict.get("grade") if isinstance(verdict, dict) else None
-        return grade if isinstance(grade, str) else "unknown"
+        return grade if isinstance(grade, str) else NO_VERDICT
 
     @property
     def verdict_details(self) -> list[Reason]:
@@ -218,7 +206,7 @@ class Run:
     @cached_property
     def events(self) -> pl.DataFrame:
         """All events, with the columns of ``EVENT_COLUMNS``, in order of time."""
-        path = self.directory / "events.arrow"
+        path = self.directory / FILES["events"]
         frame = pl.DataFrame()
         if not path.exists():
             self.notes.append("no events.arrow: the run's log level kept no events")
@@ -236,7 +224,7 @@ class Run:
         The columns are those of ``TCP_STATE_COLUMNS``; what a kernel did not tell is null. Without
         ``tcp.arrow`` there are no rows.
         """
-        path = self.directory / "tcp.arrow"
+        path = self.directory / FILES["tcp_state"]
         if not path.exists():
             return pl.DataFrame(schema=TCP_STATE_COLUMNS)
         frame = self._read_log(path)
@@ -283,8 +271,8 @@ class Run:
         An end without a capture is left out. Times count from the run's t = 0.
         """
         captures = {}
-        for end in ("client", "server"):
-            path = self.directory / f"{end}.pcapng"
+        for name in CAPTURES:
+            path, end = self.directory / name, Path(name).stem
             if not path.exists():
                 continue
             try:
@@ -367,7 +355,7 @@ def load_run(directory: Path) -> Run:
     notes: list[str] = []
     damage: list[str] = []
     manifest: dict[str, Any] = {}
-    path = directory / "run.json"
+    path = directory / FILES["manifest"]
     if path.exists():
         try:
             content = parse_json(read_bytes(path))
@@ -385,7 +373,7 @@ def load_run(directory: Path) -> Run:
                 damage.append("run.json is no JSON object and was left out")
     else:
         notes.append("no run.json: the run was killed before its end")
-    logs = ("events.arrow", "client.pcapng", "server.pcapng")
+    logs = [name for name in FILES_OF_A_RUN if name != FILES["manifest"]]
     if not manifest and not any((directory / log).exists() for log in logs):
         message = (
             f"{directory}: not the folder of a run (neither run.json nor {', '.join(logs)}); "
@@ -406,11 +394,11 @@ def _first_line(error: Exception) -> str:
 
 def _check_format(manifest: dict[str, Any], path: Path) -> None:
     """Refuse a run of another format: what its logs mean is not for this version to guess."""
-    found = manifest.get("format_version", FORMAT_VERSION)
-    if found != FORMAT_VERSION:
+    found = manifest.get("format_version", RUN_FORMAT_VERSION)
+    if found != RUN_FORMAT_VERSION:
         message = (
             f"{path} has format {found!r:.40}, but this version of Airpath reads "
-            f"format {FORMAT_VERSION}; use the version of Airpath that recorded it"
+            f"format {RUN_FORMAT_VERSION}; use the version of Airpath that recorded it"
         )
         raise RunError(message)
 
@@ -422,7 +410,7 @@ def _with_event_columns(frame: pl.DataFrame) -> pl.DataFrame:
         if name not in frame.columns:
             # Logs of earlier versions knew no background load.
             text = "user" if name == "origin" else ""
-            default = text if dtype == pl.Categorical else None if name == "emitted_ns" else 0
+            default = text if dtype == pl.Categorical else None if name in _LATER else 0
             columns.append(pl.lit(default).cast(dtype).alias(name))
         elif dtype == pl.Categorical:
             columns.append(pl.col(name).cast(pl.Categorical).fill_null(""))

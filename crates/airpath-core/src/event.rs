@@ -1,41 +1,9 @@
 //! Events of PDUs and frames, declared once: the log, the counters, the command line and the plots all take
 //! their words from here.
 
+use crate::named;
 use crate::pdu::{Direction, Origin, Pdu, PduId};
 use crate::time::Time;
-
-/// Declares an enumeration with a stable name and a sentence for each value.
-macro_rules! named {
-    ($(#[$meta:meta])* $name:ident { $($variant:ident = $text:literal : $doc:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        #[repr(u8)]
-        pub enum $name { $(#[doc = $doc] $variant,)* }
-
-        impl $name {
-            /// Every value, in order of its number.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-            /// Number of values.
-            pub const COUNT: usize = $name::ALL.len();
-
-            /// The word used in logs.
-            pub const fn name(self) -> &'static str {
-                match self { $($name::$variant => $text,)* }
-            }
-
-            /// Meaning of the value, in a sentence.
-            pub const fn description(self) -> &'static str {
-                match self { $($name::$variant => $doc,)* }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-    };
-}
 
 named! {
     /// Stage of the path at which an event happens.
@@ -78,21 +46,101 @@ named! {
 }
 
 named! {
-    /// Cause of a drop.
-    Cause {
+    /// The group of a cause; reports count drops by it.
+    CauseClass {
         None = "": "Not a drop.",
-        QueuePackets = "queue_packets": "The queue held its limit of packets.",
-        QueueBytes = "queue_bytes": "The queue held its limit of bytes.",
-        QueueAge = "queue_age": "The packet had been queued for longer than the limit.",
-        QueueManagement = "queue_management": "Active queue management dropped the packet before the queue was full.",
-        Blackout = "blackout": "The link was in a blackout.",
-        ChannelError = "channel_error": "A transmission error hit the packet or one of its frames.",
-        ReceiveBuffer = "receive_buffer": "The link receive buffer was full.",
-        Noise = "noise": "Host chatter, filtered: neighbour discovery, router solicitation and the like.",
-        BeforeStart = "before_start": "The packet arrived before the run began.",
-        Malformed = "malformed": "Not an IP packet, or its lengths are inconsistent.",
-        Outside = "outside": "Lost outside the model: a full TUN queue or socket buffer.",
+        Congestion = "congestion": "congestion: the queue was full (packets, bytes, age) or its management dropped",
+        Error = "error": "transmission errors of the channel",
+        Blackout = "blackout": "a blackout",
+        ReceiveBuffer = "receive_buffer": "a full receive buffer of the link",
+        Outside = "outside": "causes outside the model: a full socket buffer",
+        NeverInside = "never_inside": "packets that were filtered before the link, which the link did not drop",
     }
+}
+
+named! {
+    /// The shape that marks drops by one cause in every picture.
+    Shape {
+        None = "": "No mark.",
+        TriangleDown = "triangle_down": "A triangle that points down.",
+        TriangleLeft = "triangle_left": "A triangle that points to the left.",
+        TriangleUp = "triangle_up": "A triangle that points up.",
+        ThinDiamond = "thin_diamond": "A narrow square on its corner.",
+        Diamond = "diamond": "A square on its corner.",
+        Star = "star": "A star of five points.",
+        Cross = "cross": "A thick cross, its bars along the diagonals.",
+        Square = "square": "A square.",
+        Plus = "plus": "A thick cross, its bars upright and level.",
+        Circle = "circle": "A circle.",
+        Pentagon = "pentagon": "A pentagon.",
+    }
+}
+
+named! {
+    /// The colour of a mark, of those that people with any colour vision tell apart.
+    Colour {
+        None = "": "No mark.",
+        Black = "black": "Black.",
+        Orange = "orange": "Orange.",
+        Sky = "sky": "Sky blue.",
+        Yellow = "yellow": "Yellow.",
+        Grey = "grey": "Grey.",
+        LightGrey = "light_grey": "Light grey.",
+    }
+}
+
+/// Declares the causes: name, class, mark and text of each beside its sentence.
+macro_rules! causes {
+    ($($variant:ident = $name:literal, $class:ident, $shape:ident $colour:ident, $text:literal : $doc:literal,)*) => {
+        named! {
+            /// Cause of a drop.
+            Cause { $($variant = $name : $doc,)* }
+        }
+
+        impl Cause {
+            /// The group to which it belongs.
+            pub const fn class(self) -> CauseClass {
+                match self { $(Cause::$variant => CauseClass::$class,)* }
+            }
+
+            /// The mark of its drops in pictures; no two causes have the same.
+            pub const fn mark(self) -> (Shape, Colour) {
+                match self { $(Cause::$variant => (Shape::$shape, Colour::$colour),)* }
+            }
+
+            /// A few words for legends and tables.
+            pub const fn text(self) -> &'static str {
+                match self { $(Cause::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+causes! {
+    None = "", None, None None, "":
+        "Not a drop.",
+    QueuePackets = "queue_packets", Congestion, TriangleDown Orange, "queue full":
+        "The queue held its limit of packets.",
+    QueueBytes = "queue_bytes", Congestion, TriangleLeft Orange, "queue full (bytes)":
+        "The queue held its limit of bytes.",
+    QueueAge = "queue_age", Congestion, TriangleUp Yellow, "too long in the queue":
+        "The packet had been queued for longer than the limit.",
+    QueueManagement = "queue_management", Congestion, ThinDiamond Orange, "queue management":
+        "Active queue management dropped the packet before the queue was full.",
+    Blackout = "blackout", Blackout, Star Black, "blackout":
+        "The link was in a blackout.",
+    ChannelError = "channel_error", Error, Cross Black, "channel error":
+        "A transmission error hit the packet or one of its frames.",
+    ReceiveBuffer = "receive_buffer", ReceiveBuffer, Square Sky, "receive buffer full":
+        "The link receive buffer was full.",
+    Noise = "noise", NeverInside, Circle LightGrey, "noise":
+        "Host chatter, filtered: neighbour discovery, router solicitation and the like.",
+    BeforeStart = "before_start", NeverInside, Diamond LightGrey, "before start":
+        "The packet arrived before the run began.",
+    Malformed = "malformed", NeverInside, Pentagon LightGrey, "malformed":
+        "Not an IP packet, or its lengths contradict each other.",
+    Outside = "outside", Outside, Plus Grey, "outside the model":
+        "Lost outside the model: a full TUN queue or socket buffer.",
 }
 
 /// One row of the event log.
@@ -149,6 +197,26 @@ impl Event {
             kind,
             cause,
             origin: pdu.origin,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_has_a_class_a_text_and_a_mark_of_its_own() {
+        for cause in Cause::ALL.iter().copied().filter(|cause| *cause != Cause::None) {
+            assert_ne!(cause.class(), CauseClass::None, "{cause}");
+            assert!(!cause.text().is_empty(), "{cause}");
+            let (shape, colour) = cause.mark();
+            assert!(shape != Shape::None && colour != Colour::None, "{cause}");
+            let shapes = Cause::ALL.iter().filter(|other| other.mark().0 == shape).count();
+            assert_eq!(shapes, 1, "{cause}: another cause has its shape, and colours alone are not enough");
+        }
+        for class in CauseClass::ALL {
+            assert!(Cause::ALL.iter().any(|cause| cause.class() == *class), "nothing is of the class {class}");
         }
     }
 }

@@ -39,6 +39,8 @@ impl std::ops::Add for Bits {
 
 /// Units a length may be written in.
 pub const BITS_UNITS: &[Unit] = &[
+    Unit { names: &["TB"], factor: 8_000_000_000_000, shown: false },
+    Unit { names: &["GB"], factor: 8_000_000_000, shown: false },
     Unit { names: &["MB"], factor: 8_000_000, shown: false },
     Unit { names: &["kB"], factor: 8_000, shown: false },
     Unit { names: &["bytes", "byte", "B", "octets", "octet"], factor: 8, shown: true },
@@ -60,15 +62,18 @@ impl fmt::Display for Bits {
 
 quantity::text_serde!(
     Bits,
-    "A length with its unit: bit, bytes, kB, MB.",
-    r"^\s*[0-9_]*\.?[0-9]+\s*(bit|bits|byte|bytes|B|octet|octets|kB|MB)\s*$",
+    "A length with its unit: bit, bytes, kB, MB, GB, TB.",
+    quantity::pattern(BITS_UNITS),
     "432 bit"
 );
 
-const BYTES_UNITS: &[Unit] = &[
+/// Units that a number of whole bytes may be written in, the coarsest first.
+pub const BYTES_UNITS: &[Unit] = &[
+    Unit { names: &["TB"], factor: 1_000_000_000_000, shown: false },
+    Unit { names: &["GB"], factor: 1_000_000_000, shown: false },
     Unit { names: &["MB"], factor: 1_000_000, shown: true },
     Unit { names: &["kB"], factor: 1_000, shown: true },
-    Unit { names: &["bytes", "byte", "B"], factor: 1, shown: true },
+    Unit { names: &["bytes", "byte", "B", "octets", "octet"], factor: 1, shown: true },
 ];
 const PACKETS_NAMES: &[&str] = &["packets", "packet", "pkts", "pkt"];
 const FRAMES_NAMES: &[&str] = &["frames", "frame"];
@@ -142,7 +147,10 @@ impl FromStr for QueueLimit {
                 limit.age.replace(part.parse()?).is_some()
             } else {
                 return Err(QuantityError::new(
-                    format!("`{}` is not a queue limit (packets, bytes, kB, MB, a time, or unlimited)", part.trim()),
+                    format!(
+                        "`{}` is not a queue limit (packets, bytes, kB, MB, GB, a time, or unlimited)",
+                        part.trim()
+                    ),
                     EXAMPLE,
                 ));
             };
@@ -226,6 +234,16 @@ quantity::text_serde!(
 /// Parts in a million million: the exact form of probabilities and ratios.
 const PARTS: u64 = 1_000_000_000_000;
 
+/// Units that a share may be written in, as parts in a million million.
+pub const SHARE_UNITS: &[Unit] = &[Unit { names: &["%"], factor: PARTS / 100, shown: true }];
+
+/// The number of a share, and how many parts one of it is; a bare number is a fraction.
+fn split_share(text: &str) -> (&str, u64) {
+    let text = text.trim();
+    let unit = |unit: &Unit| unit.names.iter().find_map(|name| Some((text.strip_suffix(name)?.trim(), unit.factor)));
+    SHARE_UNITS.iter().find_map(unit).unwrap_or((text, PARTS))
+}
+
 /// A probability, kept exactly as written to twelve decimals; a number (0.01) or text ("1%").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Probability(u64);
@@ -276,11 +294,7 @@ const PROBABILITY_EXAMPLE: &str = "0.01 or \"1%\"";
 impl FromStr for Probability {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Probability, QuantityError> {
-        let bare = text.trim();
-        let (number, factor) = match bare.strip_suffix('%') {
-            Some(number) => (number.trim(), PARTS / 100),
-            None => (bare, PARTS),
-        };
+        let (number, factor) = split_share(text);
         let parts = if let Some((mantissa, exponent)) = number.split_once(['e', 'E']) {
             let value: f64 = format!("{mantissa}e{exponent}")
                 .parse()
@@ -364,11 +378,7 @@ impl FromStr for Ratio {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Ratio, QuantityError> {
         const EXAMPLE: &str = "0.5 (halves the length) or \"50%\"";
-        let bare = text.trim();
-        let (number, factor) = match bare.strip_suffix('%') {
-            Some(number) => (number.trim(), PARTS / 100),
-            None => (bare, PARTS),
-        };
+        let (number, factor) = split_share(text);
         match quantity::scale(number, factor) {
             Ok(0) => Err(QuantityError::zero(text, "ratio", EXAMPLE)),
             Ok(parts) if parts > 1_000 * PARTS => Err(QuantityError::new(format!("`{text}` is above 1000"), EXAMPLE)),
@@ -457,6 +467,17 @@ mod tests {
         for bad in ["7", "0 packets", "1.5 packets", "5 packets, 6 packets", "7 potatoes", ""] {
             assert!(bad.parse::<QueueLimit>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_unit_of_bytes_is_eight_times_the_same_of_bits() {
+        for bytes in BYTES_UNITS {
+            let bits = BITS_UNITS.iter().find(|unit| unit.names == bytes.names).unwrap();
+            assert_eq!(bits.factor, 8 * bytes.factor);
+        }
+        assert_eq!("1 GB".parse::<Bits>().unwrap(), Bits::from_bytes(1_000_000_000));
+        assert_eq!("2 octets".parse::<BufferLimit>().unwrap(), BufferLimit::Bytes(2));
+        assert_eq!("3 GB".parse::<BufferLimit>().unwrap().to_string(), "3000 MB");
     }
 
     #[test]

@@ -11,7 +11,9 @@ pub mod draw;
 pub mod end;
 pub mod event;
 pub mod length;
+pub mod limits;
 pub mod machine;
+mod named;
 pub mod nearest;
 pub mod pdu;
 pub mod pool;
@@ -23,7 +25,7 @@ pub mod time;
 pub use counters::{Counters, Tally};
 pub use draw::{DrawKey, DrawScope, Seed};
 pub use end::End;
-pub use event::{Cause, Event, EventKind, Stage};
+pub use event::{Cause, CauseClass, Event, EventKind, Stage};
 pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
 pub use machine::{
     Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal, StateInForce,

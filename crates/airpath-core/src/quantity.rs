@@ -121,9 +121,20 @@ pub fn show(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit], zero_unit: &
     write!(f, "{value} {}", last.map_or(zero_unit, |unit| unit.names[0]))
 }
 
+/// The regular expression of a number with one of `units`.
+pub(crate) fn pattern(units: &[Unit]) -> String {
+    format!(r"^\s*{}\s*$", amount_pattern(units))
+}
+
+/// The same within a larger expression.
+pub(crate) fn amount_pattern(units: &[Unit]) -> String {
+    let names: Vec<&str> = units.iter().flat_map(|unit| unit.names).copied().collect();
+    format!(r"[0-9_]*\.?[0-9]+\s*({})", names.join("|"))
+}
+
 /// Serde and JSON Schema for a type that is written as text (`FromStr` and `Display`).
 macro_rules! text_serde {
-    ($type:ty, $description:literal, $pattern:literal, $example:literal) => {
+    ($type:ty, $description:literal, $pattern:expr, $example:literal) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)

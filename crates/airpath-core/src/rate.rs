@@ -138,14 +138,14 @@ impl fmt::Display for LinkRate {
 quantity::text_serde!(
     LinkRate,
     "A rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (decimal prefixes), B/s, kB/s, MB/s; or unlimited.",
-    r"^\s*([0-9_]*\.?[0-9]+\s*(bit/s|bps|bit|kbit/s|kbps|kbit|Mbit/s|Mbps|mbit|Gbit/s|Gbps|gbit|B/s|kB/s|MB/s)|unlimited)\s*$",
+    format!(r"^\s*({}|{UNLIMITED})\s*$", quantity::amount_pattern(RATE_UNITS)),
     "9600 bit/s"
 );
 
 quantity::text_serde!(
     Rate,
     "A rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (decimal prefixes), or B/s, kB/s, MB/s.",
-    r"^\s*[0-9_]*\.?[0-9]+\s*(bit/s|bps|bit|kbit/s|kbps|kbit|Mbit/s|Mbps|mbit|Gbit/s|Gbps|gbit|B/s|kB/s|MB/s)\s*$",
+    quantity::pattern(RATE_UNITS),
     "9600 bit/s"
 );
 

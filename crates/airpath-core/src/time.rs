@@ -140,6 +140,6 @@ impl fmt::Display for Span {
 quantity::text_serde!(
     Span,
     "A length of time with its unit: h, min, s, ms, us or ns.",
-    r"^\s*[0-9_]*\.?[0-9]+\s*(h|min|s|ms|us|µs|μs|ns)\s*$",
+    quantity::pattern(SPAN_UNITS),
     "200 ms"
 );

@@ -14,13 +14,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use airpath_core::Span;
+use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::{Policy, Tuning};
 use airpath_live::wake_latency::{HOLD, LEAVE};
 use airpath_log::{Clock, LatenessBound, Level, RingSize, Snaplen};
+use clap::builder::RangedI64ValueParser;
 use clap::{Args, Parser, Subcommand};
+
+use crate::defaults::{SERVER_GRACE, SERVER_TIMEOUT};
 
 pub use load::{RecvArgs, SendArgs};
 pub use replay::ReplayArgs;
@@ -52,6 +56,9 @@ pub enum Command {
     /// Print the JSON Schema of scenario files.
     #[command(after_help = "Example:\n  airpath schema > scenario.schema.json")]
     Schema,
+    /// Print units, columns of logs, causes of drops and verdicts as JSON, for other programs.
+    #[command(after_help = "Example:\n  airpath facts | jq '.causes[].name'")]
+    Facts,
     /// List the built-in links, or print one as a scenario to copy and edit.
     #[command(after_help = "Examples:\n  airpath profiles\n  airpath profiles show gsm-data-9.6k > my-link.toml")]
     Profiles(ProfilesArgs),
@@ -163,7 +170,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME", help_heading = "Ends")]
     pub cc: Option<String>,
     /// MTU of both ends in bytes; IPv6 needs at least 1280.
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535), help_heading = "Ends")]
+    #[arg(long, value_name = "BYTES", value_parser = mtu_bytes(), help_heading = "Ends")]
     pub mtu: Option<u32>,
     /// Connect the far end to the host's network.
     #[arg(long, help_heading = "Ends")]
@@ -258,10 +265,10 @@ pub struct ExecArgs {
     #[arg(long, value_name = "CMD", help_heading = "Ends")]
     pub server: Option<String>,
     /// Timeout for the server's command to start listening.
-    #[arg(long, value_name = "TIME", default_value = "10 s", help_heading = "Ends")]
+    #[arg(long, value_name = "TIME", default_value_t = SERVER_TIMEOUT, help_heading = "Ends")]
     pub server_timeout: Span,
     /// Time for the server's command to exit by itself after the client's.
-    #[arg(long, value_name = "TIME", default_value = "200 ms", help_heading = "Ends")]
+    #[arg(long, value_name = "TIME", default_value_t = SERVER_GRACE, help_heading = "Ends")]
     pub server_grace: Span,
     /// Number of runs, each with the next seed and fresh namespaces.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Run")]
@@ -374,6 +381,11 @@ fn parse_pdu(text: &str) -> Result<u64, String> {
     };
     let wrong = || format!("`{text}` is not a PDU; write its number, or for example b0.17 for a background packet");
     text.parse().ok().or_else(virtual_packet).ok_or_else(wrong)
+}
+
+/// The MTUs that an end may have.
+fn mtu_bytes() -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(i64::from(LEAST_MTU_BYTES)..=i64::from(LONGEST_PACKET_BYTES))
 }
 
 fn parse_log_buffer(text: &str) -> Result<RingSize, String> {

@@ -27,7 +27,7 @@ impl Failure {
 
     /// A failure of a program like any other, behind a link or not: exit status 1.
     pub fn program(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: status::PROGRAM_FAILED }
+        Failure { message: message.into(), status: status::UNDONE }
     }
 
     /// A failure of the system around the link.

@@ -3,7 +3,9 @@
 mod cli;
 mod commands;
 mod control;
+mod defaults;
 mod error;
+mod facts;
 pub mod inside;
 mod link;
 mod load;
@@ -25,6 +27,7 @@ pub fn main() -> ! {
         Command::Exec(args) => commands::exec::run(&args),
         Command::Shell(args) => commands::shell::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Facts => Ok(commands::facts::run()),
         Command::Schema => Ok(commands::schema::run()),
         Command::Profiles(args) => commands::profiles::run(&args),
         Command::Log(args) => commands::log::run(&args),

@@ -1,7 +1,7 @@
 //! Exit statuses of Airpath's own. A command behind a link keeps its own.
 
-/// A failure of a program like any other, behind a link or not.
-pub const PROGRAM_FAILED: i32 = 1;
+/// A program that did not do what it was to do, Airpath's own among them.
+pub const UNDONE: i32 = 1;
 /// A mistake in what was typed or written, as of every command line.
 pub const USAGE: i32 = 2;
 /// A run that cannot be trusted, with `--strict`.

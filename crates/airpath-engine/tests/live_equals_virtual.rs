@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use airpath_log::read::events::EventBatch;
 use airpath_log::read::open_events;
+use airpath_log::tables::events::EventBatch;
 
 /// Two hops, two states, corruption and delay: much that could go wrong.
 const SCENARIO: &str = r#"

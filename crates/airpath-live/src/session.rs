@@ -5,6 +5,8 @@ mod links;
 
 use std::net::IpAddr;
 
+use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
+
 use crate::addressing::{End, IPV6_MINIMUM_MTU_BYTES, Link, Nesting};
 use crate::capability::Bounds;
 use crate::error::{LiveError, Result};
@@ -254,10 +256,12 @@ const INTERNET_NAME_SERVERS: &str = "# The host's name servers, through the emul
 const NO_NAME_SERVER: &str = "# No name server can be reached over the emulated link.\nnameserver 127.0.0.1\n";
 
 fn check_mtu(mtu_bytes: u32) -> Result<()> {
-    if (68..=65_535).contains(&mtu_bytes) {
+    if (LEAST_MTU_BYTES..=LONGEST_PACKET_BYTES).contains(&mtu_bytes) {
         return Ok(());
     }
-    Err(LiveError::Request(format!("the MTU is {mtu_bytes} bytes, but must be from 68 (RFC 791) to 65535")))
+    Err(LiveError::Request(format!(
+        "the MTU is {mtu_bytes} bytes, but must be from {LEAST_MTU_BYTES} (RFC 791) to {LONGEST_PACKET_BYTES}"
+    )))
 }
 
 fn enclosing_namespace() -> Result<NetNamespace> {

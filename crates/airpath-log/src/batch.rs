@@ -12,7 +12,8 @@ pub(crate) struct Stretch {
 }
 
 /// Kind of an input of the machine.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum InputKind {
     /// A packet was offered to the machine.

@@ -23,6 +23,7 @@ pub mod recorder;
 pub mod render;
 pub mod show;
 pub mod summary;
+pub mod tables;
 pub mod tcp_state;
 pub mod verdict;
 pub mod writer;

@@ -20,9 +20,9 @@ use crate::histogram::{Distribution, Excess, Timings};
 use crate::level::{Level, Snaplen};
 use crate::place;
 use crate::show;
+use crate::tables::events::WHOLE_PATH;
 use crate::verdict::{MachineFacts, Verdict, WallClock};
 use crate::writer::WriterReport;
-use crate::writer::events::WHOLE_PATH;
 
 /// The version of the format of a run's folder.
 pub const FORMAT_VERSION: u32 = 1;

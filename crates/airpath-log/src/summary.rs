@@ -3,7 +3,7 @@
 use std::fmt;
 
 use airpath_core::pdu::Origin;
-use airpath_core::{Cause, Counters, Direction, Event, EventKind, Span, Tally};
+use airpath_core::{Cause, CauseClass, Counters, Direction, Event, EventKind, Span, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
@@ -104,11 +104,6 @@ pub struct Summary {
     pub verdict: Verdict,
 }
 
-/// Causes for which a packet never entered the link.
-fn is_discard(cause: Cause) -> bool {
-    matches!(cause, Cause::Noise | Cause::BeforeStart | Cause::Malformed)
-}
-
 fn most_frequent_first(mut causes: Vec<(Cause, Tally)>) -> Vec<(Cause, Tally)> {
     causes.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.count));
     causes
@@ -137,7 +132,7 @@ fn direction(counters: &Counters, timings: &Timings, duration: Span, direction: 
     let (discarded, dropped): (Vec<_>, Vec<_>) = causes
         .into_iter()
         .map(|(cause, tally)| (cause, CauseCount { cause: cause.name().into(), packets: tally.count }))
-        .partition(|(cause, _)| is_discard(*cause));
+        .partition(|(cause, _)| cause.class() == CauseClass::NeverInside);
     let counts = |causes: Vec<(Cause, CauseCount)>| causes.into_iter().map(|(_, count)| count).collect();
     let seconds = duration.as_secs_f64();
     let offered = path.kind(EventKind::Offered).count;

@@ -10,11 +10,11 @@ use std::path::Path;
 
 use airpath_core::{Direction, End};
 use airpath_log::read::capture::CaptureLog;
-use airpath_log::read::inputs::InputBatch;
 use airpath_log::read::{open_inputs, open_tcp_state};
 use airpath_log::render::{
     Filter, MahimahiLog, TimeRange, events_json, events_table, mahimahi, tcp_state_json, tcp_state_table, tcpdump,
 };
+use airpath_log::tables::inputs::InputBatch;
 use airpath_log::tcp_state::{Row, TcpStateLog};
 use airpath_log::{Level, Manifest, Snaplen};
 

@@ -11,7 +11,7 @@ use airpath_log::batch::{BatchSize, InputKind};
 use airpath_log::manifest::{LogResults, Manifest, Status};
 use airpath_log::read::arrow::ArrowLog;
 use airpath_log::read::capture::CaptureLog;
-use airpath_log::read::inputs::InputBatch;
+use airpath_log::tables::inputs::InputBatch;
 use airpath_log::writer::WriterOptions;
 use airpath_log::{Level, RingSize, Snaplen, Writer};
 

@@ -11,8 +11,8 @@ use airpath_core::{Pdu, PortId, Time};
 use airpath_log::pcapng::Interface;
 use airpath_log::read::arrow::ArrowLog;
 use airpath_log::read::capture::CaptureLog;
-use airpath_log::read::events::EventBatch;
 use airpath_log::render::{Filter, tcpdump};
+use airpath_log::tables::events::EventBatch;
 use airpath_log::{Level, Snaplen, Writer};
 
 const FOLDER: &str = "AIRPATH_TEST_RECORD_INTO";

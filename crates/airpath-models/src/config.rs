@@ -2,6 +2,7 @@
 
 use std::mem::discriminant;
 
+use airpath_core::limits::LONGEST_PACKET_BYTES;
 use airpath_core::{Bits, BufferLimit, Direction, Ratio, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,8 +86,6 @@ impl Default for LinkConfig {
 /// below what would overflow a sum.
 const LENGTH_LIMIT: Bits = Bits::from_bytes(1_000_000);
 
-/// The longest IP packet.
-const LONGEST_PACKET_BYTES: u64 = 65_535;
 /// The most frames that a packet may be cut into: more would keep an engine busy with one packet.
 const FRAMES_LIMIT: u64 = 100_000;
 
@@ -150,7 +149,7 @@ impl LinkConfig {
         if problems.is_empty()
             && let Some(fragmentation) = self.fragmentation
         {
-            let longest = self.compression.of(Bits::from_bytes(LONGEST_PACKET_BYTES)) + self.overhead;
+            let longest = self.compression.of(Bits::from_bytes(LONGEST_PACKET_BYTES.into())) + self.overhead;
             if longest.get().div_ceil(fragmentation.frame_payload.get()) > FRAMES_LIMIT {
                 problems.push(Problem::new(
                     "fragmentation.frame_payload",

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 use airpath_core::{Probability, Span};
 use airpath_models::LinkConfig;
 use airpath_models::load::BackgroundConfig;
@@ -23,7 +24,7 @@ pub struct ScenarioFile {
     /// Source of the numbers: the paper, the standard's clause, the tool; which are measured and which assumed.
     pub source: Option<String>,
     /// The IP MTU of both endpoints in bytes. Below 1280 there is no IPv6.
-    #[schemars(range(min = 68, max = 65535))]
+    #[schemars(range(min = LEAST_MTU_BYTES, max = LONGEST_PACKET_BYTES))]
     pub mtu: Option<u32>,
     /// The hops of the only path, the client's end first.
     #[schemars(default)]

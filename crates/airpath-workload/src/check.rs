@@ -8,8 +8,8 @@ use crate::value::{Bytes, Count, Period, UdpProtocol};
 
 /// Bytes of UDP-Lite's header, which is always covered.
 const UDP_LITE_HEADER_BYTES: u64 = 8;
-/// The longest IPv4 packet.
-const LARGEST_PACKET_BYTES: u64 = 65_535;
+/// The longest IP packet.
+const LARGEST_PACKET_BYTES: u64 = airpath_core::limits::LONGEST_PACKET_BYTES as u64;
 /// The largest window that TCP can express (RFC 7323).
 const LARGEST_WINDOW_BYTES: u64 = 1 << 30;
 

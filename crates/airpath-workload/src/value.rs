@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use airpath_core::quantity::{self, QuantityError, Unit};
+use airpath_core::length::BYTES_UNITS;
+use airpath_core::quantity::{self, QuantityError};
 use airpath_core::{End, Probability, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
@@ -126,13 +127,6 @@ words! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Bytes(pub u64);
 
-const BYTES_UNITS: &[Unit] = &[
-    Unit { names: &["GB"], factor: 1_000_000_000, shown: false },
-    Unit { names: &["MB"], factor: 1_000_000, shown: false },
-    Unit { names: &["kB"], factor: 1_000, shown: false },
-    Unit { names: &["bytes", "byte", "B", "octets", "octet"], factor: 1, shown: true },
-];
-
 impl FromStr for Bytes {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Bytes, QuantityError> {
@@ -157,10 +151,10 @@ impl JsonSchema for Bytes {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A number of bytes: a bare number, or text with a unit (bytes, kB, MB, GB).",
+            "description": "A number of bytes: a bare number, or text with a unit (bytes, kB, MB, GB, TB).",
             "anyOf": [
                 {"type": "integer", "minimum": 0},
-                {"type": "string", "pattern": r"^\s*[0-9_]*\.?[0-9]+\s*(bytes?|B|octets?|kB|MB|GB)?\s*$"},
+                {"type": "string", "pattern": r"^\s*[0-9_]*\.?[0-9]+\s*(bytes?|B|octets?|kB|MB|GB|TB)?\s*$"},
             ],
             "examples": [102_400, "1 MB"],
         })

@@ -7,9 +7,8 @@ from functools import cached_property
 from pathlib import Path
 
 from airpath.experiment.folder import PLAN
+from airpath.facts import FILES_OF_A_RUN
 from airpath.run import Run, RunError, load_run
-
-_FILES_OF_A_RUN = ("run.json", "events.arrow", "client.pcapng", "server.pcapng")
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Replication:
 
 def is_run(directory: Path) -> bool:
     """Return true if the folder is one of a run."""
-    return any((directory / name).is_file() for name in _FILES_OF_A_RUN)
+    return any((directory / name).is_file() for name in FILES_OF_A_RUN)
 
 
 def find(paths: list[Path]) -> list[Replication]:

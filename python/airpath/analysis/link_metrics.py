@@ -21,6 +21,7 @@ from airpath.analysis.metric import (
     statistics_of,
 )
 from airpath.analysis.traffic import reordering_extent
+from airpath.facts import CAUSE_CLASSES, NEVER_INSIDE, causes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,14 +31,9 @@ if TYPE_CHECKING:
 SECOND_NS = 1e9
 
 DROPS = {
-    "drops_congestion": (
-        "congestion: the queue was full (packets, bytes, age) or its management dropped",
-        ("queue_packets", "queue_bytes", "queue_age", "queue_management"),
-    ),
-    "drops_error": ("transmission errors of the channel", ("channel_error",)),
-    "drops_blackout": ("a blackout", ("blackout",)),
-    "drops_receive_buffer": ("a full receive buffer of the link", ("receive_buffer",)),
-    "drops_outside": ("what lies outside the model: a full socket buffer", ("outside",)),
+    f"drops_{group}": (meaning, causes_of(group))
+    for group, meaning in CAUSE_CLASSES.items()
+    if group != NEVER_INSIDE
 }
 """Metric, words, and the causes in the event log that it counts."""
 

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol, TypeAlias, overload
 
+from airpath import facts
 from airpath.analysis.folders import Replication, find, is_run
 from airpath.experiment.about import name_of_set, read_about
 from airpath.experiment.catalogue import Filter, FilterError, open_catalogue
@@ -17,7 +18,7 @@ from airpath.experiment.load import nearest
 from airpath.html import table
 from airpath.run import Run, RunError, load_run
 
-VERDICTS = ("trusted", "suspect", "invalid", "unknown")
+VERDICTS = (*facts.VERDICTS, facts.NO_VERDICT)
 
 DEPTH = 4
 """Depth of a run's folder below a results folder: runs/SET/CELL/NNNN."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from airpath.experiment.about import RecordError, read_record
 from airpath.experiment.folder import FolderError
 from airpath.experiment.metrics import MetricError, measured, metric_of, needed, pick
+from airpath.facts import FILES
 from airpath.files import read_text, told, write_whole
 from airpath.jsontext import parse_json
 from airpath.run import RunError
@@ -361,7 +362,7 @@ class Catalogue:
             path = row["path"]
             there = self.database.execute("SELECT name FROM measured WHERE path = ?", [path])
             left = wanted - {one[0] for one in there}
-            if not left or not (self.root / path / "run.json").is_file():
+            if not left or not (self.root / path / FILES["manifest"]).is_file():
                 continue
             names = needed(left)
             try:

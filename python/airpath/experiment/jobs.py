@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from airpath.facts import NOT_TRUSTED, TRUSTED
+
 MOST = 1000
 """No more than this side by side, whatever the machine is."""
 
@@ -26,9 +28,6 @@ MEMORY_EACH_BYTES = 64 << 20
 
 MEMORY_SHARE = 0.1
 """Of the machine's memory that is left to others."""
-
-GOOD = "trusted"
-BAD = ("suspect", "invalid")
 
 
 @dataclass
@@ -106,11 +105,11 @@ class Jobs:
             cell: which combination it is a replication of.
 
         """
-        if verdict in BAD:
+        if verdict in NOT_TRUSTED:
             if side_by_side > 1:
                 return self._disturbed(verdict, side_by_side, cell)
             return self._alone(verdict, cell)
-        if verdict == GOOD:
+        if verdict == TRUSTED:
             return self._undisturbed(side_by_side, cell)
         return ""
 

@@ -26,6 +26,7 @@ from airpath.experiment.quantities import (
     share,
     time_ns,
 )
+from airpath.facts import LEAST_MTU_BYTES, LONGEST_PACKET_BYTES
 
 Scalar = str | int | float | bool
 
@@ -49,7 +50,7 @@ Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
 End = Literal["client", "server"]
 Clock = Literal["live", "warp", "virtual"]
 LogLevel = Literal["none", "counters", "events", "packets"]
-Mtu = Annotated[int, Field(ge=68, le=65535)]
+Mtu = Annotated[int, Field(ge=LEAST_MTU_BYTES, le=LONGEST_PACKET_BYTES)]
 
 
 class Table(BaseModel):
@@ -151,7 +152,7 @@ class Send(Common):
     sender: End = Field(default="server", description="The end that sends")
     parallel: int = Field(default=1, ge=1, le=128, description="Streams")
     congestion_control: str | None = Field(default=None, description="The sender's")
-    udp_rate: str | None = Field(default=None, description="Datagrams at this rate instead of TCP")
+    udp_rate: Rate | None = Field(default=None, description="Datagrams at this rate instead of TCP")
     length: int | None = Field(default=None, ge=16, description="Payload of a datagram in bytes")
     port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
 

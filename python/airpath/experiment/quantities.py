@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING
+
+from airpath.facts import UNIT_NAMES, UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-NANOSECONDS = {
-    "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,
-    "ms": 1_000_000,
-    "s": 1_000_000_000,
-    "min": 60_000_000_000,
-    "h": 3_600_000_000_000,
-}
-BYTES = {
-    "bytes": 1,
-    "byte": 1,
-    "B": 1,
-    "kB": 1_000,
-    "MB": 1_000_000,
-    "GB": 1_000_000_000,
-    "TB": 1_000_000_000_000,
-}
-BITS_PER_SECOND = {
-    "bit/s": 1,
-    "kbit/s": 1_000,
-    "Mbit/s": 1_000_000,
-    "Gbit/s": 1_000_000_000,
-}
-
-_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ%/]*)\s*")
+_AMOUNT = re.compile(r"\s*([0-9_]*\.?[0-9]+)\s*(\S*)\s*")
+BITS_PER_BYTE = 8
 
 
 class QuantityError(ValueError):
@@ -47,7 +26,7 @@ def time_ns(text: str) -> int:
         QuantityError: there is no number, no unit, or no such unit.
 
     """
-    return _with_unit(text, NANOSECONDS, "a time such as `90 s`")
+    return round(_with_unit(text, "time", "a time such as `90 s`"))
 
 
 def lateness_bound(text: str) -> str:
@@ -81,7 +60,10 @@ def length_bytes(text: str) -> int:
         QuantityError: there is no number, no unit, or no such unit.
 
     """
-    return _with_unit(text, BYTES, "a length such as `10 MB`")
+    length = _with_unit(text, "length", "a length such as `10 MB`") / BITS_PER_BYTE
+    if length < 1 and length != 0:
+        raise QuantityError(f"`{text}` is less than a byte")
+    return round(length)
 
 
 def rate_bps(text: str) -> int:
@@ -91,7 +73,7 @@ def rate_bps(text: str) -> int:
         QuantityError: there is no number, no unit, or no such unit.
 
     """
-    return _with_unit(text, BITS_PER_SECOND, "a rate such as `2 Mbit/s`")
+    return round(_with_unit(text, "rate", "a rate such as `2 Mbit/s`"))
 
 
 def share(text: str) -> float:
@@ -101,19 +83,18 @@ def share(text: str) -> float:
         QuantityError: it is no percentage above 0 %.
 
     """
-    found = _AMOUNT.fullmatch(text)
-    if not found or found[2] != "%" or float(found[1]) <= 0:
-        message = f"`{text}` is not a share above 0 % such as `5 %`"
-        raise QuantityError(message)
-    return float(found[1]) / 100
+    parts = _with_unit(text, "share", "a share above 0 % such as `5 %`")
+    if parts <= 0:
+        raise QuantityError(f"`{text}` is not a share above 0 % such as `5 %`")
+    return float(parts / 10**12)
 
 
-def _with_unit(text: str, units: dict[str, int], what: str) -> int:
-    found = _AMOUNT.fullmatch(text)
+def _with_unit(text: str, quantity: str, what: str) -> Fraction:
+    """Return an amount in the base unit of a quantity, exactly."""
+    units, found = UNITS[quantity], _AMOUNT.fullmatch(text)
     if not found or found[2] not in units:
-        message = f"`{text}` is not {what} (units: {', '.join(units)})"
-        raise QuantityError(message)
-    return round(float(found[1]) * units[found[2]])
+        raise QuantityError(f"`{text}` is not {what} (units: {', '.join(UNIT_NAMES[quantity])})")
+    return Fraction(found[1].replace("_", "")) * units[found[2]]
 
 
 def show_seconds(seconds: float) -> str:
@@ -131,8 +112,9 @@ def show_seconds(seconds: float) -> str:
 def show_bytes(amount: float) -> str:
     """Return a length for people, in decimal units."""
     for unit in ("TB", "GB", "MB", "kB"):
-        if amount >= BYTES[unit]:
-            return f"{amount / BYTES[unit]:.3g} {unit}"
+        unit_bytes = UNITS["length"][unit] // BITS_PER_BYTE
+        if amount >= unit_bytes:
+            return f"{amount / unit_bytes:.3g} {unit}"
     return f"{amount:.0f} bytes"
 
 

@@ -28,6 +28,7 @@ from airpath.experiment.metrics import measure_aside, needed
 from airpath.experiment.plan import PlannedCell, cell_folder
 from airpath.experiment.quantities import length_bytes, time_ns
 from airpath.experiment.templates import programs
+from airpath.facts import EXIT_STATUSES, FILES
 
 if TYPE_CHECKING:
     from airpath.experiment.model import Experiment
@@ -51,6 +52,9 @@ compile it is half of what its start takes. Last in the path, it hides nothing."
 
 MOST_LAST_WORDS_BYTES = 200
 """Of what a program said last that is repeated where its failure is told."""
+
+_OF_THE_ENGINE = (EXIT_STATUSES["failed"], EXIT_STATUSES["usage"])
+"""Exit statuses with which the engine ends where no program was started."""
 
 JOBS_VARIABLE = "AIRPATH_JOBS"
 """Tells the engine how many runs go on side by side."""
@@ -351,7 +355,7 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
             (work / "programs").rename(part / "programs")
         workload = {
             "epoch_unix_ns": ends[0].get("epoch_unix_ns"),
-            "congestion_control": (_json(part / "run.json").get("settings") or {}).get(
+            "congestion_control": (_json(part / FILES["manifest"]).get("settings") or {}).get(
                 "congestion_control"
             ),
             "failures": [end["failure"] for end in ends if end.get("failure")],
@@ -363,7 +367,7 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
             for record in records
             if not record["succeeded"]
         ]
-        if not records and not failures and status not in (125, 2):
+        if not records and not failures and status not in _OF_THE_ENGINE:
             failures = [last or "the programs left no record"]
     if timed_out:
         return Outcome("failed", verdict, f"took longer than {task.wall_limit_s:g} s")
@@ -380,7 +384,7 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
 
 def _measure(task: Task, part: Path) -> tuple[dict[str, float], str]:
     """Return the metrics of a run, and what kept it from being measured."""
-    if not (part / "run.json").is_file():
+    if not (part / FILES["manifest"]).is_file():
         return {}, ""
     metrics, note = measure_aside(part, task.to_measure)
     return metrics, note.replace(str(part), task.folder)

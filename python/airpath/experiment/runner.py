@@ -23,6 +23,7 @@ from airpath.experiment.plan import cell_folder
 from airpath.experiment.quantities import alike, length_bytes, show_bytes, show_seconds
 from airpath.experiment.replicate import Outcome, Task, make_task, remove
 from airpath.experiment.statistics import checkpoints
+from airpath.facts import FILES, NOT_TRUSTED, TRUSTED
 from airpath.files import make_folder, write_whole
 
 if TYPE_CHECKING:
@@ -319,7 +320,7 @@ class Runner:
             self._say(note)
         again = (
             outcome.status != "broken"
-            and outcome.verdict in ("suspect", "invalid")
+            and outcome.verdict in NOT_TRUSTED
             and task.clock == "live"
             and task.attempt <= self.experiment.reruns
             and not self.report.stopped
@@ -359,7 +360,7 @@ class Runner:
         catalogue.add_folder(self.results.root / "runs" / where)
         if outcome.status != "succeeded":
             self._say(f"{where}: {outcome.status}: {outcome.message}")
-        elif outcome.verdict != "trusted":
+        elif outcome.verdict != TRUSTED:
             self._say(f"{where}: {outcome.verdict}")
         if outcome.note:
             self._say(f"{where}: {outcome.note}")
@@ -401,7 +402,7 @@ class Runner:
                 if key[:2] != (cell.set_name, cell.name):
                     continue
                 setattr(self.report, entry["status"], getattr(self.report, entry["status"]) + 1)
-                if entry["verdict"] != "trusted":
+                if entry["verdict"] != TRUSTED:
                     self.report.not_trusted += 1
                     folder = cell_folder(self.results.root, cell) / f"{key[2]:04}"
                     self.report.untrusted.append(folder)
@@ -418,7 +419,7 @@ def _is_whole(folder: Path) -> bool:
         about = read_record(folder)
     except RecordError:
         return False
-    return about["status"] != "succeeded" or (folder / "run.json").is_file()
+    return about["status"] != "succeeded" or (folder / FILES["manifest"]).is_file()
 
 
 class Progress:

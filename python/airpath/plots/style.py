@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure as MatplotlibFigure
 from matplotlib.transforms import blended_transform_factory
 
+from airpath.facts import CAUSES, NO_VERDICT, TRUSTED
 from airpath.files import write_whole
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 PURPLE = "#CC79A7"
 GREY = "#7F7F7F"
+LIGHT_GREY = "#BBBBBB"
 WHITE = "#FFFFFF"
 
 DIRECTION_COLOURS = {"uplink": ORANGE, "downlink": BLUE}
@@ -145,6 +147,8 @@ class DropStyle:
     marker: str
     colour: str
     text: str
+    shape: str
+    """The marker, as the engine names it."""
 
     @property
     def line_colour(self) -> str:
@@ -152,17 +156,36 @@ class DropStyle:
         return {WHITE: "#444444", YELLOW: "#B5A600"}.get(self.colour, self.colour)
 
 
-_DROP_STYLES = {
-    "queue_packets": DropStyle("v", ORANGE, "queue full"),
-    "queue_bytes": DropStyle("<", ORANGE, "queue full (bytes)"),
-    "queue_age": DropStyle("^", YELLOW, "too long in the queue"),
-    "queue_management": DropStyle("d", ORANGE, "queue management"),
-    "blackout": DropStyle("*", BLACK, "blackout"),
-    "channel_error": DropStyle("X", BLACK, "channel error"),
-    "receive_buffer": DropStyle("s", SKY, "receive buffer full"),
-    "outside": DropStyle("P", GREY, "outside the model"),
+_MARKERS = {
+    "triangle_down": "v",
+    "triangle_left": "<",
+    "triangle_up": "^",
+    "thin_diamond": "d",
+    "diamond": "D",
+    "star": "*",
+    "cross": "X",
+    "square": "s",
+    "plus": "P",
+    "circle": "o",
+    "pentagon": "p",
 }
-_OTHER_DROP_MARKERS = "Dop8h>H"
+"""What matplotlib calls the shapes of ``airpath facts``."""
+
+_COLOURS = {
+    "black": BLACK,
+    "orange": ORANGE,
+    "sky": SKY,
+    "yellow": YELLOW,
+    "grey": GREY,
+    "light_grey": LIGHT_GREY,
+}
+
+_DROP_STYLES = {
+    cause.name: DropStyle(_MARKERS[cause.shape], _COLOURS[cause.colour], cause.text, cause.shape)
+    for cause in CAUSES.values()
+}
+_OTHER_DROP_MARKERS = (("8", "octagon"), (">", "triangle_right"))
+"""Of causes that this version does not know; hexagons are damaged packets."""
 
 
 def drop_styles(causes: Iterable[str]) -> dict[str, DropStyle]:
@@ -170,8 +193,9 @@ def drop_styles(causes: Iterable[str]) -> dict[str, DropStyle]:
     found = set(causes)
     styles = {cause: style for cause, style in _DROP_STYLES.items() if cause in found}
     for index, cause in enumerate(sorted(found - set(styles))):
-        marker = _OTHER_DROP_MARKERS[index % len(_OTHER_DROP_MARKERS)]
-        styles[cause] = DropStyle(marker, "#BBBBBB", cause.replace("_", " ") or "no cause given")
+        marker, shape = _OTHER_DROP_MARKERS[index % len(_OTHER_DROP_MARKERS)]
+        text = cause.replace("_", " ") or "no cause given"
+        styles[cause] = DropStyle(marker, LIGHT_GREY, text, shape)
     return styles
 
 
@@ -243,7 +267,7 @@ def _title(figure: Figure, run: Run, title: str, detail: str) -> None:
     if isinstance(congestion_control, str) and not several:
         small.append(congestion_control)
     lines = [" · ".join(small)]
-    if run.verdict not in ("trusted", "unknown"):
+    if run.verdict not in (TRUSTED, NO_VERDICT):
         verdict = f"Verdict {run.verdict}: {'; '.join(run.verdict_reasons) or 'no reason given'}"
         lines += textwrap.wrap(verdict, LINE_CHARACTERS)[:3]
     top = figure.get_axes()[0]

@@ -192,7 +192,7 @@ def _losses(segments: pl.DataFrame, lost_answers: pl.DataFrame, divisor: float) 
             zorder=4.5,
         )
     damaged = segments.filter(pl.col("damaged") & (pl.col("cause") == ""))
-    add(damaged, "arrived damaged", DropStyle("h", YELLOW, "damaged"), middle)
+    add(damaged, "arrived damaged", DropStyle("h", YELLOW, "damaged", "hexagon"), middle)
     return losses
 
 

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airpath.analysis.requests import LEAST_SHARE
+from airpath.facts import NEVER_INSIDE, causes_of
 from airpath.run import DIRECTIONS, RunError
 
 if TYPE_CHECKING:
     from airpath.run import Run
-
-NEVER_INSIDE = frozenset({"noise", "before_start", "malformed"})
-"""Causes for which a packet never entered the link, so that the link did not drop it."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,8 @@ def _counted(run: Run, direction: str, what: str, *, hops: bool = False) -> dict
 def _drops(run: Run, direction: str) -> dict[str, int]:
     if isinstance(run.results.get("counters"), list):
         every = _counted(run, direction, "causes", hops=True)
-        found = {cause: number for cause, number in every.items() if cause not in NEVER_INSIDE}
+        outside = causes_of(NEVER_INSIDE)
+        found = {cause: number for cause, number in every.items() if cause not in outside}
     else:  # a run that was killed counts by its events
         rows = run.drops().filter(run.drops()["direction"] == direction)
         found = dict(rows.group_by("cause").len().iter_rows())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpath.experiment.about import name_of_set, read_about
+from airpath.facts import FILES_OF_A_RUN
 from airpath.plots.sets import natural_order
 from airpath.report.choice import MOST_CURVES, evenly, side_by_side_sets
 from airpath.report.entry import Entry
@@ -21,8 +22,6 @@ from airpath.workers import each
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-RUN_FILES = ("run.json", "events.arrow", "client.pcapng", "server.pcapng")
-"""By any of these a folder is known as a run's."""
 
 MOST_DEPTH = 4
 """Maximum depth of runs below a folder: sets, cells, replications."""
@@ -139,7 +138,7 @@ def find_runs(directories: Sequence[Path]) -> list[Path]:
 
 
 def _runs_below(directory: Path, depth: int) -> list[Path]:
-    if any((directory / name).is_file() for name in RUN_FILES):
+    if any((directory / name).is_file() for name in FILES_OF_A_RUN):
         return [directory]
     if depth == 0:
         return []

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use airpath_core::quantity::{self, Unit};
+use airpath_core::length::BYTES_UNITS;
+use airpath_core::quantity;
 use airpath_core::{Rate, Span};
 use airpath_load::MOST_REQUESTS;
 use airpath_load::server::DEFAULT_PORT;
@@ -127,13 +128,6 @@ pub struct RecvArgs {
     #[arg(long, short = 'J')]
     pub json: bool,
 }
-
-const BYTES_UNITS: &[Unit] = &[
-    Unit { names: &["GB"], factor: 1_000_000_000, shown: false },
-    Unit { names: &["MB"], factor: 1_000_000, shown: false },
-    Unit { names: &["kB"], factor: 1_000, shown: false },
-    Unit { names: &["bytes", "byte", "B"], factor: 1, shown: true },
-];
 
 /// A number of bytes, with or without a unit.
 fn bytes(text: &str) -> Result<u64, String> {

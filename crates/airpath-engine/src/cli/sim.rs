@@ -6,7 +6,7 @@ use airpath_core::Span;
 use airpath_log::{Level, Snaplen};
 use clap::Args;
 
-use super::LinkArgs;
+use super::{LinkArgs, mtu_bytes};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,7 +30,7 @@ pub struct SimArgs {
     #[arg(long, value_name = "WORKLOAD", help_heading = "Ends")]
     pub workload: Vec<String>,
     /// MTU of both ends in bytes.
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535), help_heading = "Ends")]
+    #[arg(long, value_name = "BYTES", value_parser = mtu_bytes(), help_heading = "Ends")]
     pub mtu: Option<u32>,
     /// End the run at this time [default: when every workload has ended].
     #[arg(long, value_name = "TIME", help_heading = "Run")]

@@ -14,12 +14,12 @@ use airpath_timing::calibration::{
 
 use crate::cli::calibrate::CalibrateArgs;
 use crate::error::{Failure, Result};
+use crate::status;
 use crate::terminal::{say, show};
 
 /// Time for which the machine is watched before anything is measured.
 const LOOK: Duration = Duration::from_millis(500);
 /// The exit status where something disturbs.
-const DISTURBED_STATUS: i32 = 1;
 
 /// Measures, tells, and stores.
 ///
@@ -135,7 +135,7 @@ fn refuse(what: &str, outcome: &str) -> i32 {
         "airpath: the measurement was disturbed: {what}; {outcome}, because every later run would use it. Calibrate \
          while the machine is idle, or add --force"
     );
-    DISTURBED_STATUS
+    status::UNDONE
 }
 
 /// Removes the calibration that is stored; the exit status.

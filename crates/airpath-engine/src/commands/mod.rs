@@ -5,6 +5,7 @@ pub mod check;
 pub mod clocks;
 pub mod control;
 pub mod exec;
+pub mod facts;
 pub mod log;
 pub mod profiles;
 pub mod recv;

@@ -5,10 +5,10 @@ use airpath_log::show::counted;
 use crate::cli::ReplayArgs;
 use crate::error::Result;
 use crate::run::replay::{Outcome, replay};
+use crate::status;
 use crate::terminal::{say, show};
 
 /// Exit status of a replay that differs.
-const DIFFERENT_STATUS: i32 = 1;
 
 /// Replays it; the exit status is 1 if the traces differ.
 ///
@@ -24,7 +24,7 @@ pub fn run(args: &ReplayArgs) -> Result<i32> {
             say!("airpath: this log has no positions of flipped bits: only their numbers were compared");
         }
     }
-    Ok(if outcome.difference.is_some() { DIFFERENT_STATUS } else { 0 })
+    Ok(if outcome.difference.is_some() { status::UNDONE } else { 0 })
 }
 
 fn text(outcome: &Outcome) -> String {

@@ -10,9 +10,10 @@ use airpath_virtual::Ended;
 use airpath_workload::Workload;
 
 use crate::cli::SimArgs;
+use crate::defaults::DEFAULT_MTU_BYTES;
 use crate::error::{Failure, Result};
 use crate::link;
-use crate::run::from_options::{DEFAULT_MTU_BYTES, level};
+use crate::run::from_options::level;
 use crate::run::interrupt::Interrupt;
 use crate::run::replication::{self, Finished, Why};
 use crate::run::sim::{SimRequest, Simulated, run as simulate};

@@ -13,14 +13,21 @@ use nix::unistd::geteuid;
 /// More runs at a time than anybody controls by hand.
 const RUNS: u32 = 100_000;
 
+/// The folder's name within `$XDG_RUNTIME_DIR`.
+pub const IN_RUNTIME: &str = "airpath";
+/// The folder's name within the temporary directory, before the user's number.
+pub const IN_TEMPORARY: &str = "airpath-";
+/// The end of a socket's name, behind the number of its run.
+pub const SOCKET_SUFFIX: &str = ".sock";
+
 /// The folder of this user's sockets: within `$XDG_RUNTIME_DIR` where that is this user's, otherwise
 /// within the temporary directory.
 pub fn path() -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let ours = |folder: &PathBuf| folder.is_absolute() && fs::metadata(folder).is_ok_and(|about| is_ours(&about));
     match runtime.filter(ours) {
-        Some(runtime) => runtime.join("airpath"),
-        None => std::env::temp_dir().join(format!("airpath-{}", user())),
+        Some(runtime) => runtime.join(IN_RUNTIME),
+        None => std::env::temp_dir().join(format!("{IN_TEMPORARY}{}", user())),
     }
 }
 
@@ -70,7 +77,7 @@ impl Folder {
 
     /// The way to the socket of run `number`.
     fn way(&self, number: u32) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}/{number}.sock", self.open.as_raw_fd()))
+        PathBuf::from(format!("/proc/self/fd/{}/{number}{SOCKET_SUFFIX}", self.open.as_raw_fd()))
     }
 
     /// Connects to run `number`; a socket at which nobody listens any more is removed.
@@ -94,7 +101,7 @@ impl Folder {
     /// The numbers of all sockets, in order.
     pub fn numbers(&self) -> Vec<u32> {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let number = |name: std::ffi::OsString| name.to_str()?.strip_suffix(".sock")?.parse().ok();
+        let number = |name: std::ffi::OsString| name.to_str()?.strip_suffix(SOCKET_SUFFIX)?.parse().ok();
         let mut numbers: Vec<u32> = entries.filter_map(|entry| number(entry.file_name())).collect();
         numbers.sort_unstable();
         numbers

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use airpath_core::Span;
 use airpath_live::addressing::Nesting;
 use airpath_live::supervise;
 use airpath_live::tcp_state::Mode as TcpStateMode;
@@ -17,13 +16,11 @@ use airpath_warp::guest::is_guest;
 use super::RunRequest;
 use super::request::Report;
 use crate::cli::RunArgs;
+use crate::defaults::{DEFAULT_MTU_BYTES, SERVER_GRACE, SERVER_TIMEOUT};
 use crate::error::{Failure, Result};
 use crate::link;
 use crate::seed::fresh_seed;
 use crate::terminal::say;
-
-/// MTU of both ends where none was asked for, in bytes.
-pub const DEFAULT_MTU_BYTES: u32 = 1500;
 
 /// The request that the common options mean.
 ///
@@ -65,8 +62,8 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         seed: args.seed.unwrap_or_else(fresh_seed),
         client,
         server: None,
-        server_timeout: Span::from_secs(10),
-        server_grace: Span::from_millis(200),
+        server_timeout: SERVER_TIMEOUT,
+        server_grace: SERVER_GRACE,
         enclosing: false,
         internet: args.internet,
         host_ports: args.host_port.clone(),

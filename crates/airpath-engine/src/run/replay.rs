@@ -12,13 +12,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use airpath_core::{Command, EventKind, Item, LogLevel, Machine, Outputs, Pdu, Seed, Span, Time};
+use airpath_log::tables::events::{EventCells, EventColumns, Left};
 use airpath_log::{Clock, Level, Manifest, Snaplen};
 use airpath_models::Path;
 use airpath_scenario::{Running, Scenario};
 use airpath_virtual::{DriveError, Input, VirtualDriver};
 
 pub use compare::Difference;
-use compare::{Names, Replayed, difference};
+use compare::difference;
 use recorded::{Events, Inputs, RecordedInput, What};
 
 use super::files::KeptFiles;
@@ -76,7 +77,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<Outcome> {
     let mut driver = VirtualDriver::new(Path::new(&path, Seed(manifest.seed)), LogLevel::Events);
     let mut trace = Trace {
         events: Events::open(folder)?,
-        names: Names { hops: &manifest.hops, states: &manifest.states },
+        columns: EventColumns::new(&manifest.hops, &manifest.states),
         emissions: VecDeque::new(),
         same: 0,
         damaged_packets: 0,
@@ -158,7 +159,8 @@ impl Copy<'_> {
 /// The trace of the replay beside the recorded one.
 struct Trace<'a> {
     events: Events,
-    names: Names<'a>,
+    /// Rows that the log would have of the replay's events.
+    columns: EventColumns,
     /// Packets that left the machine and have not been met by their deliveries.
     emissions: VecDeque<Pdu>,
     same: u64,
@@ -201,11 +203,10 @@ impl Trace<'_> {
             }
             let damage = delivered.as_ref().and_then(|pdu| pdu.damage.as_deref());
             let flips = damage.filter(|_| self.events.has_flipped_bits()).map(|damage| damage.flips.as_slice());
-            // A packet that is only cut has none in the log.
-            let flips = flips.filter(|flips| !flips.is_empty());
             let kept_bytes = damage.filter(|_| self.events.has_kept_bytes()).and_then(|damage| damage.truncated_to);
-            let replayed = Replayed { event: &event, flipped_bits: flips, kept_bytes };
-            self.difference = difference(self.same, self.events.next()?, Some(&replayed), &self.names);
+            let left = damage.map(|_| Left { at_ns: event.at.nanos(), flips: flips.unwrap_or_default(), kept_bytes });
+            let replayed = self.columns.preview(EventCells::new(&event, left));
+            self.difference = difference(self.same, self.events.next()?, Some(replayed));
             if self.difference.is_none() {
                 self.same += 1;
                 self.damaged_packets += u64::from(damage.is_some());
@@ -218,7 +219,7 @@ impl Trace<'_> {
     /// The recorded trace must be at its end, too.
     fn end(&mut self) -> Result<()> {
         if self.difference.is_none() {
-            self.difference = difference(self.same, self.events.next()?, None, &self.names);
+            self.difference = difference(self.same, self.events.next()?, None);
         }
         Ok(())
     }

@@ -23,11 +23,9 @@ use super::interrupt::Interrupt;
 use super::manifest::Beginning;
 use super::recording::{Recorded, Recording, START_UNIX_NS, finished};
 use crate::error::{Failure, Result};
+use crate::status;
 use pieces::{ByWallClock, Pieces};
 use watch::Watch;
-
-/// Exit status of a run of which a workload did not do what it was to do.
-pub const UNDONE_STATUS: i32 = 1;
 /// The number of the first workload's packets; 0 is what a packet of nobody looks like.
 const FIRST_FLOW: u32 = 1;
 
@@ -72,7 +70,7 @@ impl Simulated {
         if let Some(signal) = self.interrupted {
             return 128 + signal as i32;
         }
-        if self.undone().next().is_some() { UNDONE_STATUS } else { 0 }
+        if self.undone().next().is_some() { status::UNDONE } else { 0 }
     }
 
     /// The flows whose workload did not do what it was to do.

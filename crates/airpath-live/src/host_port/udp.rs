@@ -14,7 +14,7 @@ use crate::error::{Attempting, Result};
 const SILENCE: Duration = Duration::from_secs(120);
 /// Senders at once; datagrams of others are dropped.
 const SENDERS_LIMIT: usize = 1024;
-const LONGEST_DATAGRAM_BYTES: usize = 65_535;
+const LONGEST_DATAGRAM_BYTES: usize = airpath_core::limits::LONGEST_PACKET_BYTES as usize;
 
 type Senders = Arc<Mutex<HashMap<SocketAddr, Arc<UdpSocket>>>>;
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::headers::Headers;
 use crate::ports::{OffloadHeader, Segmentation};
 use airpath_core::checksum;
+use airpath_core::limits::LONGEST_PACKET_BYTES;
 
 /// Longest IP and transport header that a super-packet may have, in bytes.
 const LONGEST_HEADER_BYTES: usize = 256;
@@ -109,7 +110,7 @@ impl<'a> Segmenter<'a> {
         if segment_bytes == 0 {
             return Err(UnsupportedSuperPacket("its segments are empty"));
         }
-        if header_bytes + segment_bytes > 65_535 {
+        if header_bytes + segment_bytes > LONGEST_PACKET_BYTES as usize {
             return Err(UnsupportedSuperPacket("its segments are too long"));
         }
         let field = headers.ip_bytes + transport.checksum_offset;

@@ -4,8 +4,6 @@ pub mod arrow;
 pub mod capture;
 mod claims;
 pub(crate) mod columns;
-pub mod events;
-pub mod inputs;
 
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use airpath_core::nearest::nearest;
 use airpath_core::{Direction, EventKind, Origin};
 
-use crate::read::events::EventRow;
+use crate::tables::events::EventRow;
 
 /// A word that names nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

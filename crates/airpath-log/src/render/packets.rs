@@ -13,8 +13,8 @@ use super::table::{check_names, seconds};
 use super::{RenderError, Rendered, tolerate};
 use crate::batch::InputKind;
 use crate::folder;
-use crate::read::inputs::{InputBatch, InputRow};
 use crate::read::open_inputs;
+use crate::tables::inputs::{InputBatch, InputRow};
 
 /// Writes a line for each packet that came to the link in the run in `folder`, at the time it came
 /// (seconds since the run began), with its fate in brackets. Times, direction and PDU of `filter`

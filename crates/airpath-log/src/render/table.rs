@@ -8,8 +8,8 @@ use airpath_core::{Cause, EventKind, Stage, background_number};
 use super::filter::{Filter, check_hop};
 use super::{RenderError, Rendered, tolerate};
 use crate::folder;
-use crate::read::events::{EventBatch, EventRow};
 use crate::read::open_events;
+use crate::tables::events::{EventBatch, EventRow};
 
 /// Sees to it that what `filter` names is in the log in `folder`.
 pub(super) fn check_names(folder: &Path, filter: &Filter) -> Result<(), RenderError> {

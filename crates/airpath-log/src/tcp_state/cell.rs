@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use airpath_core::End;
-use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Float64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
@@ -16,7 +16,7 @@ use arrow_schema::DataType;
 use super::words::{CongestionState, SocketState, Source, Word};
 use crate::error::LogError;
 use crate::read::columns::{Columns, number};
-use crate::writer::columns::{by_u8, dictionary_u8, words};
+use crate::writer::columns::{dictionary_u8, words, words_type};
 
 /// The longest name of a congestion control, with its end (`TCP_CA_NAME_MAX`).
 const NAME_BYTES: usize = 16;
@@ -164,7 +164,7 @@ macro_rules! dictionaries {
         impl Cell for $type {
             const NULLABLE: bool = false;
             fn data_type() -> DataType {
-                by_u8("", false).data_type().clone()
+                words_type::<UInt8Type>()
             }
             fn array(values: Vec<$type>) -> ArrayRef {
                 word_array(values.into_iter().map(Some))
@@ -179,7 +179,7 @@ macro_rules! dictionaries {
         impl Cell for Option<$type> {
             const NULLABLE: bool = true;
             fn data_type() -> DataType {
-                by_u8("", true).data_type().clone()
+                words_type::<UInt8Type>()
             }
             fn array(values: Vec<Option<$type>>) -> ArrayRef {
                 word_array(values)

@@ -125,6 +125,6 @@ mod tests {
         assert_eq!(json["congestion_state"], "recovery");
         assert_eq!(json["ssthresh"], serde_json::Value::Null);
         let names: Vec<&String> = json.as_object().unwrap().keys().collect();
-        assert_eq!(names.len(), crate::tcp_state::COLUMNS.len());
+        assert_eq!(names.len(), crate::tcp_state::about().len());
     }
 }

@@ -16,6 +16,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::error::LogError;
 use crate::read::columns::Columns;
+use crate::tables::ColumnAbout;
 use cell::Cell;
 
 pub use cell::Name;
@@ -24,15 +25,20 @@ pub use words::{CongestionState, SocketState, Source};
 
 /// Declares the row, and with it the table of such rows.
 macro_rules! row {
-    ($($(#[$doc:meta])+ $name:ident: $type:ty,)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty,)+) => {
         /// State of one socket at one time. What the kernel did not tell is none.
         #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
         pub struct Row {
-            $($(#[$doc])+ pub $name: $type,)+
+            $($(#[doc = $doc])+ pub $name: $type,)+
         }
 
-        /// The names of the columns, in order.
-        pub const COLUMNS: &[&str] = &[$(stringify!($name)),+];
+        /// The columns, for those who read the table with other tools.
+        pub fn about() -> Vec<ColumnAbout> {
+            vec![$({
+                let (data_type, nullable) = (<$type as Cell>::data_type(), <$type as Cell>::NULLABLE);
+                ColumnAbout::new(stringify!($name), &data_type, nullable, &[$($doc),+])
+            },)+]
+        }
 
         /// The schema of `tcp.arrow`.
         pub fn schema() -> SchemaRef {

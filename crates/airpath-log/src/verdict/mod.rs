@@ -1,6 +1,7 @@
 //! Verdict on a run: every way in which the emulator itself can distort a result is measured, and judged here.
 
 pub mod advice;
+mod code;
 mod machine;
 mod measurements;
 mod rules;
@@ -12,6 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use code::Code;
 pub use machine::{CalibrationFacts, MachineFacts, RealTime};
 pub use measurements::{Measurements, Reads};
 pub use wall_clock::{ClockStep, WallClock};
@@ -30,6 +32,18 @@ pub enum Grade {
 }
 
 impl Grade {
+    /// Every grade, the best first.
+    pub const ALL: [Grade; 3] = [Grade::Trusted, Grade::Suspect, Grade::Invalid];
+
+    /// What it says of a run, in a sentence.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Grade::Trusted => "every packet left as the model gave it, within the bound",
+            Grade::Suspect => "some packets did not leave as the model gave it",
+            Grade::Invalid => "too many packets did not leave as the model gave it, or the workload never ran",
+        }
+    }
+
     /// The word used in the summary and the manifest.
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,8 +74,8 @@ pub struct Reason {
 }
 
 impl Reason {
-    fn new(grade: Grade, code: &str, what: String, mend: &str) -> Reason {
-        Reason { grade, code: code.into(), what, mend: mend.into() }
+    fn new(grade: Grade, code: Code, what: String, mend: &str) -> Reason {
+        Reason { grade, code: code.name().into(), what, mend: mend.into() }
     }
 }
 

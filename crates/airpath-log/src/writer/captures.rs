@@ -18,7 +18,7 @@ use crate::batch::{Emitted, InputKind, LogBatch};
 use crate::error::LogError;
 use crate::folder::capture_name;
 use crate::pcapng::{self, Interface, PacketBlock};
-use crate::writer::events::WHOLE_PATH;
+use crate::tables::events::WHOLE_PATH;
 
 /// Longest interval within which the records of one instant reach the writer; blocks wait that long, so that
 /// those of a file are in the order of their stamps.

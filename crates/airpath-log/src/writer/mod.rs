@@ -3,9 +3,7 @@
 mod annotate;
 mod captures;
 pub(crate) mod columns;
-pub mod events;
 mod in_flight;
-mod inputs;
 pub(crate) mod sink;
 #[cfg(test)]
 mod stalled;
@@ -25,9 +23,9 @@ use crate::folder;
 use crate::level::{Level, Snaplen};
 use crate::recorder::{Overflow, Recorder, Ring, RingSize};
 use crate::show;
+use crate::tables::events::{EventColumns, Left};
+use crate::tables::inputs::InputColumns;
 use captures::Captures;
-use events::{EventColumns, Left};
-use inputs::InputColumns;
 use sink::Sink;
 use table::Table;
 

@@ -131,7 +131,7 @@ mod tests {
     use airpath_core::{Direction, Event, EventKind, Pdu, Time};
 
     use super::*;
-    use crate::writer::events::{EventColumns, Left};
+    use crate::tables::events::{EventColumns, Left};
 
     /// The finished file of `rows` events that came to the writer in batches of `lengths`, in turn.
     fn file(folder: &Path, rows: u64, lengths: &[u64]) -> Vec<u8> {

@@ -20,6 +20,8 @@
 //! with the positions of bit errors), and of Singh 2000, section 5.1 (a one for each corrupted radio
 //! block, a zero for each correct one).
 
+use airpath_core::limits::LONGEST_PACKET_BYTES;
+
 use super::position_list::PositionList;
 use crate::file::FileFormat;
 
@@ -73,7 +75,7 @@ enum What {
 const RUNS_LIMIT: usize = 30_000_000;
 const FLIPS_LIMIT: usize = 100_000_000;
 /// The bits of the longest packet.
-const LAST_BIT: u64 = 65_535 * 8 - 1;
+const LAST_BIT: u64 = LONGEST_PACKET_BYTES as u64 * 8 - 1;
 
 impl ErrorTrace {
     /// Number of packets, frames or bits in it.

@@ -7,7 +7,7 @@ use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 
 /// The longest IP packet.
-pub(super) const LONGEST_BYTES: u64 = 65_535;
+pub(super) const LONGEST_BYTES: u64 = airpath_core::limits::LONGEST_PACKET_BYTES as u64;
 
 /// Errors in packet sizes under `key`, if any.
 pub(super) fn problems(size: &Random<Bits>, key: &str) -> Vec<Problem> {

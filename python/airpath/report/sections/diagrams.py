@@ -166,6 +166,7 @@ def diagram(entry: Entry, transfer: Transfer, identity: str, most: int) -> Diagr
                 "name": cause,
                 "text": styles[cause].text,
                 "colour": to_hex(styles[cause].line_colour),
+                "shape": styles[cause].shape,
             }
             for cause in causes
         ],

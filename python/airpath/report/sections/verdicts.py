@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airpath.facts import NO_VERDICT, TRUSTED, VERDICTS
 from airpath.report.page import Section, fill
 
 if TYPE_CHECKING:
     from airpath.report.material import Material
 
-GRADES = {
-    "trusted": "every packet left as the model gave it, within the bound",
-    "suspect": "some packets did not leave as the model gave it",
-    "invalid": "too many packets did not leave as the model gave it, or the workload never ran",
-    "unknown": "no verdict: the run is active, or was killed",
-}
+GRADES = VERDICTS | {NO_VERDICT: "no verdict: the run is active, or was killed"}
 """The verdicts, the best first, and what each means."""
 
 
@@ -24,6 +20,6 @@ def build(material: Material) -> Section:
         (grade, meaning, sum(entry.run.verdict == grade for entry in material.entries))
         for grade, meaning in GRADES.items()
     ]
-    doubtful = [entry for entry in material.entries if entry.run.verdict != "trusted"]
+    doubtful = [entry for entry in material.entries if entry.run.verdict != TRUSTED]
     body = fill("verdicts", counts=counts, doubtful=doubtful, total=len(material.entries))
     return Section("verdicts", "Verdicts", body)

@@ -7,8 +7,7 @@
   const LEFT = 62, RIGHT = 12, SCALE = 56, TOP = 22, BOTTOM = 34, NEAR = 14;
   const DEEPEST = 10; // microseconds across, at least
   const INK = "#333333", GRID = "#e4e4e4";
-  // Shapes of drops by the number of their cause, told apart without colour too.
-  const SHAPES = ["cross", "down", "square", "diamond", "up", "plus"];
+  const DAMAGED_SHAPE = "hexagon";
 
   const summed = (steps) => {
     const values = new Float64Array(steps.length);
@@ -41,23 +40,42 @@
   const bytesUnit = (most) =>
     most >= 1e9 ? [1e9, "GB"] : most >= 1e6 ? [1e6, "MB"] : most >= 1e3 ? [1e3, "kB"] : [1, "B"];
 
+  // Corners of closed shapes, in sizes from their middle. A cause has the shape that it has in
+  // every picture, so that it is told apart without colour too.
+  const regular = (corners, inner) => Array.from({ length: corners * (inner ? 2 : 1) }, (_, i, all) => {
+    const turn = (2 * Math.PI * i) / (corners * (inner ? 2 : 1)), far = inner && i % 2 ? inner : 1.3;
+    return [far * Math.sin(turn), -far * Math.cos(turn)];
+  });
+  const CORNERS = {
+    triangle_down: [[-1, -1], [1, -1], [0, 1]],
+    triangle_up: [[-1, 1], [1, 1], [0, -1]],
+    triangle_left: [[1, -1], [1, 1], [-1, 0]],
+    triangle_right: [[-1, -1], [-1, 1], [1, 0]],
+    square: [[-1, -1], [1, -1], [1, 1], [-1, 1]],
+    diamond: [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]],
+    thin_diamond: [[0, -1.4], [0.7, 0], [0, 1.4], [-0.7, 0]],
+    star: regular(5, 0.5),
+    pentagon: regular(5),
+    hexagon: regular(6),
+    octagon: regular(8),
+    circle: regular(24),
+  };
+  // Bars through the middle, in sizes from it.
+  const BARS = {
+    cross: [[[-1, -1], [1, 1]], [[-1, 1], [1, -1]]],
+    plus: [[[-1, 0], [1, 0]], [[0, -1], [0, 1]]],
+  };
+
   const shape = (context, kind, x, y, size) => {
     context.beginPath();
-    if (kind === "cross") {
-      context.moveTo(x - size, y - size); context.lineTo(x + size, y + size);
-      context.moveTo(x - size, y + size); context.lineTo(x + size, y - size);
-    } else if (kind === "plus") {
-      context.moveTo(x - size, y); context.lineTo(x + size, y);
-      context.moveTo(x, y - size); context.lineTo(x, y + size);
-    } else if (kind === "square") {
-      context.rect(x - size, y - size, 2 * size, 2 * size);
-    } else if (kind === "diamond") {
-      context.moveTo(x, y - size * 1.3); context.lineTo(x + size * 1.3, y);
-      context.lineTo(x, y + size * 1.3); context.lineTo(x - size * 1.3, y); context.closePath();
-    } else {
-      const up = kind === "up" ? 1 : -1;
-      context.moveTo(x - size, y + up * size); context.lineTo(x + size, y + up * size);
-      context.lineTo(x, y - up * size); context.closePath();
+    const line = ([first, ...rest]) => {
+      context.moveTo(x + first[0] * size, y + first[1] * size);
+      for (const [right, down] of rest) context.lineTo(x + right * size, y + down * size);
+    };
+    if (kind in BARS) BARS[kind].forEach(line);
+    else {
+      line(CORNERS[kind]);
+      context.closePath();
     }
     context.stroke();
   };
@@ -110,7 +128,7 @@
       const total = this.segments.joined.length
         ? this.segments.joined.reduce((sum, each) => sum + each, 0) : this.segments.mark.length;
       const repeated = this.count((mark) => mark & RETRANSMISSION);
-      const add = (key, text, number, colour, cause) => {
+      const add = (key, text, number, colour, kind) => {
         if (!number) return;
         const button = document.createElement("button");
         button.type = "button";
@@ -122,9 +140,9 @@
         const context = mark.getContext("2d");
         context.strokeStyle = colour;
         context.lineWidth = 5;
-        if (cause === undefined) {
+        if (kind === undefined) {
           context.beginPath(); context.moveTo(16, 4); context.lineTo(16, 28); context.stroke();
-        } else shape(context, SHAPES[cause % SHAPES.length], 16, 16, 10);
+        } else shape(context, kind, 16, 16, 10);
         button.append(mark, ` ${text} (${number.toLocaleString("en")})`);
         button.addEventListener("click", () => {
           const shown = this.hidden.delete(key);
@@ -141,9 +159,9 @@
       this.causes.forEach((cause, index) => {
         const number = this.count((mark) => mark >> CAUSE_SHIFT === index + 1)
           + this.lost.cause.filter((each) => each === index + 1).length;
-        add(`cause-${cause.name}`, `dropped, ${cause.text}`, number, cause.colour, index);
+        add(`cause-${cause.name}`, `dropped, ${cause.text}`, number, cause.colour, cause.shape);
       });
-      add("damaged", "damaged", this.count((mark) => mark & DAMAGED), "#b5a600", 3);
+      add("damaged", "damaged", this.count((mark) => mark & DAMAGED), "#b5a600", DAMAGED_SHAPE);
       add("cwnd", "cwnd", this.kernel.cwnd.time.length, colours.cwnd);
       add("rto", "RTO", this.kernel.rto.time.length, colours.rto);
       add("bands", "recovery and other states of the kernel", this.bands.length, colours.bands);
@@ -476,7 +494,7 @@
         if (cause) this.drop(context, cause - 1, x, y, 4);
         else if (mark[i] & DAMAGED && !this.hidden.has("damaged")) {
           context.strokeStyle = "#b5a600";
-          shape(context, SHAPES[3], x, y, 4);
+          shape(context, DAMAGED_SHAPE, x, y, 4);
         }
       }
     }
@@ -484,7 +502,7 @@
     drop(context, cause, x, y, size) {
       if (this.hidden.has(`cause-${this.causes[cause].name}`)) return;
       context.strokeStyle = this.causes[cause].colour;
-      shape(context, SHAPES[cause % SHAPES.length], x, y, size);
+      shape(context, this.causes[cause].shape, x, y, size);
     }
 
     drawLost(context) {

@@ -8,11 +8,10 @@ use airpath_log::batch::InputKind;
 use airpath_log::folder::{EVENTS, INPUT};
 use airpath_log::manifest::Status;
 use airpath_log::read::arrow::ArrowLog;
-use airpath_log::read::events::{EventBatch, EventRow};
-use airpath_log::read::inputs::{InputBatch, InputRow};
 use airpath_log::read::{open_events, open_inputs};
 use airpath_log::show::counted;
-use airpath_log::writer::events::{FLIPPED_BITS, KEPT_BYTES};
+use airpath_log::tables::events::{EventBatch, EventRow};
+use airpath_log::tables::inputs::{InputBatch, InputRow};
 use airpath_log::{Level, LogError, Manifest};
 use airpath_virtual::Input;
 
@@ -210,7 +209,7 @@ fn packet(row: &InputRow<'_>) -> Option<Input> {
         ecn: *Ecn::ALL.get(usize::from(row.ecn?))?,
         flow: row.flow?,
         // A log without it is of a version of which no model looked at it.
-        tuple: row.tuple.unwrap_or_default(),
+        tuple: row.tuple().unwrap_or_default(),
         ..Pdu::default()
     };
     let port = [PortId::CLIENT, PortId::SERVER].into_iter().find(|port| Some(port.0) == row.port)?;
@@ -245,8 +244,8 @@ impl Events {
     pub fn open(folder: &Folder) -> Result<Events> {
         let path = folder.join(EVENTS);
         let log = whole(open_events(folder).map_err(unreadable)?, &path)?;
-        let has_flipped_bits = log.schema().field_with_name(FLIPPED_BITS).is_ok();
-        let has_kept_bytes = log.schema().field_with_name(KEPT_BYTES).is_ok();
+        let has_flipped_bits = log.schema().field_with_name("flipped_bits").is_ok();
+        let has_kept_bytes = log.schema().field_with_name("kept_bytes").is_ok();
         Ok(Events { path, log, batch: None, row: 0, has_flipped_bits, has_kept_bytes })
     }
 

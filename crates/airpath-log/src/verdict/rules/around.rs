@@ -1,10 +1,7 @@
 //! The run around a nested one: its link carries the nested run's packets as well.
 
-use super::super::{Grade, Measurements, Reason};
+use super::super::{Code, Grade, Measurements, Reason};
 use crate::ends::Around;
-
-/// The word for reasons of the run around this one.
-const CODE: &str = "around";
 
 pub(super) fn judged(measured: &Measurements) -> Vec<Reason> {
     match &measured.ends.around {
@@ -12,18 +9,19 @@ pub(super) fn judged(measured: &Measurements) -> Vec<Reason> {
         Some(Around::Judged { reasons, .. }) => {
             let told = |reason: &Reason| {
                 // What comes from further out says so already.
-                let what = match reason.code.as_str() {
-                    CODE => reason.what.clone(),
-                    _ => format!("the outer link: {}", reason.what),
+                let what = if reason.code == Code::Around.name() {
+                    reason.what.clone()
+                } else {
+                    format!("the outer link: {}", reason.what)
                 };
-                Reason::new(reason.grade, CODE, what, &reason.mend)
+                Reason::new(reason.grade, Code::Around, what, &reason.mend)
             };
             reasons.iter().map(told).collect()
         }
         Some(Around::Unknown { why }) => {
             let what = format!("the verdict of the outer link is unknown: {why}");
             let mend = "use the same version of Airpath for both, and check the verdict of the outer run";
-            vec![Reason::new(Grade::Suspect, "around_unknown", what, mend)]
+            vec![Reason::new(Grade::Suspect, Code::AroundUnknown, what, mend)]
         }
     }
 }

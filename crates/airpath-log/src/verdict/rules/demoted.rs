@@ -1,6 +1,6 @@
 //! An engine that lost its real-time priority.
 
-use super::super::{Grade, Measurements, Reason};
+use super::super::{Code, Grade, Measurements, Reason};
 use crate::show;
 
 /// A lost priority matters where something was late.
@@ -12,5 +12,5 @@ pub(super) fn demoted(measured: &Measurements) -> Vec<Reason> {
          on any program could delay it",
         show::span(at_ns)
     );
-    vec![Reason::new(Grade::Suspect, "demoted", what, "use a lower rate, fewer flows or a shorter --spin")]
+    vec![Reason::new(Grade::Suspect, Code::Demoted, what, "use a lower rate, fewer flows or a shorter --spin")]
 }

@@ -1,16 +1,16 @@
 //! Packets that left later than the model said.
 
 use super::super::share::by_packets;
-use super::super::{Measurements, Reason, advice};
+use super::super::{Code, Measurements, Reason, advice};
 use crate::histogram::Late;
 use crate::show;
 
 pub(super) fn late(measured: &Measurements) -> Vec<Reason> {
-    too_late("late_emissions", "left too late", measured.late_emissions, measured.lateness.count, measured)
+    too_late(Code::LateEmissions, "left too late", measured.late_emissions, measured.lateness.count, measured)
 }
 
 /// The reason `code`, if any of `all` packets were later than their bounds; `did` says at what.
-pub(super) fn too_late(code: &str, did: &str, late: Late, all: u64, measured: &Measurements) -> Vec<Reason> {
+pub(super) fn too_late(code: Code, did: &str, late: Late, all: u64, measured: &Measurements) -> Vec<Reason> {
     if late.packets == 0 {
         return Vec::new();
     }

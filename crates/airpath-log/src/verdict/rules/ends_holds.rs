@@ -1,6 +1,6 @@
 //! Programs that somebody stopped or traced: they were late, and neither the link nor the machine was.
 
-use super::super::{Grade, Measurements, Reason};
+use super::super::{Code, Grade, Measurements, Reason};
 use super::ends_waits::INVALID_FROM_ONE_IN;
 use crate::ends::PartyHolds;
 use crate::show;
@@ -28,7 +28,7 @@ pub(super) fn stopped(measured: &Measurements) -> Vec<Reason> {
             );
             let mend = "do not send SIGSTOP or Ctrl-Z to the commands during a run; if the stop is part of the \
                 experiment, exclude it from comparisons";
-            Reason::new(grade, "stopped", what, mend)
+            Reason::new(grade, Code::Stopped, what, mend)
         })
     };
     parties(measured).into_iter().filter_map(reason).collect()
@@ -41,7 +41,7 @@ pub(super) fn traced(measured: &Measurements) -> Vec<Reason> {
             let what = format!("{who} was traced by {tracer} for {}", show::span(holds.traced_ns));
             let mend = "run the command without strace or a debugger, which slow down every system call; use tcpdump \
                 or --snaplen to see packets";
-            Reason::new(Grade::Suspect, "traced", what, mend)
+            Reason::new(Grade::Suspect, Code::Traced, what, mend)
         })
     };
     parties(measured).into_iter().filter_map(reason).collect()

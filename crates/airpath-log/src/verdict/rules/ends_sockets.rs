@@ -1,7 +1,7 @@
 //! Losses in the sockets of the ends: the link delivered these packets, and no program ever saw them.
 
 use super::super::share::by_packets;
-use super::super::{Grade, Measurements, Reason};
+use super::super::{Code, Grade, Measurements, Reason};
 use crate::ends::SocketLosses;
 use crate::show;
 
@@ -41,7 +41,7 @@ pub(super) fn datagrams(measured: &Measurements) -> Vec<Reason> {
         );
         let mend = "make the program read faster, use a larger SO_RCVBUF (limit: net.core.rmem_max), or send smaller \
             bursts";
-        Some(Reason::new(by_packets(lost, all), "socket_losses", what, mend))
+        Some(Reason::new(by_packets(lost, all), Code::SocketLosses, what, mend))
     };
     ends(measured).into_iter().filter_map(reason).collect()
 }
@@ -52,7 +52,7 @@ pub(super) fn listeners(measured: &Measurements) -> Vec<Reason> {
             let requests = show::counted(losses.listen_drops, "connection request");
             let what = format!("{requests} dropped at {end}: the accept queue of a listening socket was full");
             let mend = "make the program accept faster, or use a larger listen backlog (limit: net.core.somaxconn)";
-            Reason::new(Grade::Suspect, "listen_drops", what, mend)
+            Reason::new(Grade::Suspect, Code::ListenDrops, what, mend)
         })
     };
     ends(measured).into_iter().filter_map(reason).collect()
@@ -68,7 +68,7 @@ pub(super) fn segments(measured: &Measurements) -> Vec<Reason> {
                 show::counted(losses.tcp_received, "segment")
             );
             let mend = "make the program read faster, or use larger TCP buffers (net.ipv4.tcp_rmem)";
-            Reason::new(Grade::Suspect, "tcp_receive_drops", what, mend)
+            Reason::new(Grade::Suspect, Code::TcpReceiveDrops, what, mend)
         })
     };
     ends(measured).into_iter().filter_map(reason).collect()

@@ -4,7 +4,7 @@
 //! What counts is waiting while others than the run's own commands had the processors. A client that
 //! shares two processors with its own server waits too, but that is the workload's own doing.
 
-use super::super::{Grade, Measurements, Reason};
+use super::super::{Code, Grade, Measurements, Reason};
 use crate::ends::PartyWaits;
 use crate::show;
 
@@ -33,7 +33,7 @@ fn grade(waits: &PartyWaits, bound_ns: u64, duration_ns: u64) -> Option<Grade> {
     }
 }
 
-fn reason(who: &str, code: &str, waits: &PartyWaits, measured: &Measurements) -> Option<Reason> {
+fn reason(who: &str, code: Code, waits: &PartyWaits, measured: &Measurements) -> Option<Reason> {
     let grade = grade(waits, measured.usual_bound_ns, measured.duration_ns)?;
     let what = format!(
         "{who} waited {} of {} ({}) for a CPU used by other programs, at most {} at a time",
@@ -49,13 +49,13 @@ fn reason(who: &str, code: &str, waits: &PartyWaits, measured: &Measurements) ->
 pub(super) fn commands(measured: &Measurements) -> Vec<Reason> {
     let Some(waits) = &measured.ends.waits else { return Vec::new() };
     let ends = [("the client's commands", &waits.client), ("the server's commands", &waits.server)];
-    ends.into_iter().filter_map(|(who, waits)| reason(who, "ends_waited", waits, measured)).collect()
+    ends.into_iter().filter_map(|(who, waits)| reason(who, Code::EndsWaited, waits, measured)).collect()
 }
 
 pub(super) fn relays(measured: &Measurements) -> Vec<Reason> {
     let Some(waits) = &measured.ends.waits else { return Vec::new() };
     let who = "the relays to the host (--host-port, --internet)";
-    reason(who, "relays_waited", &waits.relays, measured).into_iter().collect()
+    reason(who, Code::RelaysWaited, &waits.relays, measured).into_iter().collect()
 }
 
 #[cfg(test)]

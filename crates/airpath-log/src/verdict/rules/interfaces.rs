@@ -1,10 +1,10 @@
 //! Interfaces of the link that somebody changed during the run: what they lose or hold back, the link never sees.
 
-use super::super::{Grade, Measurements, Reason};
+use super::super::{Code, Grade, Measurements, Reason};
 
 pub(super) fn changed(measured: &Measurements) -> Vec<Reason> {
     let mend = "do not change the interfaces of either end; configure rates, queues and blackouts in the link";
-    let reason = |what: &String| Reason::new(Grade::Suspect, "interface_changed", what.clone(), mend);
+    let reason = |what: &String| Reason::new(Grade::Suspect, Code::InterfaceChanged, what.clone(), mend);
     measured.ends.interface_changes.iter().map(reason).collect()
 }
 

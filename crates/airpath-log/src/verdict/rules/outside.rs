@@ -1,7 +1,7 @@
 //! Packets that were lost outside the model.
 
 use super::super::share::by_packets;
-use super::super::{Measurements, Reason};
+use super::super::{Code, Measurements, Reason};
 use crate::show;
 
 pub(super) fn lost(measured: &Measurements) -> Vec<Reason> {
@@ -16,5 +16,5 @@ pub(super) fn lost(measured: &Measurements) -> Vec<Reason> {
         show::percent(lost, all)
     );
     let mend = "use a lower rate, fewer flows or a less loaded machine";
-    vec![Reason::new(by_packets(lost, all), "outside_drops", what, mend)]
+    vec![Reason::new(by_packets(lost, all), Code::OutsideDrops, what, mend)]
 }

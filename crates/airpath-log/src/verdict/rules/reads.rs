@@ -1,6 +1,6 @@
 //! Packets that entered the link later than they came.
 
-use super::super::{Grade, Measurements, Reads, Reason};
+use super::super::{Code, Grade, Measurements, Reads, Reason};
 use super::departures::too_late;
 use crate::show;
 
@@ -10,7 +10,7 @@ pub(super) fn late(measured: &Measurements) -> Vec<Reason> {
         // How late it was is not known, but how late it can have been.
         _ => (measured.offered, "may have entered the link too late after their arrival"),
     };
-    too_late("late_reads", did, measured.reads.late(), all, measured)
+    too_late(Code::LateReads, did, measured.reads.late(), all, measured)
 }
 
 /// Without stamps, and without the kernel's account of the loop's own waiting, short delays are not seen.
@@ -24,5 +24,5 @@ pub(super) fn unwatched(measured: &Measurements) -> Vec<Reason> {
         show::span(measured.unwatched_reads_ns)
     );
     let mend = "use --port packet, which has timestamps, or a kernel with CONFIG_SCHEDSTATS";
-    vec![Reason::new(Grade::Suspect, "unwatched_reads", what, mend)]
+    vec![Reason::new(Grade::Suspect, Code::UnwatchedReads, what, mend)]
 }

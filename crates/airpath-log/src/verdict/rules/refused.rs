@@ -1,7 +1,7 @@
 //! Packets that the link delivered and the kernel did not take.
 
 use super::super::share::by_packets;
-use super::super::{Measurements, Reason};
+use super::super::{Code, Measurements, Reason};
 use crate::show;
 
 pub(super) fn writes(measured: &Measurements) -> Vec<Reason> {
@@ -16,5 +16,5 @@ pub(super) fn writes(measured: &Measurements) -> Vec<Reason> {
         show::percent(refused, all)
     );
     let mend = "do not change the interfaces of either end (MTU, up), and check for free memory";
-    vec![Reason::new(by_packets(refused, all), "refused_writes", what, mend)]
+    vec![Reason::new(by_packets(refused, all), Code::RefusedWrites, what, mend)]
 }

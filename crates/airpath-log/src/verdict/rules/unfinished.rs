@@ -1,6 +1,6 @@
 //! A link that the loop could not carry to the end of its run.
 
-use super::super::{Grade, Measurements, Reason};
+use super::super::{Code, Grade, Measurements, Reason};
 use crate::show;
 
 pub(super) fn behind_at_the_end(measured: &Measurements) -> Vec<Reason> {
@@ -19,5 +19,5 @@ pub(super) fn behind_at_the_end(measured: &Measurements) -> Vec<Reason> {
     }
     let mend =
         "lower the rates of the background loads (`airpath check` lists them), or use virtual time (airpath sim)";
-    vec![Reason::new(Grade::Invalid, "unfinished", what, mend)]
+    vec![Reason::new(Grade::Invalid, Code::Unfinished, what, mend)]
 }

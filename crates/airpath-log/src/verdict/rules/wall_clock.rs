@@ -1,7 +1,7 @@
 //! A wall clock that was set while the run went on.
 
 use super::super::share::by_packets;
-use super::super::{Measurements, Reason, WallClock};
+use super::super::{Code, Measurements, Reason, WallClock};
 use crate::show;
 
 const MEND: &str = "do not step the clock during runs: slew it (chrony without `makestep`, ntpd -x), or use --port \
@@ -26,7 +26,7 @@ pub(super) fn stepped(measured: &Measurements) -> Vec<Reason> {
         let count = show::count(clock.unplaced);
         what += &format!("{lead} {count} of {all} entered when they were read, not when they arrived");
     }
-    vec![Reason::new(by_packets(clock.doubtful, measured.offered), "clock_step", what, MEND)]
+    vec![Reason::new(by_packets(clock.doubtful, measured.offered), Code::ClockStep, what, MEND)]
 }
 
 /// The steps in words, such as "the wall clock was stepped once, by -10.0 s 1.15 s into the run".

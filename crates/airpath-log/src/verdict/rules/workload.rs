@@ -1,10 +1,10 @@
 //! The workload never ran, or not to its end.
 
-use super::super::{Grade, Measurements, Reason};
+use super::super::{Code, Grade, Measurements, Reason};
 
 /// The reason of a run that was broken off.
 pub(in crate::verdict) fn broken_off(why: &str) -> Reason {
-    Reason::new(Grade::Invalid, "broken_off", format!("the run was aborted: {why}"), "run it again")
+    Reason::new(Grade::Invalid, Code::BrokenOff, format!("the run was aborted: {why}"), "run it again")
 }
 
 pub(super) fn was_broken_off(measured: &Measurements) -> Vec<Reason> {
@@ -14,7 +14,7 @@ pub(super) fn was_broken_off(measured: &Measurements) -> Vec<Reason> {
 pub(super) fn never_started(measured: &Measurements) -> Vec<Reason> {
     let reason = |why: &String| {
         let mend = "check the command and the server's output";
-        Reason::new(Grade::Invalid, "never_started", format!("the workload never started: {why}"), mend)
+        Reason::new(Grade::Invalid, Code::NeverStarted, format!("the workload never started: {why}"), mend)
     };
     measured.never_started.iter().map(reason).collect()
 }
@@ -23,7 +23,7 @@ pub(super) fn never_started(measured: &Measurements) -> Vec<Reason> {
 pub(super) fn server_failed(measured: &Measurements) -> Vec<Reason> {
     let reason = |how: &String| {
         let what = format!("the server's command ended before the client's ({how})");
-        Reason::new(Grade::Suspect, "server_failed", what, "check the server's output and the cause of its exit")
+        Reason::new(Grade::Suspect, Code::ServerFailed, what, "check the server's output and the cause of its exit")
     };
     measured.ends.server_failed.iter().map(reason).collect()
 }
@@ -33,7 +33,7 @@ pub(super) fn client_killed(measured: &Measurements) -> Vec<Reason> {
     let reason = |signal: &String| {
         let what = format!("the client's command was killed by {signal}");
         let mend = "check the command's output and the kernel log (out of memory?)";
-        Reason::new(Grade::Suspect, "client_killed", what, mend)
+        Reason::new(Grade::Suspect, Code::ClientKilled, what, mend)
     };
     measured.ends.client_killed.iter().map(reason).collect()
 }
@@ -44,5 +44,5 @@ pub(super) fn no_packets(measured: &Measurements) -> Vec<Reason> {
     }
     let what = "no packet entered the link: nothing was tested".into();
     let mend = "the command must contact an address behind the link, such as `server`";
-    vec![Reason::new(Grade::Suspect, "no_packets", what, mend)]
+    vec![Reason::new(Grade::Suspect, Code::NoPackets, what, mend)]
 }
