@@ -76,7 +76,7 @@ def test_a_run_is_as_files_of_a_live_run(airpath: Airpath, user: User) -> None:
     assert [line.split()[0] for line in lines[1:]] == [
         "delivered", "dropped", "delay", "clock", "verdict",
     ]  # fmt: skip
-    assert re.search(r"virtual, run in .* times as fast as real time", result.err)
+    assert re.search(r"virtual, run in .* times real-time speed", result.err)
     assert {path.name for path in out.iterdir()} == {"run.json", *FILES}
     run = load_run(out)
     assert run.clock == "virtual"
@@ -272,7 +272,7 @@ def test_several_workloads_and_a_duration(airpath: Airpath) -> None:
 
 def test_equal_replications_are_told(airpath: Airpath) -> None:
     common = ("--rate", "100 kbit/s", "--workload", "tcp bytes=5000", "--replications", 3)
-    said = "all 3 runs are the same: nothing in this link and workload is random"
+    said = "all 3 runs are identical: this link and workload have no randomness"
     assert said in sim(airpath, *common).check().err
     assert said not in sim(airpath, *common, "--loss", "20%", "--seed", 1).check().err
     assert said not in sim(airpath, *common, "--quiet").check().err
@@ -302,7 +302,7 @@ def test_the_case_study_takes_next_to_no_time(airpath: Airpath, workload: str) -
 
 
 BAD: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
-    "no workload": ((), USAGE, ("nothing to do", "--workload 'tcp bytes=")),
+    "no workload": ((), USAGE, ("no workload is given", "--workload 'tcp bytes=")),
     "unknown kind": (
         ("--workload", "tpc bytes=1"), USAGE, ("--workload, word 1", "did you mean `tcp`"),
     ),
@@ -312,7 +312,7 @@ BAD: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     ),
     "two of the same name": (
         ("--workload", f"{TCP} name=a", "--workload", f"{TCP} name=a"), USAGE,
-        ("name=a", "the name of workload 1"),
+        ("name=a", "the same name as workload 1"),
     ),
     "above the MTU": (
         ("--mtu", "500", "--workload", "cbr rate='1 Mbit/s' size=900 packets=3"), USAGE,
@@ -353,7 +353,7 @@ def test_a_workload_that_is_not_done_is_an_exit_status(airpath: Airpath) -> None
     result = sim(airpath, "--rate", "10 kbit/s", "--workload", TCP, "--duration", "5 s").check(
         UNDONE
     )
-    assert "tcp-1: not complete at the end of the run" in result.err
+    assert "tcp-1: incomplete at the end of the run" in result.err
 
 
 @pytest.mark.parametrize("workload", [TCP, "quic bytes=102400", "request request=10 response=10"])
@@ -377,7 +377,7 @@ def test_an_interrupted_run_is_complete_until_then(airpath: Airpath, replication
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + signal.SIGINT
-    assert "SIGINT: broken off after" in err
+    assert "SIGINT: aborted after" in err
     assert load_run(first).manifest["settings"]["interrupted_by"] == "SIGINT"
     assert "identical" in airpath.run("replay", first).check().out
 

@@ -1,4 +1,4 @@
-//! What goes wrong, as the user reads it.
+//! Failures, as the user reads them.
 
 use std::fmt;
 

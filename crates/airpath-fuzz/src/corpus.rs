@@ -51,7 +51,7 @@ impl Corpus {
         Ok(Corpus { names, seeds, words: words.into_iter().collect() })
     }
 
-    /// How many seeds there are.
+    /// Number of seeds.
     pub fn len(&self) -> usize {
         self.seeds.len()
     }

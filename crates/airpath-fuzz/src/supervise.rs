@@ -11,9 +11,9 @@ use crate::findings::{Finding, Findings};
 use crate::targets::Target;
 use crate::{mutate, through, worker};
 
-/// How often the progress of a worker is looked at.
+/// Interval of looks at the progress of a worker.
 const LOOK: Duration = Duration::from_millis(50);
-/// So many crashes of one worker, and something is wrong with more than an input.
+/// Number of crashes of one worker from which something is wrong with more than an input.
 const CRASHES: usize = 200;
 /// The file of a worker's folder that holds the number of its input.
 const PROGRESS: &str = "progress";

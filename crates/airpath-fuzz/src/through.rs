@@ -18,7 +18,7 @@ use crate::findings::{Finding, Findings};
 use crate::supervise::tell;
 use crate::{mutate, worker};
 
-/// What came of an input.
+/// Outcome of an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Outcome {
     /// The command did it or said why not.
@@ -152,7 +152,7 @@ impl Command {
     }
 }
 
-/// What `child` says on standard error until it ends, and how it ends; none when it had to be stopped.
+/// Messages of `child` on standard error until it ends, and its exit; none when it had to be stopped.
 fn wait(child: &mut Child, limit: Duration) -> std::io::Result<(String, Option<ExitStatus>)> {
     let end = Instant::now() + limit;
     let mut said = Vec::new();

@@ -18,7 +18,7 @@ use crate::corpus::Corpus;
 use crate::mutate;
 use crate::targets::{Context, Target};
 
-/// What the last panic said, and where.
+/// Message and place of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Gives the inputs of one worker to the only target.

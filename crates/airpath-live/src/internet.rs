@@ -51,7 +51,7 @@ pub fn connect(server: &Endpoint, mtu_bytes: u32) -> Result<u32> {
         if let Some(messages) = &mut messages {
             let _ = messages.read_to_string(&mut text);
         }
-        return Err(LiveError::Request(format!("{PROGRAM} ended before it was ready: {}", text.trim())));
+        return Err(LiveError::Request(format!("{PROGRAM} exited before it was ready: {}", text.trim())));
     }
     // It chats; unread, a full pipe would stop it one day.
     std::thread::Builder::new()
@@ -114,7 +114,7 @@ fn start(server: &Endpoint, mtu_bytes: u32, announce: &OwnedFd) -> Result<Child>
     }
 }
 
-/// Whether the program is anywhere on the path: a folder there that may not be entered makes the kernel refuse
+/// True if the program is anywhere on the path: a folder there that may not be entered makes the kernel refuse
 /// a program that does not exist.
 fn is_installed() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();

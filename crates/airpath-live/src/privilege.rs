@@ -14,7 +14,7 @@ use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
 use crate::refusal::{explain_refusal, restricting_setting};
 
-/// How this process came by the right to make namespaces.
+/// Source of this process's right to make namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privilege {
     /// It held CAP_SYS_ADMIN and CAP_NET_ADMIN already.
@@ -27,8 +27,7 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// Whether the namespaces of the caller (not only those made from now on)
-    /// may be configured.
+    /// True if the namespaces of the caller (not only those made from now on) may be configured.
     pub fn owns_current_namespaces(self) -> bool {
         self == Self::Privileged
     }
@@ -43,8 +42,7 @@ impl Privilege {
     }
 }
 
-/// Whether namespaces can be made and configured with the capabilities that
-/// are in force now.
+/// True if namespaces can be made and configured with the capabilities that are in force now.
 ///
 /// # Errors
 /// Only if the capabilities cannot be read.
@@ -80,8 +78,8 @@ pub fn acquire(as_root: bool) -> Result<Privilege> {
     Ok(Privilege::UserNamespace { as_root })
 }
 
-/// Whether the network namespace may be configured with the capabilities in
-/// force: it belongs to this process's user namespace or one below.
+/// True if the network namespace may be configured with the capabilities in force: it belongs to this process's
+/// user namespace or one below.
 pub(crate) fn owns_network(network: &NetNamespace) -> Result<bool> {
     // The kernel checks CAP_SYS_ADMIN over the user namespace that owns the
     // network namespace, which is just the question.
@@ -101,7 +99,7 @@ fn map_refused(error: io::Error) -> LiveError {
     LiveError::system("map this user into its new user namespace", error)
 }
 
-/// Whether this process is in a user namespace other than the host's, as an ordinary user's engine is.
+/// True if this process is in a user namespace other than the host's, as an ordinary user's engine is.
 pub(crate) fn in_user_namespace() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().ne(["0", "0", "4294967295"])

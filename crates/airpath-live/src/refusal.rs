@@ -11,8 +11,8 @@ pub(crate) fn restricting_setting(sysctls: &Path) -> Option<String> {
     let value = |name: &str| fs::read_to_string(sysctls.join(name)).ok().map(|text| text.trim().to_owned());
     let advice = |name: &str, is: &str, set: &str| {
         format!(
-            "{name} is {is} on this system; let an administrator run `sysctl -w {name}={set}`, \
-             or run this command as root"
+            "{name} is {is} on this system; ask an administrator to run `sysctl -w {name}={set}`, or run this \
+             command as root"
         )
     };
     if value("user/max_user_namespaces").as_deref() == Some("0") {
@@ -53,17 +53,17 @@ fn explain_refusal_with(what: &str, errno: nix::errno::Errno, proc_root: &Path) 
         // Only the limit of this process's own user namespace can be read; one further out counts too.
         let name = limit_on(what);
         format!(
-            "the limit on namespaces is reached: they are nested too deep, or {name} is too low \
-             here or outside; let an administrator run `sysctl -w {name}=15000`"
+            "the limit on namespaces is reached: they are nested too deeply, or {name} is too low here or outside; \
+             ask an administrator to run `sysctl -w {name}=15000`"
         )
     } else if filtered_by_seccomp(proc_root) {
-        "a seccomp filter forbids it, as the default profile of most container engines does; run \
-         the container with `--security-opt seccomp=unconfined` (or `--privileged`), or run \
+        "a seccomp filter forbids it (the default profile of most container engines); run the container with \
+         `--security-opt seccomp=unconfined` (or `--privileged`), or run \
          this command outside"
             .to_owned()
     } else {
-        "this system allows it to root only (a chroot, or a security module such as SELinux or \
-         AppArmor, may be the reason); run this command as root or with CAP_SYS_ADMIN, \
+        "this system permits it only for root (possible reasons: a chroot, SELinux or AppArmor); run this command as \
+         root or with CAP_SYS_ADMIN, \
          CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_CHROOT"
             .to_owned()
     };

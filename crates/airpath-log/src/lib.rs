@@ -1,5 +1,5 @@
-//! What a run leaves behind: the event and input logs, the captures, the manifest, the verdict and
-//! the summary, and the readers of all of them.
+//! Files of a run: the event and input logs, the captures, the manifest, the verdict and the summary, and the
+//! readers of all of them.
 //!
 //! The hot side is [`Recorder`], owned by the loop that carries packets: it copies into a batch in
 //! memory and now and then swaps the batch for an empty one. All files are written by the thread

@@ -13,9 +13,9 @@ pub struct Piece {
     pub pdu: PduId,
     /// The first bit of the packet that it carries.
     pub first_bit: u32,
-    /// How many bits of the packet it carries.
+    /// Number of the packet's bits.
     pub bits: u32,
-    /// Whether it ends the packet.
+    /// True if it ends the packet.
     pub last: bool,
     /// The bits of the whole packet, and of its own network and transport headers. They are here
     /// because a repeated frame may outlive its packet.
@@ -24,7 +24,7 @@ pub struct Piece {
     pub header_bits: u32,
 }
 
-/// What is transmitted in one grant.
+/// Transmission unit of one grant.
 #[derive(Clone, Debug)]
 pub struct Frame {
     /// Its number; an entity that repeats a frame repeats the number.
@@ -33,26 +33,26 @@ pub struct Frame {
     pub bits: Bits,
     /// The parts of packets that it carries; none in a control frame.
     pub pieces: SmallVec<[Piece; 1]>,
-    /// What the entities tell each other in a control frame or a header, in words of their own.
+    /// Message between the entities in a control frame or a header, in words of their own.
     pub words: Option<Box<[u64]>>,
 }
 
 /// Permission to transmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Which of the resources that the medium hands out side by side (a bin, a slot, a code).
+    /// Index of the resource among those that the medium hands out side by side (a bin, a slot, a code).
     pub resource: u16,
-    /// Which of the users of the medium.
+    /// Index of the user of the medium.
     pub user: u16,
-    /// In which direction.
+    /// Direction of the frame.
     pub direction: Direction,
-    /// How many bits it takes at most; none where the frame decides.
+    /// Maximum number of bits; none where the frame decides.
     pub bits: Option<Bits>,
-    /// When transmission starts: the instant of the step that hands the grant out.
+    /// Start of transmission: the instant of the step that hands the grant out.
     pub start: Time,
 }
 
-/// What a medium asks of the hops on it.
+/// Requests of a medium to the hops on it.
 pub trait Air {
     /// The frame that the user of `grant` sends in it, or none: the grant passes unused.
     fn next_frame(&mut self, grant: &Grant) -> Option<Frame>;

@@ -36,9 +36,9 @@ pub struct LinkConfig {
     pub compression: Ratio,
     /// Division of packets into frames; without it a packet is one frame.
     pub fragmentation: Option<Fragmentation>,
-    /// What the sending end holds, the packet under transmission included.
+    /// Capacity of the sending end, the packet under transmission included.
     pub send_buffer: BufferLimit,
-    /// What the receiving end holds while it reassembles or keeps order.
+    /// Capacity of the receiving end for reassembly and reordering.
     pub receive_buffer: BufferLimit,
     /// The delay before transmission when a packet meets an empty link; drawn for each such packet.
     pub allocation_delay: Random<Span>,
@@ -50,8 +50,7 @@ pub struct LinkConfig {
     /// Packets that leave the link more than once. A change takes effect for packets that leave the link
     /// after it.
     pub duplicate: Option<DuplicateConfig>,
-    /// Whether nothing is transmitted for the time being, and what becomes of packets then. A change
-    /// takes effect at once.
+    /// Blackout of the link, and its treatment of packets. A change takes effect at once.
     pub blackout: BlackoutConfig,
     /// The kind of link entity at both ends. Both directions of a hop have the same kind, and no state
     /// changes it.
@@ -126,7 +125,7 @@ impl LinkConfig {
         MediumParameters { kind: &self.medium, rate: &self.rate }
     }
 
-    /// What is wrong with the parameters, if anything.
+    /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.fragmentation.is_some_and(|fragmentation| fragmentation.frame_payload == Bits::ZERO) {
@@ -236,11 +235,11 @@ impl HopConfig {
 pub struct StateConfig {
     /// Its name.
     pub name: String,
-    /// When it comes into force; none if only a command or another state brings it.
+    /// Start time; none if only a command or another state brings it.
     pub at: Option<Time>,
     /// The parameters of every hop while it is in force.
     pub hops: Vec<HopConfig>,
-    /// How long it stays in force, and what follows.
+    /// Duration and successor.
     pub stay: Stay,
 }
 
@@ -252,7 +251,7 @@ pub struct PathConfig {
     pub hops: Vec<HopConfig>,
     /// Further states.
     pub states: Vec<StateConfig>,
-    /// How long the state of the beginning stays in force, and what follows.
+    /// Duration and successor of the initial state.
     pub initial: Stay,
     /// Background loads; where packets of several come at one instant, the first one's come first.
     pub background: Vec<BackgroundConfig>,
@@ -265,7 +264,7 @@ pub struct Setting {
     pub beginning: Vec<HopConfig>,
     /// Those of the other states, whenever they are next entered.
     pub states: Vec<Vec<HopConfig>>,
-    /// What is in force from now on, by the number of the state in force; or why it cannot be.
+    /// Parameters in force from now on, by the number of the state in force; or the reason that they cannot be.
     pub in_force: Vec<Result<Vec<HopConfig>, String>>,
     /// The same if the state in force is still the one that was entered as the path's so-manieth.
     pub since: Option<(u64, Vec<HopConfig>)>,

@@ -30,7 +30,7 @@ use crate::stage::{QueueLength, StageCx};
 pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     medium: M,
     link: Link<E>,
-    /// When something is next due, as of the last call that changed anything.
+    /// Next due time, as of the last call that changed anything.
     due: Time,
 }
 
@@ -47,7 +47,7 @@ struct Link<E> {
     up: Vec<Pdu>,
 }
 
-/// What a hop has for one direction only.
+/// State of one direction of a hop.
 struct Lane {
     queue: InputQueue,
     channel: Channel,
@@ -56,7 +56,7 @@ struct Lane {
     /// differ), that delay, and how many were drawn.
     delayed: (Option<(PduId, usize)>, Span, u64),
     in_flight: VecDeque<(Time, Frame, Outcome)>,
-    /// When the first of those arrives; `Time::NEVER` if there is none.
+    /// Arrival of the first of those; `Time::NEVER` if there is none.
     arrives: Time,
     disorder: Disorder,
     blackout: Blackout,
@@ -395,14 +395,14 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         }
     }
 
-    /// What has happened may have made room in the send buffer of `direction`, or given its entity
+    /// Resumes `direction` after an event that may have made room in its send buffer, or given its entity
     /// something to say.
     fn resume(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
         self.link.pump(at, direction, Arrival::FollowsOthers, cx);
         self.ask(at, direction);
     }
 
-    /// When something is next due; `Time::NEVER` if nothing is.
+    /// Time of the next internal event; `Time::NEVER` if there is none.
     #[inline]
     pub fn next_deadline(&self) -> Time {
         self.due
@@ -538,15 +538,15 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         self.note_due();
     }
 
-    /// How many packets are inside, whoever's they are.
+    /// Number of packets inside, of any origin.
     pub fn held(&self) -> u64 {
         let queued: u64 = self.link.lanes.iter().map(|lane| u64::from(lane.queue.length().packets)).sum();
         let held_back: u64 = self.link.lanes.iter().map(|lane| lane.disorder.packets().count() as u64).sum();
         queued + held_back + self.under_way(|_| true)
     }
 
-    /// How many packets of `origin` are inside. Queues tell packets apart only as they give them away:
-    /// this copies them, and is not for every packet.
+    /// Number of packets of `origin` inside. Queues tell packets apart only as they give them away: this copies
+    /// them, and is not for every packet.
     pub fn held_of(&self, origin: Origin) -> u64 {
         let of_origin = |pdu: &Pdu| pdu.origin == origin;
         let in_lane = |lane: &Lane| {
@@ -560,7 +560,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         self.link.lanes.iter().map(in_lane).sum::<u64>() + self.under_way(of_origin)
     }
 
-    /// How many packets between send buffer and way out pass `filter`.
+    /// Number of packets between send buffer and way out that pass `filter`.
     fn under_way(&self, filter: impl Fn(&Pdu) -> bool) -> u64 {
         let inside = |sdu: &&Sdu| !sdu.lost && !sdu.handed_up && filter(&sdu.pdu);
         self.link.sdus.iter().map(|(_, sdu)| sdu).filter(inside).count() as u64

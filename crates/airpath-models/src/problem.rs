@@ -5,7 +5,7 @@
 pub struct Problem {
     /// The key within the table, such as `errors.delay`.
     pub key: String,
-    /// What is wrong and how to mend it.
+    /// Message: the error and its fix.
     pub message: String,
 }
 

@@ -15,7 +15,7 @@ pub(crate) trait Configured<Beginning = DrawKey>: Sized {
     /// The model.
     type Model;
 
-    /// What is wrong with the parameters, if anything. Files are loaded.
+    /// Errors in the parameters, if any. Files are loaded.
     fn problems(&self) -> Vec<Problem> {
         Vec::new()
     }

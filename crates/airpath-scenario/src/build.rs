@@ -23,7 +23,7 @@ pub struct PathTree {
     pub name: String,
     pub hops: Vec<HopTree>,
     pub states: Vec<StateTree>,
-    /// How long the state of the beginning stays.
+    /// Duration and successor of the initial state.
     pub initial: StayTree,
     pub background: Vec<BackgroundTree>,
 }
@@ -140,7 +140,7 @@ fn of_hop(hop: &HopTree, prefix: &str, uplink: Vec<Finding>, downlink: Vec<Findi
     all.into_iter().map(|(side, finding)| finding.into_diagnostic(&base(side))).collect()
 }
 
-/// Whether something in `table` was written at `place`.
+/// True if something in `table` was written at `place`.
 fn holds(table: &Table, place: &Place) -> bool {
     table.0.iter().any(|(key, node)| key.place.is(place) || node_holds(node, place))
 }

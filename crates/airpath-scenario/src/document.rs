@@ -84,7 +84,7 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, for messages.
+    /// Kind of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Text(_) => "text",

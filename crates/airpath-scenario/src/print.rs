@@ -82,7 +82,7 @@ impl Scenario {
         Ok(out.trim_start().to_string())
     }
 
-    /// Where the files lie that parameters name, each once, in the order in which they are named.
+    /// Paths of the files that parameters name, each once, in the order in which they are named.
     ///
     /// # Errors
     /// When the parameters are wrong, as [`Scenario::paths`].

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, told as a good compiler would tell it.
+//! Report of errors in a scenario, in the style of a compiler.
 
 use std::fmt;
 
@@ -18,11 +18,11 @@ pub struct Diagnostic {
     pub column: Option<usize>,
     /// The parameter concerned, such as `radio.link.errors.probability`; may be empty.
     pub key: String,
-    /// What is wrong and how to mend it.
+    /// Message: the error and its fix.
     pub message: String,
-    /// What was probably meant.
+    /// Suggested word.
     pub suggestion: Option<String>,
-    /// What would be valid.
+    /// Valid words.
     pub valid: Vec<String>,
     #[serde(skip)]
     excerpt: Option<Excerpt>,

@@ -17,9 +17,9 @@ use crate::tree::HopTree;
 #[derive(Clone, Debug)]
 pub struct Running {
     scenario: Scenario,
-    /// What was set in the state that was entered as the so-manieth, and the number of that state.
+    /// Assignments made in a state, and the number of that entry of a state.
     since: Option<(StateInForce, Vec<Assignment>)>,
-    /// What [`Running::set`] has last prepared.
+    /// Pending result of the last [`Running::set`].
     prepared: Option<(Scenario, Vec<Assignment>)>,
 }
 
@@ -48,8 +48,8 @@ impl Running {
         values.into_iter().map(|(name, value)| format!("{name}={}", text(value))).collect()
     }
 
-    /// What the machine has to be told so that `assignments` (as [`Scenario::set`] reads them) take
-    /// effect together. Nothing is noted until [`Running::took_effect`] says that they did.
+    /// Settings for the machine that make `assignments` (as [`Scenario::set`] reads them) take effect together.
+    /// Nothing is noted until [`Running::took_effect`] says that they did.
     ///
     /// # Errors
     /// Everything that is wrong with them.
@@ -128,7 +128,7 @@ impl Running {
                     None => value.get_mut(*key),
                 };
                 value = inner.map(serde_json::Value::take).ok_or_else(|| {
-                    let problem = Diagnostic::of_option("get", parameter, format!("there is no `{key}` now"));
+                    let problem = Diagnostic::of_option("get", parameter, format!("there is currently no `{key}`"));
                     Report::from(problem.nearest_of(key, valid.iter().map(String::as_str)))
                 })?;
             }
@@ -145,7 +145,7 @@ impl Running {
         }
     }
 
-    /// What was last prepared has taken effect in `state`.
+    /// Commits the last prepared setting, which took effect in `state`.
     pub fn took_effect(&mut self, state: StateInForce) {
         let Some((scenario, new)) = self.prepared.take() else { return };
         self.scenario = scenario;

@@ -12,8 +12,8 @@ use crate::{Workload, check};
 
 /// The keys that every workload has, and what they mean.
 pub(crate) const COMMON_KEYS: [(&str, &str); 2] = [
-    ("name", "What to call it in reports; without it, its kind and number."),
-    ("start", "How long after the beginning of the run it starts."),
+    ("name", "Name in reports; without it, its kind and number."),
+    ("start", "Start time, after the beginning of the run."),
 ];
 
 fn valid_keys(kind: &str) -> impl Iterator<Item = &'static str> {
@@ -31,7 +31,7 @@ impl Workload {
         let failure = |problems| WorkloadError { text: text.to_string(), problems };
         let words = words::split(text).map_err(|problem| failure(vec![problem]))?;
         let Some((kind, rest)) = words.split_first() else {
-            let problem = Problem::new(1, 0..text.len(), "there is no workload; it begins with its kind");
+            let problem = Problem::new(1, 0..text.len(), "the workload is empty; it begins with its kind");
             return Err(failure(vec![problem.nearest_of("", Kind::NAMES.iter().copied())]));
         };
         if Kind::keys(&kind.text).is_none() {

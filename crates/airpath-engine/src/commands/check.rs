@@ -56,7 +56,7 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
     Ok(status)
 }
 
-/// What is right and yet not what anybody can want.
+/// Warnings about valid settings that nobody can want.
 fn warnings(paths: &[NamedPath]) -> impl Iterator<Item = String> + '_ {
     paths.iter().filter_map(|path| too_much(&path.config.background))
 }

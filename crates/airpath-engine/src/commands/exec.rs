@@ -27,15 +27,14 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
     }
     if args.clock == Clock::Virtual {
         return Err(Failure::usage(
-            "programs run by the clocks live and warp; `airpath sim` runs workloads of its own in virtual time",
+            "programs need --clock live or warp; `airpath sim` runs built-in workloads in virtual time",
         ));
     }
     if args.clock != Clock::Warp
         && let Some(option) = args.limits.given()
     {
         return Err(Failure::usage(format!(
-            "{option} is for --clock warp, whose real time is not the run's; to limit a live run, put \
-             `timeout SECONDS` before the command"
+            "{option} needs --clock warp; to limit a live run, put `timeout SECONDS` before the command"
         )));
     }
     if !is_guest() {
@@ -59,7 +58,7 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
     start(request)
 }
 
-/// Whether this process is already behind an emulated link.
+/// True if this process is already behind an emulated link.
 ///
 /// # Errors
 /// When the environment tells a bad depth.

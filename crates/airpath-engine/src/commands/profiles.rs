@@ -35,6 +35,9 @@ pub fn run(args: &ProfilesArgs) -> Result<i32> {
             one.description
         );
     }
-    show!("\nDELAY is one way, towards the client. `airpath profiles show NAME` prints one to copy and edit.\n");
+    show!(
+        "\nDELAY is the one-way delay of the downlink. `airpath profiles show NAME` prints a profile to copy and \
+        edit.\n"
+    );
     Ok(0)
 }

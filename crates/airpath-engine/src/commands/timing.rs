@@ -52,7 +52,7 @@ fn failure(error: TimingError) -> Failure {
     }
 }
 
-/// What of `words` and `known` is meant: all of them, or those named, each once.
+/// Members of `known` that `words` name: all of them, or those named, each once.
 fn chosen<T: Copy>(words: &[String], what: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
     let mut found = Vec::new();
     for word in words.iter().map(|word| word.trim()) {
@@ -63,7 +63,7 @@ fn chosen<T: Copy>(words: &[String], what: &str, known: &[(&str, T)]) -> Result<
                 let names: Vec<&str> = known.iter().map(|(name, _)| *name).chain(["all"]).collect();
                 let hint = nearest(word, names.iter().copied());
                 let hint = hint.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                return Err(Failure::usage(format!("`{word}` is none of the {what} ({}){hint}", names.join(", "))));
+                return Err(Failure::usage(format!("`{word}` is not one of the {what} ({}){hint}", names.join(", "))));
             }
         };
         found.extend(indices.filter(|index| !found.contains(index)).collect::<Vec<_>>());
@@ -75,14 +75,14 @@ fn chosen<T: Copy>(words: &[String], what: &str, known: &[(&str, T)]) -> Result<
 fn request(args: &MeasureArgs) -> Result<Request> {
     let known: Vec<(&str, &'static Method)> = METHODS.iter().map(|method| (method.name, method)).collect();
     let usual: Vec<String> = USUAL.iter().map(|name| (*name).to_string()).collect();
-    let methods = chosen(if args.methods.is_empty() { &usual } else { &args.methods }, "ways of sleeping", &known)?;
+    let methods = chosen(if args.methods.is_empty() { &usual } else { &args.methods }, "sleep methods", &known)?;
     let named: Vec<_> = Technique::ALL.iter().map(|(technique, name)| (*name, *technique)).collect();
     let techniques = chosen(&args.techniques, "techniques", &named)?;
     let one_of = |option: &str, value: &str, first: &str, second: &str| match value {
         "both" => Ok(vec![false, true]),
         _ if value == first => Ok(vec![false]),
         _ if value == second => Ok(vec![true]),
-        _ => Err(Failure::usage(format!("--{option} is {first}, {second} or both, and not `{value}`"))),
+        _ => Err(Failure::usage(format!("--{option} must be {first}, {second} or both, not `{value}`"))),
     };
     let slacks = one_of("timer-slack", &args.timer_slack.replace(' ', ""), "default", "1ns")?;
     let pattern = match &args.distribution {
@@ -91,10 +91,10 @@ fn request(args: &MeasureArgs) -> Result<Request> {
         None => LENGTHS,
     };
     if args.margin.is_some() && !methods.iter().any(|method| method.name == "early_spin") {
-        return Err(Failure::usage("--margin is that of early_spin, which is not among --methods"));
+        return Err(Failure::usage("--margin needs early_spin among --methods"));
     }
     if args.margin.is_some_and(|margin| margin > Span::from_millis(100)) {
-        return Err(Failure::usage("--margin is at most 100 ms: more would be watching the clock all the time"));
+        return Err(Failure::usage("--margin is limited to 100 ms: more would be continuous busy-waiting"));
     }
     let rates = args.line_rates.as_deref().map(line_rate::parse_rates).transpose().map_err(failure)?;
     Ok(Request {
@@ -140,12 +140,12 @@ fn measure(args: &MeasureArgs) -> Result<i32> {
         say!("airpath: wrote {out}");
     }
     if signal != 0 {
-        say!("airpath: broken off; this is what was measured until then");
+        say!("airpath: aborted; these are the measurements up to then");
         return Ok(128 + signal);
     }
     if measurement.report.series.iter().all(|series| series.measured.is_none()) {
         return Err(Failure::program(
-            "nothing of what was asked for is available here; `airpath timing methods` says why",
+            "none of the requested methods is available here; `airpath timing methods` gives the reasons",
         ));
     }
     Ok(0)
@@ -164,19 +164,19 @@ fn measure_until_interrupted(request: &Request, give_back: impl Fn() + Send + 's
             give_back();
             std::process::exit(128 + signal as i32);
         }
-        say!("airpath: ending after the sleep that has begun; once more to end at once");
+        say!("airpath: stopping after the current sleep; press Ctrl-C again to stop immediately");
     })?;
     let (series, expected_ns) = request.expected();
     let announce = expected_ns >= SHORT_NS;
     if announce {
         say!(
-            "airpath: {} of {} ({}), about {}{}; Ctrl-C ends it early and shows what was measured",
+            "airpath: {} of {} ({}), about {}{}; Ctrl-C stops early and prints the measurements so far",
             format_args!("{} series", show::count(series as u64)),
             show::counted(request.requests.into(), "request"),
             request.pattern,
             duration(expected_ns),
             if expected_ns > 120_000_000_000 {
-                " (--quick is a first look, --jobs measures several at a time)"
+                " (--quick takes fewer samples, --jobs measures several series in parallel)"
             } else {
                 ""
             },
@@ -264,7 +264,7 @@ fn host(args: &HostArgs) -> i32 {
     0
 }
 
-/// Lists the ways of sleeping.
+/// Lists the sleep methods.
 fn methods(args: &MethodsArgs) -> i32 {
     for method in METHODS {
         let unavailable = (method.open)(&MethodOptions::default()).err();
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(choose(&["c", "a", "c"]).unwrap(), [1, 3]);
         assert_eq!(choose(&["b", "all"]).unwrap(), [1, 2, 3]);
         let error = choose(&["al"]).unwrap_err();
-        assert!(error.to_string().contains("none of the letters (a, b, c, all); did you mean `a"), "{error}");
+        assert!(error.to_string().contains("not one of the letters (a, b, c, all); did you mean `a"), "{error}");
         assert_eq!(error.status(), 2);
     }
 

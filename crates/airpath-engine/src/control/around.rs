@@ -38,12 +38,12 @@ impl Around {
         }))
     }
 
-    /// What it says of the time since then.
+    /// Verdict of the outer run on the time since then.
     pub fn judge(self) -> Answer {
         let asked = self.0.and_then(|mut run| run.ask(&Request::Verdict {}).map_err(|failure| failure.to_string()));
         let judged = asked.and_then(|answer| {
             let verdict: Result<Verdict, _> = serde_json::from_value(answer["verdict"].clone());
-            verdict.map_err(|error| format!("its answer cannot be read ({error})"))
+            verdict.map_err(|error| format!("its reply is invalid ({error})"))
         });
         match judged {
             Ok(Verdict { grade, reasons }) => Answer::Judged { grade, reasons },
@@ -53,13 +53,13 @@ impl Around {
 }
 
 fn find() -> Result<Run, String> {
-    let value = std::env::var_os(VARIABLE).ok_or("it does not tell where it can be asked")?;
+    let value = std::env::var_os(VARIABLE).ok_or("it does not announce a control socket")?;
     if value.is_empty() {
         return Err("it has no control socket".into());
     }
-    let (number, folder) = read(&value).ok_or(format!("{VARIABLE} makes no sense"))?;
+    let (number, folder) = read(&value).ok_or(format!("{VARIABLE} is invalid"))?;
     let folder =
-        Folder::open(Path::new(folder), false).map_err(|error| format!("its socket is out of reach ({error})"))?;
+        Folder::open(Path::new(folder), false).map_err(|error| format!("its socket cannot be reached ({error})"))?;
     Run::connect(&folder, number).ok_or_else(|| "it does not answer".into())
 }
 

@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::status;
 use crate::terminal::say;
 
-/// For how long nobody needs to be told what is being waited for.
+/// Time for which nobody needs to be told of the wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Finishes the log, judges the run, prints what was asked for and returns the exit status.
@@ -46,7 +46,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let (lost, duration) = (link.recorder.finish(link.ended), link.ended.since(Time::ZERO));
     let files = writer.finish_telling(PATIENCE, || {
         if let (Some(folder), true) = (&request.out, request.report != Report::Nothing) {
-            say!("airpath: the run is over; waiting for the disk to take its log, in {}", folder.display());
+            say!("airpath: the run has ended; writing the rest of its log to {}", folder.display());
         }
     });
     let log = LogResults::new(lost, files);
@@ -57,7 +57,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         never_started: match client {
             Ended::Command(_) => None,
             Ended::NotStarted(_) => Some("the client's command could not be started".into()),
-            Ended::Interrupted(signal) => Some(format!("{signal} came before the client's command was started")),
+            Ended::Interrupted(signal) => Some(format!("{signal} arrived before the client's command started")),
         },
         log_incomplete: log.files.incomplete.clone(),
         ends: EndResults {
@@ -74,8 +74,8 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         && request.report != Report::Nothing
     {
         say!(
-            "airpath: the engine worked for {} ms without sleeping at real-time priority and lost it {:.1} s into the \
-             run, so that the host stays usable",
+            "airpath: the engine ran for {} ms at real-time priority without sleeping; it lost the priority {:.1} s \
+             into the run, to keep the host responsive",
             watchdog::LIMIT.as_millis(),
             seconds(at.nanos())
         );
@@ -101,7 +101,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         manifest.privileges.push(Outcome {
             name: "processor time of the loop".into(),
             outcome: format!(
-                "{:.6} s, of which {:.6} s watching the clock",
+                "{:.6} s, of which {:.6} s busy-waiting",
                 seconds(report.processor_ns),
                 seconds(report.spun_ns)
             ),
@@ -138,7 +138,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         if let Some(file) = &request.manifest
             && let Err(error) = serde_json::to_writer(&**file, &manifest)
         {
-            say!("airpath: cannot hand the manifest over: {error}");
+            say!("airpath: cannot pass on the manifest: {error}");
         }
     }
     match request.report {

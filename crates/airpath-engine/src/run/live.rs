@@ -74,7 +74,7 @@ impl Loop {
             .join()
             .map_err(|_| Failure::new("the engine's loop failed; please report this with the scenario"))?
             .map_err(|error| {
-                Failure::new(format!("a port of the link went away while it was in use: {error}\n  {why}"))
+                Failure::new(format!("a port of the link disappeared during the run: {error}\n  {why}"))
             })?;
         let link = links.pop().ok_or_else(|| Failure::new("the engine's loop lost its link"))?;
         Ok((link, report))
@@ -108,7 +108,7 @@ pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome>
     }
 }
 
-/// What a run leaves but for its log.
+/// Results of a run except for its log.
 struct Carried {
     client: Ended,
     server: Option<CommandEnd>,
@@ -144,7 +144,7 @@ fn carry_out(
     // Nothing of the host comes into a guest while its time runs.
     let control = (request.clock == Clock::Live).then(|| Control::start(request, handle)).transpose();
     if let (Some(policy), Some((_, outcome))) = (request.asked_policy, refused_policy(&timing)) {
-        say!("airpath: --policy {policy} was {outcome}; going on without");
+        say!("airpath: --policy {policy} was {outcome}; continuing without it");
     }
     manifest.settings.insert("confined".into(), request.confine.into());
     note_session(&mut manifest, process, &session_report, timing);
@@ -194,7 +194,7 @@ fn carry_out(
     Ok(Carried { client, server, ends, losses, link, report, shares, manifest })
 }
 
-/// What came of the wish for real-time scheduling, if the kernel refused it.
+/// Outcome of the request for real-time scheduling, if the kernel refused it.
 fn refused_policy(told: &[Told]) -> Option<&Told> {
     told.iter().find(|(name, outcome)| name.starts_with("SCHED_") && outcome.starts_with("refused"))
 }
@@ -206,7 +206,7 @@ struct Stage<'a> {
     client: &'a Endpoint,
     server: &'a Endpoint,
     engine: &'a Loop,
-    /// What the commands' environment has beside the usual.
+    /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
 }
 
@@ -254,7 +254,7 @@ fn run_commands(
         Some(ended) => ended,
         None => workload
             .wait_for_client(engine.stopped.as_fd())?
-            .ok_or_else(|| Failure::new("the engine's loop has stopped of itself"))?,
+            .ok_or_else(|| Failure::new("the engine's loop stopped unexpectedly"))?,
     };
     let waits = workload.measured_waits();
     let server_end = workload.end_server(request.server_grace)?;

@@ -9,19 +9,19 @@ use super::workload::Ended;
 
 /// All that a live run leaves behind.
 pub struct LiveOutcome {
-    /// How the client's command ended.
+    /// End of the client's command.
     pub client: Ended,
-    /// How the server's command ended.
+    /// End of the server's command.
     pub server: Option<CommandEnd>,
-    /// What the ends suffered, but for what the link itself knows.
+    /// Disturbances at the ends, without those that the link itself knows.
     pub ends: EndResults,
-    /// What the ports of the link lost.
+    /// Losses in the ports of the link.
     pub losses: PortLosses,
     /// The link.
     pub link: FinishedLink,
     /// The loop.
     pub report: LoopReport,
-    /// What the processors did meanwhile.
+    /// Use of the processors meanwhile.
     pub shares: ProcessorShares,
     /// The manifest as it was written at the start.
     pub manifest: Manifest,

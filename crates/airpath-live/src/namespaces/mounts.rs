@@ -92,7 +92,7 @@ impl MountNamespace {
         })?
     }
 
-    /// What could not be had, for the record of the run.
+    /// Notes on unavailable parts, for the record of the run.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -18,7 +18,7 @@ use crate::{Level, WriterReport};
 /// Longer than any test: who waits for the disk meets this.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// Whether a disk stands still.
+/// Switch that makes a disk stand still.
 #[derive(Clone, Default)]
 struct Stall(Arc<(Mutex<bool>, Condvar)>);
 

@@ -149,7 +149,7 @@ impl FourState {
         }
     }
 
-    /// Whether `draw` says yes to `probability`; a sum above 1 has been refused before.
+    /// True if `draw` is a hit of `probability`; a sum above 1 has been refused before.
     fn says(draw: u64, probability: Option<Probability>) -> bool {
         probability.unwrap_or(Probability::ONE).is_hit_by(draw)
     }

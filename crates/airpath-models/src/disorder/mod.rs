@@ -29,7 +29,7 @@ use reorder::{HoldBack, Reorder};
 #[derive(Clone, Debug)]
 struct Held {
     pdu: Pdu,
-    /// How many packets have yet to overtake it before it leaves; `None` if only its time counts.
+    /// Number of packets that have yet to overtake it before it leaves; `None` if only its time counts.
     overtakers: Option<u32>,
 }
 
@@ -38,15 +38,15 @@ struct Held {
 pub struct Disorder {
     reorder: Reorder,
     duplicate: Duplicate,
-    /// What leaves later, by when and in the order in which it was put aside.
+    /// Held packets, by departure time and in the order in which they were put aside.
     held: BTreeMap<(Time, u64), Held>,
-    /// How many of those wait to be overtaken.
+    /// Number of those that wait to be overtaken.
     overtaken: usize,
-    /// How many packets and copies were put aside.
+    /// Number of packets and copies put aside.
     number: u64,
-    /// When the first of those that are held leaves; `Time::NEVER` if none is.
+    /// Departure time of the first held packet; `Time::NEVER` if none is held.
     due: Time,
-    /// Whether packets pass untouched.
+    /// True if packets pass untouched.
     idle: bool,
 }
 
@@ -82,13 +82,13 @@ impl Disorder {
         self.idle = !self.reorder.is_on() && !self.duplicate.is_on() && self.overtaken == 0;
     }
 
-    /// Whether packets pass untouched, so that they need not be given to [`take`](Disorder::take).
+    /// True if packets pass untouched, so that they need not be given to [`take`](Disorder::take).
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.idle
     }
 
-    /// When a packet leaves by itself; `Time::NEVER` if none does.
+    /// Next time at which a packet leaves by itself; `Time::NEVER` if none does.
     #[inline]
     pub fn next_deadline(&self) -> Time {
         self.due

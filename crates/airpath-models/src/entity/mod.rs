@@ -27,7 +27,7 @@ registry! {
     Simple = simple::{SimpleConfig, Simple},
 }
 
-/// What a link entity needs at its beginning besides the parameters of its kind.
+/// Surroundings of a link entity at its beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct EntityBeginning<'a> {
     /// The link in the direction in which the entity sends.
@@ -51,19 +51,19 @@ impl Default for EntityConfig {
 pub struct Sdu {
     /// The packet.
     pub pdu: Pdu,
-    /// How many frames it takes.
+    /// Number of frames.
     pub frames: u32,
-    /// How many frames the receiving end has accounted for, lost ones included.
+    /// Number of frames that the receiving end has accounted for, lost ones included.
     pub accounted: u32,
-    /// How many frames wait at the receiving end.
+    /// Number of frames that wait at the receiving end.
     pub buffered: u32,
     /// Payload bits that wait at the receiving end.
     pub buffered_bits: u64,
-    /// Whether it is already lost, so that what is left of it is thrown away.
+    /// True if it is already lost, so that the rest of it is thrown away.
     pub lost: bool,
-    /// Whether this link has cut it, so that frames behind the cut bring nothing and cost nothing.
+    /// True if this link has cut it, so that frames behind the cut bring nothing and cost nothing.
     pub cut: bool,
-    /// Whether the receiving end has handed it up, where the sending end has yet to hear of that.
+    /// True if the receiving end has handed it up, where the sending end has yet to hear of that.
     pub handed_up: bool,
 }
 
@@ -78,7 +78,7 @@ impl Sdu {
 /// on its way is taken for another packet's: places are used again.
 pub type Sdus = Slab<Sdu>;
 
-/// What a packet finds when it reaches the link entity.
+/// State of the link entity that an arriving packet finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Nothing queued, nothing under transmission.
@@ -89,14 +89,14 @@ pub enum Arrival {
 
 /// A link entity at one end of a hop.
 pub trait LinkEntity: Send {
-    /// Whether the send buffer takes `next` now.
+    /// True if the send buffer takes `next` now.
     fn has_room(&self, next: &Pdu) -> bool;
 
     /// Takes a packet into the send buffer.
     fn accept(&mut self, pdu: Pdu, arrival: Arrival, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>);
 
-    /// From when on `next_frame` has something to send; `Time::NEVER` if it has nothing. From then on
-    /// it has a frame for every grant that is large enough, or a medium would ask for ever.
+    /// Time from which `next_frame` has something to send; `Time::NEVER` if it has nothing. From then on it has
+    /// a frame for every grant that is large enough, or a medium would ask for ever.
     fn ready_at(&self) -> Time;
 
     /// The frame to send in `grant`.
@@ -115,13 +115,13 @@ pub trait LinkEntity: Send {
         up: &mut Vec<Pdu>,
     );
 
-    /// How many bits a packet of `bytes` puts on the air at least, all its frames with their headers and
-    /// padding together.
+    /// Minimum number of bits of a packet of `bytes` on the air, all its frames with their headers and padding
+    /// together.
     fn bits_on_air(&self, _bytes: u32) -> Bits {
         Bits::ZERO
     }
 
-    /// When the entity next does something of itself; `Time::NEVER` if it does not.
+    /// Next internal timer; `Time::NEVER` if there is none.
     fn next_deadline(&self) -> Time;
 
     /// Does what is due by itself. `stage` is that of the direction in which it receives.

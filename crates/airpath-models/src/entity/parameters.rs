@@ -34,7 +34,7 @@ pub struct Fragmentation {
     /// Bits added to every frame.
     #[serde(default)]
     pub frame_header: Bits,
-    /// How long a packet's last frame is.
+    /// Length of a packet's last frame.
     #[serde(default)]
     pub last_frame: LastFrame,
 }

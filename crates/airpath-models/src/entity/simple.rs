@@ -151,10 +151,10 @@ pub struct Simple {
     framing: Framing,
     send_buffer: BufferLimit,
     allocation_delay: Sampler<Span>,
-    /// How many allocations there were.
+    /// Number of allocations.
     allocations: u64,
     buffer: VecDeque<Sending>,
-    /// How many packets at the front of the buffer have all their frames on the air or behind them.
+    /// Number of packets at the front of the buffer with all their frames on the air or behind them.
     started: usize,
     buffered_frames: u64,
     buffered_bytes: u64,
@@ -167,7 +167,7 @@ pub struct Simple {
     held_bits: u64,
     in_order: VecDeque<(Time, Waiting)>,
     out_of_order: BTreeMap<(Time, u64), Waiting>,
-    /// When the first of those that wait is due; `Time::NEVER` if none is.
+    /// Due time of the first of those that wait; `Time::NEVER` if none is.
     next_waiting: Time,
 }
 
@@ -196,14 +196,14 @@ impl Simple {
         }
     }
 
-    /// How long the packet that meets an empty link at `at` has to wait.
+    /// Wait of the packet that meets an empty link at `at`.
     fn allocate(&mut self, at: Time) -> Span {
         let delay = self.allocation_delay.draw_at(self.allocations, at);
         self.allocations += 1;
         delay
     }
 
-    /// Whether the receive buffer takes one more frame of `sdu` with `bits` of payload.
+    /// True if the receive buffer takes one more frame of `sdu` with `bits` of payload.
     fn receive_room(&self, sdu: &Sdu, bits: u64) -> bool {
         match self.receive_buffer {
             BufferLimit::Unlimited => true,

@@ -21,9 +21,9 @@ pub struct OnOffConfig {
     pub rate: Rate,
     /// The IP length of a packet.
     pub packet_size: Random<Bits>,
-    /// How long it is on.
+    /// Duration of on periods.
     pub on: Random<Span>,
-    /// How long it is off.
+    /// Duration of off periods.
     pub off: Random<Span>,
 }
 

@@ -105,7 +105,7 @@ impl Configured for TraceConfig {
 pub struct Trace {
     trace: Arc<LoadTrace>,
     repeat: Option<Span>,
-    /// When the present round of the list began.
+    /// Beginning of the present round of the list.
     round: Span,
     place: usize,
     sent: u64,

@@ -48,20 +48,20 @@ pub struct Continuous {
 struct Transmitter {
     /// The constant rate, where no other is in force.
     rate: LinkRate,
-    /// What transmits instead at a rate that varies, and its parameters. A box, so that the usual link
-    /// stays small.
+    /// Transmitter at a varying rate, if there is one, and its parameters. A box, so that the usual link stays
+    /// small.
     varying: Option<Box<(VaryingConfig, Varying)>>,
     on_air: Option<(Grant, Frame)>,
-    /// When the frame on the air ends, or from when an idle transmitter has something to ask for.
+    /// End of the frame on the air, or time from which an idle transmitter has something to ask for.
     due: Time,
-    /// When the last frame ended, and what it left of a nanosecond.
+    /// End of the last frame, and the rest of a nanosecond that it left.
     ended: Time,
     carry: Carry,
     /// Frames that have begun at another rate, with what is left of them.
     begun: VecDeque<InFlight>,
     /// The key of the draws of rates that vary at random.
     key: DrawKey,
-    /// How often such a rate has begun: one that comes back must not repeat its draws.
+    /// Number of times that such a rate has begun: one that comes back must not repeat its draws.
     generation: u64,
 }
 
@@ -120,7 +120,7 @@ impl Transmitter {
         }
     }
 
-    /// Where the rate varies, or did when the next frame began.
+    /// Step of a rate that varies, or did when the next frame began.
     #[inline(never)]
     fn step_otherwise<A: Air>(&mut self, at: Time, constant_until_now: bool, direction: Direction, air: &mut A) {
         if let Some(varying) = &mut self.varying {

@@ -23,7 +23,7 @@ registry! {
     Continuous = continuous::{ContinuousConfig, Continuous},
 }
 
-/// What a medium needs of one direction of a hop.
+/// Parameters of one direction of a hop that its medium needs.
 #[derive(Clone, Copy, Debug)]
 pub struct MediumParameters<'a> {
     /// The kind of medium, with its own parameters.
@@ -32,7 +32,7 @@ pub struct MediumParameters<'a> {
     pub rate: &'a RateConfig,
 }
 
-/// What a medium needs at its beginning besides the parameters of its kind.
+/// Surroundings of a medium at its beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct MediumBeginning<'a> {
     /// The uplink and the downlink.
@@ -56,14 +56,14 @@ pub trait Medium: Send {
     /// request again of itself: as long as others are served the medium asks it at every grant.
     fn request(&mut self, at: Time, user: u16, direction: Direction);
 
-    /// When the medium next does something; `Time::NEVER` if nothing is under way.
+    /// Next internal timer of the medium; `Time::NEVER` if nothing is under way.
     fn next_deadline(&self) -> Time;
 
     /// Does what is due at `at`, which is not before [`Medium::next_deadline`].
     fn step<A: Air>(&mut self, at: Time, air: &mut A);
 
-    /// How long `bits` of one packet that come at `at` take at least in `direction`; what comes later
-    /// never gets there earlier.
+    /// Minimum time of `bits` of one packet that come at `at` in `direction`; later packets never get there
+    /// earlier.
     fn least_time(&self, _at: Time, _direction: Direction, _bits: Bits) -> Span {
         Span::ZERO
     }

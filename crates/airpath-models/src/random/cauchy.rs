@@ -17,7 +17,7 @@ pub struct Cauchy<Q: Quantity> {
     pub median: Q,
     /// The scale: half of the draws are within it of the median, before anything is cut off.
     pub scale: Q,
-    /// Where draws end, and how they hang together. `most` is needed.
+    /// Bounds and correlation. `most` is needed.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

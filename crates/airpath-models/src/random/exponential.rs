@@ -12,7 +12,7 @@ use crate::problem::Problem;
 pub struct Exponential<Q: Quantity> {
     /// The mean, before anything is cut off.
     pub mean: Q,
-    /// Where draws end, and how they hang together.
+    /// Bounds and correlation.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

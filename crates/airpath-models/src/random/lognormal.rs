@@ -18,7 +18,7 @@ pub struct Lognormal<Q: Quantity> {
     pub median: Q,
     /// The standard deviation of the natural logarithm, sigma.
     pub sigma: f64,
-    /// Where draws end, and how they hang together.
+    /// Bounds and correlation.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

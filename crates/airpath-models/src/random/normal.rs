@@ -18,7 +18,7 @@ pub struct Normal<Q: Quantity> {
     pub mean: Q,
     /// The standard deviation, before anything is cut off.
     pub deviation: Q,
-    /// Where draws end, and how they hang together.
+    /// Bounds and correlation.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

@@ -18,7 +18,7 @@ pub struct Pareto<Q: Quantity> {
     pub shape: f64,
     /// The least value (x_m).
     pub scale: Q,
-    /// Where draws end, and how they hang together.
+    /// Bounds and correlation.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

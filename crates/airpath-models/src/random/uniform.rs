@@ -16,7 +16,7 @@ pub struct Uniform<Q: Quantity> {
     pub from: Q,
     /// The greatest value.
     pub to: Q,
-    /// How much each draw is like the one before it, from 0 to below 1.
+    /// Correlation of consecutive draws, from 0 to below 1.
     #[serde(default)]
     pub correlation: Probability,
 }

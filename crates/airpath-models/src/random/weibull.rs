@@ -17,7 +17,7 @@ pub struct Weibull<Q: Quantity> {
     pub shape: f64,
     /// The scale (lambda): 63% of the draws are below it.
     pub scale: Q,
-    /// Where draws end, and how they hang together.
+    /// Bounds and correlation.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

@@ -174,7 +174,7 @@ impl std::fmt::Debug for Bin {
     }
 }
 
-/// When a blackout comes, how long it lasts, and what becomes of frames in flight.
+/// Blackouts: start, duration, and treatment of frames in flight.
 fn any_dark() -> impl Strategy<Value = (Time, Span, InFlight)> {
     let fates = vec![InFlight::Store, InFlight::Drop, InFlight::Pass];
     (any_time(), (1u64..20).prop_map(|step| Span::from_millis(step * 5)), select(fates))

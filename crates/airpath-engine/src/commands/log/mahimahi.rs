@@ -105,7 +105,7 @@ fn queue(link: &LinkConfig) -> String {
     if limit == "unlimited" && kind == "droptail" { "infinite".into() } else { format!("{kind} [{limit}]") }
 }
 
-/// What a rate grants after `from` and up to `to`: when, and how many bytes; none where it has no limit.
+/// Grants of a rate after `from` and up to `to`: times and bytes; none where it has no limit.
 fn granted(rate: &RateConfig, from: u64, to: u64) -> Option<Vec<(u64, u64)>> {
     match rate {
         RateConfig::Constant(LinkRate::Unlimited) => None,

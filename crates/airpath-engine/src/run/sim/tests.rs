@@ -1,4 +1,4 @@
-//! What a run leaves does not depend on the pieces in which it was carried out.
+//! Files of a run do not depend on the pieces in which it was carried out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

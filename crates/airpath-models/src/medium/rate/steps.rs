@@ -18,10 +18,10 @@ pub struct StepsConfig {
     /// Times since the run began, the first 0, and the rates that hold from then on; 0 bit/s is an
     /// outage.
     pub steps: Vec<RateStep>,
-    /// What holds between two times.
+    /// Rate between two times.
     #[serde(default)]
     pub interpolation: Interpolation,
-    /// After how long the steps begin anew; without it the last rate stays.
+    /// Period after which the steps repeat; without it the last rate stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<Span>,
 }

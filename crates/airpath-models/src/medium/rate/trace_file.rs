@@ -62,7 +62,7 @@ fn rate(text: &str, factor: u64) -> Result<u64, String> {
     }
 }
 
-/// Where the columns are, and the factors of bare numbers in them.
+/// Positions of the columns, and the factors of bare numbers in them.
 struct Columns {
     time: (usize, u64),
     rate: (usize, u64),
