@@ -267,7 +267,8 @@ def test_the_tables_of_keys_are_those_of_the_schema() -> None:
 def test_every_type_of_a_scenario_has_a_table_of_its_keys() -> None:
     text = "\n".join(page.read_text() for page in pages(ROOT))
     schema = json.loads((ROOT / "schema/scenario.schema.json").read_text())["$defs"]
-    for union in ("QueueConfig", "VaryingConfig", "ErrorsConfig", "Background", "Distribution"):
+    roles = ("QueueConfig", "VaryingConfig", "ErrorsConfig", "EntityConfig", "MediumConfig")
+    for union in (*roles, "Background", "Distribution"):
         assert f"<!-- types: {union} -->" in text
         if f"<!-- keys of types: {union}" in text:
             continue
