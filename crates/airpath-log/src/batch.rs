@@ -17,7 +17,7 @@ pub(crate) struct Stretch {
 pub enum InputKind {
     /// A packet was offered to the machine.
     Offer,
-    /// A packet came but was kept off the link.
+    /// A packet arrived but was filtered before the link.
     Discarded,
     /// A command was carried out.
     Command,

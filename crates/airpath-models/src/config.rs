@@ -266,7 +266,7 @@ pub struct Setting {
     pub states: Vec<Vec<HopConfig>>,
     /// Parameters in force from now on, by the number of the state in force; or the reason that they cannot be.
     pub in_force: Vec<Result<Vec<HopConfig>, String>>,
-    /// The same if the state in force is still the one that was entered as the path's so-manieth.
+    /// The same if the state in force is still the n-th entry of a state on this path.
     pub since: Option<(u64, Vec<HopConfig>)>,
 }
 
