@@ -147,7 +147,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Whether nothing was lost.
+    /// True if nothing was lost.
     pub fn is_none(&self) -> bool {
         *self == Lost::default()
     }

@@ -209,8 +209,8 @@ impl HopConfig {
         }
     }
 
-    /// What is wrong with the kinds of link entity and medium, if anything: both directions have the same,
-    /// and so has `beginning`, the hop at the beginning of the run.
+    /// Errors in the kinds of link entity and medium, if any: both directions have the same, and so has
+    /// `beginning`, the hop at the beginning of the run.
     pub fn kind_problems(&self, beginning: &HopConfig) -> Vec<Problem> {
         let mut problems = Vec::new();
         let links = [&self.downlink, &beginning.uplink];
