@@ -46,7 +46,7 @@ impl Command {
         }
     }
 
-    /// Whose seeds the command gets.
+    /// Target whose seeds the command gets.
     pub fn target(self) -> Target {
         match self {
             Command::Check | Command::PrintScenario | Command::Sim => Target::Scenario,

@@ -1,6 +1,6 @@
 //! Kinds of inputs.
 
-/// How inputs are written.
+/// Syntax of inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// In bytes: packets, Arrow, captures.

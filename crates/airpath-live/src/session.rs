@@ -245,8 +245,8 @@ impl Session {
     }
 }
 
-/// What to put into /etc/resolv.conf of both ends: the address at which
-/// slirp4netns answers for the host's name servers.
+/// Content of /etc/resolv.conf at both ends: the address at which slirp4netns answers for the host's name
+/// servers.
 const INTERNET_NAME_SERVERS: &str = "# The host's name servers, through the emulated link.\n\
                                      nameserver 10.0.2.3\n";
 

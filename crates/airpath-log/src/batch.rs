@@ -18,7 +18,7 @@ pub(crate) struct Stretch {
 pub enum InputKind {
     /// A packet was offered to the machine.
     Offer,
-    /// A packet came but was kept off the link.
+    /// A packet arrived but was filtered before the link.
     Discarded,
     /// A command was carried out.
     Command,
@@ -148,7 +148,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Whether nothing was lost.
+    /// True if nothing was lost.
     pub fn is_none(&self) -> bool {
         *self == Lost::default()
     }

@@ -78,9 +78,9 @@ pub struct SocketLosses {
     pub udp_sent: u64,
     /// Datagrams lost because a socket's receive buffer was full.
     pub udp_receive_buffer: u64,
-    /// Datagrams that send errors for want of room or memory.
+    /// Datagrams that could not be sent for lack of room or memory.
     pub udp_send_buffer: u64,
-    /// Datagrams lost for want of memory.
+    /// Datagrams lost for lack of memory.
     pub udp_memory: u64,
     /// Datagrams refused for another reason than a wrong checksum, which damage of the link brings about.
     pub udp_other: u64,

@@ -96,7 +96,7 @@ pub fn open_to_overwrite(path: &Path) -> io::Result<File> {
     let file = File::from(openat(&folder, name.as_os_str(), flags, Mode::empty())?);
     let about = file.metadata()?;
     if !about.is_file() || about.nlink() != 1 {
-        return Err(io::Error::other("it has several hard links"));
+        return Err(io::Error::other("it is not a regular file, or has several hard links"));
     }
     Ok(file)
 }

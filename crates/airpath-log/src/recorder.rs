@@ -291,7 +291,7 @@ impl Recorder {
         self.batch.inputs.push(input);
     }
 
-    /// Records a packet that was kept off the link because of `cause`.
+    /// Records a packet that was filtered before the link because of `cause`.
     #[inline]
     pub fn discarded(&mut self, at: Time, port: PortId, cause: Cause, packet: Packet<'_>) {
         if self.level < Level::Events {

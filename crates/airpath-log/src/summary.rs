@@ -62,7 +62,7 @@ pub struct DirectionSummary {
     pub inside_packets: u64,
     /// Packets that the link dropped, the most frequent cause first.
     pub dropped: Vec<CauseCount>,
-    /// Packets kept off the link: noise of the host, or before the run began.
+    /// Packets filtered before the link: host chatter, or sent before the run began.
     pub discarded: Vec<CauseCount>,
     /// One-way delay.
     pub delay: Distribution,

@@ -129,9 +129,9 @@ pub(crate) struct Change {
     pub drops_queued: bool,
     /// Loses frames in flight.
     pub drops_in_flight: bool,
-    /// What is under transmission is stored, to be sent again.
+    /// Stores frames under transmission, to be sent again.
     pub stores_in_flight: bool,
-    /// What propagates and would have arrived already does so now.
+    /// Delivers frames at once that propagate and would have arrived already.
     pub releases: bool,
 }
 

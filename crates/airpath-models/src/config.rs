@@ -208,8 +208,8 @@ impl HopConfig {
         }
     }
 
-    /// What is wrong with the kinds of link entity and medium, if anything: both directions have the same,
-    /// and so has `beginning`, the hop at the beginning of the run.
+    /// Errors in the kinds of link entity and medium, if any: both directions have the same, and so has
+    /// `beginning`, the hop at the beginning of the run.
     pub fn kind_problems(&self, beginning: &HopConfig) -> Vec<Problem> {
         let mut problems = Vec::new();
         let links = [&self.downlink, &beginning.uplink];
@@ -265,7 +265,7 @@ pub struct Setting {
     pub states: Vec<Vec<HopConfig>>,
     /// Parameters in force from now on, by the number of the state in force; or the reason that they cannot be.
     pub in_force: Vec<Result<Vec<HopConfig>, String>>,
-    /// The same if the state in force is still the one that was entered as the path's so-manieth.
+    /// The same if the state in force is still the n-th entry of a state on this path.
     pub since: Option<(u64, Vec<HopConfig>)>,
 }
 

@@ -62,10 +62,10 @@ struct Lane {
     blackout: Blackout,
     /// Frames that a blackout has caught under transmission, to be sent again.
     again: VecDeque<Frame>,
-    /// How many frames are under transmission.
+    /// Number of frames under transmission.
     on_air: u32,
-    /// How many of those a blackout has caught: until all of them have come back to be sent again, no
-    /// other frame begins, or it would overtake them.
+    /// Number of those that a blackout has caught: until all of them have come back to be sent again, no other
+    /// frame begins, or it would overtake them.
     caught: u32,
 }
 

@@ -91,7 +91,7 @@ macro_rules! registry {
                 all
             }
 
-            /// What is wrong with the configuration, if anything.
+            /// Errors in the configuration, if any.
             pub fn problems(&self) -> Vec<$crate::problem::Problem> {
                 $config_dispatch!(self, config => $crate::registry::Configured::problems(config))
             }

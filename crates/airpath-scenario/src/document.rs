@@ -9,7 +9,7 @@ use crate::report::{Diagnostic, Report};
 
 pub use crate::place::{Place, Source};
 
-/// What takes an optional value away: TOML has no null.
+/// Value that removes an optional value: TOML has no null.
 pub const ABSENT: &str = "none";
 
 /// A value with its place.

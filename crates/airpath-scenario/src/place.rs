@@ -10,11 +10,11 @@ pub struct Source {
     pub name: String,
     /// The text that spans refer to.
     pub text: String,
-    /// Whether lines and columns mean something to the reader.
+    /// True if lines and columns mean something to the reader.
     pub is_file: bool,
 }
 
-/// Where something was written.
+/// Source position of a value.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub source: Arc<Source>,

@@ -7,7 +7,7 @@ use crate::document::{Place, Table};
 pub struct HopTree {
     pub name: String,
     pub place: Place,
-    /// What was written for both directions; the directions below include it.
+    /// Settings for both directions; the directions below include them.
     pub link: Table,
     pub uplink: Table,
     pub downlink: Table,

@@ -77,7 +77,7 @@ impl<'a> Keys<'a> {
         self.optional(key)
     }
 
-    /// Whether `key` is given, right or wrong.
+    /// True if `key` is given, right or wrong.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.pairs.iter().any(|pair| pair.key == key)
     }

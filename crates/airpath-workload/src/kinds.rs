@@ -82,9 +82,9 @@ kinds! {
         coverage: Bytes => optional,
         /// Duration of the flow.
         duration: Span => optional,
-        /// Number of packets.
+        /// Number of packets to send.
         packets: Count => optional,
-        /// Number of bytes of IP packets.
+        /// Number of bytes of IP packets to send.
         bytes: Bytes => optional,
     }
 
@@ -105,9 +105,9 @@ kinds! {
         coverage: Bytes => optional,
         /// Duration of the flow.
         duration: Span => optional,
-        /// Number of packets.
+        /// Number of packets to send.
         packets: Count => optional,
-        /// Number of bytes of IP packets.
+        /// Number of bytes of IP packets to send.
         bytes: Bytes => optional,
     }
 
@@ -132,9 +132,9 @@ kinds! {
         coverage: Bytes => optional,
         /// Duration of the flow.
         duration: Span => optional,
-        /// Number of packets.
+        /// Number of packets to send.
         packets: Count => optional,
-        /// Number of bytes of IP packets.
+        /// Number of bytes of IP packets to send.
         bytes: Bytes => optional,
     }
 
@@ -152,9 +152,9 @@ kinds! {
         coverage: Bytes => optional,
         /// Duration of the flow.
         duration: Span => optional,
-        /// Number of packets.
+        /// Number of packets to send.
         packets: Count => optional,
-        /// Number of bytes of IP packets.
+        /// Number of bytes of IP packets to send.
         bytes: Bytes => optional,
     }
 
@@ -182,7 +182,7 @@ kinds! {
         coverage: Bytes => optional,
         /// Duration of the flow.
         duration: Span => optional,
-        /// Number of frames.
+        /// Number of frames to send.
         frames: Count => optional,
     }
 
@@ -196,7 +196,7 @@ kinds! {
         client: IpAddr => optional,
         /// Duration of the capture to send.
         duration: Span => optional,
-        /// Number of packets.
+        /// Number of packets to send.
         packets: Count => optional,
     }
 }

@@ -19,8 +19,8 @@ const VARIABLE: &str = "AIRPATH_RUN";
 pub struct Around(Result<Run, String>);
 
 impl Around {
-    /// What the environment of commands says of a run with its number and the folder of its control socket;
-    /// without a socket it says so, as commands would otherwise ask a run further out.
+    /// Environment of commands that announces a run by its number and the folder of its control socket; without
+    /// a socket it says so, as commands would otherwise ask a run further out.
     pub fn environment(socket: Option<(u32, &Path)>) -> (OsString, OsString) {
         let value = socket.map_or_else(OsString::new, |(number, folder)| {
             let mut value = OsString::from(format!("{number}:"));

@@ -94,7 +94,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
     })
 }
 
-/// How much is recorded where `asked` was asked for, into `folder`.
+/// Level of recording where `asked` was asked for, into `folder`.
 ///
 /// # Errors
 /// When there is something to write and no folder for it.
@@ -106,7 +106,7 @@ pub fn level(asked: Option<Level>, folder: Option<&Path>) -> Result<Level> {
     Ok(level)
 }
 
-/// How the state of TCP is recorded where `asked` was asked for, at `level` into `folder`.
+/// Mode of recording the TCP state where `asked` was asked for, at `level` into `folder`.
 ///
 /// # Errors
 /// When there is something to write and no folder for it.

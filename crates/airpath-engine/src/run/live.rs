@@ -199,7 +199,7 @@ fn refused_policy(told: &[Told]) -> Option<&Told> {
     told.iter().find(|(name, outcome)| name.starts_with("SCHED_") && outcome.starts_with("refused"))
 }
 
-/// Where the commands run.
+/// Surroundings of the commands.
 struct Stage<'a> {
     process: &'a EngineProcess,
     request: &'a RunRequest,

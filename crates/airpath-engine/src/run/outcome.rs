@@ -1,4 +1,4 @@
-//! What a live run leaves behind.
+//! Outcome of a live run.
 
 use airpath_live::command::CommandEnd;
 use airpath_live::engine_loop::{FinishedLink, LoopReport, PortLosses};

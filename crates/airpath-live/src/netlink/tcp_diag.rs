@@ -160,7 +160,7 @@ impl ClosedSockets {
     }
 
     /// Hands over those that were closed since the last call, and returns
-    /// whether some were lost for want of room. Never blocks.
+    /// whether some were lost for lack of room. Never blocks.
     ///
     /// # Errors
     /// The kernel's.

@@ -73,7 +73,7 @@ impl Connections {
         self.unknown.is_empty() && self.closed.is_empty() && self.known.values().all(|known| known.seen)
     }
 
-    /// Number of tracepoint records thrown away for want of room.
+    /// Number of tracepoint records dropped for lack of room.
     pub fn lost(&self) -> u64 {
         self.lost
     }

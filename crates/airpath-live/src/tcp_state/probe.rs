@@ -52,7 +52,7 @@ impl Probe {
 
     /// Hands over the records made since the last call, of each processor in
     /// order, with times from `start_ns` (CLOCK_MONOTONIC) on; returns how many
-    /// the kernel threw away for want of room.
+    /// the kernel dropped for lack of room.
     pub fn read(&mut self, start_ns: u64, mut take: impl FnMut(ProbeRecord)) -> u64 {
         let mut lost = 0;
         for ring in &mut self.rings {

@@ -95,8 +95,8 @@ pub trait LinkEntity: Send {
     /// Takes a packet into the send buffer.
     fn accept(&mut self, pdu: Pdu, arrival: Arrival, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>);
 
-    /// Time from which `next_frame` has something to send; `Time::NEVER` if it has nothing. From then on it has
-    /// a frame for every grant that is large enough, or a medium would ask for ever.
+    /// Time from which `next_frame` has something to send; `Time::NEVER` if it has nothing. From then on it
+    /// must return a frame for any sufficiently large grant, otherwise the medium polls forever.
     fn ready_at(&self) -> Time;
 
     /// The frame to send in `grant`.

@@ -42,7 +42,7 @@ impl Reconfigured<EntityBeginning<'_>> for SimpleConfig {
     fn configure(&self, _entity: &mut Simple, _at: Time) {}
 }
 
-/// How packets become frames.
+/// Division of packets into frames.
 #[derive(Clone, Copy, Debug)]
 struct Framing {
     overhead: Bits,

@@ -52,8 +52,8 @@ impl Default for MediumConfig {
 /// A medium, of one user or many, in both directions. Frames on the air stay inside until sent.
 pub trait Medium: Send {
     /// `user` may have something to send in `direction`, at `at` or later. The request stands until
-    /// the medium next asks the user for a frame. A user that had none for want of bits does not
-    /// request again of itself: as long as others are served the medium asks it at every grant.
+    /// the medium next asks the user for a frame. A user whose grant was too small does not
+    /// request again by itself: as long as others are served the medium asks it at every grant.
     fn request(&mut self, at: Time, user: u16, direction: Direction);
 
     /// Next internal timer of the medium; `Time::NEVER` if nothing is under way.

@@ -52,7 +52,7 @@ pub enum Ended {
     Time,
     /// No endpoint was active, and the machines were empty or will never be.
     Done,
-    /// Nothing was due any more although an endpoint was active: it waits for what never comes.
+    /// Deadlock: nothing was due although an endpoint was active, such as one that waits for a lost packet.
     Stalled,
 }
 

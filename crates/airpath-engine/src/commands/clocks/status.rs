@@ -53,7 +53,7 @@ fn kernel_text(kernel: &KernelClock) {
     show!(
         "TAI less UTC     {}\n",
         match kernel.tai_offset_s {
-            0 => "not told".to_owned(),
+            0 => "unknown".to_owned(),
             seconds => format!("{seconds} s"),
         }
     );

@@ -57,12 +57,12 @@ impl RateTrace {
         &self.points
     }
 
-    /// When the trace ends.
+    /// End of the trace.
     pub fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// Whether the file says that it begins anew then.
+    /// True if the file says that it repeats then.
     pub fn repeats(&self) -> bool {
         self.repeats
     }
