@@ -1,9 +1,9 @@
 //! What the manifest of every run begins with, whatever clock it runs by.
 
+use airpath_clocks::status::status;
 use airpath_log::{Clock, Level, Manifest, Snaplen};
 use airpath_models::PathConfig;
 use airpath_scenario::Scenario;
-use airpath_timing::clocks::status::status;
 
 use super::files::KeptFiles;
 

@@ -14,6 +14,26 @@ pub enum TimingError {
     System(String),
 }
 
+impl TimingError {
+    /// A mistake in what was typed.
+    pub(crate) fn usage(text: impl Into<String>) -> TimingError {
+        TimingError::Usage(text.into())
+    }
+
+    /// Something that this system does not allow.
+    pub(crate) fn refused(text: impl Into<String>) -> TimingError {
+        TimingError::Refused(text.into())
+    }
+
+    /// The exit status: 2 for mistakes in what was typed, as of every command line, otherwise 1.
+    pub(crate) fn status(&self) -> i32 {
+        match self {
+            TimingError::Usage(_) => 2,
+            TimingError::Refused(_) | TimingError::System(_) => 1,
+        }
+    }
+}
+
 /// The result of most functions here.
 pub type Result<T> = std::result::Result<T, TimingError>;
 
