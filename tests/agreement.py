@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 import naive
-from airpath.analysis.metric import REGISTRY
+from airpath.analysis.metric import REGISTRY, choose
 from airpath.analysis.program_metrics import COUNTED, PROGRAMS
-from airpath.analysis.table import choose, measure
+from airpath.analysis.table import measure
 from airpath.analysis.traffic import Traffic
 from airpath.run import load_run
 

@@ -17,6 +17,7 @@ from airpath.analysis import REGISTRY, find, frame
 from airpath.analysis.command import analyse
 from airpath.analysis.definitions import renewed
 from airpath.analysis.intervals import paired_shift, unpaired_shift
+from airpath.analysis.metric import UnknownMetricError, choose
 from airpath.analysis.statistics import (
     cliffs_delta,
     compare,
@@ -26,7 +27,6 @@ from airpath.analysis.statistics import (
     select_trusted,
     summarise,
 )
-from airpath.analysis.table import UnknownMetricError, choose
 from airpath.analysis.why import of_sets
 from airpath.engine import find_engine
 from airpath.run import RunError

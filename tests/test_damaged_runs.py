@@ -137,9 +137,9 @@ def test_a_process_that_dies_is_an_error_that_names_its_run(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin = subprocess.Popen
-    code = f"import os, sys; sys.stdin.readline(); os._exit({os.EX_SOFTWARE})"
+    code = f"import os, sys; os.read(0, 1); os._exit({os.EX_SOFTWARE})"
     monkeypatch.setattr(
-        "airpath.analysis.workers.subprocess.Popen",
+        "airpath.workers.subprocess.Popen",
         lambda command, **rest: begin([command[0], "-c", code], **rest),
     )
     with pytest.raises(RunError, match=rf"set/\d: .* ended with status {os.EX_SOFTWARE}"):

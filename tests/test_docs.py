@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -9,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from airpath.commands import COMMANDS
 from airpath.engine import find_engine
+from airpath.scenario_tables import of_tree, pages
+from airpath.schema_tables import MARKED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
     page
-    for pattern in ("*.md", "docs/*.md", "studies/*/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "studies/*/*.md")
     for page in ROOT.glob(pattern)
     if page.name != "CHANGELOG.md"
 )
@@ -63,7 +67,8 @@ def test_pages_with_something_to_try_were_found() -> None:
     names = {page.name for page in PAGES}
     assert {"README.md", "scenario.md"} <= names
     assert len(command_lines()) >= 5
-    assert any(place.startswith("docs/scenario.md") for place, _ in scenarios())
+    shown = [place for place, _ in scenarios() if place.startswith("docs/scenario")]
+    assert len(shown) >= 6
 
 
 @pytest.mark.parametrize(("place", "text"), scenarios(), ids=lambda value: str(value)[:40])
@@ -85,6 +90,58 @@ def test_every_link_shown_on_a_command_line_is_valid(place: str, line: str) -> N
     words = [word for word in words[:end] if word != "--print-scenario"]
     result = run_engine(*words, "--print-scenario")
     assert result.returncode == 0, f"{place}: {line}\n{result.stderr}"
+
+
+def shown_lines() -> list[tuple[str, list[str]]]:
+    """Return every command line in the pages' shell blocks, as words."""
+    return [
+        (place, shlex.split(line.removeprefix("$ "), comments=True))
+        for place, text in blocks("sh")
+        for line in text.replace("\\\n", " ").splitlines()
+        if line.strip()
+    ]
+
+
+def test_every_command_shown_exists() -> None:
+    commands = {command.name for command in COMMANDS}
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    wrong = []
+    counts = {"airpath": 0, "make": 0, "scripts": 0}
+    for place, words in shown_lines():
+        program, *rest = words or [""]
+        if program in ("airpath", ".venv/bin/airpath"):
+            counts["airpath"] += 1
+            known = rest[0] in commands or rest[0].startswith("-")
+        elif program == "make":
+            counts["make"] += 1
+            known = rest[0] in targets
+        elif program.startswith("scripts/"):
+            counts["scripts"] += 1
+            known = (ROOT / program).exists()
+        else:
+            continue
+        if not known:
+            wrong.append(f"{place}: {' '.join(words)}")
+    assert not wrong, "\n".join(wrong)
+    assert counts["airpath"] >= 60
+    assert counts["make"] >= 4
+    assert counts["scripts"] >= 1
+
+
+def test_every_file_shown_on_a_command_line_exists() -> None:
+    """Files of the project; those that a command writes are under results/."""
+    named = [
+        (place, word)
+        for place, words in shown_lines()
+        for word in words
+        if re.match(r"(examples|studies)/\S+\.(toml|ipynb)$", word)
+    ]
+    assert len(named) >= 8
+    assert not [(place, word) for place, word in named if not (ROOT / word).exists()]
+
+
+def test_the_first_page_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def commands_to_come_from() -> list[str]:
@@ -129,14 +186,52 @@ def test_the_page_for_those_who_come_from_elsewhere_was_read() -> None:
     assert len(commands_to_come_from()) >= 25
 
 
+def check_links(*pages: Path) -> subprocess.CompletedProcess[str]:
+    command = [ROOT / "scripts" / "check-links", *pages]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
 def test_links_between_pages_lead_somewhere() -> None:
-    broken = [
-        f"{page.relative_to(ROOT)}: {target}"
-        for page in PAGES
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
-        if "://" not in target and not (page.parent / target).exists()
-    ]
-    assert not broken
+    result = check_links()
+    assert result.returncode == 0, result.stdout
+
+
+GOOD_LINKS = """# A page
+[file](other.md), [heading](other.md#the-laws-of-run), [again](other.md#twice-1), [own](#a-page)
+[web](https://example.org/none#none), `[code](none.md)`, [picture](picture.png)
+
+```
+[fenced](none.md)
+```
+
+[by reference]: other.md#twice
+"""
+OTHER_PAGE = "# Other\n\n## The *laws* of `run`\n\n## Twice\n\n## Twice\n\n```\n# no heading\n```\n"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "[a](none.md)",
+        "![a](none.png)",
+        "[a](other.md#none)",
+        "[a](other.md#no-heading)",
+        "[a](other.md#twice-2)",
+        "[a](#none)",
+        "[a]: none.md",
+    ],
+)
+def test_broken_links_are_told_with_their_line(broken: str, tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text(OTHER_PAGE)
+    (tmp_path / "picture.png").touch()
+    page = tmp_path / "page.md"
+    page.write_text(GOOD_LINKS)
+    good = check_links(page)
+    assert (good.returncode, good.stdout) == (0, "")
+    page.write_text(f"{GOOD_LINKS}\n{broken}\n")
+    bad = check_links(page)
+    assert bad.returncode == 1
+    assert f"page.md:{GOOD_LINKS.count(chr(10)) + 2}: " in bad.stdout
 
 
 def test_every_option_named_in_the_text_exists() -> None:
@@ -145,7 +240,8 @@ def test_every_option_named_in_the_text_exists() -> None:
         known |= set(OPTION.findall(run_engine(command, "--help").stdout))
     for page in (
         ROOT / "README.md",
-        *(ROOT / "docs" / f"{name}.md" for name in ("scenario", "load", "virtual")),
+        *(ROOT / "docs" / f"{name}.md" for name in ("running", "scenario", "load", "virtual")),
+        *(ROOT / "docs" / "scenario").glob("*.md"),
     ):
         prose = FENCE.sub("", page.read_text())
         named = {
@@ -156,6 +252,42 @@ def test_every_option_named_in_the_text_exists() -> None:
             if not code.startswith(("airpath plot", "tc ", "mm-", "sysctl", "--security-opt "))
         }
         assert named <= known, f"{page.name}: {named - known}"
+
+
+def test_the_tables_of_keys_are_those_of_the_schema() -> None:
+    made = of_tree(ROOT)
+    filled = [page for page in pages(ROOT) if MARKED.search(page.read_text())]
+    assert len(filled) >= 12
+    for page in filled:
+        text = page.read_text()
+        assert text.count("<!-- end of keys -->") == len(MARKED.findall(text)), page.name
+        assert text == made.renewed(text), f"{page.name}: run python -m airpath.scenario_tables"
+
+
+def test_every_type_of_a_scenario_has_a_table_of_its_keys() -> None:
+    text = "\n".join(page.read_text() for page in pages(ROOT))
+    schema = json.loads((ROOT / "schema/scenario.schema.json").read_text())["$defs"]
+    for union in ("QueueConfig", "VaryingConfig", "ErrorsConfig", "Background", "Distribution"):
+        assert f"<!-- types: {union} -->" in text
+        if f"<!-- keys of types: {union}" in text:
+            continue
+        named = [one["$ref"].rpartition("/")[2] for one in schema[union]["oneOf"] if "$ref" in one]
+        for name in named:
+            # A queue that has only a limit needs no table for that.
+            if set(schema[name].get("properties", {})) - {"limit"}:
+                assert f"<!-- keys: {name} " in text, f"no page has the keys of {name}"
+
+
+def test_every_key_of_a_scenario_is_in_a_table() -> None:
+    """A page may choose keys: together the pages leave none out."""
+    text = "\n".join(page.read_text() for page in pages(ROOT))
+    told = set(re.findall(r"^\|(?: `?\w*`? \|)? `(\w+)` \|", text, re.MULTILINE))
+    schema = json.loads((ROOT / "schema/scenario.schema.json").read_text())
+    objects = [schema, *schema["$defs"].values()]
+    known = {key for node in objects for key in node.get("properties", {})}
+    assert len(known) > 90
+    # The tables of a hop's directions are told in words, the parts of a mixture in its row.
+    assert known - told <= {"link", "uplink", "downlink", "value", "least", "most", "correlation"}
 
 
 SEAWIND = ROOT / "docs/seawind.md"

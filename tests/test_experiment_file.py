@@ -23,7 +23,7 @@ from experiments import ROOT, SMALL, START, airpath, problems, written
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("seed = 5", "sead = 5", r"^2: sead: there is no such key; did you mean `seed`\?"),
+        ("seed = 5", "sead = 5", r"^2: sead: unknown key; did you mean `seed`\?"),
         ("repetitions = 3", "repetitons = 3", r"^14: sets\.0\.repetitons: .*`repetitions`"),
         (
             "repetitions = 3",

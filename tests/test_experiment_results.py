@@ -79,7 +79,7 @@ def test_a_usual_metric_with_many_values_is_left_out_and_told(
 
 def test_cells_whose_runs_are_all_the_same_are_told() -> None:
     one, other = {"elapsed": 1.5, "goodput": 2.0}, {"elapsed": 1.25, "goodput": 2.0}
-    assert alike([one, dict(one)]).startswith("all 2 runs are the same: ")
+    assert alike([one, dict(one)]).startswith("all 2 runs are identical: ")
     nothing: dict[str, float] = {}
     for different in ([one, other], [one], [nothing, nothing]):
         assert alike(different) == ""

@@ -36,6 +36,8 @@ class Recipe:
 RECIPES = (
     Recipe("queueing", "every_other", "EveryOther = every_other::{EveryOtherConfig, EveryOther},"),
     Recipe("channel", "odd_steps", "OddSteps = odd_steps::{OddStepsConfig, OddSteps},"),
+    Recipe("entity", "padded", "Padded = padded::{PaddedConfig, Padded},"),
+    Recipe("medium", "shared", "Shared = shared::{SharedConfig, Shared},"),
     Recipe("load", "one_packet", "OnePacket = one_packet::{OnePacketConfig, OnePacket},"),
     Recipe("medium/rate", "half", "Half = half::{HalfConfig, Piecewise},"),
     Recipe("random", "either", "Either = either,", also="pub use either::Either;"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -15,8 +14,9 @@ import polars as pl
 import pytest
 
 from airpath.app import run as run_app
-from airpath.report import SECTIONS, command, workers
-from airpath.report.material import Entry, Material, find_runs, load_material
+from airpath.report import SECTIONS, command
+from airpath.report.entry import Entry
+from airpath.report.material import Material, find_runs, load_material
 from airpath.report.reduce import Task, reduce_run
 from airpath.report.sections import diagrams, distributions
 from airpath.run import RunError, load_run
@@ -292,16 +292,6 @@ def test_a_place_that_cannot_be_written_is_told(
     out = tmp_path / "file" / "report.html"
     assert run_app(["report", str(replications), "--pictures", "0", "--out", str(out)]) == 1
     assert str(tmp_path / "file") in capsys.readouterr().err
-
-
-def test_workers_keep_the_order_and_tell_how_far_they_are() -> None:
-    told: list[tuple[int, int]] = []
-    numbers = list(range(-workers.LEAST_FOR_WORKERS, 0))
-    before = dict(os.environ)
-    found = list(workers.each(abs, numbers, lambda done, total: told.append((done, total))))
-    assert found == [abs(number) for number in numbers]
-    assert told[-1] == (len(numbers), len(numbers))
-    assert dict(os.environ) == before
 
 
 def test_a_run_is_reduced_to_what_the_page_shows(replications: Path) -> None:

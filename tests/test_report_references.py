@@ -255,7 +255,7 @@ def test_a_network_that_was_swept_has_all_values(results: Path) -> None:
         ("8*:3", "8*:6", "25: report.runs.0: there is no replication 6 .*which has 5"),
         ("8*:3", "8*", "25: report.runs.0: .*names no replication"),
         ("8*:3", "8*:first", "25: report.runs.0: `first` is no replication"),
-        ("spread", "spred", "24: report.spred: there is no such key; did you mean `spread`"),
+        ("spread", "spred", "24: report.spred: unknown key; did you mean `spread`"),
         (
             "{ median = 10, p10",
             "{ p10",

@@ -15,7 +15,7 @@ def simulate(*words: str) -> subprocess.CompletedProcess[str]:
 def test_quiet_says_which_workload_was_not_done() -> None:
     late = simulate("--workload", "tcp bytes=10MB", "--duration", "500 ms")
     assert late.returncode == 1
-    assert late.stderr.startswith("airpath: tcp-1: not complete at the end of the run")
+    assert late.stderr.startswith("airpath: tcp-1: incomplete at the end of the run")
 
 
 def test_quiet_says_nothing_where_all_was_done() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from airpath.analysis.statistics import summarise
 from airpath.plots import sweeps
-from airpath.report import gallery
+from airpath.report import choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -129,14 +129,14 @@ def test_of_many_sets_those_that_differ_in_one_thing_stand_side_by_side(
     sweep: tuple[pl.DataFrame, Mapping[str, Mapping[str, Any]]],
 ) -> None:
     parameters = sweep[1]
-    shown = gallery.side_by_side(list(parameters), parameters)
-    assert len(shown) == gallery.MOST_SETS
+    shown = choice.side_by_side(list(parameters), parameters)
+    assert len(shown) == choice.MOST_SETS
     varying = {key for name in shown for key in parameters[name]} - {LIMIT}
     for key in varying:
         assert len({str(parameters[name][key]) for name in shown}) == 1
     assert parameters[shown[0]][LIMIT] == "2 packets"
     assert parameters[shown[-1]][LIMIT] == "64 packets"
-    assert gallery.side_by_side(["b 16", "b 4"], {}) == ["b 4", "b 16"]
+    assert choice.side_by_side(["b 16", "b 4"], {}) == ["b 4", "b 16"]
 
 
 def test_long_names_below_an_axis_are_slanted(

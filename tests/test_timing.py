@@ -1,4 +1,4 @@
-"""Measurements of ways of sleeping: reading, pictures (what is in them), tables."""
+"""Measurements of sleep methods: reading, pictures (what is in them), tables."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def damage_interval(content: dict[str, Any]) -> None:
     [
         (damage_key, "series[1].measured.drift_ns is missing"),
         (damage_type, "series[0].measured.error_ns.p99 is 'soon', not a whole number"),
-        (damage_version, "has format 2, and this Airpath reads format 1"),
+        (damage_version, "has format 2, but this version of Airpath reads format 1"),
         (damage_interval, "series[0].measured.relative_error.mean_interval is no pair"),
     ],
 )

@@ -141,10 +141,10 @@ def test_loads_and_jobs(load: str) -> None:
         (("--distribution", "uniform:5ms"), "no `..`"),
         (("--load", "dsk"), "did you mean `disk`?"),
         (("--policy", "fif"), "did you mean `fifo`?"),
-        (("--timer-slack", "2ns"), "--timer-slack is default, 1ns or both"),
-        (("--memory", "some"), "--memory is unlocked, locked or both"),
+        (("--timer-slack", "2ns"), "--timer-slack must be default, 1ns or both"),
+        (("--memory", "some"), "--memory must be unlocked, locked or both"),
         (("--line-rates", "1bit/s"), "not between 100 bit/s and 1 Gbit/s"),
-        (("--margin", "5us", "--methods", "select"), "--margin is that of early_spin"),
+        (("--margin", "5us", "--methods", "select"), "--margin needs early_spin"),
         (("methods", "--quick"), "unexpected argument"),
     ],
 )
@@ -211,7 +211,7 @@ def test_a_second_interrupt_ends_at_once_and_leaves_nothing(tmp_path: Path) -> N
     assert "[1/" in process.stderr.readline()
     wait_until_it_sleeps(process.pid)
     process.send_signal(signal.SIGINT)
-    assert "once more to end at once" in process.stderr.readline()
+    assert "press Ctrl-C again to stop immediately" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130

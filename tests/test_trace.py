@@ -106,7 +106,7 @@ def test_opportunities_follow_a_rate_that_changes(tmp_path: Path) -> None:
     result = convert(source, "-", "--to", "mahimahi", "--duration", "8 ms")
     assert result.stdout.split() == ["2", "6", "7", "8"]
     # The rest of the 3 ms at 3 Mbit/s is no whole packet, so that the trace is shorter.
-    assert "lasts 8 ms and not 11 ms" in convert(source, "-", "--to", "mahimahi").stderr
+    assert "lasts 8 ms, not 11 ms" in convert(source, "-", "--to", "mahimahi").stderr
 
 
 def test_show_says_what_a_trace_is_like(mahimahi: Path) -> None:
@@ -169,8 +169,8 @@ def test_other_mistakes_are_explained(mahimahi: Path, tmp_path: Path) -> None:
         (("show", tmp_path / "none.trace"), "cannot read the trace"),
         (("convert", "5 Mb/s", "-"), "`Mb/s` is not a unit of rate"),
         (("convert", mahimahi, tmp_path / "no" / "x.csv"), "cannot write"),
-        (("convert", mahimahi, "-", "--to", "cvs"), "`cvs` is no format"),
-        (("convert", mahimahi, "-", "--to", "csv", "--bin", "1.5 ms"), "no whole number of milli"),
+        (("convert", mahimahi, "-", "--to", "cvs"), "`cvs` is not a trace format"),
+        (("convert", mahimahi, "-", "--to", "csv", "--bin", "1.5 ms"), "whole number of milli"),
         (("convert", "1 kbit/s", "-", "--duration", "1 s"), "less than one packet"),
     ):
         result = trace(*arguments)

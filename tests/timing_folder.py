@@ -1,4 +1,4 @@
-"""A made-up measurement of ways of sleeping, in the form that the engine writes."""
+"""A made-up measurement of sleep methods, in the form that the engine writes."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from airpath.analysis.folders import Replication
+    from airpath.analysis.metric import UnknownMetricError
     from airpath.analysis.statistics import CompareError
-    from airpath.analysis.table import UnknownMetricError
     from airpath.api.collection import AirpathWarning, Runs, load, runs
     from airpath.api.experiments import Results, results, run_experiment
     from airpath.api.figures import PlotError, pictures, plot
@@ -57,7 +57,7 @@ if not TYPE_CHECKING:  # a type checker would let every name pass
     _MODULES = {
         "airpath.analysis.folders": ("Replication",),
         "airpath.analysis.statistics": ("CompareError",),
-        "airpath.analysis.table": ("UnknownMetricError",),
+        "airpath.analysis.metric": ("UnknownMetricError",),
         "airpath.api.collection": ("AirpathWarning", "Runs", "load", "runs"),
         "airpath.api.experiments": ("Results", "results", "run_experiment"),
         "airpath.api.figures": ("PlotError", "pictures", "plot"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = App(name="airpath", help="Commands over the files of a run.", help_format="plaintext")
 trace = App(name="trace", help="Pictures of traces of rates.", help_format="plaintext")
 app.command(trace)
-timing = App(name="timing", help="Pictures of ways of sleeping.", help_format="plaintext")
+timing = App(name="timing", help="Pictures of sleep methods.", help_format="plaintext")
 app.command(timing)
 
 if TYPE_CHECKING:

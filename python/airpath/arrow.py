@@ -45,10 +45,10 @@ class ArrowLog:
     """Length of the incomplete tail that was left out; 0 for a log that was ended properly."""
 
     clean_end: bool
-    """Whether the log's writer ended it: false while a run is active, and after a crash."""
+    """True if the log's writer ended it: false while a run is active, and after a crash."""
 
     torn_file: bool = False
-    """Whether it is an Arrow file without its end: the writer had ended it, and cut since."""
+    """True for an Arrow file without its end: the writer had ended it, and it was cut since."""
 
 
 def read_arrow_log(path: Path) -> ArrowLog:
@@ -112,7 +112,7 @@ class _StreamExtent:
     """Offset of the first byte that belongs to no complete message."""
     messages: int
     ended: bool
-    """Whether the end-of-stream mark was found."""
+    """True if the end-of-stream mark was found."""
 
 
 def _measure_stream(content: mmap.mmap, begin: int) -> _StreamExtent:

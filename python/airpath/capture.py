@@ -44,7 +44,7 @@ LINK = "link"
 captures have one interface for each such point."""
 
 POINTS = ("drop", "rx", "tx")
-"""Where a packet of no direction (0), an inbound (1) and an outbound (2) one was seen."""
+"""Place at which a packet of no direction (0), an inbound (1) and an outbound (2) one was seen."""
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
 

@@ -1,4 +1,4 @@
-"""What ``airpath --help`` says of every command, whichever program carries it out.
+"""Summaries of all commands for ``airpath --help``, of the engine and of Python.
 
 Kept apart from the commands themselves, so that the help costs no heavy import.
 """
@@ -20,12 +20,12 @@ class Command(NamedTuple):
 COMMANDS: tuple[Command, ...] = (
     Command(
         "exec",
-        "run a program behind an emulated link",
+        "run a command behind an emulated link",
         "airpath exec --profile gprs-cs2-3+1 -- curl http://server:8000/",
     ),
     Command(
         "shell",
-        "a shell behind an emulated link",
+        "open a shell behind an emulated link",
         "airpath shell --rate '1 Mbit/s' --delay '50 ms'",
     ),
     Command(
@@ -41,7 +41,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "plan",
-        "say what an experiment would run, how long and how large",
+        "print the runs of an experiment, their duration and size",
         "airpath plan experiment.toml --pilot",
         in_python=True,
     ),
@@ -53,12 +53,12 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "profiles",
-        "list the built-in links, or show one as TOML",
+        "list the built-in links, or print one as TOML",
         "airpath profiles show lte-good",
     ),
     Command(
         "check",
-        "check a scenario or experiment file",
+        "validate a scenario or experiment file",
         "airpath check link.toml",
     ),
     Command(
@@ -68,47 +68,47 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "log",
-        "print the events of a run",
+        "print the events or packets of a recorded run",
         "airpath log --tcpdump results/",
     ),
     Command(
         "send",
-        "put a load on the way to airpath recv",
+        "send traffic to airpath recv",
         "airpath send server --bytes 100000",
     ),
     Command(
         "recv",
-        "wait for airpath send",
+        "receive or return the traffic of airpath send",
         "airpath recv --once",
     ),
     Command(
         "runs",
-        "list the runs that go on",
+        "list active runs",
         "airpath runs",
     ),
     Command(
         "state",
-        "put a state of a live run in force",
+        "switch a running link to another state",
         "airpath state results/ tunnel",
     ),
     Command(
         "set",
-        "set parameters of a live run",
+        "change parameters of a running link",
         "airpath set results/ radio.link.rate='64 kbit/s'",
     ),
     Command(
         "replay",
-        "play a run again in virtual time and compare",
+        "replay a run in virtual time and compare the traces",
         "airpath replay results/",
     ),
     Command(
         "trace",
-        "convert, show or plot traces of rates (mm-link, CSV, netem-trace)",
+        "convert, inspect or plot rate traces (mm-link, CSV, netem-trace)",
         "airpath trace convert '5 Mbit/s' 5mbit.trace",
     ),
     Command(
         "timing",
-        "how well this machine keeps time; calibrate live runs for it",
+        "measure the timing accuracy of this machine; calibrate live runs",
         "airpath timing calibrate",
     ),
     Command(
@@ -118,7 +118,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "analyse",
-        "metrics of runs and of sets of replications, comparisons of sets",
+        "compute metrics of runs and sets of replications; compare sets",
         "airpath analyse results/ --compare reno cubic",
         in_python=True,
     ),
@@ -148,7 +148,7 @@ def overview() -> str:
     """Return the text of ``airpath --help``."""
     width = max(len(command.name) for command in COMMANDS)
     lines = [
-        "Puts a wireless link of your choice between real programs, and says what happened.",
+        "Emulates a wireless link between real programs and reports what happened on it.",
         "",
         "usage: airpath COMMAND [OPTIONS]",
         "",

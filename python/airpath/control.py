@@ -30,7 +30,7 @@ VERSION = 1
 """The version of the protocol."""
 
 PATIENCE_S = 10.0
-"""How long a run may take to answer."""
+"""Time limit for an answer of a run."""
 
 
 class ControlError(Exception):
@@ -44,7 +44,7 @@ class ControlError(Exception):
 
 @dataclass(frozen=True)
 class Effect:
-    """When a command was received and when it took effect, in nanoseconds of the run's time."""
+    """Times of receipt and effect of a command, in nanoseconds of the run's time."""
 
     time_ns: int
     received_ns: int

@@ -63,7 +63,7 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
             return file.read()
         content = file.read(most + 1)
     if len(content) > most:
-        what = f"it is longer than {most / 1e6:g} MB, the most that is read of such a file"
+        what = f"it is longer than {most / 1e6:g} MB, the limit for such a file"
         raise OSError(errno.EFBIG, what, str(path))
     return content
 

@@ -1,4 +1,4 @@
-"""What the messages of Arrow files claim, compared with the bytes that are there.
+"""Claims of Arrow files' messages, compared with the bytes that are there.
 
 An Arrow reader believes these numbers, and makes room for what they promise. Only as much of the
 format of flatbuffers is read here as is needed to find them.
@@ -18,7 +18,7 @@ DICTIONARY_BATCH, RECORD_BATCH = 2, 3
 MOST_ROWS_PER_BYTE = 8
 """A column of bits."""
 MOST_EXPANSION = 1000
-"""How much longer a compressed buffer may become; text of a log becomes 20 times as long."""
+"""Maximum ratio of decompression; text of a log becomes 20 times as long."""
 SMALL = 1 << 16
 """A buffer of so many bytes may be of a single repeated value, which compresses better."""
 

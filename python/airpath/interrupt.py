@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _ends: dict[object, Callable[[], None]] = {}
-"""What to do before the process ends, by whom it was noted."""
+"""Actions before the process ends, by whom they were noted."""
 
 asked = threading.Event()
 """Set by a signal while ``noted`` has the command look for it."""

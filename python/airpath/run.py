@@ -17,6 +17,7 @@ import polars as pl
 from airpath.arrow import ArrowLogError, read_arrow_log
 from airpath.capture import CaptureError, read_capture
 from airpath.files import read_bytes, told
+from airpath.html import table
 from airpath.jsontext import parse_json
 from airpath.manifest import within_shape
 
@@ -123,9 +124,9 @@ class Reason:
     code: str
     """A fixed word, such as ``late_emissions``; docs/verdict.md lists them."""
     what: str
-    """What happened, with its numbers."""
+    """Description of the problem, with its numbers."""
     mend: str
-    """What to do."""
+    """Advice for the user."""
 
 
 @dataclass
@@ -137,16 +138,23 @@ class Run:
     """The content of run.json; empty if the run left none."""
 
     notes: list[str] = field(default_factory=list)
-    """What a reader must know of the data: files missing, torn or unreadable."""
+    """Notes on the data: files missing, torn or unreadable."""
 
     damage: list[str] = field(default_factory=list)
     """Those of the notes that tell of damage: a file of a run that ended is not as it was written.
     A run that is active, or was killed, may lack its end without being damaged."""
 
     def _repr_html_(self) -> str:
-        from airpath.api.html import of_run
-
-        return of_run(self)
+        rows = [
+            ("folder", str(self.directory)),
+            ("clock", self.clock),
+            ("seed", str(self.manifest.get("seed", "unknown"))),
+            ("duration", f"{self.results.get('duration_ns', 0) / 1e9:.4g} s"),
+            ("verdict", "; ".join([self.verdict, *self.verdict_reasons])),
+        ]
+        if not self.results:
+            rows[3] = ("duration", "unknown: the run is active, or was killed")
+        return table(self.name, [], rows)
 
     @property
     def name(self) -> str:
@@ -160,13 +168,13 @@ class Run:
 
     @property
     def results(self) -> dict[str, Any]:
-        """What the engine wrote when the run ended; empty while it is active, and after a crash."""
+        """Results of the engine when the run ended; empty while it is active, and after a crash."""
         results = self.manifest.get("results")
         return results if isinstance(results, dict) else {}
 
     @property
     def settings(self) -> dict[str, Any]:
-        """How it was run, beside the scenario: MTU, congestion control and the like."""
+        """Settings of the run beside the scenario: MTU, congestion control and the like."""
         settings = self.manifest.get("settings")
         return settings if isinstance(settings, dict) else {}
 
@@ -184,14 +192,14 @@ class Run:
 
     @property
     def verdict(self) -> str:
-        """What the engine said of its own exactness: trusted, suspect, invalid, or unknown."""
+        """Verdict of the engine on its own exactness: trusted, suspect, invalid, or unknown."""
         verdict = self.results.get("verdict")
         grade = verdict.get("grade") if isinstance(verdict, dict) else None
         return grade if isinstance(grade, str) else "unknown"
 
     @property
     def verdict_details(self) -> list[Reason]:
-        """Why the verdict is not better, and what to do; empty for a trusted run."""
+        """Reasons for a verdict other than trusted, with advice; empty for a trusted run."""
         verdict = self.results.get("verdict")
         reasons = verdict.get("reasons") if isinstance(verdict, dict) else None
         if not isinstance(reasons, list):
@@ -204,7 +212,7 @@ class Run:
 
     @property
     def verdict_reasons(self) -> list[str]:
-        """Why the verdict is not better; empty for a trusted run."""
+        """Reasons for a verdict other than trusted; empty for a trusted run."""
         return [reason.what for reason in self.verdict_details]
 
     @cached_property
@@ -223,7 +231,7 @@ class Run:
 
     @cached_property
     def tcp_state(self) -> pl.DataFrame:
-        """What the kernels knew of their TCP connections, in order of time.
+        """State of the TCP connections in the kernels, in order of time.
 
         The columns are those of ``TCP_STATE_COLUMNS``; what a kernel did not tell is null. Without
         ``tcp.arrow`` there are no rows.
@@ -401,8 +409,8 @@ def _check_format(manifest: dict[str, Any], path: Path) -> None:
     found = manifest.get("format_version", FORMAT_VERSION)
     if found != FORMAT_VERSION:
         message = (
-            f"{path} has format {found!r:.40}, and this Airpath reads format {FORMAT_VERSION}; "
-            f"use the version of Airpath that recorded it"
+            f"{path} has format {found!r:.40}, but this version of Airpath reads "
+            f"format {FORMAT_VERSION}; use the version of Airpath that recorded it"
         )
         raise RunError(message)
 

@@ -1,4 +1,4 @@
-"""The folder of a measurement of ways of sleeping, as `airpath timing --out` writes it.
+"""The folder of a measurement of sleep methods, as `airpath timing --out` writes it.
 
 The content of ``timing.json`` is declared in the engine's sources (airpath-timing, report.rs); keys
 that this version does not know are left alone, so that a later engine may add some.
@@ -39,7 +39,7 @@ TECHNIQUE_TEXTS = {
     "pre_compensation": "pre-compensation",
     "slack_and_pre_compensation": "slack and pre-compensation",
 }
-"""What is done about errors, as it is called in pictures and tables."""
+"""Names of the error corrections, as in pictures and tables."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Quantiles:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came out of one series."""
+    """Result of one series."""
 
     requests: int
     absolute_error_ms: Estimates
@@ -140,12 +140,12 @@ class Series:
 
     @property
     def technique_text(self) -> str:
-        """What is done about errors, in words."""
+        """Error correction, in words."""
         return TECHNIQUE_TEXTS.get(self.technique, self.technique.replace("_", " "))
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes it the same series in another report."""
+        """Identity of the series across reports."""
         return self.method, self.technique, self.setting
 
 
@@ -163,7 +163,7 @@ class LineRate:
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked for."""
+    """Request of the user."""
 
     requests: int
     distribution: str
@@ -171,7 +171,7 @@ class Asked:
     load: str
     policy: str
     wake_latency: str
-    """Whether idle states that take long to leave were forbidden: hold or leave."""
+    """Deep CPU idle states: hold (blocked) or leave (allowed)."""
 
     @property
     def conditions(self) -> str:
@@ -193,11 +193,11 @@ class Report:
     line_rates: tuple[LineRate, ...]
     recommendation: tuple[str, ...]
     interrupted: bool
-    """Whether it was broken off, so that series are missing or shorter than asked for."""
+    """True if it was broken off, so that series are missing or shorter than asked for."""
 
     @property
     def name(self) -> str:
-        """What its folder is called."""
+        """Name of its folder."""
         return self.directory.resolve().name
 
     @property
@@ -321,8 +321,8 @@ def _report(directory: Path, fields: _Fields) -> Report:
     version = fields.content.get("format_version")
     if version != FORMAT_VERSION:
         message = (
-            f"{fields.path} has format {version}, and this Airpath reads format {FORMAT_VERSION}; "
-            f"use the version of Airpath that measured it"
+            f"{fields.path} has format {version}, but this version of Airpath reads "
+            f"format {FORMAT_VERSION}; use the version of Airpath that measured it"
         )
         raise TimingError(message)
     asked = fields.inner("asked")

@@ -1,4 +1,4 @@
-"""Measurements of ways of sleeping as tables in Markdown."""
+"""Measurements of sleep methods as tables in Markdown."""
 
 from __future__ import annotations
 

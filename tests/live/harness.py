@@ -106,6 +106,12 @@ class Result:
         assert isinstance(summary, dict)
         return summary
 
+    def document(self) -> dict[str, Any]:
+        """Return the JSON that makes up all of the standard output."""
+        document = json.loads(self.out)
+        assert isinstance(document, dict)
+        return document
+
 
 @dataclass
 class Airpath:

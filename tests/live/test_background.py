@@ -97,7 +97,7 @@ def test_drops_of_the_load_are_told_and_drawn_apart(airpath: Airpath) -> None:
     scenario = airpath.file("scenario.toml", SATURATED.replace("FILE", str(listed)))
     workload = 'cbr rate="300 kbit/s" size=300 from=client duration="5 s"'
     arguments = ("--workload", workload, "--seed", 1, "--out", out, "--json")
-    found = json.loads(airpath.run("sim", "--scenario", scenario, *arguments).check().err)
+    found = json.loads(airpath.run("sim", "--scenario", scenario, *arguments).check().out)
     burst, listed_load = found["uplink"]["background"], found["downlink"]["background"]
     assert burst["dropped"][0]["cause"] == "queue_packets"
     assert listed_load["dropped"] == []

@@ -300,7 +300,9 @@ def test_other_commands(
 def test_the_log_of_replications_is_that_of_one(airpath: Airpath, rootless: User) -> None:
     airpath.folder("files/many/replication-0001")
     result = airpath.run("log", airpath.path("many"), user=rootless)
-    explains(result, USAGE, ["holds replications", "show one of them", "many/replication-0001"])
+    explains(
+        result, USAGE, ["holds several replications", "show one of them", "many/replication-0001"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_calibration_can_be_named_or_refused(
     if named == "file":
         assert settings["calibration"]["file"] == str(elsewhere)
     else:
-        assert settings["calibration"] == "none: not wanted"
+        assert settings["calibration"] == "none: switched off"
 
 
 def test_without_any_a_run_says_so_in_its_record_only(airpath: Airpath, rootless: User) -> None:
@@ -131,7 +131,7 @@ def test_a_place_that_cannot_be_written_is_told_after_the_table(
         "timing", "calibrate", "--seconds", "2", "--force", user=rootless, environment=environment
     )
     result.check(FAILED)
-    assert "chosen:" in result.out
+    assert "selected:" in result.out
     assert "cannot be stored" in result.err
     assert "XDG_DATA_HOME" in result.err
 
@@ -190,9 +190,9 @@ def test_a_disturbed_machine_is_not_calibrated(airpath: Airpath, rootless: User)
         for process in busy:
             process.kill()
             process.wait()
-    assert "something disturbs this machine: " in refused.err
+    assert "the measurement was disturbed: " in refused.err
     assert re.search(r"other programs use \d+ % of the processors", refused.err)
-    assert "nothing stored" in refused.err
+    assert "nothing was measured or stored" in refused.err
     assert "--force" in refused.err
     assert not list(airpath.work.glob("data/airpath/calibration/*"))
 
@@ -203,7 +203,7 @@ def test_a_calibration_is_forgotten(airpath: Airpath, rootless: User) -> None:
     assert airpath.run(*forget, user=rootless).check().out == f"forgotten: {path}\n"
     assert not path.exists()
     again = airpath.run(*forget, user=rootless).check()
-    assert "there is no calibration" in again.err
+    assert "no calibration of this machine" in again.err
 
 
 def test_the_better_calibration_is_kept(airpath: Airpath, rootless: User) -> None:
@@ -216,7 +216,7 @@ def test_the_better_calibration_is_kept(airpath: Airpath, rootless: User) -> Non
     path.write_text(json.dumps(calibration))
     words = ("timing", "calibrate", "--seconds", "2", "--force")
     kept = airpath.run(*words, user=rootless).check()
-    assert f"the calibration {path} is kept: it " in kept.err
+    assert f"the stored calibration {path} is kept: it " in kept.err
     assert "--replace" in kept.err
     assert json.loads(path.read_text()) == calibration
     calibrate(airpath, rootless).check()

@@ -176,7 +176,7 @@ def test_wrong_options(airpath: Airpath) -> None:
         airpath.run("timing", "sync", *other).check(2)
     error = sync(airpath, "127.0.0.1", "--out", airpath.work / "none" / "clocks.json")
     assert "clocks.json" in error
-    assert "is no folder" in error
+    assert "is not a directory" in error
 
 
 @contextmanager
@@ -187,7 +187,7 @@ def serving(airpath: Airpath, user: User | None = None) -> Iterator[tuple[Any, i
     process = airpath.start(*words, user=user)
     try:
         assert process.stderr is not None
-        assert f"answering at 127.0.0.1:{port}" in process.stderr.readline()
+        assert f"listening on 127.0.0.1:{port}" in process.stderr.readline()
         yield process, port
     finally:
         process.kill()

@@ -57,7 +57,7 @@ def test_recv_listens_for_this_host_alone(airpath: Airpath) -> None:
     process = airpath.start("recv", "--port", "5299")
     try:
         assert process.stderr is not None
-        assert "listening at 127.0.0.1 only" in process.stderr.readline()
+        assert "listening on 127.0.0.1 only" in process.stderr.readline()
     finally:
         process.kill()
         process.communicate()

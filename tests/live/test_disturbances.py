@@ -112,7 +112,7 @@ def test_an_engine_that_runs_away_loses_its_priority_and_the_run_goes_on(
     record = manifest(out)
     assert record["settings"]["policy"] == "rr:3"
     assert record["results"]["loop"]["demoted_ns"] > 400 * MS
-    assert "without sleeping at real-time priority" in result.err
+    assert "at real-time priority without sleeping" in result.err
     outcomes = {entry["name"]: entry["outcome"] for entry in record["privileges"]}
     assert outcomes["SCHED_RR 3"] == outcomes["watchdog 500 ms"] == "allowed"
     summary = result.summary()
@@ -155,7 +155,7 @@ def test_the_record_says_what_bore_on_timing(airpath: Airpath, any_way: Way) -> 
 @pytest.mark.parametrize(
     ("option", "value", "complaint"),
     [
-        ("--policy", "deadline", "no policy; write other, fifo[:PRIORITY] or rr[:PRIORITY]"),
+        ("--policy", "deadline", "not a policy; write other, fifo[:PRIORITY] or rr[:PRIORITY]"),
         ("--policy", "fifo:100", "priorities are 1 to 99"),
         ("--wake-latency", "low", "[possible values: hold, leave]"),
         ("--log-buffer", "1 MB", "at least 8 MB"),

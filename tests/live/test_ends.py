@@ -155,9 +155,9 @@ def test_what_somebody_does_to_an_interface_is_told(
     assert told[1].startswith("the interface of the client's end lost its address")
     assert "10.77.0.2" in told[1]
     assert told[2:] == [
-        "a queue of the kernel (bfifo) was put before the interface of the client's end "
-        "and was not there any more at the end",
-        "a queue of the kernel (pfifo) stood before the interface of the client's end",
+        "a kernel queue (bfifo) was attached to the interface of the client's end "
+        "and removed before the end",
+        "a kernel queue (pfifo) was attached to the interface of the client's end",
     ]
     assert reasons(result)["interface_changed"]["grade"] == "suspect"
     calm = airpath.run(*options, "true", user=user).check()
@@ -267,4 +267,4 @@ def test_a_run_around_that_cannot_be_asked_is_told(airpath: Airpath, user: User)
     result = airpath.run("exec", "-q", "--", *inner, user=user).check()
     reason = reasons(result)["around_unknown"]
     assert reason["grade"] == "suspect"
-    assert "is not known" in reason["what"]
+    assert "is unknown" in reason["what"]

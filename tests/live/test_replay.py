@@ -354,11 +354,11 @@ def test_what_cannot_be_replayed_is_refused(airpath: Airpath, user: User, record
         change(content)
         path.write_text(json.dumps(content))
 
-    refused("nowhere", USAGE, "nowhere", "is no folder", "--out")
+    refused("nowhere", USAGE, "nowhere", "is not a directory", "--out")
     airpath.folder("files/empty")
     refused("empty", USAGE, "run.json", "check the name")
     airpath.folder("files/many/replication-0001")
-    refused("many", USAGE, "holds replications", "many/replication-0001")
+    refused("many", USAGE, "holds several replications", "many/replication-0001")
     manifest("counters", lambda content: content.update(log_level="counters"))
     refused("counters", USAGE, "--log counters", "--log events")
     manifest("killed", lambda content: content.update(status="running", results=None))
@@ -382,7 +382,7 @@ def test_what_cannot_be_replayed_is_refused(airpath: Airpath, user: User, record
     refused("hollow", USAGE, "events.arrow", "it is empty", "record the run again")
     for name in ("events.arrow", "input.arrow"):
         (copy(f"no {name}") / name).unlink()
-        refused(f"no {name}", USAGE, name, "is missing, although", "--log events")
+        refused(f"no {name}", USAGE, name, "is missing, but", "--log events")
 
 
 def test_a_killed_run_is_refused(airpath: Airpath, user: User) -> None:

@@ -76,7 +76,7 @@ def test_a_run_is_as_files_of_a_live_run(airpath: Airpath, user: User) -> None:
     assert [line.split()[0] for line in lines[1:]] == [
         "delivered", "dropped", "delay", "clock", "verdict",
     ]  # fmt: skip
-    assert re.search(r"virtual, run in .* times as fast as real time", result.err)
+    assert re.search(r"virtual, run in .* times real-time speed", result.err)
     assert {path.name for path in out.iterdir()} == {"run.json", *FILES}
     run = load_run(out)
     assert run.clock == "virtual"
@@ -208,7 +208,7 @@ def test_every_kind_of_workload_repeats_and_replays(airpath: Airpath) -> None:
     words = [word for workload in workloads for word in ("--workload", workload)]
     runs = [airpath.path("one"), airpath.path("other")]
     for run in runs:
-        found = sim(airpath, *link, *words, "--out", run, "--json").check().summary()
+        found = sim(airpath, *link, *words, "--out", run, "--json").check().document()
         assert [flow["outcome"] for flow in found["workloads"]] == ["complete"] * len(workloads)
     for file in FILES:
         assert (runs[0] / file).read_bytes() == (runs[1] / file).read_bytes(), file
@@ -259,7 +259,7 @@ def test_several_workloads_and_a_duration(airpath: Airpath) -> None:
         "--duration", "10 s", "--json", "--workload", "tcp",
         "--workload", 'cbr rate="64 kbit/s" size=200 from=client start="2 s" name=voice',
     ).check()  # fmt: skip
-    summary = result.summary()
+    summary = result.document()
     assert summary["clock"] == "virtual"
     assert summary["duration_ns"] == 10_000_000_000
     bulk, voice = summary["workloads"]
@@ -272,7 +272,7 @@ def test_several_workloads_and_a_duration(airpath: Airpath) -> None:
 
 def test_equal_replications_are_told(airpath: Airpath) -> None:
     common = ("--rate", "100 kbit/s", "--workload", "tcp bytes=5000", "--replications", 3)
-    said = "all 3 runs are the same: nothing in this link and workload is random"
+    said = "all 3 runs are identical: this link and workload have no randomness"
     assert said in sim(airpath, *common).check().err
     assert said not in sim(airpath, *common, "--loss", "20%", "--seed", 1).check().err
     assert said not in sim(airpath, *common, "--quiet").check().err
@@ -280,7 +280,7 @@ def test_equal_replications_are_told(airpath: Airpath) -> None:
 
 def test_json_of_replications(airpath: Airpath) -> None:
     common = ("--delay", "20 ms", "--workload", "request count=3 response=2000", "--seed", 4)
-    found = sim(airpath, *common, "--replications", 3, "--jobs", 2, "--json").check().summary()
+    found = sim(airpath, *common, "--replications", 3, "--jobs", 2, "--json").check().document()
     assert [one["seed"] for one in found["replications"]] == [4, 5, 6]
     assert all(one["workloads"][0]["requests"]["completed"] == 3 for one in found["replications"])
     assert not sim(airpath, *common, "--quiet").check().err
@@ -294,7 +294,7 @@ def test_the_case_study_takes_next_to_no_time(airpath: Airpath, workload: str) -
     link = ("--scenario", SEAWIND, "--mtu", mtu, "--seed", 1)
     arguments = (*link, "--workload", workload, "--replications", 20)
     result = sim(airpath, *arguments, "--json").check()
-    replications = result.summary()["replications"]
+    replications = result.document()["replications"]
     assert len(replications) == 20
     simulated = sum(one["duration_ns"] for one in replications) / 1e9
     assert simulated > 20 * 90
@@ -302,7 +302,7 @@ def test_the_case_study_takes_next_to_no_time(airpath: Airpath, workload: str) -
 
 
 BAD: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
-    "no workload": ((), USAGE, ("nothing to do", "--workload 'tcp bytes=")),
+    "no workload": ((), USAGE, ("no workload is given", "--workload 'tcp bytes=")),
     "unknown kind": (
         ("--workload", "tpc bytes=1"), USAGE, ("--workload, word 1", "did you mean `tcp`"),
     ),
@@ -312,7 +312,7 @@ BAD: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     ),
     "two of the same name": (
         ("--workload", f"{TCP} name=a", "--workload", f"{TCP} name=a"), USAGE,
-        ("name=a", "the name of workload 1"),
+        ("name=a", "the same name as workload 1"),
     ),
     "above the MTU": (
         ("--mtu", "500", "--workload", "cbr rate='1 Mbit/s' size=900 packets=3"), USAGE,
@@ -353,7 +353,7 @@ def test_a_workload_that_is_not_done_is_an_exit_status(airpath: Airpath) -> None
     result = sim(airpath, "--rate", "10 kbit/s", "--workload", TCP, "--duration", "5 s").check(
         UNDONE
     )
-    assert "tcp-1: not complete at the end of the run" in result.err
+    assert "tcp-1: incomplete at the end of the run" in result.err
 
 
 @pytest.mark.parametrize("workload", [TCP, "quic bytes=102400", "request request=10 response=10"])
@@ -377,7 +377,7 @@ def test_an_interrupted_run_is_complete_until_then(airpath: Airpath, replication
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + signal.SIGINT
-    assert "SIGINT: broken off after" in err
+    assert "SIGINT: aborted after" in err
     assert load_run(first).manifest["settings"]["interrupted_by"] == "SIGINT"
     assert "identical" in airpath.run("replay", first).check().out
 

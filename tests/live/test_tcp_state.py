@@ -186,7 +186,7 @@ def test_off_and_mistakes(airpath: Airpath, rootless: User) -> None:
     assert "without the state of TCP" in refused.err
     for words, reason in (
         (("--tcp-state", "often"), "off, or probe"),
-        (("--tcp-state", "10 us"), "too often"),
+        (("--tcp-state", "10 us"), "too short"),
         (("--tcp-state", "10 ms"), "add --out DIR"),
     ):
         result = airpath.run("exec", *words, "--", "true", user=rootless).check(2)
@@ -260,4 +260,4 @@ def test_a_killed_run_keeps_what_was_written(airpath: Airpath, rootless: User) -
     assert run.tcp_state.height > 10
     assert any("tcp.arrow" in note for note in run.notes)
     shown = airpath.run("log", out, "--tcp").check()
-    assert "has not ended, or was killed" in shown.err
+    assert "is still active or was killed" in shown.err

@@ -64,7 +64,7 @@ def test_each_packet_has_the_bound_of_its_least_transit(
     (reason, *_) = [one for one in results["verdict"]["reasons"] if one["code"] == "late_emissions"]
     assert f"where {allowed} ns is allowed" in reason["what"]
     assert results["machine"]["jobs"] == 3
-    assert "3 runs went on side by side" in reason["mend"] or "took" in reason["mend"]
+    assert "3 runs in parallel" in reason["mend"] or "took" in reason["mend"]
 
 
 def test_replications_tell_their_reasons_with_counts(airpath: Airpath, rootless: User) -> None:

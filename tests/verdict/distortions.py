@@ -336,7 +336,7 @@ def _(stage: Stage) -> Seen:
         return stage.datagrams(server_prefix=("chrt", "--idle", "0"))
 
 
-@case("cpu-quota", "ends in a group with 5 ms of each 100 ms of a processor", ENDS, needs=("root",))
+@case("cpu-quota", "ends in a group with 2 ms of each 100 ms of a processor", ENDS, needs=("root",))
 def _(stage: Stage) -> Seen:
     root = Path("/sys/fs/cgroup")
     second = (root / "cgroup.controllers").exists()
@@ -347,8 +347,8 @@ def _(stage: Stage) -> Seen:
     except OSError as error:
         raise NotHere(f"no control group can be made: {error}") from error
     try:
-        limits = {"cpu.max": "5000 100000"} if second else {
-            "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "5000",
+        limits = {"cpu.max": "2000 100000"} if second else {
+            "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "2000",
         }  # fmt: skip
         try:
             for name, text in limits.items():

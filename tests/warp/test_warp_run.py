@@ -137,7 +137,7 @@ def test_a_place_that_cannot_be_entered_is_left_for_the_root(warp: Warp) -> None
 @pytest.mark.parametrize("option", ["--wall-limit", "--stall-limit"])
 def test_limits_are_for_warp(airpath: Airpath, option: str) -> None:
     result = airpath.run("exec", option, "5 s", "--", "true").check(2)
-    assert f"{option} is for --clock warp" in result.err
+    assert f"{option} needs --clock warp" in result.err
 
 
 def test_a_folder_is_used_once(warp: Warp) -> None:

@@ -66,4 +66,4 @@ def test_a_connection_after_an_idle_hour_is_seen_from_its_first_packet(warp: War
 def test_the_tracepoint_is_refused(warp: Warp) -> None:
     out = warp.airpath.path("run")
     result = warp.run("--tcp-state", "probe", "--out", out, "--", "true").check(2)
-    assert "does not go with --clock warp" in result.err
+    assert "is not available with --clock warp" in result.err

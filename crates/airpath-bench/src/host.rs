@@ -1,4 +1,4 @@
-//! What the figures were measured on.
+//! Host on which the figures were measured.
 
 use std::fs;
 
@@ -20,9 +20,9 @@ pub struct Host {
     pub load: String,
     /// The share of all processors that was in use while the benchmark itself rested, in percent.
     pub busy_percent: f64,
-    /// Whether that is little enough for the figures to count.
+    /// True if that is little enough for the figures to count.
     pub quiet: bool,
-    /// Whether the benchmark runs as root.
+    /// True if the benchmark runs as root.
     pub root: bool,
 }
 

@@ -43,7 +43,7 @@ struct Arguments {
     disturb: Option<Vec<String>>,
 }
 
-/// What the JSON holds.
+/// Contents of the JSON.
 #[derive(Serialize)]
 struct Results<'a> {
     format: u32,

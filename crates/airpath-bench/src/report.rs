@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// What a figure should be.
+/// Target of a figure.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -26,17 +26,17 @@ impl Target {
 /// One number that was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// What it is.
+    /// Name of the figure.
     pub name: String,
-    /// How it was measured: parameters, port, log level.
+    /// Setting of the measurement: parameters, port, log level.
     pub setting: String,
     /// The number.
     pub value: f64,
     /// Its unit.
     pub unit: &'static str,
-    /// What it should be, if there is a target.
+    /// Target, if there is one.
     pub target: Option<Target>,
-    /// Whether it is.
+    /// True if the target is met.
     pub met: Option<bool>,
 }
 
@@ -45,7 +45,7 @@ pub struct Figure {
 pub struct Table {
     /// The word by which `--only` names it.
     pub name: &'static str,
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// Headings.
     pub columns: Vec<&'static str>,
@@ -53,7 +53,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// The numbers that have targets, and others worth comparing between runs.
     pub figures: Vec<Figure>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 

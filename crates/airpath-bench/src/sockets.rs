@@ -8,7 +8,7 @@ use airpath_live::clock;
 
 /// Packets per system call.
 pub const BATCH: usize = 64;
-/// What the kernel may keep for a receiver.
+/// Receive buffer that is asked of the kernel.
 const BUFFER_BYTES: libc::c_int = 256 << 20;
 /// The longest payload.
 pub const LONGEST_BYTES: usize = 2048;
@@ -18,9 +18,9 @@ const TAG_BYTES: usize = 16;
 /// Something received.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When it was sent (CLOCK_REALTIME, ns).
+    /// Send time (CLOCK_REALTIME, ns).
     pub sent_ns: u64,
-    /// When the kernel received it (CLOCK_REALTIME, ns).
+    /// Receive stamp of the kernel (CLOCK_REALTIME, ns).
     pub stamp_ns: u64,
 }
 
@@ -82,7 +82,7 @@ impl Sender {
         Sender { socket: socket.as_raw_fd(), payloads: vec![[0; LONGEST_BYTES]; BATCH], bytes, sequence: 0 }
     }
 
-    /// How many were sent.
+    /// Number of packets sent.
     pub fn sent(&self) -> u64 {
         self.sequence
     }

@@ -12,7 +12,7 @@ impl Samples {
         Samples(sorted)
     }
 
-    /// How many there are.
+    /// Number of values.
     pub fn count(&self) -> usize {
         self.0.len()
     }

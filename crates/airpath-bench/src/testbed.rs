@@ -1,4 +1,4 @@
-//! What the traffic passes: a bare veth pair, or links in one or more loops.
+//! Testbed of the traffic: a bare veth pair, or links in one or more loops.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -84,7 +84,7 @@ impl BareVeth {
     }
 }
 
-/// What is between the ends.
+/// Link between the ends.
 #[derive(Clone, Debug)]
 pub enum Link {
     /// Nothing: the loop passes packets on.
@@ -110,24 +110,24 @@ impl Link {
     }
 }
 
-/// How it is run.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// How packets get to the loop.
+    /// Kind of the loop's ports.
     pub port: PortKind,
-    /// How much is recorded.
+    /// Level of recording.
     pub level: Level,
-    /// How deadlines are met.
+    /// Policy of meeting deadlines.
     pub spin: SpinPolicy,
-    /// How the loops' threads are scheduled.
+    /// Scheduling of the loops' threads.
     pub policy: Policy,
-    /// Where they run.
+    /// Processors of the loops.
     pub affinity: Affinity,
     /// TCP congestion control of both ends; none: the kernel's default.
     pub congestion_control: Option<&'static str>,
-    /// Whether memory is kept resident.
+    /// True if memory is kept resident.
     pub lock_memory: bool,
-    /// Whether processors are kept from idle states that take long to leave.
+    /// True if processors are kept out of deep idle states.
     pub wake_latency: bool,
 }
 
@@ -146,7 +146,7 @@ impl Setting {
         }
     }
 
-    /// What is asked of the kernel for the loop.
+    /// Kernel settings of the loop.
     fn tuning(&self) -> Tuning {
         Tuning {
             policy: self.policy,
@@ -184,7 +184,7 @@ pub struct Emulation {
     _wake_latency: Option<WakeLatency>,
 }
 
-/// What is left when it has stopped.
+/// Measurements after it has stopped.
 pub struct Outcome {
     /// The loops' reports.
     pub reports: Vec<LoopReport>,
@@ -192,13 +192,13 @@ pub struct Outcome {
     pub lost_outside: u64,
     /// Packets that the model dropped.
     pub dropped: u64,
-    /// How long the loops ran.
+    /// Run time of the loops.
     pub elapsed_ns: u64,
     /// Lateness of the first link.
     pub lateness: airpath_log::Distribution,
     /// Lateness of each link.
     pub latenesses: Vec<airpath_log::Distribution>,
-    /// Whether the log is complete.
+    /// True if the log is complete.
     pub log_complete: bool,
 }
 
@@ -218,7 +218,7 @@ impl Outcome {
         self.reports.iter().map(|report| report.spun_ns).sum::<u64>() as f64 / self.elapsed_ns as f64 * 100.0
     }
 
-    /// How often the loops woke.
+    /// Number of wake-ups of the loops.
     pub fn wake_ups(&self) -> u64 {
         self.reports.iter().map(|report| report.wake_ups).sum()
     }

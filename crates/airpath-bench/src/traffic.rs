@@ -24,11 +24,11 @@ pub struct Pace {
     pub ip_bytes: usize,
     /// Packets a second.
     pub packets_per_second: f64,
-    /// How long, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// What came of it.
+/// Result at the receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
     /// Packets sent.

@@ -16,7 +16,7 @@ pub const DATA_BYTES: u64 = 256_000_000;
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let too_long = || {
-        let what = format!("it is longer than {} MB, the most that is read of such a file", most / 1_000_000);
+        let what = format!("it is longer than {} MB, the limit for such a file", most / 1_000_000);
         io::Error::new(io::ErrorKind::FileTooLarge, what)
     };
     if file.metadata()?.len() > most {
@@ -33,7 +33,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// When it cannot be read, is longer, or is no text.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, most)?)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("it is no text: {}", error.utf8_error())))
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("it is not text: {}", error.utf8_error())))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::pdu::{Direction, Origin};
 /// A number of events and of the bits they concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// How many.
+    /// Number of occurrences.
     pub count: u64,
     /// Their bits.
     pub bits: u64,
@@ -87,7 +87,7 @@ impl Counters {
         self.sites.get(site(hop, direction, origin)).cloned().unwrap_or_default()
     }
 
-    /// How many events of `kind` concerned user traffic in `direction`, over the path and all hops.
+    /// Number of events of `kind` for user traffic in `direction`, over the path and all hops.
     pub fn total(&self, direction: Direction, kind: EventKind) -> u64 {
         self.total_of(direction, Origin::User, kind).count
     }
@@ -104,8 +104,8 @@ impl Counters {
         sum
     }
 
-    /// How many events of `kind` concerned traffic of `origin` in `direction`, and their bits, over the
-    /// path and all hops.
+    /// Number of events of `kind` for traffic of `origin` in `direction`, and their bits, over the path and all
+    /// hops.
     pub fn total_of(&self, direction: Direction, origin: Origin, kind: EventKind) -> Tally {
         self.sum(direction, origin, |site| site.kind(kind))
     }
@@ -128,7 +128,7 @@ impl Counters {
     }
 }
 
-/// Where an event of a hop happens, for building events.
+/// Site of an event in a hop, for building events.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
     /// The hop's index in the path.

@@ -12,7 +12,7 @@ use crate::pdu::Direction;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seed(pub u64);
 
-/// Who draws: the words and numbers that name a stream.
+/// Identity of the drawing model: the words and numbers that name a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawScope<'a> {
     /// The hop's name.
@@ -21,7 +21,7 @@ pub struct DrawScope<'a> {
     pub direction: Direction,
     /// The role of the model in the hop, such as "channel".
     pub role: &'a str,
-    /// Which of several models with the same role, or which user or flow.
+    /// Number of the model among those of the same role, or of the user or flow.
     pub instance: u64,
 }
 
@@ -82,7 +82,7 @@ impl DrawKey {
         t ^ (x.wrapping_mul(x).wrapping_add(y) >> 32)
     }
 
-    /// Whether an event of `probability` happens.
+    /// Draws true with `probability`.
     #[inline]
     pub fn hit(self, step: u64, attempt: u64, probability: Probability) -> bool {
         probability != Probability::ZERO && probability.is_hit_by(self.bits(step, attempt))
@@ -107,8 +107,7 @@ impl DrawKey {
         -libm::log(self.unit(step, attempt))
     }
 
-    /// How many failures come before the first success of `probability` (above zero): geometric,
-    /// by inversion.
+    /// Number of failures before the first success of `probability` (above zero): geometric, by inversion.
     #[inline]
     pub fn failures_before_success(self, step: u64, attempt: u64, probability: Probability) -> u64 {
         if probability == Probability::ONE {

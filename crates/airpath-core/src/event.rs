@@ -1,5 +1,5 @@
-//! What happens to PDUs and frames, declared once: the log, the counters, the command line and the
-//! plots all take their words from here.
+//! Events of PDUs and frames, declared once: the log, the counters, the command line and the plots all take
+//! their words from here.
 
 use crate::pdu::{Direction, Origin, Pdu, PduId};
 use crate::time::Time;
@@ -15,7 +15,7 @@ macro_rules! named {
         impl $name {
             /// Every value, in order of its number.
             pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-            /// How many values there are.
+            /// Number of values.
             pub const COUNT: usize = $name::ALL.len();
 
             /// The word used in logs.
@@ -23,7 +23,7 @@ macro_rules! named {
                 match self { $($name::$variant => $text,)* }
             }
 
-            /// What it means, in a sentence.
+            /// Meaning of the value, in a sentence.
             pub const fn description(self) -> &'static str {
                 match self { $($name::$variant => $doc,)* }
             }
@@ -38,7 +38,7 @@ macro_rules! named {
 }
 
 named! {
-    /// Where on its way an event happens.
+    /// Stage of the path at which an event happens.
     Stage {
         Path = "path": "The path as a whole: its entry, its exit, its states.",
         Queue = "queue": "The input queue of a hop.",
@@ -51,7 +51,7 @@ named! {
 }
 
 named! {
-    /// What happened.
+    /// Kind of an event.
     EventKind {
         Offered = "offered": "A PDU entered the path.",
         Enqueued = "enqueued": "A PDU entered a hop's queue.",
@@ -64,33 +64,33 @@ named! {
         Damaged = "damaged": "The channel flipped bits of a PDU; the bits column counts them.",
         Truncated = "truncated": "The channel cut a PDU short; the bits column says how many are left.",
         Marked = "marked": "Queue management set congestion experienced (CE) on a PDU.",
-        HeldBack = "held_back": "A PDU was held back so that later ones overtake it.",
-        Duplicated = "duplicated": "A PDU was sent on twice.",
+        HeldBack = "held_back": "A PDU was held back so that later PDUs overtake it.",
+        Duplicated = "duplicated": "A PDU was duplicated.",
         Passed = "passed": "A PDU left a hop for the next one.",
         Delivered = "delivered": "A PDU left the path.",
         Dropped = "dropped": "A PDU was dropped; the cause column says why.",
         StateChanged = "state_changed": "A state or a command changed parameters.",
-        ParameterSet = "parameter_set": "A command set parameters while the run went on.",
+        ParameterSet = "parameter_set": "A command set parameters during the run.",
         Generated = "generated": "A background load put a PDU into a hop.",
         Consumed = "consumed": "A PDU of a background load reached its end within the path.",
-        Discarded = "discarded": "A packet was kept off the link: noise of the host, or before the run began.",
+        Discarded = "discarded": "A packet was filtered before the link: host chatter, or sent before the run began.",
     }
 }
 
 named! {
-    /// Why a PDU was dropped.
+    /// Cause of a drop.
     Cause {
         None = "": "Not a drop.",
         QueuePackets = "queue_packets": "The queue held its limit of packets.",
         QueueBytes = "queue_bytes": "The queue held its limit of bytes.",
         QueueAge = "queue_age": "The packet had been queued for longer than the limit.",
         QueueManagement = "queue_management": "Active queue management dropped the packet before the queue was full.",
-        Blackout = "blackout": "The link was blacked out.",
+        Blackout = "blackout": "The link was in a blackout.",
         ChannelError = "channel_error": "A transmission error hit the packet or one of its frames.",
         ReceiveBuffer = "receive_buffer": "The link receive buffer was full.",
-        Noise = "noise": "Neighbour discovery, router solicitation and their like, kept off the link.",
-        BeforeStart = "before_start": "It came before the run began.",
-        Malformed = "malformed": "Not an IP packet, or its lengths contradict each other.",
+        Noise = "noise": "Host chatter, filtered: neighbour discovery, router solicitation and the like.",
+        BeforeStart = "before_start": "The packet arrived before the run began.",
+        Malformed = "malformed": "Not an IP packet, or its lengths are inconsistent.",
         Outside = "outside": "Lost outside the model: a full TUN queue or socket buffer.",
     }
 }
@@ -98,7 +98,7 @@ named! {
 /// One row of the event log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When, in model time.
+    /// Model time.
     pub at: Time,
     /// The PDU concerned; 0 for none.
     pub pdu: PduId,
@@ -116,13 +116,13 @@ pub struct Event {
     pub state: u16,
     /// The direction; for an event of the whole path that of the PDU.
     pub direction: Direction,
-    /// Where.
+    /// Stage of the path.
     pub stage: Stage,
-    /// What.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// Why, for a drop.
+    /// Cause of a drop.
     pub cause: Cause,
-    /// Whose traffic.
+    /// Origin of the traffic.
     pub origin: Origin,
 }
 

@@ -74,7 +74,7 @@ const PACKETS_NAMES: &[&str] = &["packets", "packet", "pkts", "pkt"];
 const FRAMES_NAMES: &[&str] = &["frames", "frame"];
 const UNLIMITED: &str = "unlimited";
 
-/// How much a queue may hold; each limit that is set applies.
+/// Capacity of a queue; each limit that is set applies.
 ///
 /// Written as one or several parts joined by commas: `"7 packets"`, `"100 packets, 150 kB, 500 ms"`,
 /// or `"unlimited"`.
@@ -88,7 +88,7 @@ pub struct QueueLimit {
     pub age: Option<Span>,
 }
 
-/// How much a link buffer may hold, in one unit of the user's choice.
+/// Capacity of a link buffer, in one unit of the user's choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BufferLimit {
     /// No limit.
@@ -180,7 +180,7 @@ impl fmt::Display for QueueLimit {
 
 quantity::text_serde!(
     QueueLimit,
-    "What a queue may hold: packets, bytes (kB, MB), a time, several joined by commas, or unlimited.",
+    "Capacity of a queue: packets, bytes (kB, MB), a time, several joined by commas, or unlimited.",
     r"^.+$",
     "7 packets"
 );
@@ -218,7 +218,7 @@ impl fmt::Display for BufferLimit {
 
 quantity::text_serde!(
     BufferLimit,
-    "What a link buffer may hold: packets, frames, bytes (kB, MB), or unlimited.",
+    "Capacity of a link buffer: packets, frames, bytes (kB, MB), or unlimited.",
     r"^.+$",
     "4 packets"
 );
@@ -262,8 +262,8 @@ impl Probability {
         (u128::from(self.0) << 64) / u128::from(PARTS)
     }
 
-    /// Whether a uniform 64-bit draw is below [`Probability::threshold`], without the division: a whole
-    /// number is below the quotient rounded down exactly if its successor times the divisor is at most
+    /// True if a uniform 64-bit draw is below [`Probability::threshold`], computed without the division: a
+    /// whole number is below the quotient rounded down exactly if its successor times the divisor is at most
     /// the dividend.
     #[inline]
     pub fn is_hit_by(self, draw: u64) -> bool {

@@ -1,5 +1,5 @@
-//! What every other crate of Airpath speaks: time, rates and lengths as types, protocol data units,
-//! keyed draws, the machine contract, and the events and counters a machine leaves behind.
+//! Vocabulary of all other crates: time, rates and lengths as types, protocol data units, keyed draws, the
+//! machine contract, and the events and counters of a machine.
 //!
 //! Nothing here reads a clock, a socket or a global: a link is a state machine in logical time, and
 //! this crate is its vocabulary.

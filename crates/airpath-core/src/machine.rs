@@ -32,7 +32,7 @@ impl PortId {
     pub const SERVER: PortId = PortId(1);
 }
 
-/// What passes a port.
+/// An item that passes a port.
 #[derive(Debug)]
 pub enum Item {
     /// A protocol data unit.
@@ -51,11 +51,11 @@ pub enum Signal {
 /// An item that left a machine, at the time it was due.
 #[derive(Debug)]
 pub struct Emission {
-    /// When it was due.
+    /// Due time.
     pub at: Time,
-    /// Through which port.
+    /// Port of the item.
     pub port: PortId,
-    /// What.
+    /// The emitted item.
     pub item: Item,
 }
 
@@ -69,7 +69,7 @@ pub enum Command {
     Configure(Arc<dyn Any + Send + Sync>),
 }
 
-/// Why a command was refused.
+/// Reason for refusing a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// There is no such state.
@@ -90,11 +90,11 @@ pub enum CommandError {
 pub struct StateInForce {
     /// Its number: 0 for that of the beginning, n + 1 for place n among the others.
     pub number: u16,
-    /// How many states have been entered since the run began.
+    /// Number of states entered since the run began.
     pub entries: u64,
 }
 
-/// How much a machine records.
+/// Level of detail that a machine records.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum LogLevel {
     /// Counters only (they cost next to nothing and are always kept).
@@ -104,7 +104,7 @@ pub enum LogLevel {
     Events,
 }
 
-/// What a machine leaves behind; owned by the driver, one for each machine, reused between calls.
+/// Output of a machine; owned by the driver, one for each machine, reused between calls.
 #[derive(Debug, Default)]
 pub struct Outputs {
     /// Items to carry away, in order of their due times.
@@ -115,7 +115,7 @@ pub struct Outputs {
     pub flow_control: Vec<(PortId, bool)>,
     /// Counters since the run began.
     pub counters: Counters,
-    /// How much to record.
+    /// Level of recording.
     pub level: LogLevel,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Cx<'a> {
         self.outputs.events.push(event);
     }
 
-    /// How many packets of endpoints are inside the machine, by what has been recorded of it.
+    /// Number of packets of endpoints inside the machine, according to its records.
     pub fn users_inside(&self) -> u64 {
         let total = |direction, kind| self.outputs.counters.total(direction, kind);
         let inside = |direction| {
@@ -195,7 +195,7 @@ pub trait Machine: Send {
         to
     }
 
-    /// When something is next due.
+    /// Time of the next internal event.
     fn next_deadline(&self) -> Option<Time>;
 
     /// An instant before which nothing will be emitted unless something is offered or commanded
@@ -212,10 +212,10 @@ pub trait Machine: Send {
         Span::ZERO
     }
 
-    /// How long a packet of `bytes` takes at least that is offered through `port` at `at`: through an idle
-    /// machine, with the parameters in force as of the last call. It is the time scale by which a driver
-    /// judges whether it was late with that packet, and plays no part in what the machine does. `at` may
-    /// lie in the past. Cheap enough for every packet: a machine walks its hops and allocates nothing.
+    /// Minimum transit time of a packet of `bytes` that is offered through `port` at `at`: through an idle
+    /// machine, with the parameters in force as of the last call. It is the time scale by which a driver judges
+    /// whether it was late with that packet, and plays no part in what the machine does. `at` may lie in the
+    /// past. Cheap enough for every packet: a machine walks its hops and allocates nothing.
     fn least_transit_of(&self, _at: Time, _port: PortId, _bytes: u32) -> Span {
         self.least_transit()
     }
@@ -225,11 +225,11 @@ pub trait Machine: Send {
         StateInForce::default()
     }
 
-    /// How many PDUs of endpoints are inside.
+    /// Number of PDUs of endpoints inside.
     fn held(&self) -> u64;
 
-    /// Whether it may have something to do for ever, without anything of endpoints inside: a driver that
-    /// waits for the end of the work must not wait for silence.
+    /// True if the machine may have endless work without packets of endpoints inside: a driver that waits for
+    /// the end of the work must not wait for silence.
     fn is_restless(&self) -> bool {
         false
     }

@@ -88,7 +88,7 @@ impl Ecn {
     }
 }
 
-/// Whose traffic a PDU is; counted apart.
+/// Origin of a PDU; origins are counted apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Origin {
@@ -144,7 +144,7 @@ impl FiveTuple {
     }
 }
 
-/// What a link has done to the bits of a PDU.
+/// Damage by a link to the bits of a PDU.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Damage {
     /// Positions of flipped bits, ascending; bit 0 is the most significant bit of the first byte.
@@ -169,7 +169,7 @@ impl Damage {
         }
     }
 
-    /// Whether the PDU is as it was.
+    /// True if the PDU is undamaged.
     pub fn is_none(&self) -> bool {
         self.flips.is_empty() && self.truncated_to.is_none()
     }
@@ -198,11 +198,11 @@ pub enum Payload {
     /// A packet with unfinished checksums, or one segment of a super-packet that the kernel handed
     /// over in one read; a port knows how to finish it.
     Segment {
-        /// What was read.
+        /// The packet as read.
         whole: Bytes,
-        /// Which segment, from 0.
+        /// Index of the segment, from 0.
         index: u16,
-        /// What is unfinished, in the ports' own encoding.
+        /// Pending work on the bytes, in the ports' own encoding.
         layout: u64,
     },
 }
@@ -212,7 +212,7 @@ pub enum Payload {
 pub struct Pdu {
     /// Its identity in the run.
     pub id: PduId,
-    /// When it arrived at the machine.
+    /// Time of arrival at the machine.
     pub arrived: Time,
     /// Its IP length in bytes.
     pub len: u32,
@@ -222,15 +222,15 @@ pub struct Pdu {
     pub class: u8,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// Whose traffic it is.
+    /// Origin of the traffic.
     pub origin: Origin,
     /// Its flow: a hash of the five-tuple, or a number given by a generator.
     pub flow: u32,
     /// Between whom it travels.
     pub tuple: FiveTuple,
-    /// Whether the link has copied it, so that others of its identity may leave, too. Set in all of them.
+    /// True if the link has copied the PDU, so that several PDUs of its identity may leave. Set in all of them.
     pub copied: bool,
-    /// What the link has done to its bits.
+    /// Damage by the link to the PDU's bits.
     pub damage: Option<Box<Damage>>,
     /// Its bytes.
     pub payload: Payload,

@@ -13,8 +13,8 @@ pub struct BufferPool {
     slab_bytes: usize,
 }
 
-/// How many retired slabs are looked at, oldest first, before a new one is allocated. Packets leave
-/// a link nearly in order, so the oldest slab is nearly always the one that has become free.
+/// Number of retired slabs checked for reuse, oldest first, before a new one is allocated. Packets leave a link
+/// nearly in order, so the oldest slab is nearly always the one that has become free.
 const LOOK_AT: usize = 4;
 
 impl BufferPool {
@@ -60,7 +60,7 @@ impl BufferPool {
         self.current = BytesMut::with_capacity(size);
     }
 
-    /// How many slabs are held, the current one included.
+    /// Number of slabs held, the current one included.
     pub fn slabs(&self) -> usize {
         self.retired.len() + 1
     }

@@ -9,13 +9,13 @@ use std::fmt;
 pub struct Unit {
     /// Spellings; the first is the one printed.
     pub names: &'static [&'static str],
-    /// How many base units one of it is.
+    /// Number of base units in one of this unit.
     pub factor: u64,
-    /// Whether the printer may choose it.
+    /// True if the printer may choose the unit.
     pub shown: bool,
 }
 
-/// Why a text is not the quantity that was asked for.
+/// Error of parsing a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}; write for example {example}")]
 pub struct QuantityError {

@@ -7,10 +7,10 @@ use crate::quantity::{self, QuantityError};
 use crate::rate::{RATE_UNITS, Rate};
 use crate::time::Span;
 
-/// From when on which rate holds. A rate of zero is an outage.
+/// A rate and its start time. A rate of zero is an outage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateStep {
-    /// From when on.
+    /// Start time.
     pub at: Span,
     /// The rate in bit/s.
     pub bits_per_second: u64,
@@ -42,7 +42,7 @@ impl fmt::Display for RateStep {
 
 quantity::text_serde!(
     RateStep,
-    "From when on which rate holds: a time and a rate with their units, joined by a colon; 0 bit/s for an outage.",
+    "A rate and its start time: a time and a rate with their units, joined by a colon; 0 bit/s for an outage.",
     r"^\s*[0-9_]*\.?[0-9]+\s*(h|min|s|ms|us|µs|μs|ns)\s*:\s*[0-9_]*\.?[0-9]+\s*(bit/s|bps|bit|kbit/s|kbps|kbit|Mbit/s|Mbps|mbit|Gbit/s|Gbps|gbit|B/s|kB/s|MB/s)\s*$",
     "20 s: 64 kbit/s"
 );

@@ -1,8 +1,8 @@
-//! Why endpoints cannot be made.
+//! Errors of making endpoints.
 
 use std::path::PathBuf;
 
-/// Why a workload's endpoints cannot be made.
+/// Error of making a workload's endpoints.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// The packets are larger than the link's MTU.
@@ -22,7 +22,7 @@ pub enum EndpointError {
         protocol: &'static str,
         /// The least that it needs.
         least_bytes: u32,
-        /// Where that is said.
+        /// Source of the requirement.
         reason: &'static str,
         /// The MTU.
         mtu_bytes: u32,
@@ -30,7 +30,7 @@ pub enum EndpointError {
     /// TLS could not be set up, which nothing in a workload brings about.
     #[error("TLS cannot be set up: {problem}")]
     Tls {
-        /// What is wrong.
+        /// Description of the error.
         problem: String,
     },
     /// A capture cannot be replayed.
@@ -38,7 +38,7 @@ pub enum EndpointError {
     Capture {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// Description of the error.
         problem: String,
     },
 }

@@ -17,7 +17,7 @@ const VERSION_AND_LENGTH: u8 = 0x45;
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 const TIME_TO_LIVE: u8 = 64;
 
-/// How datagrams of a flow are checked.
+/// Checksum protection of a flow's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protection {
     /// UDP: everything is covered.
@@ -42,8 +42,8 @@ impl Protection {
         }
     }
 
-    /// How many of the `transport` bytes of a packet are covered; a coverage beyond the packet's end
-    /// is cut to it when it is sent.
+    /// Number of the `transport` bytes of a packet that are covered; a coverage beyond the packet's end is cut
+    /// to it when it is sent.
     fn covered(self, transport: usize) -> usize {
         match self {
             Protection::Udp | Protection::UdpLite(0) => transport,
@@ -52,7 +52,7 @@ impl Protection {
     }
 }
 
-/// What a kernel makes of a packet.
+/// Decision of a kernel about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It is as it was sent.
@@ -104,7 +104,7 @@ pub(crate) fn write(
     packet.into()
 }
 
-/// Whether a kernel would take `packet`, as far as its headers and checksums tell.
+/// True if a kernel would take `packet`, as far as its headers and checksums tell.
 pub(crate) fn is_valid(packet: &[u8], route: &Route, protection: Protection) -> bool {
     let Some((ip, transport)) = packet.split_at_checked(IPV4_BYTES) else { return false };
     let word = |bytes: &[u8], at: usize| usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
@@ -130,7 +130,7 @@ pub(crate) fn is_valid(packet: &[u8], route: &Route, protection: Protection) -> 
     checksum::fold(pseudo_header + checksum::sum(&transport[..covered])) == 0xffff
 }
 
-/// What a kernel makes of `pdu`, sent as `bytes`, after the link's damage to it; and its payload, if it
+/// Decision of a kernel about `pdu`, sent as `bytes`, after the link's damage to it; and its payload, if it
 /// takes it. A truncated packet is shorter than its header says, and never taken.
 pub(crate) fn judge(pdu: &Pdu, bytes: &Bytes, route: &Route, protection: Protection) -> (Verdict, Bytes) {
     let Some(damage) = &pdu.damage else { return (Verdict::Intact, bytes.slice(HEADER_BYTES..)) };

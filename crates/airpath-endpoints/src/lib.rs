@@ -29,13 +29,13 @@ use airpath_workload::{Kind, Workload};
 
 /// The two ends of a workload.
 pub struct Pair {
-    /// When both begin.
+    /// Start time of both.
     pub start: Time,
-    /// What stands at the client's end.
+    /// Endpoint at the client's end.
     pub client: Box<dyn Endpoint>,
-    /// What stands at the server's end.
+    /// Endpoint at the server's end.
     pub server: Box<dyn Endpoint>,
-    /// What became of the flow, at any time.
+    /// Results of the flow, at any time.
     pub results: Results,
 }
 
@@ -61,7 +61,7 @@ pub fn endpoints(workload: &Workload, flow: u32, seed: Seed, options: &Options) 
     Ok(Pair { start, client, server, results })
 }
 
-/// What the makers of endpoints share.
+/// Common context of the makers of endpoints.
 pub(crate) struct Context {
     flow: u32,
     seed: Seed,

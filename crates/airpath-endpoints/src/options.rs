@@ -1,4 +1,4 @@
-//! What endpoints have to know of the link and the run.
+//! Facts about the link and the run that endpoints need.
 
 use std::net::Ipv4Addr;
 
@@ -9,14 +9,14 @@ use crate::error::EndpointError;
 /// The ports of flow 0; those of others count up from there.
 const FIRST_CLIENT_PORT: u16 = 49_152;
 const FIRST_SERVER_PORT: u16 = 5_001;
-/// How many flows have ports of their own; later ones start over, which matters to captures only.
+/// Number of flows with ports of their own; later ones start over, which matters to captures only.
 const PORTS: u32 = 16_384;
 
-/// What endpoints have to know of the link and the run.
+/// Facts about the link and the run that endpoints need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether every packet carries its bytes, as captures need. Without, those that nobody reads
-    /// are lengths only; protocols that read their own packets carry them always.
+    /// True if every packet carries its bytes, as captures need. Without, those that nobody reads are lengths
+    /// only; protocols that read their own packets carry them always.
     pub bytes: bool,
     /// The largest IP packet in bytes; none is fragmented.
     pub mtu_bytes: u32,

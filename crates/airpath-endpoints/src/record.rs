@@ -1,4 +1,4 @@
-//! What the two ends of a flow note about it while it runs.
+//! Notes of a flow's two ends while it runs.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use airpath_workload::Workload;
 use crate::ip::Verdict;
 use crate::report::{Delivery, FlowReport, MediaReport, Outcome, QuicReports, RequestReport, between};
 
-/// What became of a flow, to be asked at any time.
+/// Results of a flow, to be asked at any time.
 #[derive(Clone, Debug)]
 pub struct Results {
     workload: Arc<Workload>,
@@ -23,9 +23,10 @@ pub struct Results {
 pub(crate) struct Side {
     pub delivery: Delivery,
     latest_id: Option<PduId>,
-    /// Which of those that the link has copied have arrived.
+    /// Arrived packets among those that the link has copied.
     copied: HashSet<PduId>,
-    /// How many came out of the link, whatever their state, and when the latest sent of them was sent.
+    /// Number of packets that came out of the link, whatever their state, and send time of the latest sent of
+    /// them.
     arrivals: u64,
     latest_sent: Option<Time>,
     last_transit_ns: Option<u64>,
@@ -90,7 +91,7 @@ impl Side {
         true
     }
 
-    /// How many packets came out of the link, and when the latest sent of them was sent.
+    /// Number of packets that came out of the link, and send time of the latest sent of them.
     pub(crate) fn arrivals(&self) -> (u64, Option<Time>) {
         (self.arrivals, self.latest_sent)
     }
@@ -128,7 +129,7 @@ impl Record {
         self.end.get_or_insert(at);
     }
 
-    /// How an end that has `active` work stands.
+    /// Progress of an end that has `active` work.
     pub(crate) fn progress(&self, active: bool) -> Progress {
         match &self.failure {
             Some(why) => Progress::Failed(why.clone()),
@@ -138,7 +139,7 @@ impl Record {
     }
 }
 
-/// What became of a frame that is complete.
+/// State of a frame that is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameState {
     Missing,
@@ -146,7 +147,7 @@ enum FrameState {
     Late,
 }
 
-/// What became of the frames of a media flow.
+/// Frames of a media flow by their fate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MediaRecord {
     pub sent: u64,
@@ -193,7 +194,7 @@ impl Results {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What became of the flow until now.
+    /// Report on the flow until now.
     pub fn report(&self) -> FlowReport {
         let record = self.record();
         let name = self.workload.name.clone();

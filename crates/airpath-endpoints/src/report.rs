@@ -1,10 +1,10 @@
-//! What became of a flow.
+//! Report on a flow.
 
 use airpath_core::{Direction, Time};
 use airpath_workload::Workload;
 use serde::Serialize;
 
-/// How a flow ended.
+/// Outcome of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -16,7 +16,7 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// What became of a flow.
+/// Report on a flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
     /// The workload's name, or its kind and number.
@@ -25,11 +25,11 @@ pub struct FlowReport {
     pub flow: u32,
     /// The workload with all its defaults.
     pub workload: Workload,
-    /// How it ended.
+    /// Outcome.
     pub outcome: Outcome,
-    /// When it began; none if the run ended before.
+    /// Start time; none if the run ended before.
     pub start_ns: Option<u64>,
-    /// When the last of what it was to do was done.
+    /// Time at which the last part of its work was done.
     pub end_ns: Option<u64>,
     /// From the one to the other.
     pub elapsed_ns: Option<u64>,
@@ -40,7 +40,7 @@ pub struct FlowReport {
     /// The requests of a workload that has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<RequestReport>,
-    /// What the QUIC stacks of the client and the server say.
+    /// Reports of the QUIC stacks of the client and the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quic: Option<QuicReports>,
     /// The frames of a media flow.
@@ -49,7 +49,7 @@ pub struct FlowReport {
 }
 
 impl FlowReport {
-    /// What was delivered in `direction`.
+    /// Delivery in `direction`.
     pub fn delivery(&self, direction: Direction) -> Option<&Delivery> {
         match direction {
             Direction::Uplink => self.uplink.as_ref(),
@@ -58,7 +58,7 @@ impl FlowReport {
     }
 }
 
-/// What was delivered in one direction of a flow.
+/// Delivery in one direction of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Delivery {
     /// IP packets sent.
@@ -82,13 +82,13 @@ pub struct Delivery {
     /// Segments or packets with data that had been sent before, where the protocol tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_retransmitted: Option<u64>,
-    /// What the receiving application got.
+    /// Bytes that the receiving application got.
     pub delivered_bytes: u64,
-    /// When it got the first of it.
+    /// Time of its first byte.
     pub first_byte_ns: Option<u64>,
-    /// When it got the last of it.
+    /// Time of its last byte.
     pub last_byte_ns: Option<u64>,
-    /// What it got, by the time from the flow's beginning to the last of it.
+    /// Goodput: its bits, by the time from the flow's beginning to the last of them.
     pub goodput_bits_per_second: Option<f64>,
     /// The shortest time that a packet spent in the link.
     pub least_delay_ns: Option<u64>,
@@ -100,7 +100,7 @@ pub struct Delivery {
     pub jitter_ns: Option<u64>,
 }
 
-/// What became of requests.
+/// Report on requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RequestReport {
     /// Requests whose whole response came.
@@ -109,7 +109,7 @@ pub struct RequestReport {
     pub durations_ns: Vec<u64>,
 }
 
-/// What the QUIC stacks of both ends say.
+/// Reports of the QUIC stacks of both ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct QuicReports {
     /// The client's.
@@ -118,14 +118,14 @@ pub struct QuicReports {
     pub server: QuicReport,
 }
 
-/// What one end's QUIC stack says of its path.
+/// Report of one end's QUIC stack on its path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct QuicReport {
     /// Packets that it took for lost.
     pub lost_packets: u64,
     /// Their length.
     pub lost_bytes: u64,
-    /// How often it cut its window.
+    /// Number of times that it cut its window.
     pub congestion_events: u64,
     /// Its congestion window at the end.
     pub congestion_window_bytes: u64,
@@ -135,7 +135,7 @@ pub struct QuicReport {
     pub datagram_bytes: u16,
 }
 
-/// What became of the frames of a media flow.
+/// Report on the frames of a media flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MediaReport {
     /// Frames sent.

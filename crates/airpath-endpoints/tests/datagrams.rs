@@ -208,7 +208,7 @@ fn an_inverted_block_is_seen_by_the_checksum() {
     }
 }
 
-/// What a flow carries depends on the seed, and on the seed alone.
+/// Payloads of a flow depend on the seed, and on the seed alone.
 #[test]
 fn payloads_are_those_of_the_seed() {
     let payloads = |seed| {

@@ -7,7 +7,7 @@ use crate::common::{run, scenario, seconds};
 
 const SPARSE: &str = "cbr from=server size='200 B' interval='20 ms' duration='20 s'";
 
-/// What became of the elastic flow and of the sparse one over 10 Mbit/s and 20 ms.
+/// Results of the elastic flow and of the sparse one over 10 Mbit/s and 20 ms.
 fn share(queue: &str, elastic: &str, seed: u64) -> [Delivery; 2] {
     let text = format!(
         "[[hops]]\n[hops.link]\nrate = \"10 Mbit/s\"\npropagation = \"20 ms\"\n[hops.downlink]\nqueue = {queue}\n"

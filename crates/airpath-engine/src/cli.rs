@@ -26,11 +26,11 @@ pub use load::{RecvArgs, SendArgs};
 pub use replay::ReplayArgs;
 pub use sim::SimArgs;
 
-/// Airpath puts a wireless link of your choice between real programs and says what happened.
+/// Airpath emulates a wireless link between real programs and reports what happened on it.
 #[derive(Parser, Debug)]
 #[command(name = "airpath", bin_name = "airpath", version, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -46,40 +46,40 @@ pub enum Command {
     Shell(ShellArgs),
     /// Run workloads over a link in virtual time, as fast as the processor allows.
     Sim(SimArgs),
-    /// Check a scenario file and say what is wrong with it.
+    /// Validate scenario files and report errors.
     #[command(after_help = "Example:\n  airpath check train.toml")]
     Check(CheckArgs),
     /// Print the JSON Schema of scenario files.
     #[command(after_help = "Example:\n  airpath schema > scenario.schema.json")]
     Schema,
-    /// List the built-in links, or show one as a scenario to copy and edit.
+    /// List the built-in links, or print one as a scenario to copy and edit.
     #[command(after_help = "Examples:\n  airpath profiles\n  airpath profiles show gsm-data-9.6k > my-link.toml")]
     Profiles(ProfilesArgs),
-    /// Print what happened in a run.
+    /// Print the events or packets of a recorded run.
     #[command(after_help = LOG_EXAMPLES)]
     Log(LogArgs),
-    /// Put a load on the way to `airpath recv`: bytes, requests, or datagrams.
+    /// Send traffic to `airpath recv`: a bulk transfer, requests, or datagrams.
     #[command(after_help = load::SEND_EXAMPLES)]
     Send(SendArgs),
-    /// Wait for `airpath send` and do what it asks for.
+    /// Receive or return the traffic of `airpath send`.
     #[command(after_help = load::RECV_EXAMPLES)]
     Recv(RecvArgs),
-    /// Play a recorded run again in virtual time, and say whether its trace is the same.
+    /// Replay a recorded run in virtual time and compare the two traces.
     Replay(ReplayArgs),
-    /// List the runs that go on and can be controlled.
+    /// List active runs that accept commands.
     Runs(control::RunsArgs),
-    /// Switch an active run to another state.
+    /// Switch a running link to another state.
     State(control::StateArgs),
-    /// Set parameters of an active run.
+    /// Change parameters of a running link.
     Set(control::SetArgs),
-    /// Convert, show and plot traces of rates.
+    /// Convert, inspect and plot rate traces.
     Trace(trace::TraceArgs),
-    /// Prepare for runs in virtual time (`airpath exec --clock warp`).
+    /// Build the kernel for runs in virtual time (`airpath exec --clock warp`).
     #[command(after_help = warp::EXAMPLES)]
     Warp(warp::WarpArgs),
-    /// Find out how well this machine keeps time, and calibrate live runs for it.
+    /// Measure the timing accuracy of this machine, and calibrate live runs for it.
     Timing(Box<timing::TimingArgs>),
-    /// The first process of a guest in virtual time.
+    /// Init process of a guest in virtual time.
     #[command(name = airpath_warp::guest::COMMAND, hide = true)]
     WarpInit,
 }
@@ -96,14 +96,14 @@ Examples:
       --server './server' -- ./client server
   airpath exec --profile lte-good --set radio.downlink.rate='2 Mbit/s' --print-scenario
 
-The command sees two names: `client` (itself, the mobile end) and `server` (the other end).
-Exit status: the command's; 2 if the options or the scenario are wrong; 3 with --strict if the run\ncannot be trusted; 125 if airpath fails.";
+The command can resolve two host names: `client` (itself, the mobile end) and `server` (the other end).
+Exit status: the command's; 2 if the options or the scenario are invalid; 3 with --strict if the\nverdict is not `trusted`; 125 if airpath fails.";
 
 const SHELL_EXAMPLES: &str = "\
 Examples:
   airpath shell --profile gprs-cs2-3+1
   airpath shell --delay '20 ms' --internet
-  airpath shell --rate '1 Mbit/s'        # and inside it once more: airpath shell --delay '100 ms'";
+  airpath shell --rate '1 Mbit/s'        # nested inside it: airpath shell --delay '100 ms'";
 
 const LOG_EXAMPLES: &str = "\
 Examples:
@@ -113,9 +113,9 @@ Examples:
   airpath log results/train --tcp --from '2 s' --to '3 s'
   airpath log results/train --mahimahi --direction downlink > downlink.log";
 
-/// Which link.
+/// Options that define the link.
 #[derive(Args, Debug, Clone, Default)]
-#[command(next_help_heading = "The link")]
+#[command(next_help_heading = "Link")]
 pub struct LinkArgs {
     /// A built-in link (`airpath profiles` lists them).
     #[arg(long, value_name = "NAME", conflicts_with = "scenario")]
@@ -123,122 +123,120 @@ pub struct LinkArgs {
     /// A scenario file.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
-    /// The rate, of both directions or UPLINK,DOWNLINK; or a trace: mahimahi:FILE, trace:FILE.
+    /// Rate of both directions, or UPLINK,DOWNLINK; or a trace: mahimahi:FILE, trace:FILE.
     #[arg(long, value_name = "RATE[,RATE]")]
     pub rate: Option<String>,
-    /// The one-way delay, of both directions or UPLINK,DOWNLINK.
+    /// One-way delay of both directions, or UPLINK,DOWNLINK.
     #[arg(long, value_name = "TIME[,TIME]")]
     pub delay: Option<String>,
-    /// The standard deviation of the delay, which becomes normal and keeps the order of packets, of both
-    /// directions or UPLINK,DOWNLINK. '5 ms' draws the delay of each packet by itself: packets closer than that
-    /// wait for each other, so that a busy flow has a longer delay and less jitter than asked for. '5 ms
-    /// correlated' (or '5 ms correlated 100 ms', the time in which it changes) gives both at any rate.
+    /// Jitter: standard deviation of a normally distributed delay, of both directions or UPLINK,DOWNLINK. Packets are
+    /// not reordered. '5 ms' draws each packet's delay independently: packets closer together than that queue behind
+    /// each other, so a busy flow sees more delay and less jitter than requested. '5 ms correlated' (or '5 ms
+    /// correlated 100 ms', with the correlation time) keeps both exact at any rate.
     #[arg(long, value_name = "TIME[,TIME]")]
     pub jitter: Option<String>,
-    /// The probability that a packet is lost, of both directions or UPLINK,DOWNLINK.
+    /// Packet loss probability of both directions, or UPLINK,DOWNLINK.
     #[arg(long, value_name = "P[,P]")]
     pub loss: Option<String>,
-    /// The probability that a packet is held back, and until when: a time ('1% 20 ms') or a number of packets
-    /// that overtake it ('1% 3 packets'; one if nothing is said), of both directions or UPLINK,DOWNLINK.
+    /// Reordering of both directions, or UPLINK,DOWNLINK: the probability that a packet is held back, and for how
+    /// long: a time ('1% 20 ms') or the number of packets that overtake it ('1% 3 packets'; default: one).
     #[arg(long, value_name = "P [HELD][,…]")]
     pub reorder: Option<String>,
-    /// The probability that a packet is delivered twice, of both directions or UPLINK,DOWNLINK.
+    /// Packet duplication probability of both directions, or UPLINK,DOWNLINK.
     #[arg(long, value_name = "P[,P]")]
     pub duplicate: Option<String>,
-    /// What the queue before the link holds, of both directions or UPLINK,DOWNLINK.
+    /// Queue limit of both directions, or UPLINK,DOWNLINK: packets, bytes or a time, such as '100 packets'.
     #[arg(long, value_name = "LIMIT[,LIMIT]")]
     pub queue: Option<String>,
-    /// A blackout of the link: when it begins, how long it lasts, and drop or store.
+    /// Blackout of the link: start, duration, and drop or store.
     #[arg(long, value_name = "TIME,TIME[,HOW]")]
     pub blackout: Vec<String>,
-    /// Any parameter of the scenario, such as radio.link.rate='64 kbit/s'.
+    /// Set any scenario parameter, such as radio.link.rate='64 kbit/s'.
     #[arg(long, value_name = "PARAMETER=VALUE")]
     pub set: Vec<String>,
 }
 
-/// How to run.
+/// Options of the run, the ends and the engine.
 #[derive(Args, Debug, Clone)]
 pub struct RunArgs {
-    /// The congestion control of TCP at both ends.
-    #[arg(long, value_name = "NAME", help_heading = "The ends")]
+    /// TCP congestion control at both ends.
+    #[arg(long, value_name = "NAME", help_heading = "Ends")]
     pub cc: Option<String>,
-    /// The MTU of both ends in bytes; below 1280 there is no IPv6.
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535), help_heading = "The ends")]
+    /// MTU of both ends in bytes; IPv6 needs at least 1280.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535), help_heading = "Ends")]
     pub mtu: Option<u32>,
     /// Connect the far end to the host's network.
-    #[arg(long, help_heading = "The ends")]
+    #[arg(long, help_heading = "Ends")]
     pub internet: bool,
-    /// Make a port of the host's loopback reachable through the link as server:PORT.
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "The ends")]
+    /// Forward server:PORT, through the link, to this port of the host's loopback.
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Ends")]
     pub host_port: Vec<u16>,
     /// Run commands as root of their user namespace instead of as yourself.
-    #[arg(long, help_heading = "The ends")]
+    #[arg(long, help_heading = "Ends")]
     pub as_root: bool,
-    /// As root: keep the commands from the host's network, processes, kernel and clock, though not from its files
-    /// (docs/security.md). An ordinary user's are kept from all that root may do in any case.
-    #[arg(long, help_heading = "The ends", overrides_with = "no_confine")]
+    /// As root: deny the commands access to the host's network, processes, kernel and clock, but not to its files
+    /// (docs/security.md). The commands of an ordinary user never have these rights.
+    #[arg(long, help_heading = "Ends", overrides_with = "no_confine")]
     pub confine: bool,
-    /// As root: leave the commands all rights that root has [default].
-    #[arg(long, help_heading = "The ends", overrides_with = "confine")]
+    /// As root: run the commands with all rights of root [default].
+    #[arg(long, help_heading = "Ends", overrides_with = "confine")]
     pub no_confine: bool,
-    /// How packets get to the engine: auto, tun, or packet (veth and AF_PACKET).
-    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = parse_port_kind, help_heading = "The engine")]
+    /// Packet I/O of the engine: auto, tun, or packet (veth and AF_PACKET).
+    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = parse_port_kind, help_heading = "Engine")]
     pub port: PortKind,
-    /// Wake before deadlines and watch the clock: auto (by a margin that it learns, at most 10 % of a core),
-    /// auto:3% or auto:3%,50us (at most this share of a core, for 99 in 100 packets to leave within this),
-    /// off, batch (what falls due within half a millisecond leaves together), or a margin
-    /// [default: as calibrated by `airpath timing calibrate`, else auto].
-    #[arg(long, value_name = "HOW", help_heading = "The engine")]
+    /// Busy-wait before deadlines: auto (adaptive margin, at most 10 % of a core), auto:3% or auto:3%,50us (CPU
+    /// budget, and the lateness that 99 % of packets must meet), off, batch (packets due within half a millisecond
+    /// leave together), or a fixed margin [default: as calibrated by `airpath timing calibrate`, else auto].
+    #[arg(long, value_name = "HOW", help_heading = "Engine")]
     pub spin: Option<SpinPolicy>,
-    /// The calibration of this machine: a file, or none [default: the one that `airpath timing calibrate`
-    /// stored for this host and user, if it fits].
-    #[arg(long, value_name = "FILE|none", help_heading = "The engine")]
+    /// Calibration file of this machine, or none [default: the file that `airpath timing calibrate` stored for this
+    /// host and user, if it still matches].
+    #[arg(long, value_name = "FILE|none", help_heading = "Engine")]
     pub calibration: Option<PathBuf>,
-    /// How the engine is scheduled: other, fifo or rr, with a real-time priority [default: fifo:10 where
-    /// that is allowed]. An engine that does not sleep for 500 ms at real-time priority becomes ordinary.
-    #[arg(long, value_name = "POLICY[:PRIORITY]", help_heading = "The engine")]
+    /// Scheduling policy of the engine: other, fifo or rr, with a real-time priority [default: fifo:10 where
+    /// permitted]. An engine that does not sleep for 500 ms loses its real-time priority.
+    #[arg(long, value_name = "POLICY[:PRIORITY]", help_heading = "Engine")]
     pub policy: Option<Policy>,
-    /// Keep processors from idle states that take long to leave: hold, or leave them alone, which saves
-    /// power.
-    #[arg(long, value_name = "HOW", default_value = HOLD, value_parser = [HOLD, LEAVE], help_heading = "The engine")]
+    /// Deep CPU idle states: hold (block them, for low wake-up latency) or leave (allow them, to save power).
+    #[arg(long, value_name = "HOW", default_value = HOLD, value_parser = [HOLD, LEAVE], help_heading = "Engine")]
     pub wake_latency: String,
-    /// How late a packet may enter or leave before the run is suspect: a time, such as "1 ms", or a share of the
-    /// least time that the packet takes on the link, and what it is at least.
-    #[arg(long, value_name = "TIME|SHARE[,TIME]", default_value_t = LatenessBound::USUAL, help_heading = "The engine")]
+    /// Allowed lateness of a packet before the run is suspect: a time, such as "1 ms", or a share of the packet's
+    /// minimum transit time, with a lower limit.
+    #[arg(long, value_name = "TIME|SHARE[,TIME]", default_value_t = LatenessBound::USUAL, help_heading = "Engine")]
     pub lateness_bound: LatenessBound,
-    /// The seed of all random draws; chosen and recorded if not given.
-    #[arg(long, value_name = "N", help_heading = "The run")]
+    /// Random seed [default: chosen and recorded].
+    #[arg(long, value_name = "N", help_heading = "Run")]
     pub seed: Option<u64>,
-    /// Write the run into this folder.
-    #[arg(long, value_name = "DIR", help_heading = "The run")]
+    /// Write the files of the run to this directory.
+    #[arg(long, value_name = "DIR", help_heading = "Run")]
     pub out: Option<PathBuf>,
-    /// What to record: none, counters, events or packets [default: packets with --out, else counters].
-    #[arg(long, value_name = "LEVEL", help_heading = "The run")]
+    /// Level of recording: none, counters, events or packets [default: packets with --out, else counters].
+    #[arg(long, value_name = "LEVEL", help_heading = "Run")]
     pub log: Option<Level>,
-    /// How many bytes of each packet to record, or full.
-    #[arg(long, value_name = "BYTES", default_value = "128", help_heading = "The run")]
+    /// Bytes of each packet to record, or full.
+    #[arg(long, value_name = "BYTES", default_value = "128", help_heading = "Run")]
     pub snaplen: Snaplen,
-    /// How much memory the log may take while the disk is slow; what does not fit is lost, and counted.
-    #[arg(long, value_name = "BYTES", default_value = "64 MB", value_parser = parse_log_buffer, help_heading = "The run")]
+    /// Memory for log records that wait for the disk; records that do not fit are lost and counted.
+    #[arg(long, value_name = "BYTES", default_value = "64 MB", value_parser = parse_log_buffer, help_heading = "Run")]
     pub log_buffer: RingSize,
-    /// How often to record the state of TCP at both ends (tcp.arrow), such as '10 ms', or off, or probe:
-    /// also at every acknowledgement, as root [default: 10 ms where packets are recorded, else off].
-    #[arg(long, value_name = "HOW", help_heading = "The run")]
+    /// Sampling interval of the TCP state at both ends (tcp.arrow), such as '10 ms'; off; or probe, which also
+    /// samples at every ACK and needs root [default: 10 ms if packets are recorded, else off].
+    #[arg(long, value_name = "HOW", help_heading = "Run")]
     pub tcp_state: Option<TcpStateMode>,
     /// Exit with status 3 unless the verdict is `trusted`.
-    #[arg(long, help_heading = "The run")]
+    #[arg(long, help_heading = "Run")]
     pub strict: bool,
     /// Print no summary.
-    #[arg(long, short, help_heading = "The run")]
+    #[arg(long, short, help_heading = "Run")]
     pub quiet: bool,
     /// Print the summary as JSON.
-    #[arg(long, help_heading = "The run", conflicts_with = "quiet")]
+    #[arg(long, help_heading = "Run", conflicts_with = "quiet")]
     pub json: bool,
-    /// Also write the manifest to this inherited descriptor: how replications report.
+    /// Also write the manifest to this inherited descriptor, as replications do.
     #[arg(long, value_name = "N", hide = true)]
     pub manifest_descriptor: Option<i32>,
-    /// Print the scenario that the options mean, and do nothing else.
-    #[arg(long, help_heading = "The run")]
+    /// Print the resulting scenario and exit.
+    #[arg(long, help_heading = "Run")]
     pub print_scenario: bool,
 }
 
@@ -256,28 +254,28 @@ pub struct ExecArgs {
     pub link: LinkArgs,
     #[command(flatten)]
     pub run: RunArgs,
-    /// A shell command to run at the server's end; the client's command starts once it listens.
-    #[arg(long, value_name = "CMD", help_heading = "The ends")]
+    /// Shell command at the server end; the client's command starts once it listens.
+    #[arg(long, value_name = "CMD", help_heading = "Ends")]
     pub server: Option<String>,
-    /// How long to wait for the server's command to listen.
-    #[arg(long, value_name = "TIME", default_value = "10 s", help_heading = "The ends")]
+    /// Timeout for the server's command to start listening.
+    #[arg(long, value_name = "TIME", default_value = "10 s", help_heading = "Ends")]
     pub server_timeout: Span,
-    /// How long the server's command may take to end by itself after the client's.
-    #[arg(long, value_name = "TIME", default_value = "200 ms", help_heading = "The ends")]
+    /// Time for the server's command to exit by itself after the client's.
+    #[arg(long, value_name = "TIME", default_value = "200 ms", help_heading = "Ends")]
     pub server_grace: Span,
-    /// How often to run it, each time with the next seed and fresh namespaces.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "The run")]
+    /// Number of runs, each with the next seed and fresh namespaces.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Run")]
     pub replications: u32,
-    /// By which clock: live, or warp for a kernel whose time passes only while everything sleeps.
-    #[arg(long, value_name = "CLOCK", default_value = "live", help_heading = "The run")]
+    /// Clock: live (real time), or warp (virtual time: a kernel whose clock advances only while all processes sleep).
+    #[arg(long, value_name = "CLOCK", default_value = "live", help_heading = "Run")]
     pub clock: Clock,
     #[command(flatten)]
     pub limits: warp::WarpLimits,
-    /// How many replications at a time.
-    #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "The run")]
+    /// Number of parallel replications.
+    #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Run")]
     pub jobs: u32,
-    /// The command to run at the client's end, and its arguments.
-    #[arg(last = true, value_name = "CMD", required_unless_present = "print_scenario", help_heading = "The ends")]
+    /// Command and arguments at the client end.
+    #[arg(last = true, value_name = "CMD", required_unless_present = "print_scenario", help_heading = "Ends")]
     pub command: Vec<OsString>,
 }
 
@@ -288,8 +286,8 @@ pub struct ShellArgs {
     pub link: LinkArgs,
     #[command(flatten)]
     pub run: RunArgs,
-    /// Instead of your shell, run this command.
-    #[arg(last = true, value_name = "CMD", help_heading = "The ends")]
+    /// Command to run instead of your shell.
+    #[arg(last = true, value_name = "CMD", help_heading = "Ends")]
     pub command: Vec<OsString>,
 }
 
@@ -299,7 +297,7 @@ pub struct CheckArgs {
     /// Scenario files.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Print problems as JSON, one object a line.
+    /// Print errors as JSON, one object per line.
     #[arg(long)]
     pub json: bool,
 }
@@ -307,7 +305,7 @@ pub struct CheckArgs {
 /// `airpath profiles`.
 #[derive(Args, Debug)]
 pub struct ProfilesArgs {
-    /// What to do with them.
+    /// Action; without one the profiles are listed.
     #[command(subcommand)]
     pub action: Option<ProfilesAction>,
     /// Print as JSON.
@@ -328,21 +326,22 @@ pub enum ProfilesAction {
 /// `airpath log`.
 #[derive(Args, Debug)]
 pub struct LogArgs {
-    /// The folder of a run.
+    /// The directory of a run.
     pub dir: PathBuf,
-    /// In the text of tcpdump, with the fate of each packet.
+    /// Print packets in the format of tcpdump, each with its fate.
     #[arg(long, conflicts_with = "json")]
     pub tcpdump: bool,
-    /// The state of TCP at both ends instead of events (see --tcp-state of airpath exec).
+    /// Print the TCP state at both ends instead of events (see --tcp-state of airpath exec).
     #[arg(long, conflicts_with_all = ["tcpdump", "mahimahi", "hop", "direction", "kind", "origin", "pdu"])]
     pub tcp: bool,
-    /// As JSON, one object a line.
+    /// Print JSON, one object per line.
     #[arg(long)]
     pub json: bool,
-    /// As mm-link of Mahimahi logs one direction of a hop, for mm-throughput-graph and mm-delay-graph.
+    /// Print one direction of a hop in the log format of Mahimahi's mm-link, for mm-throughput-graph and
+    /// mm-delay-graph.
     #[arg(long, conflicts_with_all = ["tcpdump", "json", "kind", "pdu", "from", "to"])]
     pub mahimahi: bool,
-    /// With --mahimahi: leave out drops, which some versions of mm-throughput-graph do not know.
+    /// With --mahimahi: omit drops, which some versions of mm-throughput-graph cannot read.
     #[arg(long, requires = "mahimahi")]
     pub without_drops: bool,
     /// Only events of this hop.
@@ -354,16 +353,16 @@ pub struct LogArgs {
     /// Only events of this kind, such as dropped.
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
-    /// Only events of this traffic: user, background or control.
+    /// Only events of this traffic type: user, background or control.
     #[arg(long, value_name = "ORIGIN")]
     pub origin: Option<String>,
-    /// Only events of this PDU, by its number; b0.17 is packet 17 of the first background load.
+    /// Only events of this PDU number; b0.17 is packet 17 of the first background load.
     #[arg(long, value_name = "ID", value_parser = parse_pdu)]
     pub pdu: Option<u64>,
-    /// Only events from this time of the run on.
+    /// Only events at or after this time of the run.
     #[arg(long, value_name = "TIME")]
     pub from: Option<Span>,
-    /// Only events up to this time of the run.
+    /// Only events at or before this time of the run.
     #[arg(long, value_name = "TIME")]
     pub to: Option<Span>,
 }
@@ -373,7 +372,7 @@ fn parse_pdu(text: &str) -> Result<u64, String> {
         let (load, number) = text.strip_prefix('b')?.split_once('.')?;
         Some(airpath_core::background_id(load.parse().ok().filter(|load| *load < 4_096)?, number.parse().ok()?))
     };
-    let wrong = || format!("`{text}` is no PDU; write its number, or for example b0.17 for a virtual packet");
+    let wrong = || format!("`{text}` is not a PDU; write its number, or for example b0.17 for a background packet");
     text.parse().ok().or_else(virtual_packet).ok_or_else(wrong)
 }
 
@@ -382,7 +381,7 @@ fn parse_log_buffer(text: &str) -> Result<RingSize, String> {
         text.parse().map_err(|error: airpath_core::quantity::QuantityError| error.to_string())?;
     let bytes = bits.get() / 8;
     if bytes < RingSize::LEAST_BYTES {
-        return Err(format!("it takes at least {} MB", RingSize::LEAST_BYTES / 1_000_000));
+        return Err(format!("the log buffer needs at least {} MB", RingSize::LEAST_BYTES / 1_000_000));
     }
     Ok(RingSize::within(bytes))
 }
@@ -392,7 +391,7 @@ fn parse_port_kind(text: &str) -> Result<PortKind, String> {
         "auto" => Ok(PortKind::Automatic),
         "tun" => Ok(PortKind::Tun),
         "packet" => Ok(PortKind::Packet),
-        other => Err(format!("`{other}` is no kind of port; the kinds are auto, tun and packet")),
+        other => Err(format!("`{other}` is not a port type; use auto, tun or packet")),
     }
 }
 

@@ -1,6 +1,8 @@
-//! What goes wrong, as the user reads it.
+//! Failures, as the user reads them.
 
 use std::fmt;
+
+use crate::status;
 
 /// A failure of Airpath itself: what, where, and how to mend it.
 #[derive(Debug)]
@@ -15,17 +17,17 @@ pub type Result<T> = std::result::Result<T, Failure>;
 impl Failure {
     /// A failure while running.
     pub fn new(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: crate::run::FAILED_STATUS }
+        Failure { message: message.into(), status: status::FAILED }
     }
 
     /// A mistake in what was typed or written (exit status 2, as of every command line).
     pub fn usage(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: 2 }
+        Failure { message: message.into(), status: status::USAGE }
     }
 
     /// A failure of a program like any other, behind a link or not: exit status 1.
     pub fn program(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: 1 }
+        Failure { message: message.into(), status: status::PROGRAM_FAILED }
     }
 
     /// A failure of the system around the link.

@@ -1,4 +1,5 @@
-//! What tests and the fuzzer reach of the engine without starting a process. No program should build on it.
+//! Parts of the engine that tests and the fuzzer reach without starting a process. No program should build on
+//! it.
 
 use std::path::Path;
 

@@ -5,9 +5,12 @@ mod commands;
 mod control;
 mod error;
 pub mod inside;
+mod link;
 mod load;
 mod run;
+mod seed;
 mod signals;
+mod status;
 mod terminal;
 
 use clap::Parser;

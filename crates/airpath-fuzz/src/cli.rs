@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Parser;
 
+use crate::command::Command;
 use crate::targets::Target;
-use crate::through::Command;
 
 /// Give mutated inputs to everything in Rust that reads what somebody else wrote.
 #[derive(Parser, Clone, Debug)]
@@ -36,19 +36,19 @@ pub struct Arguments {
     /// Give this file to the target and do nothing else.
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// How many workers at a time [default: as many as there are processors].
+    /// Number of parallel workers [default: as many as there are processors].
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// How much memory a worker, or a command, may have, in megabytes.
+    /// Memory limit of a worker, or a command, in megabytes.
     #[arg(long, value_name = "MB", default_value_t = 2_000)]
     pub memory: u64,
-    /// How long one input may take, in seconds [default: 10; with --through 12].
+    /// Time limit of one input, in seconds [default: 10; with --through 12].
     #[arg(long, value_name = "SECONDS")]
     pub limit: Option<f64>,
     /// The folder of seeds, with one folder for each target.
     #[arg(long, value_name = "DIR", default_value = "fuzz/corpus")]
     pub corpus: PathBuf,
-    /// Where inputs that break something are kept.
+    /// Directory for inputs that break something.
     #[arg(long, value_name = "DIR", default_value = "fuzz/findings")]
     pub findings: PathBuf,
     /// Be worker N of --jobs, and note in this file which input is at work.
@@ -63,7 +63,7 @@ pub struct Arguments {
 const INPUTS: u64 = 20_000;
 
 impl Arguments {
-    /// How many workers there are.
+    /// Number of workers.
     pub fn jobs(&self) -> usize {
         self.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
     }
@@ -77,7 +77,7 @@ impl Arguments {
         }
     }
 
-    /// How long one input may take.
+    /// Time limit of one input.
     pub fn limit(&self) -> Duration {
         let default = if self.through.is_some() { 12.0 } else { 10.0 };
         Duration::from_secs_f64(self.limit.unwrap_or(default).clamp(0.001, 86_400.0))

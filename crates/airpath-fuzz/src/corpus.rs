@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::mutate::{Kind, mutate};
+use crate::kind::Kind;
 use crate::random::Random;
 
 /// Seeds that are longer teach nothing that shorter ones do not, and cost time.
@@ -51,7 +51,7 @@ impl Corpus {
         Ok(Corpus { names, seeds, words: words.into_iter().collect() })
     }
 
-    /// How many seeds there are.
+    /// Number of seeds.
     pub fn len(&self) -> usize {
         self.seeds.len()
     }
@@ -61,22 +61,14 @@ impl Corpus {
         &self.seeds[index]
     }
 
+    /// The name of a seed.
+    pub fn name(&self, index: usize) -> &str {
+        &self.names[index]
+    }
+
     /// A word of the seeds.
     pub fn word(&self, random: &mut Random) -> &[u8] {
         self.words.get(random.below(self.words.len())).map_or(b"", Vec::as_slice)
-    }
-
-    /// Input `number` of `seed`, and the name of the seed that it came from: first every seed as it is,
-    /// then changed ones.
-    pub fn input(&self, seed: u64, number: u64) -> (Vec<u8>, &str) {
-        if let Some(plain) = usize::try_from(number).ok().and_then(|number| self.seeds.get(number)) {
-            return (plain.clone(), &self.names[number as usize]);
-        }
-        let mut random = Random::new(seed, number);
-        let index = random.below(self.seeds.len());
-        let mut input = self.seeds[index].clone();
-        mutate(&mut input, self, &mut random);
-        (input, &self.names[index])
     }
 }
 

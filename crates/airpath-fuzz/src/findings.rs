@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Of each way to fail so many inputs are kept and told.
 const KEPT: usize = 3;
 
-/// What a campaign has found.
+/// Findings of a campaign.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Inputs by what they broke.
@@ -16,14 +16,14 @@ pub struct Findings {
 /// An input that broke something.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Which input of the seed.
+    /// Number of the input of the seed.
     pub number: u64,
-    /// What happened, in one line.
+    /// Description in one line.
     pub what: String,
 }
 
 impl Findings {
-    /// How many inputs broke something.
+    /// Number of inputs that broke something.
     pub fn count(&self) -> usize {
         self.ways.values().sum()
     }

@@ -5,8 +5,10 @@
 //! crashes and stops those that take too long.
 
 mod cli;
+mod command;
 mod corpus;
 mod findings;
+mod kind;
 mod mutate;
 mod random;
 mod supervise;

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::cli::Arguments;
 use crate::findings::{Finding, Findings};
 use crate::targets::Target;
-use crate::{through, worker};
+use crate::{mutate, through, worker};
 
-/// How often the progress of a worker is looked at.
+/// Interval of looks at the progress of a worker.
 const LOOK: Duration = Duration::from_millis(50);
-/// So many crashes of one worker, and something is wrong with more than an input.
+/// Number of crashes of one worker from which something is wrong with more than an input.
 const CRASHES: usize = 200;
 /// The file of a worker's folder that holds the number of its input.
 const PROGRESS: &str = "progress";
@@ -51,7 +51,7 @@ fn campaign(arguments: &Arguments, target: Target, seed: u64) -> Result<(u64, us
     let findings = Mutex::new(Findings::default());
     let name = format!("{}-{seed}", target.name());
     let found = |finding: &Finding| {
-        let (input, _) = corpus.input(seed, finding.number);
+        let (input, _) = mutate::input(&corpus, seed, finding.number);
         let mut findings = findings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         findings.add(finding, &input, &name, &arguments.findings);
     };

@@ -13,31 +13,12 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::cli::Arguments;
+use crate::command::Command;
 use crate::findings::{Finding, Findings};
 use crate::supervise::tell;
-use crate::targets::Target;
-use crate::worker;
+use crate::{mutate, worker};
 
-/// A command of the engine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum Command {
-    /// `check` of a scenario.
-    Check,
-    /// `--print-scenario`.
-    PrintScenario,
-    /// `sim` over a scenario.
-    Sim,
-    /// `trace show` and `trace convert`.
-    Trace,
-    /// `sim` with a capture as workload.
-    Pcap,
-    /// `log` of a run, as a table, as packets, and as the state of TCP.
-    Log,
-    /// `replay` of a run.
-    Replay,
-}
-
-/// What came of an input.
+/// Outcome of an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Outcome {
     /// The command did it or said why not.
@@ -52,38 +33,6 @@ enum Outcome {
 const STATUSES: [i32; 4] = [0, 1, 2, 125];
 
 impl Command {
-    /// All of them.
-    pub const ALL: [Command; 7] = [
-        Command::Check,
-        Command::PrintScenario,
-        Command::Sim,
-        Command::Trace,
-        Command::Pcap,
-        Command::Log,
-        Command::Replay,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Command::Check => "check",
-            Command::PrintScenario => "print-scenario",
-            Command::Sim => "sim",
-            Command::Trace => "trace",
-            Command::Pcap => "pcap",
-            Command::Log => "log",
-            Command::Replay => "replay",
-        }
-    }
-
-    /// Whose seeds the command gets.
-    pub fn target(self) -> Target {
-        match self {
-            Command::Check | Command::PrintScenario | Command::Sim => Target::Scenario,
-            Command::Trace | Command::Pcap => Target::Traces,
-            Command::Log | Command::Replay => Target::Runs,
-        }
-    }
-
     /// Gives `input` to the command; what broke, if anything did.
     ///
     /// # Errors
@@ -203,7 +152,7 @@ impl Command {
     }
 }
 
-/// What `child` says on standard error until it ends, and how it ends; none when it had to be stopped.
+/// Messages of `child` on standard error until it ends, and its exit; none when it had to be stopped.
 fn wait(child: &mut Child, limit: Duration) -> std::io::Result<(String, Option<ExitStatus>)> {
     let end = Instant::now() + limit;
     let mut said = Vec::new();
@@ -259,7 +208,7 @@ pub fn campaign(arguments: &Arguments, command: Command, seed: u64) -> Result<(u
             if number >= arguments.end() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(tried);
             }
-            let (input, _) = corpus.input(seed, number);
+            let (input, _) = mutate::input(&corpus, seed, number);
             let words = command.prepare(&input, &folder, scratch.path()).map_err(|error| error.to_string())?;
             match command.outcome(&engine, &words, scratch.path(), arguments.limit())? {
                 Outcome::Fine => {}

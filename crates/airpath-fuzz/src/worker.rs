@@ -15,9 +15,10 @@ use nix::sys::resource::{Resource, setrlimit};
 
 use crate::cli::Arguments;
 use crate::corpus::Corpus;
+use crate::mutate;
 use crate::targets::{Context, Target};
 
-/// What the last panic said, and where.
+/// Message and place of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Gives the inputs of one worker to the only target.
@@ -44,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut tried = 0u64;
     let mut number = arguments.first + worker as u64;
     while number < arguments.end() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
-        let (input, _) = corpus.input(seed, number);
+        let (input, _) = mutate::input(&corpus, seed, number);
         // Who started this process reads it when the process has died, or has not gone on for too long.
         progress.write_all_at(&number.to_le_bytes(), 0).map_err(|error| format!("no progress: {error}"))?;
         if catch_unwind(AssertUnwindSafe(|| target.run(&input, &context))).is_err() {

@@ -122,7 +122,7 @@ fn pass_packets(process: &EngineProcess, arguments: Arguments) -> Result<i32> {
     };
     let mut client_command = Some(
         CommandSpec::from_words(arguments.command)
-            .ok_or_else(|| LiveError::Request("there is no command after `--`".into()))?,
+            .ok_or_else(|| LiveError::Request("no command is given after `--`".into()))?,
     );
     let mut client: Option<CommandId> = None;
     let mut uplink = Direction::new();

@@ -40,7 +40,7 @@ pub struct Link {
     index: u8,
 }
 
-/// Where a run stands among runs that enclose it.
+/// Position of a run among the runs that enclose it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nesting {
     /// The block of the run around this one; none for the outermost.
@@ -52,14 +52,13 @@ impl Nesting {
     /// No run around this one, or none that it is connected to.
     pub const OUTERMOST: Self = Self { enclosing: None, depth: 0 };
 
-    /// Whether there is a run around this one.
+    /// True if there is a run around this one.
     pub fn is_nested(self) -> bool {
         self.enclosing.is_some()
     }
 
-    /// What the environment tells, if this process is where it says. Variables
-    /// may have been carried out of a run, into a shell's profile or a service;
-    /// see [`Nesting::misleading`].
+    /// Nesting according to the environment, if this process is in the network that it names. Variables may
+    /// have been carried out of a run, into a shell's profile or a service; see [`Nesting::misleading`].
     ///
     /// # Errors
     /// When the variables are set to nonsense.
@@ -68,16 +67,15 @@ impl Nesting {
         Ok(if told.holds(is_local) { told } else { Self::OUTERMOST })
     }
 
-    /// What is wrong with the environment, if it tells of a run around this one
-    /// whose link is not in this network namespace.
+    /// Error in the environment, if it names an enclosing run whose link is not in this network namespace.
     ///
     /// # Errors
     /// When the variables are set to nonsense.
     pub fn misleading() -> Result<Option<String>> {
         Ok((!Self::told()?.holds(is_local)).then(|| {
             format!(
-                "{DEPTH_VARIABLE} and {BLOCK_VARIABLE} are set, but this network has no end of a link to which they \
-                 belong: they are ignored; unset both"
+                "{DEPTH_VARIABLE} and {BLOCK_VARIABLE} are set, but this network has no matching link end: they are \
+                 ignored; unset both"
             )
         }))
     }
@@ -87,7 +85,7 @@ impl Nesting {
         Self::parse(value(DEPTH_VARIABLE), value(BLOCK_VARIABLE))
     }
 
-    /// Whether one end of the enclosing run's link is here, as `is_local` tells of addresses.
+    /// True if one end of the enclosing run's link is here, according to `is_local` for addresses.
     fn holds(self, is_local: impl Fn(IpAddr) -> bool) -> bool {
         self.enclosing.is_none_or(|block| {
             [End::Client, End::Server].into_iter().any(|end| is_local(IpAddr::V4(end.ipv4(block.first))))
@@ -109,7 +107,7 @@ impl Nesting {
         parsed().ok_or_else(|| {
             LiveError::Request(format!(
                 "the environment variables {DEPTH_VARIABLE}={depth} and {BLOCK_VARIABLE}={block} \
-                 make no sense together; Airpath sets them for its commands, so unset both"
+                 are inconsistent; Airpath sets them for its commands, so unset both"
             ))
         })
     }
@@ -138,7 +136,7 @@ impl Link {
     pub const ALONE: Self =
         Self { block: Block { first: 0, bits: LINK_NUMBER_BITS - NESTING_BITS }, depth: 0, index: 0 };
 
-    /// How many links enclose this one.
+    /// Number of links around this one.
     pub fn depth(self) -> u8 {
         self.depth
     }
@@ -195,8 +193,7 @@ impl Link {
     }
 }
 
-/// Whether an address belongs to this network namespace: only then can a socket
-/// be bound to it.
+/// True if an address belongs to this network namespace: only then can a socket be bound to it.
 fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }

@@ -44,9 +44,8 @@ pub mod number {
     pub const SYS_ADMIN: u32 = 21;
 }
 
-/// What a command run by an ordinary user inside a user namespace is given, so
-/// that ping, tcpdump, congestion control and a nested run work. Tracing is not
-/// among it: the engine is in the same user namespace.
+/// Capabilities of a command run by an ordinary user inside a user namespace, so that ping, tcpdump, congestion
+/// control and a nested run work. Tracing is not among it: the engine is in the same user namespace.
 pub const FOR_COMMANDS: [u32; 7] = [
     number::KILL,
     number::NET_BIND_SERVICE,
@@ -57,8 +56,8 @@ pub const FOR_COMMANDS: [u32; 7] = [
     number::SYS_ADMIN,
 ];
 
-/// What confined commands of root may have at most: what programs at the ends of a link need of the
-/// network and of users, and nothing that reaches other namespaces, mounts, modules, devices or clocks.
+/// Maximum capabilities of confined commands of root: those that programs at the ends of a link need of the
+/// network and of users, and none that reaches other namespaces, mounts, modules, devices or clocks.
 const FOR_CONFINED_ROOT: [u32; 16] = [
     number::CHOWN,
     number::DAC_OVERRIDE,
@@ -80,7 +79,7 @@ const FOR_CONFINED_ROOT: [u32; 16] = [
 /// More than any kernel has.
 const NUMBERS: u32 = 64;
 
-/// What commands may have at most, as a mask.
+/// Maximum capabilities of commands, as a mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds(u64);
 
@@ -165,7 +164,7 @@ impl Capabilities {
         })
     }
 
-    /// Whether `capability` is effective.
+    /// True if `capability` is effective.
     pub fn has(&self, capability: u32) -> bool {
         self.effective >> capability & 1 == 1
     }

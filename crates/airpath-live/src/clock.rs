@@ -30,9 +30,8 @@ pub fn realtime_ns() -> u64 {
     read_clock(libc::CLOCK_REALTIME)
 }
 
-/// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC; turns the kernel's
-/// receive stamps into monotonic time. Measure it again now and then: the
-/// realtime clock may be stepped.
+/// Offset of CLOCK_REALTIME from CLOCK_MONOTONIC; turns the kernel's receive stamps into monotonic time.
+/// Measure it again now and then: the realtime clock may be stepped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockOffset {
     /// Realtime minus monotonic, in ns.

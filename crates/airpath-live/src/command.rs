@@ -74,7 +74,7 @@ impl CommandId {
     }
 }
 
-/// How a command ended.
+/// End of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandEnd {
     /// With this exit status.
@@ -200,7 +200,7 @@ impl Commands {
         }
     }
 
-    /// How a command ended, once it was reaped.
+    /// Exit of a command, once it was reaped.
     pub fn ended(&self, id: CommandId) -> Option<CommandEnd> {
         self.ended.get(&id).copied()
     }
@@ -212,7 +212,7 @@ impl Commands {
         let _ = kill(Pid::from_raw(-id.0.as_raw()), signal);
     }
 
-    /// Whether anything is left in the session of a command that was started in one of its own.
+    /// True if anything is left in the session of a command that was started in one of its own.
     pub fn session_lives(&self, id: CommandId) -> bool {
         kill(Pid::from_raw(-id.0.as_raw()), None) != Err(Errno::ESRCH)
     }
@@ -226,7 +226,7 @@ impl Commands {
     }
 }
 
-/// Where commands are to start, and what is said, as a line, if they cannot start there.
+/// Working directory for commands, and a message, as a line, if they cannot start there.
 pub fn working_directory() -> (Option<CString>, String) {
     let (directory, why) = match std::env::current_dir() {
         Ok(path) => {
@@ -238,7 +238,7 @@ pub fn working_directory() -> (Option<CString>, String) {
     (directory, format!("airpath: the command {why}; it starts in /\n"))
 }
 
-/// Where a program without a PATH looks for others (`execvp` of the C library).
+/// Search path of a program without a PATH (`execvp` of the C library).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// PATH with the directory of the running program at its end, so that a command finds `airpath` as
@@ -254,17 +254,17 @@ pub fn search_path() -> Option<OsString> {
     std::env::join_paths(directories).ok()
 }
 
-/// What a child does between `fork` and `execve`.
+/// Actions of a child between `fork` and `execve`.
 struct Entry {
     network: RawFd,
     mounts: RawFd,
     working_directory: Option<CString>,
-    /// What is said if it cannot be entered; written beforehand, as a child of `fork` may not allocate.
+    /// Message if it cannot be entered; written beforehand, as a child of `fork` may not allocate.
     lost_directory: String,
     inherited: Inherited,
     raise_ambient: bool,
     bounds: Bounds,
-    /// Whether the command must not start without them.
+    /// True if the command must not start without them.
     bounds_are_asked: bool,
     own_session: bool,
 }

@@ -1,6 +1,6 @@
-//! How long the commands at both ends, and relays on the packets' way, were ready to run and did not
-//! run, or were held by somebody: a thread of ordinary priority reads `/proc/PID/task/*/schedstat` and
-//! `/proc/PID/status` of all of them, now and then. It needs no right, and nothing waits for it.
+//! Waiting and holding of the commands at both ends and of relays on the packets' way: a thread of ordinary
+//! priority samples `/proc/PID/task/*/schedstat` and `/proc/PID/status` of all of them. It needs no right, and
+//! nothing waits for it.
 
 mod account;
 mod holds;
@@ -22,14 +22,14 @@ use account::Account;
 use holds::HoldAccount;
 use processes::Processes;
 
-/// How often samples are taken, where that costs little.
+/// Sampling interval where samples cost little.
 const INTERVAL: Duration = Duration::from_millis(20);
 /// A sample may take one in so many instants: with many processes samples are rarer.
 const SHARE_OF_A_CORE: u32 = 100;
 /// They are never rarer than that.
 const LONGEST_INTERVAL: Duration = Duration::from_millis(500);
 
-/// On whose behalf a process runs.
+/// Party that a process belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Party {
     /// The client's command started it.
@@ -56,7 +56,7 @@ impl Register {
     }
 }
 
-/// What is said to the thread.
+/// Message to the thread.
 enum Word {
     /// This process is about to be reaped: read its last numbers first.
     Reaping(i32, Sender<()>),

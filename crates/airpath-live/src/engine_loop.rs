@@ -40,16 +40,16 @@ use crate::watchdog;
 
 /// Slabs are large enough for a burst of super-packets, small enough for the second-level cache.
 const SLAB_BYTES: usize = 1 << 20;
-/// How many of them are there before the first packet.
+/// Number of slabs before the first packet.
 const SLABS_AT_START: usize = 4;
-/// How often both ports are read before an order is carried out, where one has more than one turn takes.
+/// Maximum number of reads per port before an order is carried out, where a port has more than one turn takes.
 const READS_BEFORE_AN_ORDER: usize = 64;
-/// How often the loop looks up where packets bear no stamps. A stop is told in any case; that it cannot have
-/// begun before the last look-up bounds for how long packets may have waited.
+/// Interval of wake-ups where packets bear no stamps. A stop is told in any case; that it cannot have begun
+/// before the last look-up bounds for how long packets may have waited.
 const HEARTBEAT_NS: u64 = 100_000_000;
-/// For how long after the last packet it does so.
+/// Time after the last packet for which it does so.
 const HEARTBEATS_LAST_NS: u64 = 5_000_000_000;
-/// How often after that: an idle link costs next to nothing.
+/// Interval of wake-ups after that: an idle link costs next to nothing.
 const SLOW_HEARTBEAT_NS: u64 = 1_000_000_000;
 
 /// A word to the loop from another thread.
@@ -69,18 +69,18 @@ pub enum Word {
 /// A command to a machine, or the question how it stands.
 #[derive(Debug)]
 pub struct Order {
-    /// Which link.
+    /// Index of the link.
     pub link: usize,
-    /// When it was received, by CLOCK_MONOTONIC in ns: the time at which it takes effect, unless the
-    /// machine has been driven further meanwhile.
+    /// Time of receipt, by CLOCK_MONOTONIC in ns: the time at which it takes effect, unless the machine has
+    /// been driven further meanwhile.
     pub received_ns: u64,
     /// The command, and how the input log is to have it; none to ask only.
     pub command: Option<(airpath_core::Command, String)>,
-    /// Where the answer goes.
+    /// Channel of the answer.
     pub answer: Sender<Answer>,
 }
 
-/// What became of an order.
+/// Answer to an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The run has not begun.
@@ -91,11 +91,11 @@ pub enum Answer {
     Refused(airpath_core::CommandError),
     /// It was carried out.
     Done {
-        /// When it was received, in run time.
+        /// Time of receipt, in run time.
         received: Time,
-        /// When it took effect.
+        /// Time at which it took effect.
         at: Time,
-        /// In which state the machine is now.
+        /// State in force at the machine.
         state: airpath_core::StateInForce,
     },
 }
@@ -125,30 +125,30 @@ impl Handle {
     }
 }
 
-/// What the loop says of itself at the end.
+/// Report of the loop at the end.
 #[derive(Clone, Debug, Default)]
 pub struct LoopReport {
-    /// When the run began, by CLOCK_MONOTONIC in ns.
+    /// Start of the run, by CLOCK_MONOTONIC in ns.
     pub epoch_ns: u64,
     /// Time spent watching the clock, in ns.
     pub spun_ns: u64,
     /// Processor time of the thread, in ns.
     pub processor_ns: u64,
-    /// How often it woke.
+    /// Number of wake-ups.
     pub wake_ups: u64,
-    /// How early it woke before deadlines.
+    /// Margins of wake-ups before deadlines.
     pub margin: MarginCourse,
-    /// What the kernel did to the thread meanwhile.
+    /// Resource usage of the thread meanwhile.
     pub usage: ThreadUsage,
-    /// When it lost its real-time priority because it had not slept for too long, in run time.
+    /// Time at which it lost its real-time priority because it had not slept for too long, in run time.
     pub demoted: Option<Time>,
-    /// How often a program sent the signal by which the kernel takes the priority.
+    /// Number of signals from programs that imitate the kernel's demotion signal.
     pub false_alarms: u64,
-    /// What was seen of the wall clock, of which the kernel's stamps are.
+    /// Observations of the wall clock, which the kernel's stamps use.
     pub clock: ClockReport,
     /// Packets bear no stamps, and the kernel does not tell how long the loop waited for a processor.
     pub reads_unwatched: bool,
-    /// When it ended, in run time.
+    /// End of the loop, in run time.
     pub ended: Time,
 }
 
@@ -395,13 +395,13 @@ impl EngineLoop {
         if next == Time::NEVER { u64::MAX } else { self.epoch_ns.saturating_add(next.nanos()) }
     }
 
-    /// How long after `from_ns` the first packet was gone that has left since, in ns.
+    /// Time until the first packet that has left since was gone, in ns.
     fn work_since(&self, from_ns: u64) -> Option<u64> {
         let emissions = self.links.iter().map(|link| self.epoch_ns.saturating_add(link.last_emission().nanos()));
         emissions.filter(|emitted_ns| *emitted_ns >= from_ns).min().map(|emitted_ns| emitted_ns - from_ns)
     }
 
-    /// For how long every port may be left unread.
+    /// Time for which every port may be left unread.
     fn may_leave_unread_ns(&self) -> u64 {
         self.links.iter().map(|link| link.may_leave_unread().nanos()).min().unwrap_or(0)
     }
@@ -482,7 +482,7 @@ impl EngineLoop {
         Ok(Answer::Done { received, at, state: link.state_in_force() })
     }
 
-    /// What was measured at a link up to now, once the run has begun.
+    /// Measurements of a link up to now, once the run has begun.
     fn look(&mut self, link: usize, now_ns: u64) -> Option<LinkLook> {
         let demoted = watchdog::demoted_at_ns().map(|at_ns| self.time_of(at_ns));
         let now = self.time_of(now_ns);

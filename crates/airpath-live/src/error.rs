@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why the operating system side of a live run could not be set up or kept up.
+/// Failure of the operating system side of a live run, at set-up or later.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The system forbids what a live run needs; the text says what to change.
@@ -11,7 +11,7 @@ pub enum LiveError {
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was attempted, as a verb phrase ("create a network namespace").
+        /// Attempted action, as a verb phrase ("create a network namespace").
         action: String,
         /// The kernel's answer.
         source: io::Error,

@@ -1,5 +1,5 @@
-//! What of this machine bears on timing, as the kernel tells it. What it does not tell is left out:
-//! nothing here is guessed.
+//! Facts about this machine that affect timing, from the kernel. What it does not tell is left out: nothing
+//! here is guessed.
 
 mod text;
 
@@ -18,13 +18,13 @@ use crate::wake_latency;
 pub struct HostState {
     /// The processor's name.
     pub processor: Option<String>,
-    /// Whether the machine is a virtual one: the name of what carries it, or "unknown"; none for hardware.
+    /// Hypervisor of a virtual machine by name, or "unknown"; none for hardware.
     pub hypervisor: Option<String>,
-    /// How the kernel may be preempted, in its own words, such as "PREEMPT_DYNAMIC" or "PREEMPT_RT".
+    /// Preemption model of the kernel, in its own words, such as "PREEMPT_DYNAMIC" or "PREEMPT_RT".
     pub preemption: Option<String>,
-    /// How often the kernel's tick comes, in Hz.
+    /// Rate of the kernel's tick, in Hz.
     pub tick_hz: Option<u64>,
-    /// Whether timers are exact, rather than those of the tick.
+    /// True if timers are exact, rather than those of the tick.
     pub high_resolution_timers: Option<bool>,
     /// The clocks that the kernel could read.
     pub clock_sources: Clocks,
@@ -38,21 +38,21 @@ pub struct HostState {
     pub frequency: Option<Frequency>,
     /// Idle states of the first processor; none where the kernel chooses none.
     pub idle: Option<Idle>,
-    /// Whether this user may hold the wake latency down.
+    /// True if this user may hold the wake latency down.
     pub wake_latency_device: bool,
-    /// What the kernel leaves to real-time threads; none without a limit.
+    /// Limit on real-time threads; none without a limit.
     pub real_time_throttling: Option<Throttling>,
     /// The highest real-time priority that this user may take without further rights.
     pub real_time_priority_limit: Option<u64>,
-    /// How much memory this user may lock without further rights, in bytes; none without a limit.
+    /// Amount of memory that this user may lock without further rights, in bytes; none without a limit.
     pub locked_memory_limit_bytes: Option<u64>,
-    /// Whether the user is root, to whom these two limits do not apply.
+    /// True for root, to whom these two limits do not apply.
     pub root: bool,
     /// Memory in all, in bytes.
     pub memory_bytes: Option<u64>,
     /// Swap space in all, in bytes: without any, only files are paged out.
     pub swap_bytes: Option<u64>,
-    /// Whether huge pages are made behind a program's back, in the kernel's word: always, madvise, never.
+    /// Transparent huge pages, in the kernel's word: always, madvise, never.
     pub transparent_huge_pages: Option<String>,
 }
 
@@ -65,24 +65,24 @@ pub struct Clocks {
     pub available: Vec<String>,
 }
 
-/// How the frequency of a processor is chosen.
+/// Frequency scaling of a processor.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Frequency {
     /// The driver.
     pub driver: Option<String>,
     /// The governor.
     pub governor: Option<String>,
-    /// What it is now, in kHz.
+    /// Current frequency, in kHz.
     pub current_khz: Option<u64>,
-    /// What it may be at least, in kHz.
+    /// Minimum frequency, in kHz.
     pub least_khz: Option<u64>,
-    /// What it may be at most, in kHz.
+    /// Maximum frequency, in kHz.
     pub most_khz: Option<u64>,
-    /// Whether it may exceed the nominal one for a while.
+    /// True if it may exceed the nominal one for a while.
     pub turbo: Option<bool>,
 }
 
-/// How a processor sleeps.
+/// Idle states of a processor.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Idle {
     /// The driver.
@@ -98,13 +98,13 @@ pub struct Idle {
 pub struct IdleState {
     /// Its name.
     pub name: String,
-    /// How long it takes to leave, in µs.
+    /// Exit latency, in µs.
     pub exit_latency_us: Option<u64>,
-    /// Whether it is never chosen.
+    /// True if it is never chosen.
     pub disabled: bool,
 }
 
-/// How long real-time threads may run in each period.
+/// Run time limit of real-time threads in each period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Throttling {
     /// For this long, in µs,
@@ -134,7 +134,7 @@ impl HostState {
         }
     }
 
-    /// What the files below `root` say.
+    /// Facts from the files below `root`.
     fn under(root: &Path) -> HostState {
         let files = Files { root };
         let information = files.line_all("proc/cpuinfo").unwrap_or_default();

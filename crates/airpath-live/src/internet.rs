@@ -22,11 +22,6 @@ const PROGRAM: &str = "slirp4netns";
 const INTERFACE: &str = "internet";
 const SETTINGS: [&str; 2] = ["ipv4/ip_forward", "ipv4/conf/internet/proxy_arp"];
 
-/// What to put into /etc/resolv.conf of both ends: the address at which
-/// slirp4netns answers for the host's name servers.
-pub const RESOLV_CONF: &str = "# The host's name servers, through the emulated link.\n\
-                               nameserver 10.0.2.3\n";
-
 /// Connects the server's end of a session made with
 /// [`FarEnd::Internet`](crate::session::FarEnd::Internet) to the network that
 /// the calling thread is in. Returns the helper's process id; it ends with the
@@ -56,7 +51,7 @@ pub fn connect(server: &Endpoint, mtu_bytes: u32) -> Result<u32> {
         if let Some(messages) = &mut messages {
             let _ = messages.read_to_string(&mut text);
         }
-        return Err(LiveError::Request(format!("{PROGRAM} ended before it was ready: {}", text.trim())));
+        return Err(LiveError::Request(format!("{PROGRAM} exited before it was ready: {}", text.trim())));
     }
     // It chats; unread, a full pipe would stop it one day.
     std::thread::Builder::new()
@@ -119,7 +114,7 @@ fn start(server: &Endpoint, mtu_bytes: u32, announce: &OwnedFd) -> Result<Child>
     }
 }
 
-/// Whether the program is anywhere on the path: a folder there that may not be entered makes the kernel refuse
+/// True if the program is anywhere on the path: a folder there that may not be entered makes the kernel refuse
 /// a program that does not exist.
 fn is_installed() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();

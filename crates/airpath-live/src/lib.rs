@@ -31,6 +31,7 @@ pub mod ports;
 pub mod presence;
 pub mod privilege;
 pub mod processor_time;
+mod refusal;
 pub mod scheduling;
 pub mod session;
 pub mod socket_losses;

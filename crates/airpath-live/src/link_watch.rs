@@ -1,4 +1,4 @@
-//! What was done to the interfaces of a link during a run, also what was undone before its end.
+//! Changes of a link's interfaces during a run, also those undone before its end.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,14 +13,14 @@ use crate::session::Endpoint;
 /// More than so many addresses or queues of an end are not remembered.
 const MOST_TOLD: usize = 16;
 
-/// What was done to the interface of an end.
+/// Changes of the interface of an end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkChanges {
-    /// How often it was taken down.
+    /// Number of times that it was taken down.
     pub downs: u64,
-    /// Whether it was moved to another network namespace.
+    /// True if it was moved to another network namespace.
     pub moved: bool,
-    /// Whether it was deleted.
+    /// True if it was deleted.
     pub deleted: bool,
     /// Addresses that were taken from it.
     pub addresses_removed: Vec<String>,
@@ -28,7 +28,7 @@ pub struct LinkChanges {
     pub queues_set: Vec<String>,
 }
 
-/// What was done so far, and how the interface stands.
+/// Changes so far, and the current state of the interface.
 #[derive(Debug, Default)]
 struct Course {
     changes: LinkChanges,
@@ -96,7 +96,7 @@ impl LinkWatch {
         Ok(LinkWatch { stop: Some(stop), thread: Some(thread) })
     }
 
-    /// What was done to the interfaces, the client's first; an error where news were lost.
+    /// Changes of the interfaces, the client's first; an error where news were lost.
     pub fn finish(mut self) -> [io::Result<LinkChanges>; 2] {
         self.stop = None;
         let failed = || Err(io::Error::other("the thread that watches the interfaces has failed"));

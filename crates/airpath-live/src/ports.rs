@@ -22,7 +22,7 @@ pub use packet::PacketPort;
 pub use tun::TunPort;
 pub(crate) use tun::{TRANSMIT_QUEUE_PACKETS, tun_available};
 
-/// Whether this process may make TUN devices.
+/// True if this process may make TUN devices.
 pub fn tun_usable() -> bool {
     tun_available().is_ok()
 }
@@ -35,7 +35,7 @@ pub(crate) fn prepare_thread() {
 /// Longest IP packet or super-packet, in bytes.
 pub const LONGEST_PACKET_BYTES: usize = 65_536 + 256;
 
-/// Which kind of port to make.
+/// Kind of port to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PortKind {
     /// A packet socket, whose packets bear the kernel's stamps; TUN where that cannot be had.
@@ -52,9 +52,9 @@ pub enum PortKind {
 pub struct Received {
     /// The IP packet: a slice of the slab, not shared with anything.
     pub bytes: BytesMut,
-    /// When the kernel received it (CLOCK_REALTIME, ns); TUN has no stamp.
+    /// Receive stamp of the kernel (CLOCK_REALTIME, ns); TUN has no stamp.
     pub stamp_realtime_ns: Option<u64>,
-    /// What the sending kernel left to the device.
+    /// Work that the sending kernel left to the device.
     pub offload: OffloadHeader,
 }
 
@@ -63,12 +63,11 @@ pub struct Received {
 pub struct Outgoing<'a> {
     /// The IP packet, in one or several parts.
     pub parts: &'a [IoSlice<'a>],
-    /// What the receiving kernel is told; the default says that the packet is
-    /// complete.
+    /// Offload header for the receiving kernel; the default says that the packet is complete.
     pub offload: OffloadHeader,
 }
 
-/// What a call of [`Port::read_batch`] left behind.
+/// Result of a call of [`Port::read_batch`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadOutcome {
     /// Packets appended.
@@ -77,7 +76,7 @@ pub struct ReadOutcome {
     pub exhausted: bool,
 }
 
-/// What became of a batch of packets.
+/// Result of writing a batch of packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteOutcome {
     /// Packets dealt with, from the front: accepted or refused. The rest must
@@ -106,10 +105,10 @@ impl DropsOutsideModel {
     }
 }
 
-/// What somebody did to the endpoint's interface since the port was made.
+/// Changes of the endpoint's interface by others since the port was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InterfaceChanges {
-    /// How often it was taken down, or away; not told of a TUN device.
+    /// Number of times that it was taken down, or away; not told of a TUN device.
     pub downs: u64,
     /// Queue disciplines that somebody put on it, or that lost packets.
     pub queues: Vec<QueueDiscipline>,
@@ -174,7 +173,7 @@ impl Port {
         }
     }
 
-    /// What somebody did to the endpoint's interface.
+    /// Changes of the endpoint's interface by others.
     ///
     /// # Errors
     /// The kernel's, such as `ENODEV` when the interface is gone.
@@ -203,7 +202,7 @@ impl Port {
         }
     }
 
-    /// Whether packets carry the kernel's receive stamp.
+    /// True if packets carry the kernel's receive stamp.
     pub fn has_kernel_stamps(&self) -> bool {
         matches!(self, Self::Packet(_))
     }
@@ -226,13 +225,12 @@ impl AsFd for Port {
     }
 }
 
-/// Whether the error means "not now".
+/// True if the error means "not now".
 fn would_block(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }
 
-/// Whether the error is about this one packet (or a moment without memory),
-/// not about the port.
+/// True if the error is about this one packet (or a moment without memory), not about the port.
 fn refuses_packet(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::ENOBUFS | libc::ENOMEM | libc::EIO))
 }

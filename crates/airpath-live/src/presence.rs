@@ -31,7 +31,7 @@ impl Presence {
     }
 }
 
-/// Whether a live run of any user is on in this network namespace.
+/// True if a live run of any user is on in this network namespace.
 pub fn live_run_is_on() -> bool {
     fs::read(SOCKETS).is_ok_and(|list| String::from_utf8_lossy(&list).lines().any(is_live_run))
 }

@@ -12,8 +12,9 @@ use nix::unistd::{getegid, geteuid};
 use crate::capability::{Capabilities, number};
 use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
+use crate::refusal::{explain_refusal, restricting_setting};
 
-/// How this process came by the right to make namespaces.
+/// Source of this process's right to make namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privilege {
     /// It held CAP_SYS_ADMIN and CAP_NET_ADMIN already.
@@ -26,8 +27,7 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// Whether the namespaces of the caller (not only those made from now on)
-    /// may be configured.
+    /// True if the namespaces of the caller (not only those made from now on) may be configured.
     pub fn owns_current_namespaces(self) -> bool {
         self == Self::Privileged
     }
@@ -42,8 +42,7 @@ impl Privilege {
     }
 }
 
-/// Whether namespaces can be made and configured with the capabilities that
-/// are in force now.
+/// True if namespaces can be made and configured with the capabilities that are in force now.
 ///
 /// # Errors
 /// Only if the capabilities cannot be read.
@@ -79,8 +78,8 @@ pub fn acquire(as_root: bool) -> Result<Privilege> {
     Ok(Privilege::UserNamespace { as_root })
 }
 
-/// Whether the network namespace may be configured with the capabilities in
-/// force: it belongs to this process's user namespace or one below.
+/// True if the network namespace may be configured with the capabilities in force: it belongs to this process's
+/// user namespace or one below.
 pub(crate) fn owns_network(network: &NetNamespace) -> Result<bool> {
     // The kernel checks CAP_SYS_ADMIN over the user namespace that owns the
     // network namespace, which is just the question.
@@ -100,135 +99,8 @@ fn map_refused(error: io::Error) -> LiveError {
     LiveError::system("map this user into its new user namespace", error)
 }
 
-/// Whether this process is in a user namespace other than the host's, as an ordinary user's engine is.
+/// True if this process is in a user namespace other than the host's, as an ordinary user's engine is.
 pub(crate) fn in_user_namespace() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().ne(["0", "0", "4294967295"])
-}
-
-/// The sysctl under `sysctls` that restricts user namespaces, as a sentence
-/// that says how to change it.
-fn restricting_setting(sysctls: &Path) -> Option<String> {
-    let value = |name: &str| fs::read_to_string(sysctls.join(name)).ok().map(|text| text.trim().to_owned());
-    let advice = |name: &str, is: &str, set: &str| {
-        format!(
-            "{name} is {is} on this system; let an administrator run `sysctl -w {name}={set}`, \
-             or run this command as root"
-        )
-    };
-    if value("user/max_user_namespaces").as_deref() == Some("0") {
-        return Some(advice("user.max_user_namespaces", "0", "15000"));
-    }
-    if value("kernel/unprivileged_userns_clone").as_deref() == Some("0") {
-        return Some(advice("kernel.unprivileged_userns_clone", "0", "1"));
-    }
-    if value("kernel/apparmor_restrict_unprivileged_userns").as_deref() == Some("1") {
-        return Some(advice("kernel.apparmor_restrict_unprivileged_userns", "1", "0"));
-    }
-    for (name, what) in [
-        ("user/max_net_namespaces", "network"),
-        ("user/max_pid_namespaces", "process"),
-        ("user/max_mnt_namespaces", "mount"),
-    ] {
-        if value(name).as_deref() == Some("0") {
-            let dotted = name.replace('/', ".");
-            return Some(format!("no {what} namespaces are allowed: {}", advice(&dotted, "0", "15000")));
-        }
-    }
-    None
-}
-
-/// Says why the kernel refused `what` ("a user namespace") and what to change.
-pub(crate) fn explain_refusal(what: &str, errno: nix::errno::Errno) -> LiveError {
-    explain_refusal_with(what, errno, Path::new("/proc"))
-}
-
-fn explain_refusal_with(what: &str, errno: nix::errno::Errno, proc_root: &Path) -> LiveError {
-    use nix::errno::Errno;
-    if !matches!(errno, Errno::EPERM | Errno::EACCES | Errno::ENOSPC | Errno::EUSERS) {
-        return LiveError::system(format!("make {what}"), errno);
-    }
-    let cause = if let Some(text) = restricting_setting(&proc_root.join("sys")) {
-        text
-    } else if matches!(errno, Errno::ENOSPC | Errno::EUSERS) {
-        // Only the limit of this process's own user namespace can be read; one further out counts too.
-        let name = limit_on(what);
-        format!(
-            "the limit on namespaces is reached: they are nested too deep, or {name} is too low \
-             here or outside; let an administrator run `sysctl -w {name}=15000`"
-        )
-    } else if filtered_by_seccomp(proc_root) {
-        "a seccomp filter forbids it, as the default profile of most container engines does; run \
-         the container with `--security-opt seccomp=unconfined` (or `--privileged`), or run \
-         this command outside"
-            .to_owned()
-    } else {
-        "this system allows it to root only (a chroot, or a security module such as SELinux or \
-         AppArmor, may be the reason); run this command as root or with CAP_SYS_ADMIN, \
-         CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_CHROOT"
-            .to_owned()
-    };
-    LiveError::Forbidden(format!("the kernel refuses {what} ({errno}): {cause}"))
-}
-
-/// The setting that limits namespaces such as "a network namespace".
-fn limit_on(what: &str) -> &'static str {
-    let known = [
-        ("network", "user.max_net_namespaces"),
-        ("process", "user.max_pid_namespaces"),
-        ("mount", "user.max_mnt_namespaces"),
-    ];
-    known.into_iter().find(|(kind, _)| what.contains(kind)).map_or("user.max_user_namespaces", |(_, name)| name)
-}
-
-fn filtered_by_seccomp(proc_root: &Path) -> bool {
-    fs::read_to_string(proc_root.join("self/status"))
-        .unwrap_or_default()
-        .lines()
-        .any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use nix::errno::Errno;
-
-    fn explain(files: &[(&str, &str)], errno: Errno) -> String {
-        let root = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            let path = root.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        explain_refusal_with("a user namespace", errno, root.path()).to_string()
-    }
-
-    #[test]
-    fn a_limit_of_zero_names_its_sysctl() {
-        let text = explain(&[("sys/user/max_user_namespaces", "0\n")], Errno::ENOSPC);
-        assert!(text.contains("sysctl -w user.max_user_namespaces=15000"), "{text}");
-    }
-
-    #[test]
-    fn the_switches_of_distributions_are_named() {
-        let text = explain(&[("sys/kernel/unprivileged_userns_clone", "0\n")], Errno::EPERM);
-        assert!(text.contains("sysctl -w kernel.unprivileged_userns_clone=1"), "{text}");
-        let name = "sys/kernel/apparmor_restrict_unprivileged_userns";
-        let text = explain(&[(name, "1\n")], Errno::EPERM);
-        assert!(text.contains("sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"), "{text}");
-    }
-
-    #[test]
-    fn a_seccomp_filter_is_recognised() {
-        let text = explain(&[("self/status", "Name:\tx\nSeccomp:\t2\n")], Errno::EPERM);
-        assert!(text.contains("seccomp"), "{text}");
-    }
-
-    #[test]
-    fn without_a_known_cause_root_is_advised() {
-        let text = explain(&[("self/status", "Seccomp:\t0\n")], Errno::EPERM);
-        assert!(text.contains("as root"), "{text}");
-        let text = explain(&[], Errno::ENOMEM);
-        assert!(text.starts_with("cannot make a user namespace"), "{text}");
-    }
 }

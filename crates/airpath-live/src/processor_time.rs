@@ -1,5 +1,5 @@
-//! Who had the processors over some time: what a virtual machine's host took, and for how long programs waited
-//! for one. The kernel keeps the sums; two looks at them tell of the time between.
+//! Use of the processors over some time: the share that a virtual machine's host took, and the time for which
+//! programs waited for one. The kernel keeps the sums; two looks at them tell of the time between.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ const WHOLE_PPM: u128 = 1_000_000;
 pub struct ProcessorTime {
     at_ns: u64,
     ticks: Option<Ticks>,
-    /// For how long some program that could run had no processor, in µs.
+    /// Time for which some program that could run had no processor, in µs.
     waiting_us: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ struct Ticks {
     stolen: u64,
 }
 
-/// What the processors did between two looks, in millionths.
+/// Use of the processors between two looks, in millionths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProcessorShares {
     /// The part of all processors' time that the host of this virtual machine took.
@@ -52,7 +52,7 @@ impl ProcessorTime {
         }
     }
 
-    /// What happened since `earlier`.
+    /// Increments since `earlier`.
     pub fn since(&self, earlier: &ProcessorTime) -> ProcessorShares {
         let ticks = self.ticks.zip(earlier.ticks);
         let all = ticks.map(|(now, then)| now.all.saturating_sub(then.all));

@@ -11,7 +11,7 @@ use nix::sys::mman::{MlockAllFlags, mlockall, munlockall};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 
-/// What came of an attempt.
+/// Outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The kernel did it.
@@ -39,7 +39,7 @@ impl From<nix::Result<()>> for Outcome {
 }
 
 impl Outcome {
-    /// Whether the kernel did it.
+    /// True if the kernel did it.
     pub fn is_allowed(&self) -> bool {
         *self == Self::Allowed
     }
@@ -116,7 +116,7 @@ pub fn unlock_memory() -> Outcome {
     munlockall().into()
 }
 
-/// How much stack a thread of the datapath is given beforehand, in bytes; less than the half of the
+/// Size of the stack that a thread of the datapath touches beforehand, in bytes; less than the half of the
 /// smallest that the standard library makes.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -130,16 +130,16 @@ pub fn touch_stack() {
     std::hint::black_box(&mut area);
 }
 
-/// What the kernel did to the calling thread since it began.
+/// Resource usage of the calling thread since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
     /// Page faults without reading from a disk.
     pub minor_faults: u64,
     /// Page faults that waited for a disk.
     pub major_faults: u64,
-    /// How often it went to sleep.
+    /// Number of voluntary context switches.
     pub voluntary_switches: u64,
-    /// How often it was put aside for another.
+    /// Number of involuntary context switches.
     pub involuntary_switches: u64,
 }
 
@@ -158,7 +158,7 @@ impl ThreadUsage {
         }
     }
 
-    /// What came after `earlier`.
+    /// Increments since `earlier`.
     #[must_use]
     pub fn since(self, earlier: ThreadUsage) -> ThreadUsage {
         ThreadUsage {

@@ -8,7 +8,6 @@ use std::net::IpAddr;
 use crate::addressing::{End, IPV6_MINIMUM_MTU_BYTES, Link, Nesting};
 use crate::capability::Bounds;
 use crate::error::{LiveError, Result};
-use crate::internet;
 use crate::namespaces::{
     HostNames, MountNamespace, NamespaceSettings, NetNamespace, default_congestion_control, forward_from,
     ipv6_available,
@@ -16,7 +15,7 @@ use crate::namespaces::{
 use crate::ports::{Port, PortKind};
 use crate::privilege;
 
-/// Where the server's end of the link is.
+/// Network of the link's server end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FarEnd {
     /// In a network namespace of its own.
@@ -28,7 +27,7 @@ pub enum FarEnd {
     /// another has.
     Enclosing,
     /// In a network namespace of its own, which is then connected to the
-    /// host's network by [`internet::connect`].
+    /// host's network by [`internet::connect`](crate::internet::connect).
     Internet,
 }
 
@@ -38,15 +37,15 @@ impl FarEnd {
     }
 }
 
-/// What kind of session to set up.
+/// Options of a session.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
-    /// Where this run stands among runs around it, which decides on addresses
-    /// and names when the far end is the enclosing namespace.
+    /// Position of this run among runs around it, which decides on addresses and names when the far end is the
+    /// enclosing namespace.
     pub nesting: Nesting,
-    /// Where the server's end is.
+    /// Network of the server's end.
     pub far_end: FarEnd,
-    /// How packets enter and leave the engine.
+    /// Kind of the engine's ports.
     pub port_kind: PortKind,
     /// Let the kernel hand over up to 64 KiB of a flow at once, unsegmented.
     pub super_packets: bool,
@@ -98,12 +97,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Whether commands of root are kept from the host.
+    /// True if commands of root are kept from the host.
     pub fn is_confined(&self) -> bool {
         self.confined
     }
 
-    /// What its commands may have at most.
+    /// Maximum capabilities of its commands.
     pub(crate) fn bounds(&self) -> Bounds {
         match (self.confined, privilege::in_user_namespace()) {
             (true, _) => Bounds::of_confined_root(),
@@ -112,7 +111,7 @@ impl Endpoint {
         }
     }
 
-    /// Which end it is.
+    /// End of the link.
     pub fn end(&self) -> End {
         self.end
     }
@@ -155,20 +154,20 @@ pub struct Session {
     pub client_port: Port,
     /// The engine's port towards the server.
     pub server_port: Port,
-    /// What was chosen and what could not be had.
+    /// Choices made, and parts that are not available.
     pub report: SessionReport,
     /// Keeps the engine's ends of veth pairs alive.
     _engine: Option<NetNamespace>,
 }
 
-/// What a session turned out to be, for the record of the run.
+/// Facts about a session, for the record of the run.
 #[derive(Debug, Clone, Default)]
 pub struct SessionReport {
     /// "tun" or "packet".
     pub port: &'static str,
     /// IPv6 is missing: the MTU is below 1280 bytes, or the kernel has none.
     pub ipv4_only: bool,
-    /// Why IPv6 is missing, in words, if it is.
+    /// Reason for missing IPv6, in words, if it is missing.
     pub ipv4_only_reason: Option<String>,
     /// The TCP congestion control in force on connections over the link.
     pub congestion_control: String,
@@ -222,7 +221,7 @@ impl Session {
                 // are reached through the link from the other.
                 (None, FarEnd::Enclosing, _) => None,
                 (None, FarEnd::Fresh, _) => Some(NO_NAME_SERVER),
-                (None, FarEnd::Internet, _) => Some(internet::RESOLV_CONF),
+                (None, FarEnd::Internet, _) => Some(INTERNET_NAME_SERVERS),
             };
             let mounts = MountNamespace::create(&network, &names, resolv_conf, options.confine)?;
             for note in mounts.notes() {
@@ -244,6 +243,11 @@ impl Session {
     }
 }
 
+/// What to put into /etc/resolv.conf of both ends: the address at which
+/// slirp4netns answers for the host's name servers.
+const INTERNET_NAME_SERVERS: &str = "# The host's name servers, through the emulated link.\n\
+                                     nameserver 10.0.2.3\n";
+
 /// Without this line the resolver would wait seconds for a name server that
 /// cannot be reached; with no server given it asks the local host, which
 /// refuses at once.
@@ -260,8 +264,8 @@ fn enclosing_namespace() -> Result<NetNamespace> {
     let network = NetNamespace::current()?;
     if !privilege::owns_network(&network)? {
         return Err(LiveError::Forbidden(
-            "the far end of this link is the network this command was started in, which belongs \
-             to root: run it as root, or inside `airpath exec` or `airpath shell` (as root, one without --confine)"
+            "the far end of this link is the network in which the command started, which belongs to root: run it as \
+             root, or inside `airpath exec` or `airpath shell` (as root: without --confine)"
                 .into(),
         ));
     }

@@ -1,4 +1,4 @@
-//! What the sockets of a network namespace lost: the kernel's counters of UDP and TCP.
+//! Losses in the sockets of a network namespace: the kernel's counters of UDP and TCP.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,10 +17,10 @@ const SNMP6: &str = "/proc/thread-self/net/snmp6";
 
 /// The families of UDP, as the kernel spells them before a counter's name.
 const DATAGRAMS: [&str; 4] = ["Udp", "UdpLite", "Udp6", "UdpLite6"];
-/// What TCP received and threw away, as its receiver had no room.
+/// Counters of segments that TCP received and threw away, as their receiver had no room.
 const RECEIVE_DROPS: [&str; 5] = ["TCPRcvQDrop", "RcvPruned", "OfoPruned", "TCPOFODrop", "TCPBacklogDrop"];
 
-/// What `network` has lost since it was made.
+/// Losses of `network` since it was made.
 ///
 /// # Errors
 /// When the counters cannot be read.
@@ -65,7 +65,7 @@ fn counters(snmp: &str, netstat: &str, snmp6: &str) -> Counters {
     counters
 }
 
-/// What the counters mean; none where there are none of UDP.
+/// Losses according to the counters; none where there are none of UDP.
 fn losses(counters: &Counters) -> Option<SocketLosses> {
     counters.get("UdpInDatagrams")?;
     let get = |name: &str| counters.get(name).copied().unwrap_or_default();

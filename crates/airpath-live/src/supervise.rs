@@ -32,7 +32,7 @@ pub use engine::{EngineProcess, EngineSignal};
 pub use inherited::Inherited;
 
 use crate::error::{Attempting, LiveError, Result};
-use crate::privilege::explain_refusal;
+use crate::refusal::explain_refusal;
 
 /// Exit status of the foreground process when the engine process failed
 /// (rather than the user's command).

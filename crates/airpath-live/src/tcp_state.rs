@@ -1,8 +1,6 @@
-//! What the kernels of both ends know of their TCP connections, recorded
-//! while a run goes on: by asking every so often (INET_DIAG), by hearing of
-//! closed sockets, and where root allows it at every packet that comes from
-//! the peer (the tracepoint `tcp_probe`). A thread of ordinary priority does
-//! it; nothing of it is on a packet's way.
+//! State of the TCP connections in the kernels of both ends, recorded during a run: by asking every so often
+//! (INET_DIAG), by hearing of closed sockets, and where root allows it at every packet that comes from the peer
+//! (the tracepoint `tcp_probe`). A thread of ordinary priority does it; nothing of it is on a packet's way.
 
 mod connections;
 mod format;

@@ -1,5 +1,5 @@
-//! How the loop's thread asks the kernel to be woken: scheduling, memory, processor, and how it meets
-//! deadlines. Each wish may be refused; what came of it is told, and the run goes on.
+//! Kernel settings of the loop's thread: scheduling, memory, processor, and the policy of meeting deadlines.
+//! Each wish may be refused; what came of it is told, and the run goes on.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ impl Policy {
         }
     }
 
-    /// What the kernel calls it.
+    /// Name in the kernel.
     pub fn kernel_name(self) -> &'static str {
         match self {
             Policy::Other => "SCHED_OTHER",
@@ -59,14 +59,16 @@ impl FromStr for Policy {
                 .parse()
                 .ok()
                 .filter(|priority| (1..=99).contains(priority))
-                .ok_or_else(|| format!("`{text}` is no priority; priorities are 1 to 99")),
+                .ok_or_else(|| format!("`{text}` is not a priority; priorities are 1 to 99")),
         };
         match (name, text.contains(':')) {
             ("other", false) => Ok(Policy::Other),
-            ("other", true) => Err("`other` has no priority; write other, fifo[:PRIORITY] or rr[:PRIORITY]".into()),
+            ("other", true) => Err("policy `other` takes no priority; write other, fifo[:PRIORITY] or \
+                rr[:PRIORITY]"
+                .into()),
             ("fifo", _) => priority.map(Policy::Fifo),
             ("rr", _) => priority.map(Policy::RoundRobin),
-            _ => Err(format!("`{name}` is no policy; write other, fifo[:PRIORITY] or rr[:PRIORITY]")),
+            _ => Err(format!("`{name}` is not a policy; write other, fifo[:PRIORITY] or rr[:PRIORITY]")),
         }
     }
 }
@@ -81,7 +83,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// On which processors the loop may run.
+/// Processors on which the loop may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Affinity {
     /// On all that the process may use.
@@ -91,20 +93,20 @@ pub enum Affinity {
     Processor(usize),
 }
 
-/// What the loop asks for.
+/// Settings that the loop asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// How it is scheduled.
+    /// Scheduling policy.
     pub policy: Policy,
-    /// Where it runs.
+    /// Processor affinity.
     pub affinity: Affinity,
-    /// Whether all memory of the process is kept resident.
+    /// True if all memory of the process is kept resident.
     pub lock_memory: bool,
-    /// By how much the kernel may delay its timers, in ns.
+    /// Timer slack: delay that the kernel may add to its timers, in ns.
     pub timer_slack_ns: u64,
-    /// Whether processors are kept from idle states that take long to leave.
+    /// True if processors are kept out of deep idle states.
     pub wake_latency: bool,
-    /// How it meets deadlines.
+    /// Policy of meeting deadlines.
     pub spin: SpinPolicy,
 }
 
@@ -112,7 +114,7 @@ pub struct Tuning {
 pub type Told = (String, String);
 
 impl Tuning {
-    /// What suits a machine that nobody has measured, meeting deadlines by `spin`.
+    /// Default for a machine that nobody has measured, meeting deadlines by `spin`.
     pub fn usual(spin: SpinPolicy) -> Tuning {
         let processors = scheduling::allowed_processors().unwrap_or_default();
         let affinity = match processors.last() {
@@ -203,7 +205,7 @@ mod tests {
         for (text, why) in [
             ("fifo:0", "1 to 99"),
             ("rr:x", "`x`"),
-            ("other:3", "no priority"),
+            ("other:3", "takes no priority"),
             ("deadline", "`deadline`"),
             ("", "fifo"),
         ] {

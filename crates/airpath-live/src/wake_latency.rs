@@ -1,5 +1,6 @@
-//! How deep processors may sleep: an idle state that saves much takes long to leave, and the loop waits
-//! for that at every wake-up. The kernel honours the least latency that any open descriptor asks for.
+//! Limit on the depth of processors' idle states: an idle state that saves much takes long to leave, and the
+//! loop waits for that at every wake-up. The kernel honours the least latency that any open descriptor asks
+//! for.
 //!
 //! Source: Linux, `Documentation/power/pm_qos_interface.rst`.
 
@@ -11,7 +12,7 @@ use crate::scheduling::Outcome;
 /// The device that takes a latency in µs and holds it while it is open.
 pub const DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// How it is asked for on the command line and called in records that it be held.
+/// Word for holding it on the command line and in records.
 pub const HOLD: &str = "hold";
 /// The same for leaving it alone.
 pub const LEAVE: &str = "leave";
@@ -41,7 +42,7 @@ impl WakeLatency {
 
 fn mend(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => format!("{error}; run as root, or allow your group to write to {DEVICE}"),
+        io::ErrorKind::PermissionDenied => format!("{error}; run as root, or give your group write access to {DEVICE}"),
         io::ErrorKind::NotFound => format!("{error}; this kernel has no {DEVICE} (CONFIG_CPU_IDLE), or it is hidden"),
         _ => error.to_string(),
     }

@@ -17,15 +17,15 @@ use nix::unistd::gettid;
 use crate::clock::monotonic_ns;
 use crate::scheduling::{self, Outcome};
 
-/// For how long the loop may work without sleeping. Longer than any burst that it catches up with, and
-/// less than the 950 ms after which the kernel would stop it for 50 ms.
+/// Time for which the loop may work without sleeping. Longer than any burst that it catches up with, and less
+/// than the 950 ms after which the kernel would stop it for 50 ms.
 pub const LIMIT: Duration = Duration::from_millis(500);
 
 /// The thread that is guarded; 0 for none.
 static GUARDED: AtomicI32 = AtomicI32::new(0);
-/// How often a program sent the signal that only the kernel has reason to send.
+/// Number of signals from programs that only the kernel has reason to send.
 static FALSE_ALARMS: AtomicU64 = AtomicU64::new(0);
-/// When it was made an ordinary one, by CLOCK_MONOTONIC in ns; 0 if it was not.
+/// Time of the thread's demotion, by CLOCK_MONOTONIC in ns; 0 if it was not demoted.
 static DEMOTED_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Guards the calling thread, which is at real-time priority or about to be: after `limit` without
@@ -52,12 +52,12 @@ pub fn guard(limit: Duration) -> Outcome {
     scheduling::set_real_time_limits((limit_us.min(hard_us / 2), hard_us)).into()
 }
 
-/// When the guarded thread was made an ordinary one, by CLOCK_MONOTONIC in ns, if it was.
+/// Time of the guarded thread's demotion, by CLOCK_MONOTONIC in ns, if it was demoted.
 pub fn demoted_at_ns() -> Option<u64> {
     Some(DEMOTED_NS.load(Ordering::Acquire)).filter(|at_ns| *at_ns != 0)
 }
 
-/// How often a program sent SIGXCPU; such signals are ignored.
+/// Number of SIGXCPU signals from programs; they are ignored.
 pub fn false_alarms() -> u64 {
     FALSE_ALARMS.load(Ordering::Relaxed)
 }

@@ -57,7 +57,7 @@ fn as_root_is_uid_zero() {
     }
 }
 
-/// Who is killed.
+/// Process to kill.
 enum Victim {
     Foreground,
     Engine,

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use airpath_live::{clock, scheduling, watchdog};
 
 const LIMIT: Duration = Duration::from_millis(100);
-/// What the kernel may take longer: it counts ticks (of 10 ms at most), and other real-time threads and a
-/// host of virtual machines take time of their own.
+/// Tolerance of the kernel's timing: it counts ticks (of 10 ms at most), and other real-time threads and a host
+/// of virtual machines take time of their own.
 const SLACK: Duration = Duration::from_secs(20);
 
 /// The policy in force for the calling thread.

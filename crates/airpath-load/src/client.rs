@@ -36,7 +36,7 @@ pub fn send(host: &str, port: u16, plan: &Plan, observer: &mut dyn Observer) -> 
     Ok(Report { plan: plan.clone(), sends, began, connecting_ns, mss_bytes, streams, intervals })
 }
 
-/// What `plan` asks of one connection.
+/// Header of one connection of `plan`.
 fn header(plan: &Plan, index: u32, client_port: u16) -> Header {
     Header {
         work: plan.work,
@@ -52,21 +52,20 @@ fn header(plan: &Plan, index: u32, client_port: u16) -> Header {
 fn check(plan: &Plan) -> Result<()> {
     let bad = |message: String| Err(LoadError::request(message));
     if plan.parallel == 0 {
-        return bad("no stream was asked for; --parallel is at least 1".into());
+        return bad("--parallel must be at least 1".into());
     }
     match plan.work {
         Work::Bulk(Extent::Bytes(bytes)) => {
             let least = header(plan, plan.parallel - 1, 0).encode().len() as u64;
             if bytes < least {
                 return bad(format!(
-                    "{bytes} bytes cannot hold the header of the transfer, which is a part of them; \
-                     ask for at least {least}"
+                    "{bytes} bytes are too few, because they include the header of the transfer; send at least {least}"
                 ));
             }
         }
         Work::Requests { request_bytes, response_bytes, count } => {
             if request_bytes == 0 || response_bytes == 0 || count == 0 {
-                return bad("requests, responses and their number are at least 1".into());
+                return bad("request size, response size and count must be at least 1".into());
             }
             if plan.reverse {
                 return bad("requests go from the client to the server; leave --reverse out".into());
@@ -75,13 +74,13 @@ fn check(plan: &Plan) -> Result<()> {
         Work::Datagrams(Datagrams { length_bytes, transport, rate_bits_per_second, .. }) => {
             if !(Datagrams::LEAST_LENGTH_BYTES..=65_507).contains(&length_bytes) || rate_bits_per_second == 0 {
                 return bad(format!(
-                    "datagrams carry {} to 65507 bytes at a rate above zero; change --length or --rate",
+                    "datagrams need {} to 65507 bytes and a rate above zero; change --length or --rate",
                     Datagrams::LEAST_LENGTH_BYTES
                 ));
             }
             if let Transport::UdpLite { coverage_bytes: 1..8 } = transport {
-                return bad("the checksum of UDP-Lite covers its header of 8 bytes at least; --coverage is 0 for \
-                            everything, or 8 and more"
+                return bad("the checksum of UDP-Lite covers at least its 8-byte header; --coverage is 0 for the \
+                    whole datagram, or at least 8"
                     .into());
             }
         }
@@ -97,8 +96,7 @@ fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
         Ok(_) => Err(LoadError::new(format!("the name `{host}` has no address"))),
         Err(error) => Err(LoadError::new(format!(
             "the name `{host}` is not known ({error})\n  \
-             Behind a link the other end is called `server`; anywhere else give a name or an address that \
-             `getent hosts {host}` finds."
+             Behind a link the other end is `server`; elsewhere use a name or an address that `getent hosts {host}` resolves."
         ))),
     }
 }
@@ -142,12 +140,12 @@ fn agree(stream: &mut Stream, transport: Transport) -> Result<()> {
     Ok(())
 }
 
-/// Why there is no socket for datagrams.
+/// Error for a missing socket for datagrams.
 pub(crate) fn no_socket(transport: Transport, error: &io::Error) -> LoadError {
     match (transport, error.raw_os_error()) {
-        (Transport::UdpLite { .. }, Some(libc::EPROTONOSUPPORT)) => LoadError::new(
-            "this kernel has no UDP-Lite (Linux has dropped it in version 7.1)\n  Use UDP, or an older kernel.",
-        ),
+        (Transport::UdpLite { .. }, Some(libc::EPROTONOSUPPORT)) => {
+            LoadError::new("this kernel has no UDP-Lite (removed in Linux 7.1)\n  Use UDP, or an older kernel.")
+        }
         _ => LoadError::new(format!("cannot open a socket for datagrams: {error}")),
     }
 }
@@ -174,33 +172,35 @@ fn explain(host: &str, address: SocketAddr, error: &io::Error, options: TcpOptio
     let place = if host.parse::<IpAddr>().is_ok() { address.to_string() } else { format!("{host} ({address})") };
     match (error.raw_os_error(), options.congestion_control) {
         (Some(libc::ENOENT | libc::EPERM), Some(name)) => LoadError::request(no_congestion_control(name, error)),
-        (Some(libc::EINVAL), _) if options.mss_bytes.is_some() => {
-            LoadError::request(format!("the kernel refuses the segment size of --mss ({error}); it takes 88 to 32767"))
-        }
+        (Some(libc::EINVAL), _) if options.mss_bytes.is_some() => LoadError::request(format!(
+            "the kernel rejects the segment size of --mss ({error}); it accepts 88 to \
+                32767"
+        )),
         (Some(libc::ECONNREFUSED), _) => LoadError::new(format!(
-            "{place} refuses the connection: nothing listens there\n  Start `airpath recv --port {port}` at that end \
+            "{place} refuses the connection: no program listens there\n  Start `airpath recv --port {port}` at that \
+             end \
              first (behind a link: airpath exec --server 'airpath recv --once' -- airpath send server …)."
         )),
         (Some(libc::ENETUNREACH | libc::EHOSTUNREACH), _) => LoadError::new(format!(
-            "there is no way to {place} ({error})\n  See `ip route get {}`; behind a link only `server` can be \
-             reached, unless it runs with --internet.",
+            "no route to {place} ({error})\n  See `ip route get {}`; behind a link only `server` can be reached, \
+             unless the run has --internet.",
             address.ip()
         )),
         (Some(libc::ETIMEDOUT), _) => LoadError::new(format!(
-            "{place} does not answer\n  The link may lose everything, or a firewall may drop packets to port {port}."
+            "{place} does not answer\n  The link may lose all packets, or a firewall may drop packets to port {port}."
         )),
         _ => LoadError::new(format!("cannot connect to {place}: {error}")),
     }
 }
 
-/// Why a congestion control cannot be had.
+/// Error for an unavailable congestion control.
 pub(crate) fn no_congestion_control(name: &str, error: &io::Error) -> String {
     let (has, allows) = ("net.ipv4.tcp_available_congestion_control", "net.ipv4.tcp_allowed_congestion_control");
     match error.raw_os_error() {
         Some(libc::EPERM) => format!(
-            "the kernel does not allow you the congestion control `{name}` ({allows} lists what it does)\n  \
+            "this user may not use the congestion control `{name}` ({allows} lists the permitted ones)\n  \
              Behind a link, set it for the whole run: airpath exec --cc {name}."
         ),
-        _ => format!("the kernel has no congestion control `{name}`; {has} lists those that it has"),
+        _ => format!("the kernel has no congestion control `{name}`; {has} lists the available ones"),
     }
 }

@@ -18,13 +18,13 @@ use crate::protocol::{Record, unexpected};
 use crate::report::{Received, Sent};
 use crate::sockets;
 
-/// How long nothing must have come, after the sender's word that it has sent everything, until what
-/// is missing counts as lost. The word goes through the same queues as the datagrams.
+/// Silence after the sender's announcement that it has sent everything, after which missing datagrams count as
+/// lost. The word goes through the same queues as the datagrams.
 const GRACE_NS: u64 = 1_000_000_000;
-/// How long a sender that has not ended may be silent.
+/// Maximum silence of a sender that has not ended.
 const IDLE_NS: u64 = sockets::IDLE.as_nanos() as u64;
 
-/// How often a sender looks whether anybody still receives.
+/// Interval of a sender's checks that anybody still receives.
 const LOOK_EVERY_NS: u64 = 1_000_000_000;
 
 /// Sends the stream numbered `index` of several alike.
@@ -75,7 +75,7 @@ pub fn send(
     }
 }
 
-/// What every datagram carries behind its number and time: bits without a pattern, as a checksum does not see
+/// Payload of every datagram behind its number and time: bits without a pattern, as a checksum does not see
 /// that words of one are inverted.
 fn payload(length: usize) -> Vec<u8> {
     let key = DrawKey::new(Seed(0), &DrawScope { hop: "", direction: Direction::Uplink, role: "payload", instance: 0 });

@@ -1,4 +1,4 @@
-//! What goes wrong, with how to mend it.
+//! Errors, with advice on their cause.
 
 use std::fmt;
 use std::io;
@@ -6,10 +6,10 @@ use std::io;
 /// Shorthand used throughout the crate.
 pub type Result<T> = std::result::Result<T, LoadError>;
 
-/// Whose mistake an error is.
+/// Origin of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// What was asked for makes no sense.
+    /// An invalid request.
     Request,
     /// The network, the peer or the system.
     World,
@@ -33,7 +33,7 @@ impl LoadError {
         LoadError { message: message.into(), fault: Fault::Request }
     }
 
-    /// Whose mistake it is.
+    /// Origin of the error.
     pub fn fault(&self) -> Fault {
         self.fault
     }
@@ -43,15 +43,15 @@ impl LoadError {
         let what = match error.kind() {
             io::ErrorKind::UnexpectedEof => "ended the connection".to_string(),
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
-                "broke the connection off".to_string()
+                "reset the connection".to_string()
             }
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "was silent for too long".to_string(),
             io::ErrorKind::InvalidData => return LoadError::new(format!("{peer} {error}")),
-            _ => format!("could not be reached any more ({error})"),
+            _ => format!("became unreachable ({error})"),
         };
         LoadError::new(format!(
-            "{peer} {what} after {bytes} bytes, before the transfer was complete\n  \
-             See whether the program at that end was stopped, and what it said."
+            "{peer} {what} after {bytes} bytes, before the transfer was complete\n  Check whether the program at \
+             that end was stopped, and its output."
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! When datagrams are sent: at equal distances, or as a Poisson process.
+//! Send times of datagrams: at equal distances, or as a Poisson process.
 
 use airpath_core::draw::{DrawKey, DrawScope, Seed};
 use airpath_core::{Bits, Carry, Direction, Rate};
@@ -42,7 +42,7 @@ impl Pacer {
         pacer
     }
 
-    /// When the next datagram is to be sent.
+    /// Send time of the next datagram.
     pub fn next_ns(&self) -> u64 {
         self.next_ns
     }

@@ -1,8 +1,8 @@
-//! What a client asks for.
+//! Plan of a transfer: the client's request.
 
 use std::time::Duration;
 
-/// How long a stream goes on.
+/// Extent of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Until so many bytes have been handed over by the application.
@@ -24,7 +24,7 @@ pub enum Transport {
     },
 }
 
-/// When datagrams are sent.
+/// Send times of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
     /// At equal distances.
@@ -41,13 +41,13 @@ pub enum Arrivals {
 pub struct Datagrams {
     /// Its protocol.
     pub transport: Transport,
-    /// How long it goes on.
+    /// Extent of the stream.
     pub extent: Extent,
     /// Mean rate of the payload in bit/s; not zero.
     pub rate_bits_per_second: u64,
     /// Payload of each datagram in bytes, from [`Datagrams::LEAST_LENGTH_BYTES`] to 65,507.
     pub length_bytes: u32,
-    /// When they are sent.
+    /// Send times.
     pub arrivals: Arrivals,
 }
 
@@ -76,7 +76,7 @@ impl Datagrams {
 /// The most requests that go over one connection.
 pub const MOST_REQUESTS: u64 = 10_000_000;
 
-/// What goes over one connection.
+/// Work of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Bytes over TCP, in one direction.
@@ -87,7 +87,7 @@ pub enum Work {
         request_bytes: u64,
         /// Bytes of a response; not zero.
         response_bytes: u64,
-        /// How many; not zero.
+        /// Number of requests; not zero.
         count: u64,
     },
     /// Datagrams, in one direction.
@@ -97,17 +97,17 @@ pub enum Work {
 /// Everything that a client asks for.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What goes over each connection.
+    /// Work of each connection.
     pub work: Work,
-    /// Whether the server sends.
+    /// True if the server sends.
     pub reverse: bool,
     /// TCP congestion control of the sending end.
     pub congestion_control: Option<String>,
     /// Largest TCP segment in bytes.
     pub mss_bytes: Option<u32>,
-    /// Whether TCP sends small segments at once (TCP_NODELAY), at both ends.
+    /// True if TCP sends small segments at once (TCP_NODELAY), at both ends.
     pub no_delay: bool,
-    /// How many connections work at the same time; not zero.
+    /// Number of parallel connections; not zero.
     pub parallel: u32,
     /// Distance of interval reports; none without.
     pub interval: Option<Duration>,

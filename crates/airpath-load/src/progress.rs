@@ -1,4 +1,4 @@
-//! How far a stream has come, as its own thread counts it and the reporting thread reads it.
+//! Progress of a stream, as its own thread counts it and the reporting thread reads it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +19,7 @@ pub struct Counts {
     pub jitter_ns: u64,
 }
 
-/// What was seen of the state of a TCP sender.
+/// Observed state of a TCP sender.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     last: TcpSample,

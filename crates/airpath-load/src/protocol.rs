@@ -1,5 +1,5 @@
-//! What the two ends tell each other: a header at the head of the connection, and records of a few
-//! bytes. Numbers are LEB128, so that a plain transfer's header is nine bytes or so.
+//! Protocol between the two ends: a header at the head of the connection, and records of a few bytes. Numbers
+//! are LEB128, so that a plain transfer's header is nine bytes or so.
 //!
 //! ```text
 //! header: 'a' 'p' VERSION KIND LENGTH numbers… [name of the congestion control]
@@ -27,18 +27,18 @@ const NO_DELAY: u8 = 0x20;
 const UDP_LITE: u8 = 0x40;
 const POISSON: u8 = 0x80;
 
-/// What the head of a connection says.
+/// Header of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What goes over this connection.
+    /// Work of this connection.
     pub work: Work,
-    /// Whether the server sends.
+    /// True if the server sends.
     pub reverse: bool,
-    /// Whether both ends set TCP_NODELAY.
+    /// True if both ends set TCP_NODELAY.
     pub no_delay: bool,
-    /// How many connections belong together.
+    /// Number of connections that belong together.
     pub parallel: u32,
-    /// Which of them this is.
+    /// Index of this connection among them.
     pub index: u32,
     /// The client's port for datagrams; 0 without.
     pub client_port: u16,
@@ -53,9 +53,9 @@ pub enum Record {
     Accepted(u16),
     /// The server cannot do it, and why.
     Refused(String),
-    /// What the sender sent.
+    /// Report of the sender.
     Sent(Sent),
-    /// What the receiver received.
+    /// Report of the receiver.
     Received(Received),
 }
 
@@ -72,7 +72,7 @@ fn put_all(bytes: &mut Vec<u8>, numbers: &[u64]) {
 }
 
 fn malformed() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "does not speak as `airpath send` and `airpath recv` do")
+    io::Error::new(io::ErrorKind::InvalidData, "does not use the protocol of `airpath send` and `airpath recv`")
 }
 
 fn take(bytes: &mut &[u8]) -> io::Result<u64> {
@@ -157,7 +157,7 @@ impl Header {
         }
         if version != VERSION {
             let message =
-                format!("speaks version {version} of the protocol, not {VERSION}; use the same airpath at both ends");
+                format!("uses version {version} of the protocol, not {VERSION}; use the same airpath at both ends");
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let mut numbers = vec![0; usize::from(length)];

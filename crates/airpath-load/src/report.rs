@@ -1,4 +1,4 @@
-//! What was measured.
+//! Results of measurements.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub struct TcpSample {
     pub path_mtu_bytes: u64,
 }
 
-/// What the sending end of a stream measured.
+/// Measurements of the sending end of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Bytes that the application handed over.
@@ -59,7 +59,7 @@ pub struct Sent {
     pub congestion_control: String,
 }
 
-/// What the receiving end of a stream measured.
+/// Measurements of the receiving end of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Bytes that reached the application.
@@ -87,7 +87,7 @@ pub struct StreamReport {
     pub sent: Option<Sent>,
     /// The receiving side, where it is known.
     pub received: Option<Received>,
-    /// How long each request waited for the end of its response, in ns, in the order of requests.
+    /// Response time of each request until the end of its response, in ns, in the order of requests.
     pub response_times_ns: Vec<u64>,
 }
 
@@ -113,9 +113,9 @@ pub struct IntervalStream {
 /// One interval of all streams.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    /// When it began, in ns since the start.
+    /// Beginning, in ns since the start.
     pub from_ns: u64,
-    /// When it ended, in ns since the start.
+    /// End, in ns since the start.
     pub to_ns: u64,
     /// The streams.
     pub streams: Vec<IntervalStream>,
@@ -124,13 +124,13 @@ pub struct Interval {
 /// Everything that one end knows at the end.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was asked for.
+    /// Requested plan.
     pub plan: Plan,
-    /// Whether this end sends the load.
+    /// True if this end sends the load.
     pub sends: bool,
-    /// When the load began, since 1970.
+    /// Start of the load, since 1970.
     pub began: Duration,
-    /// How long connecting took, in ns; 0 at the server.
+    /// Duration of connecting, in ns; 0 at the server.
     pub connecting_ns: u64,
     /// Largest segment of the first connection in bytes.
     pub mss_bytes: u32,

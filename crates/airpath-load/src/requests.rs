@@ -14,7 +14,7 @@ pub struct Requests {
     pub request_bytes: u64,
     /// Bytes of a response.
     pub response_bytes: u64,
-    /// How many.
+    /// Number of requests.
     pub count: u64,
 }
 

@@ -19,14 +19,14 @@ use crate::streams::{self, End, Stream};
 /// The port of `airpath recv`, and of iperf3.
 pub const DEFAULT_PORT: u16 = 5201;
 
-/// How many connections are served at a time: several clients with as many streams as they may have.
+/// Maximum number of parallel connections: several clients with as many streams as they may have.
 const MOST_CONNECTIONS: usize = 512;
-/// How long a client may take to say what it wants, over the slowest of links.
+/// Maximum time for a client's header, over the slowest of links.
 const HEADER_LIMIT: Duration = Duration::from_secs(60);
-/// How long the server waits where the system has no room for another connection.
+/// Pause of the server where the system has no room for another connection.
 const SHORTAGE_WAIT: Duration = Duration::from_millis(100);
 
-/// Whether there will be room again once other connections have ended.
+/// True if there will be room again once other connections have ended.
 fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
@@ -72,13 +72,13 @@ impl Server {
             LoadError::new(match error.raw_os_error() {
                 Some(libc::EADDRINUSE) => format!(
                     "port {port}{place} is in use by another program\n  \
-                     Choose another with --port at both ends, or end that program (`ss -tlnp` names it)."
+                     Choose another with --port at both ends, or stop that program (`ss -tlnp` names it)."
                 ),
                 Some(libc::EACCES) => {
                     format!("port {port} needs root; choose one from 1024 on with --port at both ends")
                 }
                 Some(libc::EADDRNOTAVAIL) => {
-                    format!("this host has no address{place}; `ip address` lists those that --bind takes")
+                    format!("this host has no address{place}; `ip address` lists the valid ones")
                 }
                 _ => format!("cannot listen on port {port}{place}: {error}"),
             })
@@ -86,7 +86,7 @@ impl Server {
         Ok(Server { listener, under_way: AtomicUsize::new(0) })
     }
 
-    /// Where it listens.
+    /// Listening address.
     ///
     /// # Errors
     /// The kernel's.
@@ -94,7 +94,7 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// How many streams are at work now.
+    /// Number of active streams.
     pub fn under_way(&self) -> usize {
         self.under_way.load(Ordering::Relaxed)
     }
@@ -123,8 +123,8 @@ impl Server {
                     Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ECONNABORTED)) => continue,
                     Err(error) if is_shortage(&error) => {
                         tell(format!(
-                            "no connection can be taken for the moment: {error}; waiting until others have ended\n  \
-                             `ulimit -n` tells how many files a process may have open."
+                            "cannot accept more connections now: {error}; waiting until others have ended\n  \
+                             `ulimit -n` prints the limit of open files."
                         ));
                         std::thread::sleep(SHORTAGE_WAIT);
                         continue;
@@ -132,7 +132,7 @@ impl Server {
                     Err(error) => return Err(LoadError::new(format!("cannot accept connections: {error}"))),
                 };
                 if open.load(Ordering::Relaxed) >= MOST_CONNECTIONS {
-                    tell(format!("{peer} was turned away: there are {MOST_CONNECTIONS} connections already"));
+                    tell(format!("{peer} was rejected: there are already {MOST_CONNECTIONS} connections"));
                     continue;
                 }
                 let read = move |connection: &TcpStream| {
@@ -171,7 +171,7 @@ impl Server {
                 };
                 match begun {
                     Ok(()) => told.set(false),
-                    Err(error) => ended(Err(LoadError::new(format!("{peer} was turned away: no thread: {error}")))),
+                    Err(error) => ended(Err(LoadError::new(format!("{peer} was rejected: no thread: {error}")))),
                 }
             }
             Ok(())

@@ -19,14 +19,14 @@ use crate::report::{Endpoints, TcpSample};
 
 const UDPLITE_SEND_CSCOV: libc::c_int = 10;
 const UDPLITE_RECV_CSCOV: libc::c_int = 11;
-/// What a receiver of datagrams asks the kernel to hold for it, in bytes; the kernel may grant less.
+/// Receive buffer that a receiver of datagrams asks the kernel for, in bytes; the kernel may grant less.
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
-/// How long one end waits for the other in the middle of a load: longer than TCP itself goes on trying to
+/// Maximum wait of one end for the other in the middle of a load: longer than TCP itself goes on trying to
 /// deliver (924 s), so that no link is given up that TCP has not given up.
 pub const IDLE: Duration = Duration::from_secs(1000);
 
-/// What an option of `send` asks of a TCP socket.
+/// Options of `send` for a TCP socket.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpOptions<'a> {
     /// Congestion control.

@@ -20,7 +20,7 @@ use crate::requests::{self, Requests};
 use crate::sockets;
 use crate::transfer;
 
-/// Which end of the connection this is.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The one that connected and asked.
@@ -32,7 +32,7 @@ pub enum End {
 /// A stream that is ready to begin.
 #[derive(Debug)]
 pub struct Stream {
-    /// Which end this is.
+    /// This end of the connection.
     pub end: End,
     /// The ends of the socket that carries the load.
     pub endpoints: Endpoints,
@@ -40,16 +40,16 @@ pub struct Stream {
     pub connection: TcpStream,
     /// The socket of datagrams.
     pub datagrams: Option<UdpSocket>,
-    /// What the client asked for.
+    /// Header of the client.
     pub header: Header,
     /// Bytes of the header on the wire.
     pub header_bytes: usize,
-    /// How far it is.
+    /// Progress of the stream.
     pub progress: Progress,
 }
 
 impl Stream {
-    /// Whether this end sends the load.
+    /// True if this end sends the load.
     pub fn sends(&self) -> bool {
         (self.end == End::Client) != self.header.reverse
     }

@@ -13,13 +13,13 @@ use crate::plan::Extent;
 use crate::progress::Progress;
 use crate::sockets;
 
-/// What is written at a time, in bytes; also what interval reports may be ahead of the socket.
+/// Size of a write, in bytes; also the bytes by which interval reports may be ahead of the socket.
 pub const BLOCK_BYTES: usize = 16 * 1024;
-/// What is read at a time, in bytes.
+/// Size of a read, in bytes.
 const READ_BYTES: usize = 64 * 1024;
 /// A unit of a transfer that ends by time, in bytes.
 const UNIT_BYTES: usize = 4 * 1024;
-/// What of such a transfer may wait unsent in the socket, in bytes: that much goes on after the end.
+/// Limit on unsent bytes of such a transfer in the socket: that much goes on after the end.
 const UNSENT_BYTES: u32 = 16 * 1024;
 const WHOLE: u8 = 0;
 const END: u8 = 1;
@@ -135,7 +135,7 @@ pub fn receive(socket: &TcpStream, extent: Extent, taken: usize, progress: &Prog
     Ok(last_ns)
 }
 
-/// Where in the sequence of units a receiver is.
+/// Position of a receiver in the sequence of units.
 #[derive(Default)]
 struct Units {
     left_in_unit: usize,
@@ -161,7 +161,7 @@ impl Units {
 }
 
 fn nonsense() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "sent something else than it had announced")
+    io::Error::new(io::ErrorKind::InvalidData, "sent other data than announced")
 }
 
 #[cfg(test)]

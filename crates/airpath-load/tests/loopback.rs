@@ -15,7 +15,7 @@ fn plan(work: Work) -> Plan {
     Plan { work, reverse: false, congestion_control, mss_bytes, no_delay: false, parallel: 1, interval }
 }
 
-/// What the client and the server reported.
+/// Reports of the client and the server.
 fn carry_out(plan: &Plan, observer: &mut dyn Observer) -> (Result<Report, LoadError>, Vec<Result<Report, LoadError>>) {
     let server = Server::bind(Some(LOOPBACK), 0).unwrap();
     let port = server.address().unwrap().port();
@@ -205,7 +205,7 @@ fn a_client_that_goes_away_or_is_none_does_not_end_the_server() {
     });
     let said: Vec<String> =
         served.into_inner().unwrap().into_iter().map(|outcome| outcome.unwrap_err().to_string()).collect();
-    assert!(said[0].contains("does not speak as"), "{said:?}");
+    assert!(said[0].contains("does not use the protocol of"), "{said:?}");
     assert!(said[1].contains("after 0 bytes"), "{said:?}");
     assert!(said[2].contains("after 9 bytes"), "{said:?}");
 }
@@ -278,7 +278,7 @@ fn carry_out_where_possible(plan: &Plan) -> Result<Report, LoadError> {
     })
 }
 
-/// What a server says while `attack` goes on; it serves clients afterwards as before.
+/// Messages of a server while `attack` goes on; it serves clients afterwards as before.
 fn attacked(attack: impl FnOnce(u16)) -> Vec<String> {
     let server = Server::bind(Some(LOOPBACK), 0).unwrap();
     let port = server.address().unwrap().port();
@@ -307,7 +307,7 @@ fn requests_that_would_never_end_are_refused() {
         connection.write_all(&endless).unwrap();
         assert!(matches!(connection.read(&mut [0; 16]), Ok(0) | Err(_)));
     });
-    assert!(said[0].contains("does not speak as"), "{said:?}");
+    assert!(said[0].contains("does not use the protocol of"), "{said:?}");
     assert_eq!(said.last().unwrap(), "served");
 }
 

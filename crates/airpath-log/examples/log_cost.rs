@@ -1,5 +1,5 @@
-//! What recording costs the loop that carries packets, at each log level: nanoseconds on that
-//! thread, the writer's work not included.
+//! Cost of recording for the loop that carries packets, at each log level: nanoseconds on that thread, the
+//! writer's work not included.
 //!
 //! `cargo run --release -p airpath-log --example log_cost`
 
@@ -12,7 +12,7 @@ use airpath_log::{Level, LogError, Offered, Packet, Snaplen, Writer};
 const ROUNDS: u64 = 400;
 const PACKETS: u64 = 100;
 const TURN: usize = 10;
-/// What a packet leaves behind on a one-hop path without fragmentation.
+/// Events of one packet on a one-hop path without fragmentation.
 const EVENTS: [EventKind; 7] = [
     EventKind::Offered,
     EventKind::Enqueued,

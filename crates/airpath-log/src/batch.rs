@@ -1,9 +1,8 @@
-//! What travels from the loop to the writer thread: plain records and one arena of bytes, emptied
-//! and used again, so that the loop allocates nothing.
+//! Batches that travel from the loop to the writer thread: plain records and one arena of bytes, emptied and
+//! used again, so that the loop allocates nothing.
 
 use airpath_core::{Cause, Direction, Ecn, Event, EventKind, FiveTuple, Pdu, PduId, Time};
-
-use crate::recorder::Lost;
+use serde::{Deserialize, Serialize};
 
 /// A stretch of a batch's arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -12,7 +11,7 @@ pub(crate) struct Stretch {
     pub length: u32,
 }
 
-/// What drove the machine.
+/// Kind of an input of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum InputKind {
@@ -49,7 +48,7 @@ impl InputKind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input {
     pub at: Time,
-    /// When the loop read it; `u64::MAX` where unknown.
+    /// Time at which the loop read it; `u64::MAX` if unknown.
     pub read_ns: u64,
     /// The kernel's receive stamp in run time; `u64::MAX` where there is none.
     pub kernel_ns: u64,
@@ -100,7 +99,7 @@ pub(crate) struct Emitted {
     /// Index of the delivery in the batch's events.
     pub event: u32,
     pub port: u16,
-    /// Whether the packet differs from the one that was offered; then `bytes` and `length` are its.
+    /// True if the packet differs from the one that was offered; then `bytes` and `length` are its.
     pub changed: bool,
     pub at_ns: u64,
     pub bytes: Stretch,
@@ -111,7 +110,7 @@ pub(crate) struct Emitted {
     pub kept_bytes: Option<u32>,
 }
 
-/// How large a batch may grow before it is handed over.
+/// Maximum size of a batch before it is handed over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BatchSize {
     /// Events.
@@ -129,12 +128,34 @@ impl Default for BatchSize {
 }
 
 impl BatchSize {
-    /// How much memory a batch of this size takes, in bytes.
+    /// Memory of a batch of this size, in bytes.
     pub const fn bytes(&self) -> usize {
         self.events * size_of::<Event>()
             + self.events / 2 * size_of::<Emitted>()
             + self.inputs * size_of::<Input>()
             + self.arena_bytes
+    }
+}
+
+/// Records that were lost because the writer could not keep up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Lost {
+    /// Events.
+    pub events: u64,
+    /// Offers, discards, commands and reads.
+    pub inputs: u64,
+}
+
+impl Lost {
+    /// Whether nothing was lost.
+    pub fn is_none(&self) -> bool {
+        *self == Lost::default()
+    }
+
+    /// Counts what is in `batch`.
+    pub(crate) fn add(&mut self, batch: &LogBatch) {
+        self.events += batch.events.len() as u64;
+        self.inputs += batch.inputs.len() as u64;
     }
 }
 
@@ -147,9 +168,9 @@ pub struct LogBatch {
     pub(crate) arena: Vec<u8>,
     /// Positions of flipped bits, packet after packet.
     pub(crate) flips: Vec<u32>,
-    /// What was lost between the batch before this one and this one.
+    /// Records lost between the previous batch and this one.
     pub(crate) lost_before: Lost,
-    /// When it was handed over.
+    /// Time at which it was handed over.
     pub(crate) sealed_at: Time,
 }
 

@@ -1,4 +1,4 @@
-//! How late a packet may be: a time, or a share of the least time that the packet takes on its link.
+//! Bound on the lateness of a packet: a time, or a share of the packet's minimum transit time on its link.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ impl LatenessBound {
         LatenessBound { share_ppm: 0, floor: bound }
     }
 
-    /// What no packet's bound is below.
+    /// Lower limit of every packet's bound.
     pub const fn floor(self) -> Span {
         self.floor
     }
@@ -57,10 +57,10 @@ impl FromStr for LatenessBound {
             None => (text.trim(), None),
         };
         let Some(number) = share.strip_suffix('%') else {
-            let example = "; a bound is a time such as \"1 ms\", or a share of the least time that a packet takes such \
-                           as \"5%\" or \"5%,100 us\" (at least 100 us)";
+            let example = "; a bound is a time such as \"1 ms\", or a share of the packet's minimum transit time \
+                such as \"5%\" or \"5%,100 us\" (at least 100 us)";
             if floor.is_some() {
-                return Err(format!("`{share}` is no share{example}"));
+                return Err(format!("`{share}` is not a share{example}"));
             }
             return match share.parse::<Span>() {
                 Ok(bound) => Ok(LatenessBound::absolute(bound)),
@@ -70,11 +70,11 @@ impl FromStr for LatenessBound {
         let share_ppm = quantity::scale(number.trim(), WHOLE_PPM / 100)
             .map_err(|problem| format!("`{share}`: {problem}; write for example 5%"))?;
         if !(1..=WHOLE_PPM).contains(&share_ppm) {
-            return Err(format!("`{share}` is no share from 0.0001% to 100%; write for example 5%"));
+            return Err(format!("`{share}` is not a share from 0.0001% to 100%; write for example 5%"));
         }
         let floor = match floor.map(str::parse::<Span>).transpose() {
             Ok(floor) => floor.unwrap_or(LatenessBound::USUAL.floor),
-            Err(problem) => return Err(format!("what the bound is at least: {problem}")),
+            Err(problem) => return Err(format!("lower limit of the bound: {problem}")),
         };
         Ok(LatenessBound { share_ppm, floor })
     }
@@ -124,12 +124,12 @@ mod tests {
         for (text, told) in [
             ("3", "has no unit"),
             ("3", "\"5%,100 us\""),
-            ("1 ms,5%", "`1 ms` is no share"),
-            ("0%", "no share from"),
-            ("101%", "no share from"),
+            ("1 ms,5%", "`1 ms` is not a share"),
+            ("0%", "not a share from"),
+            ("101%", "not a share from"),
             ("-5%", "negative"),
             ("x%", "5%"),
-            ("5%,soon", "at least"),
+            ("5%,soon", "lower limit of the bound"),
         ] {
             let error = text.parse::<LatenessBound>().unwrap_err();
             assert!(error.contains(told), "{text}: {error}");

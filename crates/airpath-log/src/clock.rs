@@ -1,4 +1,4 @@
-//! By which clock a run ran.
+//! Clock of a run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use airpath_core::nearest::nearest;
 use serde::{Deserialize, Serialize};
 
-/// What stands for time in a run.
+/// Clock of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
@@ -49,10 +49,7 @@ impl FromStr for Clock {
     fn from_str(text: &str) -> Result<Clock, ClockError> {
         Clock::ALL.into_iter().find(|clock| clock.name() == text).ok_or_else(|| {
             let hint = nearest(text, Clock::ALL.map(Clock::name)).map(|word| format!("; did you mean `{word}`?"));
-            ClockError(format!(
-                "`{text}` is no clock; the clocks are live, warp and virtual{}",
-                hint.unwrap_or_default()
-            ))
+            ClockError(format!("`{text}` is not a clock; use live, warp or virtual{}", hint.unwrap_or_default()))
         })
     }
 }
@@ -68,6 +65,6 @@ mod tests {
             assert_eq!(serde_json::to_value(clock).unwrap(), clock.name());
         }
         let error = "wrap".parse::<Clock>().unwrap_err().to_string();
-        assert_eq!(error, "`wrap` is no clock; the clocks are live, warp and virtual; did you mean `warp`?");
+        assert_eq!(error, "`wrap` is not a clock; use live, warp or virtual; did you mean `warp`?");
     }
 }

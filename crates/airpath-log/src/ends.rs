@@ -1,21 +1,21 @@
-//! What the ends of a live link suffered beside the link: waiting for a processor, losses in sockets,
-//! and what the run around a nested one says.
+//! Disturbances at the ends of a live link, apart from the link: waiting for a processor, losses in sockets,
+//! and the verdict of the run around a nested one.
 
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::{Grade, Reason};
 
-/// How long the tasks of one party waited for a processor.
+/// Processor wait times of the tasks of one party.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PartyWaits {
-    /// How many tasks were seen.
+    /// Number of tasks seen.
     pub tasks: u64,
     /// Their processor time.
     pub processor_ns: u64,
-    /// How long they were ready to run and did not run, all added up.
+    /// Time ready to run without running, summed over tasks.
     pub waited_ns: u64,
-    /// For how long at least one of them waited while others than the run's commands had the processors.
+    /// Time for which at least one of them waited while others than the run's commands had the processors.
     pub kept_waiting_ns: u64,
     /// The longest such wait at a stretch, as far as samples can tell.
     pub longest_ns: u64,
@@ -31,7 +31,7 @@ pub struct Waits {
     pub server: PartyWaits,
     /// Relays to ports of the host and to its network.
     pub relays: PartyWaits,
-    /// How many samples were taken.
+    /// Number of samples.
     pub samples: u64,
     /// The longest time between two of them.
     pub longest_gap_ns: u64,
@@ -41,15 +41,15 @@ pub struct Waits {
     pub sampler_processor_ns: u64,
 }
 
-/// For how long processes of one party were held by somebody.
+/// Times for which processes of one party were held by somebody.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PartyHolds {
-    /// For how long at least one of them was stopped by a signal, to within a look at both ends of a stop.
+    /// Time for which at least one of them was stopped by a signal, to within a look at both ends of a stop.
     pub stopped_ns: u64,
     /// The longest such time at a stretch.
     pub longest_stop_ns: u64,
-    /// For how long at least one of them was traced.
+    /// Time for which at least one of them was traced.
     pub traced_ns: u64,
     /// The name of the tracer; empty where there was none, or it cannot be read.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -68,7 +68,7 @@ pub struct Holds {
     pub relays: PartyHolds,
 }
 
-/// What the kernel's sockets at one end lost during the run.
+/// Losses in the kernel's sockets at one end during the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SocketLosses {
@@ -78,7 +78,7 @@ pub struct SocketLosses {
     pub udp_sent: u64,
     /// Datagrams lost because a socket's receive buffer was full.
     pub udp_receive_buffer: u64,
-    /// Datagrams that could not be sent for want of room or memory.
+    /// Datagrams that send errors for want of room or memory.
     pub udp_send_buffer: u64,
     /// Datagrams lost for want of memory.
     pub udp_memory: u64,
@@ -88,7 +88,7 @@ pub struct SocketLosses {
     pub tcp_received: u64,
     /// Segments of TCP thrown away because a receive buffer or backlog was full.
     pub tcp_receive_drops: u64,
-    /// How often TCP made room in a full receive buffer; nothing is lost by that alone.
+    /// Number of times that TCP made room in a full receive buffer; nothing is lost by that alone.
     pub tcp_prunes: u64,
     /// Segments beyond a window of zero, which the sender sends again; nothing that the program misses.
     pub tcp_zero_window_drops: u64,
@@ -102,7 +102,7 @@ impl SocketLosses {
         self.udp_receive_buffer + self.udp_send_buffer + self.udp_memory + self.udp_other
     }
 
-    /// What was added since `start`.
+    /// Increments since `start`.
     #[must_use]
     pub const fn since(&self, start: &SocketLosses) -> SocketLosses {
         SocketLosses {
@@ -121,7 +121,7 @@ impl SocketLosses {
     }
 }
 
-/// What the run around a nested one says of the time of the nested one.
+/// Answer of the run around a nested one, for the time of the nested one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Around {
@@ -129,17 +129,17 @@ pub enum Around {
     Judged {
         /// The gravest of the reasons.
         grade: Grade,
-        /// What it found.
+        /// Reasons of its verdict.
         reasons: Vec<Reason>,
     },
     /// It could not be asked.
     Unknown {
-        /// Why.
+        /// Reason for the missing answer.
         why: String,
     },
 }
 
-/// What the ends of a live link suffered beside the link.
+/// Disturbances at the ends of a live link, apart from the link.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndResults {
@@ -151,25 +151,25 @@ pub struct EndResults {
     pub client_sockets: SocketLosses,
     /// Losses in the sockets of the server's end.
     pub server_sockets: SocketLosses,
-    /// Whether the server's end is a network that others use as well: their losses are among its own.
+    /// True if the server's end is a network with other users: their losses are among its own.
     pub server_end_is_shared: bool,
     /// Frames that were no IP packets, which never enter a link.
     pub not_ip_frames: u64,
     /// Packets that the link delivered and the kernel did not take.
     pub refused_writes: u64,
-    /// What somebody did to the interfaces of the link during the run.
+    /// Changes of the link's interfaces by others during the run.
     pub interface_changes: Vec<String>,
-    /// What could not be read, and why.
+    /// Unreadable counters, each with the reason.
     pub unreadable: Vec<String>,
-    /// How the server's command ended with an error before the client's.
+    /// Error status or signal of the server's command, if it ended before the client's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_failed: Option<String>,
     /// The signal by which the client's command crashed or was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_killed: Option<String>,
-    /// Whether not a single packet entered the link although the client's command ran.
+    /// True if no packet entered the link although the client's command ran.
     pub no_packets: bool,
-    /// What the run around this one says; none where there is none.
+    /// Answer of the run around this one; none where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around: Option<Around>,
 }

@@ -1,36 +1,38 @@
-//! What can go wrong with files, said with what, where and how to mend it.
+//! Errors of files, each with subject, place and fix.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a log could not be written or read.
+/// Error of writing or reading a log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// A folder that holds something already.
     #[error(
-        "{path} is not empty{what}; nothing recorded is ever overwritten: name another folder with --out, or remove this one first"
+        "{path} is not empty{what}; runs are never overwritten: choose another directory with --out, or remove this \
+         one first"
     )]
     NotEmpty {
         /// The folder.
         path: PathBuf,
-        /// What it holds, if it is a run; begins with a colon.
+        /// Contents of the folder, if it is a run; begins with a colon.
         what: String,
     },
     /// A file or folder could not be used.
     #[error("cannot {action} {path}: {source}; {mend}")]
     Io {
-        /// What was tried, such as "create".
+        /// Attempted action, such as "create".
         action: &'static str,
-        /// On what.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
-        /// What to do about it.
+        /// Advice for the user.
         mend: String,
     },
     /// A run's folder of a format that this version does not know.
     #[error(
-        "{path} has format {found}, and this Airpath reads format {known}; use the version of Airpath that recorded it"
+        "{path} has format {found}, but this version of Airpath reads format {known}; use the version of Airpath \
+         that recorded it"
     )]
     Format {
         /// The manifest.
@@ -45,9 +47,9 @@ pub enum LogError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the error.
         what: String,
-        /// What to do about it.
+        /// Advice for the user.
         mend: String,
     },
 }
@@ -57,17 +59,17 @@ impl LogError {
         let too_many_open = [nix::errno::Errno::EMFILE, nix::errno::Errno::ENFILE].map(|errno| Some(errno as i32));
         let mend = match source.kind() {
             _ if too_many_open.contains(&source.raw_os_error()) => {
-                "let the process have more files open: `ulimit -n` tells how many it may, `ulimit -n 4096` allows more"
+                "allow more open files: `ulimit -n` prints the limit, `ulimit -n 4096` raises it"
             }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "free space there, or name another folder with --out"
+                "free space there, or choose another directory with --out"
             }
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                "name a folder with --out in which you may write"
+                "choose a writable directory with --out"
             }
-            io::ErrorKind::NotFound => "check the name, and whether the folder is still there",
+            io::ErrorKind::NotFound => "check the name, and that the directory exists",
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "name another folder",
-            io::ErrorKind::InvalidInput => "put the file back that belongs there",
+            io::ErrorKind::InvalidInput => "restore the file",
             _ => "check the file system",
         };
         LogError::Io { action, path: path.to_owned(), source, mend: mend.to_owned() }

@@ -1,4 +1,4 @@
-//! What lateness can have changed, in numbers.
+//! Error bounds of a run's times that follow from lateness.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::show;
 /// With fewer packets than this, 99.9 % of them are all of them.
 const LEAST_PACKETS: u64 = 1_000;
 
-/// How far from the model the times of packets can be.
+/// Largest possible error of packets' times against the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Exactness {
-    /// How many packets left the link.
+    /// Number of packets that left the link.
     pub packets: u64,
     /// No one-way delay is off by more than this: late entry and late departure together.
     pub delays_ns: u64,
@@ -26,7 +26,7 @@ pub struct Exactness {
 }
 
 impl Exactness {
-    /// What `timings` say.
+    /// Error bounds that follow from `timings`.
     pub fn of(timings: &Timings) -> Exactness {
         let (entries, departures) = (timings.entries(), timings.lateness());
         let delays_ns = entries.max_ns + departures.max_ns;

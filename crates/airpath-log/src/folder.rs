@@ -85,7 +85,7 @@ fn half_of(name: &str) -> Option<&str> {
     (is_log(whole) || whole == MANIFEST).then_some(whole)
 }
 
-/// Whether `path` holds only what a run leaves that was killed before its first record.
+/// True if `path` holds only the remains of a run that was killed before its first record.
 fn began_nothing(path: &Path) -> bool {
     let Ok(entries) = fs::read_dir(path) else { return false };
     entries.into_iter().all(|entry| {
@@ -102,7 +102,7 @@ fn began_nothing(path: &Path) -> bool {
     })
 }
 
-/// Whether nobody writes the log at `path`, and nobody has.
+/// True if nobody writes the log at `path`, and nobody has.
 fn has_no_record(path: &Path) -> bool {
     let Ok(file) = place::open_regular(path) else { return false };
     // Its writer holds a lock for as long as it lives.
@@ -184,7 +184,7 @@ mod tests {
         (recorder, writer)
     }
 
-    /// What the folder holds is as it was when its writer was killed.
+    /// Copies the folder as it was when its writer was killed.
     fn killed(folder: &Path, (recorder, writer): (crate::Recorder, crate::Writer), copy: &Path) {
         fs::create_dir(copy).unwrap();
         for entry in fs::read_dir(folder).unwrap() {

@@ -52,7 +52,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// How many spans were counted.
+    /// Number of spans counted.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -96,7 +96,7 @@ impl Histogram {
 /// A distribution of times, in nanoseconds; quantiles are rounded up by less than 0.8 %.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Distribution {
-    /// How many were measured.
+    /// Number of measurements.
     pub count: u64,
     /// Their mean, exact.
     pub mean_ns: f64,
@@ -113,23 +113,23 @@ pub struct Distribution {
 /// A packet that was later than its bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Excess {
-    /// How late it was.
+    /// Lateness of the packet.
     pub late_ns: u64,
-    /// How late it might have been.
+    /// Lateness bound of the packet.
     pub bound_ns: u64,
 }
 
 /// Packets that were later than their bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Late {
-    /// How many.
+    /// Number of late packets.
     pub packets: u64,
     /// The one that was later by most.
     pub worst: Excess,
 }
 
 impl Late {
-    /// What was added since `start`; the worst is of the whole time.
+    /// Increments since `start`; the worst is of the whole time.
     #[must_use]
     pub fn since(self, start: Late) -> Late {
         Late { packets: self.packets.saturating_sub(start.packets), ..self }
@@ -157,7 +157,7 @@ impl Late {
     }
 }
 
-/// How well the emulator kept its times, and how long packets took.
+/// Lateness of the emulator, and delays of packets.
 #[derive(Clone, Debug)]
 pub struct Timings {
     delay: [Histogram; 2],
@@ -248,13 +248,13 @@ impl Timings {
         self.lateness.distribution()
     }
 
-    /// How late packets entered the link: by their stamps, or at most, where there are none.
+    /// Lateness of packets at the entry of the link: by their stamps, or an upper bound, where there are none.
     pub fn entries(&self) -> Distribution {
         self.entries.distribution()
     }
 
-    /// By how much the delays of all but `share` (0 to 1) of the packets are off at most, in ns. Whichever packets
-    /// entered late and whichever left late: half of the share is given to either.
+    /// Maximum error of the delays of all but `share` (0 to 1) of the packets, in ns. Whichever packets entered
+    /// late and whichever left late: half of the share is given to either.
     pub fn late_by_in_all_but(&self, share: f64) -> u64 {
         [&self.entries, &self.lateness].map(|histogram| histogram.quantile_ns(1.0 - share / 2.0)).iter().sum()
     }

@@ -1,4 +1,4 @@
-//! How much of a run is recorded.
+//! Levels of recording.
 
 use std::fmt;
 use std::num::IntErrorKind;
@@ -8,7 +8,7 @@ use airpath_core::LogLevel;
 use airpath_core::nearest::nearest;
 use serde::{Deserialize, Serialize};
 
-/// How much a run records, each level including those before it.
+/// Level of recording; each level includes those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -37,7 +37,7 @@ impl Level {
         }
     }
 
-    /// What a machine has to record for this level.
+    /// Level at which a machine has to record.
     pub fn of_machine(self) -> LogLevel {
         if self >= Level::Events { LogLevel::Events } else { LogLevel::Counters }
     }
@@ -60,14 +60,14 @@ impl FromStr for Level {
         Level::ALL.into_iter().find(|level| level.name() == text).ok_or_else(|| {
             let hint = nearest(text, Level::ALL.map(Level::name)).map(|word| format!("; did you mean `{word}`?"));
             LevelError(format!(
-                "`{text}` is no log level; the levels are none, counters, events and packets{}",
+                "`{text}` is not a log level; use none, counters, events or packets{}",
                 hint.unwrap_or_default()
             ))
         })
     }
 }
 
-/// How many bytes of each packet a capture keeps.
+/// Number of bytes that a capture keeps of each packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Snaplen {
     /// At most so many.
@@ -112,10 +112,10 @@ impl FromStr for Snaplen {
             Ok(bytes) if bytes > 0 => Ok(Snaplen::Bytes(bytes)),
             // A packet of IP has 64 KiB at most; jumbograms do not come through here.
             Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
-                Err(LevelError(format!("`{text}` is more than any packet has; give `full` to keep all of each")))
+                Err(LevelError(format!("`{text}` exceeds the largest packet; use `full` to keep whole packets")))
             }
             _ => Err(LevelError(format!(
-                "`{text}` is no snaplen; give a number of bytes above zero, such as 128, or `full`"
+                "`{text}` is not a snaplen; use a number of bytes above zero, such as 128, or `full`"
             ))),
         }
     }
@@ -157,6 +157,6 @@ mod tests {
         assert!("packet".parse::<Level>().unwrap_err().to_string().contains("did you mean `packets`"));
         assert_eq!("full".parse::<Snaplen>().unwrap(), Snaplen::Full);
         assert!("0".parse::<Snaplen>().unwrap_err().to_string().contains("above zero"));
-        assert!("99999999999".parse::<Snaplen>().unwrap_err().to_string().contains("more than any packet"));
+        assert!("99999999999".parse::<Snaplen>().unwrap_err().to_string().contains("exceeds the largest packet"));
     }
 }

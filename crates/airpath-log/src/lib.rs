@@ -1,5 +1,5 @@
-//! What a run leaves behind: the event and input logs, the captures, the manifest, the verdict and
-//! the summary, and the readers of all of them.
+//! Files of a run: the event and input logs, the captures, the manifest, the verdict and the summary, and the
+//! readers of all of them.
 //!
 //! The hot side is [`Recorder`], owned by the loop that carries packets: it copies into a batch in
 //! memory and now and then swaps the batch for an empty one. All files are written by the thread
@@ -27,6 +27,7 @@ pub mod tcp_state;
 pub mod verdict;
 pub mod writer;
 
+pub use batch::Lost;
 pub use bound::LatenessBound;
 pub use clock::{Clock, ClockError};
 pub use ends::{Around, EndResults, Holds, PartyHolds, PartyWaits, SocketLosses, Waits};
@@ -35,7 +36,7 @@ pub use exactness::Exactness;
 pub use histogram::{Distribution, Excess, Late, Timings};
 pub use level::{Level, Snaplen};
 pub use manifest::Manifest;
-pub use recorder::{Lost, Offered, Overflow, Packet, Recorder, RingSize};
+pub use recorder::{Offered, Overflow, Packet, Recorder, RingSize};
 pub use summary::Summary;
 pub use verdict::{Grade, Verdict};
 pub use writer::{Writer, WriterOptions, WriterReport};

@@ -10,6 +10,7 @@ use airpath_core::pdu::Origin;
 use airpath_core::{Counters, Direction, Event, EventKind, Tally};
 use serde::{Deserialize, Serialize};
 
+use crate::batch::Lost;
 use crate::clock::Clock;
 use crate::ends::EndResults;
 use crate::error::LogError;
@@ -18,7 +19,6 @@ use crate::folder::MANIFEST;
 use crate::histogram::{Distribution, Excess, Timings};
 use crate::level::{Level, Snaplen};
 use crate::place;
-use crate::recorder::Lost;
 use crate::show;
 use crate::verdict::{MachineFacts, Verdict, WallClock};
 use crate::writer::WriterReport;
@@ -29,7 +29,7 @@ pub const FORMAT_VERSION: u32 = 1;
 /// The first manifest is padded to this size, so that the last one finds room on a full disk.
 const RESERVED_BYTES: usize = 32 << 10;
 
-/// Where a run is.
+/// Status of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -46,12 +46,12 @@ pub enum Status {
 pub struct Host {
     /// The kernel's release.
     pub kernel: String,
-    /// How many processors this process may use.
+    /// Number of processors that this process may use.
     pub cpus: usize,
-    /// What the host knew of its clock when a live run began: whether it is synchronised, and by whom.
+    /// State of the host's clock at the start of a live run: whether it is synchronised, and by whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<serde_json::Value>,
-    /// What of it bears on timing; nothing for a run that needs no clock.
+    /// State of the host that affects timing; nothing for a run that needs no clock.
     #[serde(flatten)]
     pub state: serde_json::Map<String, serde_json::Value>,
 }
@@ -72,7 +72,7 @@ impl Host {
 /// Something that was tried for better timing or more rights, and what came of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What, such as "sched_fifo".
+    /// Name of the privilege, such as "sched_fifo".
     pub name: String,
     /// "yes", or why not.
     pub outcome: String,
@@ -81,7 +81,7 @@ pub struct Outcome {
 /// A command of the workload.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CommandRun {
-    /// At which end, such as "client".
+    /// End at which it runs, such as "client".
     pub end: String,
     /// The command and its arguments.
     pub command: Vec<String>,
@@ -91,19 +91,19 @@ pub struct CommandRun {
     pub signal: Option<i32>,
 }
 
-/// What ran between the ends of the link in the process itself.
+/// Workload between the ends of the link, run in the process itself.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkloadRun {
     /// The workload as it is written on the command line, with every default filled in.
     pub workload: String,
-    /// What it says of itself at the end; none while it runs.
+    /// Report at the end; none while it runs.
     pub report: Option<serde_json::Value>,
 }
 
 /// A count and the bits that belong to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Count {
-    /// How many.
+    /// Number of packets.
     pub count: u64,
     /// Their bits.
     pub bits: u64,
@@ -167,25 +167,25 @@ pub struct TimingResults {
     pub lateness: Distribution,
     /// From the kernel's receive stamp to the reading.
     pub read_delay: Distribution,
-    /// How late packets entered the link: by their stamps, or at most, where there are none.
+    /// Lateness of packets at the entry of the link: by their stamps, or an upper bound, where there are none.
     #[serde(default)]
     pub entries: Distribution,
-    /// What is later than this may be late.
+    /// Threshold from which lateness may count, in ns.
     pub bound_ns: u64,
     /// But it is not before it is later than this share of the packet's least transit, in millionths.
     #[serde(default)]
     pub bound_share_ppm: u64,
-    /// How many packets left late.
+    /// Number of packets that left late.
     pub late_emissions: u64,
     /// The one that was later than its bound by most.
     #[serde(default)]
     pub worst_emission: Excess,
-    /// How many packets were offered late, or may have been.
+    /// Number of packets that entered late, or may have.
     pub late_reads: u64,
     /// The one that was later than its bound by most.
     #[serde(default)]
     pub worst_read: Excess,
-    /// What that can have changed.
+    /// Resulting error bounds.
     #[serde(default)]
     pub exactness: Exactness,
 }
@@ -209,20 +209,20 @@ impl From<&Timings> for TimingResults {
     }
 }
 
-/// Whether the log holds everything.
+/// Completeness of the log.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LogResults {
-    /// Whether it does; a run whose log does not cannot be replayed.
+    /// True for a complete log; a run with an incomplete log cannot be replayed.
     pub complete: bool,
     /// Records that the writer could not take in time.
     pub lost: Lost,
-    /// What became of the files.
+    /// State of the files.
     #[serde(flatten)]
     pub files: WriterReport,
 }
 
 impl LogResults {
-    /// What the recorder lost and what the writer wrote, put together.
+    /// Losses of the recorder and report of the writer combined.
     pub fn new(lost: Lost, mut files: WriterReport) -> LogResults {
         if !lost.is_none() {
             files.incomplete.insert(
@@ -239,46 +239,46 @@ impl LogResults {
     }
 }
 
-/// What the loop of a live run says of itself.
+/// Self-measurement of the loop of a live run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LoopResults {
     /// Processor time of its thread.
     pub processor_ns: u64,
     /// Of that, time spent watching the clock.
     pub spun_ns: u64,
-    /// How often it woke.
+    /// Number of wake-ups.
     pub wake_ups: u64,
     /// Page faults that needed no disk.
     pub minor_faults: u64,
     /// Page faults that waited for a disk.
     pub major_faults: u64,
-    /// How often it went to sleep.
+    /// Number of voluntary context switches.
     pub voluntary_switches: u64,
-    /// How often it was put aside for another thread.
+    /// Number of involuntary context switches.
     pub involuntary_switches: u64,
-    /// When, in the run's time, it lost its real-time priority because it had not slept for too long.
+    /// Time of the run at which the loop lost its real-time priority because it had not slept for too long.
     pub demoted_ns: Option<u64>,
-    /// How often a program sent the signal by which the kernel takes the priority; it was ignored.
+    /// Number of signals from programs that imitate the kernel's demotion signal; they were ignored.
     #[serde(default)]
     pub false_alarms: u64,
-    /// For how long packets that bear no stamps may have waited to be read, at most.
+    /// Maximum time for which packets that bear no stamps may have waited to be read.
     #[serde(default)]
     pub longest_unread_ns: u64,
-    /// How far behind its clock the link was left at the end of the run, which ends where the link stood.
+    /// Lag of the link behind its clock at the end of the run, which ends where the link stood.
     #[serde(default)]
     pub unfinished_ns: u64,
     /// Packets that had been read by then and never entered the link.
     #[serde(default)]
     pub unoffered: u64,
-    /// For how long packets bore no stamps while the kernel did not tell how long the loop waited.
+    /// Time for which packets bore no stamps while the kernel did not tell how long the loop waited.
     #[serde(default)]
     pub unwatched_reads_ns: u64,
 }
 
-/// What came out of a run.
+/// Results of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Results {
-    /// How long it took.
+    /// Duration of the run.
     pub duration_ns: u64,
     /// The counters.
     pub counters: Vec<SiteCount>,
@@ -286,7 +286,7 @@ pub struct Results {
     pub timings: TimingResults,
     /// The state of the log.
     pub log: LogResults,
-    /// What the machine did meanwhile; none where there is no clock to keep up with.
+    /// Activity of the machine during the run; none where there is no clock to keep up with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineFacts>,
     /// The loop; none where there is no clock to keep up with.
@@ -295,36 +295,36 @@ pub struct Results {
     /// Steps of the wall clock; none where it was not stepped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_clock: Option<WallClock>,
-    /// What the ends suffered beside the link; none of a run that had no real programs at its ends.
+    /// Disturbances at the ends, apart from the link; none of a run that had no real programs at its ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<EndResults>,
     /// The judgement.
     pub verdict: Verdict,
 }
 
-/// What was recorded of the state of TCP at both ends, in `tcp.arrow`.
+/// Records of the TCP state at both ends, in `tcp.arrow`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TcpStateRun {
-    /// How long from one sample to the next.
+    /// Interval between samples.
     pub interval_ns: u64,
-    /// Whether every packet that came from the peer was recorded as well (tracepoint `tcp_probe`).
+    /// True if every packet from the peer was recorded as well (tracepoint `tcp_probe`).
     pub probe: bool,
     /// Rows of `tcp.arrow`.
     pub rows: u64,
-    /// How many sockets were seen.
+    /// Number of sockets seen.
     pub sockets: u64,
-    /// How many samples were taken.
+    /// Number of samples.
     pub samples: u64,
     /// The longest time from one sample to the next.
     pub longest_gap_ns: u64,
-    /// How many records of the tracepoint, and messages of closed sockets, the kernel threw away because
-    /// they were not read in time.
+    /// Number of tracepoint records and close notifications that the kernel discarded because they were not
+    /// read in time.
     pub lost: u64,
     /// Processor time of the sampler.
     pub processor_ns: u64,
-    /// What the kernel refused, and what is missing for it.
+    /// Features that the kernel refused, and their effect.
     pub refused: Vec<String>,
-    /// Why the file is not whole; empty if it is.
+    /// Reasons for an incomplete file; empty if it is complete.
     pub incomplete: Vec<String>,
 }
 
@@ -335,11 +335,11 @@ pub struct Manifest {
     pub format_version: u32,
     /// The version of Airpath that recorded it.
     pub airpath_version: String,
-    /// Where the run is.
+    /// Status of the run.
     pub status: Status,
-    /// When the run's time 0 was, in nanoseconds since 1970.
+    /// Start of the run (its time 0), in nanoseconds since 1970.
     pub start_unix_ns: u64,
-    /// By which clock it ran; live where the manifest does not say.
+    /// Clock of the run; live where the manifest does not say.
     #[serde(default)]
     pub clock: Clock,
     /// The seed of all draws.
@@ -354,13 +354,13 @@ pub struct Manifest {
     pub states: Vec<String>,
     /// The kind of port, such as "tun" or "packet".
     pub port: String,
-    /// How much was recorded.
+    /// Level of recording.
     pub log_level: Level,
-    /// How many bytes of each packet the captures keep.
+    /// Number of bytes that the captures keep of each packet.
     pub snaplen: Snaplen,
     /// The machine it ran on.
     pub host: Host,
-    /// What was tried for better timing or more rights.
+    /// Attempts at better timing or more rights.
     pub privileges: Vec<Outcome>,
     /// Anything else that was set, such as the MTU and the congestion control.
     pub settings: serde_json::Map<String, serde_json::Value>,
@@ -369,10 +369,10 @@ pub struct Manifest {
     /// The workloads of a run without commands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<WorkloadRun>,
-    /// What was recorded of the state of TCP; none where it was not. Its numbers are those of the end.
+    /// Records of the TCP state; none where it was not recorded. Its numbers are those of the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_state: Option<TcpStateRun>,
-    /// What came out; none while the run goes on.
+    /// Results; none while the run is active.
     pub results: Option<Results>,
 }
 
@@ -411,7 +411,7 @@ impl Manifest {
     pub fn write(&self, folder: &Path) -> Result<(), LogError> {
         let path = folder.join(MANIFEST);
         let mut text = serde_json::to_vec_pretty(self)
-            .map_err(|error| LogError::content(&path, error.to_string(), "report this as a defect"))?;
+            .map_err(|error| LogError::content(&path, error.to_string(), "please report this as a bug"))?;
         text.push(b'\n');
         if self.status == Status::Running {
             pad(&mut text, RESERVED_BYTES);

@@ -26,8 +26,8 @@ pub(crate) const PACKET_ID: u16 = 5;
 
 /// The name of the one interface.
 pub(crate) const LINK: &str = "link";
-const DESCRIPTION: &str = "inbound: packets of the endpoint entering the link; outbound: packets leaving the link for \
-                           the endpoint; of no direction: headers of the endpoint's packets, when the link dropped them";
+const DESCRIPTION: &str = "inbound: packets from the endpoint that enter the link; outbound: packets that leave the \
+    link to the endpoint; no direction: headers of the endpoint's packets that the link dropped";
 /// The bits of a packet's flags that hold its direction.
 const DIRECTION_BITS: u32 = 0b11;
 
@@ -38,7 +38,7 @@ pub enum Interface {
     Rx,
     /// Out of the link to the endpoint.
     Tx,
-    /// Where the link dropped one of this endpoint's packets; only until the run has ended.
+    /// Drop of one of this endpoint's packets by the link; only until the run has ended.
     Drop,
 }
 
@@ -76,9 +76,9 @@ impl Interface {
 /// One packet to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketBlock<'a> {
-    /// Where it was seen.
+    /// Interface of the packet.
     pub interface: Interface,
-    /// When, in nanoseconds since 1970.
+    /// Timestamp in nanoseconds since 1970.
     pub unix_ns: u64,
     /// Its length on the link in bytes.
     pub length: u32,
@@ -86,7 +86,7 @@ pub struct PacketBlock<'a> {
     pub bytes: &'a [u8],
     /// Its PDU.
     pub pdu: Option<PduId>,
-    /// What there is to say about it.
+    /// Comment on the packet.
     pub comment: Option<&'a str>,
 }
 

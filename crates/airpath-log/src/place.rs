@@ -61,7 +61,7 @@ pub fn fresh(path: &Path) -> io::Result<File> {
     fresh_in(&folder, &name)
 }
 
-/// Where a file is written before it takes the place of `path`.
+/// Temporary path at which a file is written before it replaces `path`.
 pub fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(temporary_name(path.file_name().unwrap_or_default()))
 }
@@ -96,7 +96,7 @@ pub fn open_to_overwrite(path: &Path) -> io::Result<File> {
     let file = File::from(openat(&folder, name.as_os_str(), flags, Mode::empty())?);
     let about = file.metadata()?;
     if !about.is_file() || about.nlink() != 1 {
-        return Err(io::Error::other("it is no file of its own"));
+        return Err(io::Error::other("it has several hard links"));
     }
     Ok(file)
 }
@@ -151,7 +151,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         () if kind.is_socket() => "socket",
         () => "device",
     };
-    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is a {what} and no file")))
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is a {what}, not a file")))
 }
 
 /// Reads a whole regular file.
@@ -182,7 +182,7 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether the folder at `path` is empty.
+/// True if the folder at `path` is empty.
 ///
 /// # Errors
 /// The system's.
@@ -190,19 +190,18 @@ pub fn is_empty(path: &Path) -> io::Result<bool> {
     Ok(fs::read_dir(path)?.next().is_none())
 }
 
-/// Why nothing should be recorded in a folder: its owner, or everybody, could exchange the files while they
-/// are written.
+/// Reason not to record in a folder: its owner, or everybody, could exchange the files while they are written.
 fn why_not_ours(about: &FileStat) -> Option<String> {
     let (owner, mode) = (about.st_uid, about.st_mode);
     if !(is_trusted(owner) || owner == overflow_owner() && in_user_namespace()) {
         return Some(format!(
-            "it belongs to user {owner}, who could exchange what is written there; a folder that does not exist yet is \
-             made and is yours"
+            "it belongs to user {owner}, who could replace its contents; name a directory that does not exist yet, \
+             and it will be created as yours"
         ));
     }
     (mode & WRITTEN_BY_ALL != 0 && mode & STICKY == 0 && !OWNERS_MEAN_NOTHING.load(Ordering::Relaxed)).then(|| {
-        "everybody may write to it and exchange what is written there: `chmod o-w` it; a folder that does not exist yet \
-         is made and is yours"
+        "it is world-writable, so anybody could replace its contents: `chmod o-w` it, or name a directory that does \
+         not exist yet"
             .into()
     })
 }
@@ -287,8 +286,8 @@ fn is_link(about: &FileStat) -> bool {
     about.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits()
 }
 
-/// Whether a link in `folder` may be followed. In a user namespace root's links look like anybody's; there
-/// it counts who could have put the link where it is.
+/// True if a link in `folder` may be followed. In a user namespace root's links look like anybody's; there it
+/// counts who could have put the link where it is.
 fn trusted_link(folder: &impl AsFd, about: &FileStat) -> io::Result<bool> {
     if is_trusted(about.st_uid) {
         return Ok(true);
@@ -314,7 +313,7 @@ fn in_user_namespace() -> bool {
 
 fn planted(path: &Path, owner: u32) -> io::Error {
     let what = format!(
-        "`{}` is a link that belongs to user {owner}, and is not followed; name the place itself, or remove the link",
+        "`{}` is a symbolic link of user {owner} and is not followed; use the target path, or remove the link",
         path.display()
     );
     io::Error::new(io::ErrorKind::PermissionDenied, what)
@@ -349,7 +348,7 @@ mod tests {
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
     }
 
-    /// What somebody may put where a file is going to be written, beside `victim`.
+    /// Creates a trap in the place of a file that is going to be written, beside `victim`.
     fn plant(kind: &str, at: &Path, victim: &Path) {
         match kind {
             "link" => symlink(victim, at).unwrap(),
@@ -435,7 +434,7 @@ mod tests {
         let mode = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
         mode(0o777);
         let error = make_folder(&folder).unwrap_err().to_string();
-        assert!(error.contains("everybody may write to it") && error.contains("chmod o-w"), "{error}");
+        assert!(error.contains("it is world-writable") && error.contains("chmod o-w"), "{error}");
         // What is made in it is ours.
         make_folder(&folder.join("run")).unwrap();
         for taken in [0o1777, 0o775, 0o700] {
@@ -460,7 +459,7 @@ mod tests {
         }
         for path in [&folder, &link] {
             let error = make_folder(path).unwrap_err().to_string();
-            assert!(error.contains("belongs to user 54321") && error.contains("is made and is yours"), "{error}");
+            assert!(error.contains("belongs to user 54321") && error.contains("will be created as yours"), "{error}");
         }
         make_folder(&folder.join("run")).unwrap();
         std::os::unix::fs::lchown(&link, Some(STRANGER), None).unwrap();
@@ -471,7 +470,7 @@ mod tests {
             output(&link).unwrap_err(),
         ] {
             let error = refused.to_string();
-            assert!(error.contains("is a link that belongs to user 54321"), "{error}");
+            assert!(error.contains("is a symbolic link of user 54321"), "{error}");
         }
         assert_eq!(names(&folder), ["run"]);
     }

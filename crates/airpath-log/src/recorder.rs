@@ -4,22 +4,21 @@ use std::thread::Thread;
 
 use airpath_core::{Cause, Damage, Event, EventKind, LogLevel, Pdu, PduId, PortId, Span, Time};
 use crossbeam_channel::{Receiver, Sender, bounded};
-use serde::{Deserialize, Serialize};
 
-use crate::batch::{BatchSize, Emitted, Input, InputKind, LogBatch};
+use crate::batch::{BatchSize, Emitted, Input, InputKind, LogBatch, Lost};
 use crate::hash::hash64;
 use crate::level::{Level, Snaplen};
 
-/// How long records may stay in the loop's hands before the writer gets them.
+/// Maximum age of records in the loop's hands before the writer gets them.
 const HAND_OVER_AFTER: Span = Span::from_millis(50);
-/// How many batches are in memory before the first record. What the recorder fills next is what it got
-/// back last, so that a writer that keeps up never sends it into memory that nobody has touched.
+/// Number of batches in memory before the first record. What the recorder fills next is what it got back last,
+/// so that a writer that keeps up never sends it into memory that nobody has touched.
 const BATCHES_AT_START: usize = 8;
 
-/// How many batches may wait for the writer when one is handed over because of its age.
+/// Number of batches that may wait for the writer when one is handed over because of its age.
 const MOST_WAITING: usize = 2;
 
-/// How large the ring between the loop and the writer is.
+/// Size of the ring between the loop and the writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RingSize {
     /// Batches in all, at least 2.
@@ -36,7 +35,7 @@ impl Default for RingSize {
 }
 
 impl RingSize {
-    /// What the ring takes where nothing else is asked for.
+    /// Default size of the ring.
     pub const DEFAULT_BYTES: u64 = 64_000_000;
     /// Less than this holds no two batches.
     pub const LEAST_BYTES: u64 = 8_000_000;
@@ -50,13 +49,13 @@ impl RingSize {
         RingSize { batches: batches as usize, batch }
     }
 
-    /// How much memory it takes at most, in bytes.
+    /// Maximum memory in bytes.
     pub fn bytes(&self) -> usize {
         self.batches * self.batch.bytes()
     }
 }
 
-/// What happens when the writer cannot keep up and the ring is full.
+/// Behaviour when the writer cannot keep up and the ring is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overflow {
     /// Records are lost and counted: a live link never waits for a disk.
@@ -66,34 +65,13 @@ pub enum Overflow {
     Wait,
 }
 
-/// Records that were lost because the writer could not keep up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Lost {
-    /// Events.
-    pub events: u64,
-    /// Offers, discards, commands and reads.
-    pub inputs: u64,
-}
-
-impl Lost {
-    /// Whether nothing was lost.
-    pub fn is_none(&self) -> bool {
-        *self == Lost::default()
-    }
-
-    fn add(&mut self, batch: &LogBatch) {
-        self.events += batch.events.len() as u64;
-        self.inputs += batch.inputs.len() as u64;
-    }
-}
-
 /// The bytes of a packet: `header` (network and transport headers, as long as the PDU's
 /// `header_len`) and `rest`. Both empty: only the length is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet<'a> {
     /// Network and transport headers.
     pub header: &'a [u8],
-    /// What follows them.
+    /// Remaining bytes.
     pub rest: &'a [u8],
 }
 
@@ -114,13 +92,13 @@ impl<'a> Packet<'a> {
 pub struct Offered<'a> {
     /// The time with which it is offered.
     pub at: Time,
-    /// Through which port.
+    /// Port of the packet.
     pub port: PortId,
     /// The PDU.
     pub pdu: &'a Pdu,
     /// Its bytes.
     pub packet: Packet<'a>,
-    /// When the loop read it.
+    /// Time at which the loop read it.
     pub read_at: Option<Time>,
     /// The kernel's receive stamp, in run time.
     pub kernel_at: Option<Time>,
@@ -160,7 +138,7 @@ struct Channel {
     empty: Receiver<LogBatch>,
     /// Batches that came back, the last on top: its memory is the most likely to be in the caches.
     spare: Vec<LogBatch>,
-    /// How many spare batches there are when the writer has none.
+    /// Number of spare batches when the writer has none.
     batches: usize,
     /// The writer's thread, which sleeps while it has nothing to do. It is woken by a system call of
     /// its own and not through the channel, whose lock a sleeping reader holds now and then: it would
@@ -269,17 +247,17 @@ impl Recorder {
         self.level
     }
 
-    /// What the machine has to record.
+    /// Level at which the machine has to record.
     pub fn machine_level(&self) -> LogLevel {
         self.level.of_machine()
     }
 
-    /// What was lost since the run began.
+    /// Records lost since the run began.
     pub fn lost(&self) -> Lost {
         self.lost
     }
 
-    /// How many calls of [`emitted`](Recorder::emitted) met no delivery among the events; a driver
+    /// Number of calls of [`emitted`](Recorder::emitted) without a matching delivery among the events; a driver
     /// that keeps the order of calls leaves this at zero.
     pub fn unmatched(&self) -> u64 {
         self.unmatched
@@ -412,8 +390,8 @@ impl Recorder {
         }
     }
 
-    /// When [`tick`](Recorder::tick) has to be called next; `None` while there is nothing to hand
-    /// over, so that an idle link wakes nobody.
+    /// Time of the next call of [`tick`](Recorder::tick); `None` while there is nothing to hand over, so that
+    /// an idle link wakes nobody.
     #[inline]
     pub fn next_tick(&self) -> Option<Time> {
         self.hand_over_at.finite()
@@ -431,7 +409,7 @@ impl Recorder {
         }
     }
 
-    /// Whether the writer has not yet come to what it was given before.
+    /// True if the writer has not yet reached its previous batch.
     #[cold]
     fn writer_is_behind(&mut self) -> bool {
         match (&mut self.channel, self.overflow) {
@@ -458,7 +436,7 @@ impl Recorder {
         self.lost
     }
 
-    /// How many bytes of a packet are kept: all headers for a replay, and the snaplen for a capture.
+    /// Number of bytes kept of a packet: all headers for a replay, and the snaplen for a capture.
     #[inline]
     fn input_limit(&self, packet: &Packet<'_>) -> usize {
         if self.level >= Level::Packets { self.snaplen.max(packet.header.len()) } else { packet.header.len() }

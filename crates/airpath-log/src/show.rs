@@ -58,7 +58,7 @@ pub fn bit_rate(bits_per_second: f64) -> String {
     scaled(bits_per_second, 1e3, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
 }
 
-/// How many times `one` is `other`, which is above zero.
+/// Ratio of `one` to `other`, which is above zero.
 pub fn ratio(one: u64, other: u64) -> String {
     let ratio = one as f64 / other as f64;
     match ratio {

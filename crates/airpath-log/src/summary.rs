@@ -21,11 +21,11 @@ const LEAST_TOLD_WAIT_NS: u64 = 1_000_000;
 pub struct CauseCount {
     /// The cause's word.
     pub cause: String,
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
 }
 
-/// What became of the virtual packets of background loads in one direction.
+/// Packets of background loads in one direction, by their fate.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct BackgroundSummary {
     /// Packets that the loads put into hops.
@@ -40,7 +40,7 @@ pub struct BackgroundSummary {
     pub dropped: Vec<CauseCount>,
 }
 
-/// What became of the packets of one direction.
+/// Packets of one direction, by their fate.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DirectionSummary {
     /// Packets that entered the link.
@@ -74,16 +74,16 @@ pub struct DirectionSummary {
 /// A run in five lines.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
-    /// By which clock it ran.
+    /// Clock of the run.
     #[serde(default)]
     pub clock: Clock,
     /// The seed of its draws; none where it stands elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// How long it took by the wall clock, where that is something else.
+    /// Duration by the wall clock, where that is something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_ns: Option<u64>,
-    /// How long it took.
+    /// Duration of the run.
     pub duration_ns: u64,
     /// Client to server.
     pub uplink: DirectionSummary,
@@ -94,10 +94,10 @@ pub struct Summary {
     /// Steps of the wall clock.
     #[serde(default, skip_serializing_if = "WallClock::is_quiet")]
     pub wall_clock: WallClock,
-    /// What the ends suffered beside the link; none where no real programs were at them.
+    /// Disturbances at the ends, apart from the link; none where no real programs were at them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<EndResults>,
-    /// What that and late entries can have changed.
+    /// Error bounds that follow from these and from late entries.
     #[serde(default)]
     pub exactness: Exactness,
     /// The judgement.
@@ -219,6 +219,20 @@ fn causes(counts: &[CauseCount]) -> String {
     }
 }
 
+/// Filtered packets in words: "2 (host chatter), 3 (not IP)".
+fn filtered(counts: &[CauseCount]) -> String {
+    let shown = counts.iter().map(|CauseCount { cause, packets }| {
+        let words = match cause.as_str() {
+            "noise" => "host chatter",
+            "before_start" => "before the start",
+            "not_ip" => "not IP",
+            other => other,
+        };
+        format!("{} ({words})", show::count(*packets))
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
 fn dropped(direction: &DirectionSummary) -> String {
     let causes = causes(&direction.dropped);
     match direction.inside_packets {
@@ -253,8 +267,7 @@ fn quantiles(distribution: &Distribution) -> String {
     )
 }
 
-/// What the ends suffered beside the link, where that is not nothing: any program waits
-/// a little.
+/// Disturbances at the ends in words, above a threshold: any program waits a little.
 fn suffered(ends: &EndResults) -> Option<String> {
     let parties = ends
         .waits
@@ -262,7 +275,7 @@ fn suffered(ends: &EndResults) -> Option<String> {
         .flat_map(|waits| [("client", &waits.client), ("server", &waits.server), ("relays", &waits.relays)]);
     let waits = parties.filter(|(_, waits)| waits.kept_waiting_ns >= LEAST_TOLD_WAIT_NS).map(|(party, waits)| {
         format!(
-            "{party} kept waiting for a processor {}, {} at a stretch",
+            "{party} waited {} for a CPU, at most {} at a time",
             show::span(waits.kept_waiting_ns),
             show::span(waits.longest_ns)
         )
@@ -277,7 +290,7 @@ fn suffered(ends: &EndResults) -> Option<String> {
     let losses = sockets.into_iter().flat_map(|(end, losses)| {
         [
             (losses.datagrams(), "datagram", "lost in sockets"),
-            (losses.tcp_receive_drops, "segment", "of TCP dropped for want of room"),
+            (losses.tcp_receive_drops, "segment", "dropped by TCP at full buffers"),
             (losses.listen_drops, "connection request", "dropped"),
         ]
         .into_iter()
@@ -296,7 +309,7 @@ fn virtual_time(duration_ns: u64, wall_ns: Option<u64>) -> String {
         // What takes no time of its own cannot be run faster.
         Some(wall_ns) if duration_ns == 0 => format!("virtual, run in {}", show::span(wall_ns)),
         Some(wall_ns) => format!(
-            "virtual, run in {}: {} times as fast as real time",
+            "virtual, run in {}: {} times real-time speed",
             show::span(wall_ns),
             show::ratio(duration_ns, wall_ns)
         ),
@@ -331,7 +344,7 @@ impl fmt::Display for Summary {
                     let frames = self.ends.as_ref().map_or(0, |ends| ends.not_ip_frames);
                     off.extend((frames > 0).then(|| CauseCount { cause: "not_ip".into(), packets: frames }));
                     if !off.is_empty() {
-                        write!(f, "   kept off the link {}", causes(&merged(&off)))?;
+                        write!(f, "   filtered {}", filtered(&merged(&off)))?;
                     }
                 }
                 _ => {}
@@ -349,7 +362,7 @@ impl fmt::Display for Summary {
         if let Some(steps) = describe_wall_clock(&self.wall_clock)
             && self.wall_clock.concerned() == 0
         {
-            writeln!(f, "{:<10} {steps}; every packet entered when it came", "clock")?;
+            writeln!(f, "{:<10} {steps}; no packet was affected", "clock")?;
         }
         write!(f, "{:<10} {}", "verdict", self.verdict.grade)?;
         for (index, reason) in self.verdict.reasons.iter().enumerate() {
@@ -417,7 +430,7 @@ mod tests {
         let text = summary(&Measurements::default()).to_string();
         let expected = "\
 delivered  uplink 0 packets, 0 B, 0 bit/s   downlink 440 packets, 130 kB, 6.11 kbit/s   in 170 s
-dropped    uplink none                      downlink 50 channel_error, 10 queue_packets   kept off the link 8 noise
+dropped    uplink none                      downlink 50 channel_error, 10 queue_packets   filtered 8 (host chatter)
 delay      uplink none measured             downlink p50 455 ms, p99 696 ms, max 699 ms
 exactness  one-way delays and departures to 49.0 us (0.011 %)
 verdict    trusted";
@@ -440,8 +453,8 @@ verdict    trusted";
         let text = summary.to_string();
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[0].ends_with("   in 170 s, seed 7"), "{text}");
-        assert!(lines[1].ends_with("kept off the link 8 noise, 3 not_ip"), "{text}");
-        let expected = "ends       client kept waiting for a processor 1.55 s, 41.0 ms at a stretch; \
+        assert!(lines[1].ends_with("filtered 8 (host chatter), 3 (not IP)"), "{text}");
+        let expected = "ends       client waited 1.55 s for a CPU, at most 41.0 ms at a time; \
                         client 1 connection request dropped; server 117 datagrams lost in sockets; 2 packets refused by the kernel behind the link";
         assert_eq!((lines.len(), lines[3]), (6, expected));
         summary.ends = Some(EndResults::default());
@@ -482,7 +495,7 @@ verdict    trusted";
         let text = live.clone().in_virtual_time(1_705_000).to_string();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 5);
-        assert_eq!(lines[3], "clock      virtual, run in 1.71 ms: 100,000 times as fast as real time");
+        assert_eq!(lines[3], "clock      virtual, run in 1.71 ms: 100,000 times real-time speed");
         let json = live.in_virtual_time(1_705_000).to_json();
         assert_eq!((&json["clock"], &json["wall_ns"]), (&"virtual".into(), &1_705_000.into()));
     }
@@ -497,7 +510,7 @@ verdict    trusted";
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(
             lines[4],
-            "clock      the wall clock was stepped once, by +500 ms 3.20 s into the run; every packet entered when it came"
+            "clock      the wall clock was stepped once, by +500 ms 3.20 s into the run; no packet was affected"
         );
         assert_eq!((lines.len(), lines[5]), (6, "verdict    trusted"));
         assert_eq!(summary.to_json()["wall_clock"]["steps"][0]["by_ns"], 500_000_000);

@@ -40,7 +40,7 @@ impl Numbers {
     }
 }
 
-/// What a bad disk, a bad copy or a bad neighbour does to a file.
+/// Damages a file as a bad disk, a bad copy or a bad neighbour does.
 fn damage(bytes: &mut Vec<u8>, numbers: &mut Numbers) {
     const WORDS: [u64; 8] = [0, 1, 0x7f, 0xff, 0x7fff_ffff, 0xffff_ffff, u64::MAX >> 1, u64::MAX];
     for _ in 0..=numbers.below(4) {
@@ -191,7 +191,7 @@ fn damaged_files_are_refused_without_panic_or_memory() {
     assert!(refused > 600, "{refused}");
 }
 
-/// Where the words of a message, and of the footer, claim more than there is.
+/// Lengths and offsets in a message, and in the footer, that exceed the file.
 #[test]
 fn whatever_a_word_of_an_arrow_file_claims_is_held_against_its_size() {
     let runs = runs();

@@ -90,7 +90,7 @@ fn a_vanished_folder_is_told_and_does_no_harm() {
     assert!(report.incomplete.iter().all(|reason| reason.contains("removed during the run")), "{report:?}");
     assert!(!folder.exists());
     let error = Manifest::new(Level::Events, Snaplen::default()).write(&folder).unwrap_err().to_string();
-    assert!(error.contains("whether the folder is still there"), "{error}");
+    assert!(error.contains("that the directory exists"), "{error}");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_folder_that_cannot_be_written_is_refused_before_the_run() {
         fs::remove_file(folder.join("probe")).unwrap();
     } else {
         let error = airpath_log::folder::create(&folder).unwrap_err().to_string();
-        assert!(error.contains("--out in which you may write"), "{error}");
+        assert!(error.contains("a writable directory with --out"), "{error}");
     }
     let error = airpath_log::folder::create(Path::new("/proc/airpath-run")).unwrap_err().to_string();
     assert!(error.contains("/proc/airpath-run"), "{error}");

@@ -1,4 +1,4 @@
-//! What `airpath log` prints.
+//! Output of `airpath log`.
 
 mod common;
 

@@ -23,7 +23,7 @@ use airpath_core::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of packets that wait.
+/// Treatment of waiting packets in a blackout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
@@ -34,7 +34,7 @@ pub enum Waiting {
     Drop,
 }
 
-/// What becomes of frames under transmission or propagation when the blackout begins.
+/// Treatment of frames under transmission or propagation when the blackout begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InFlight {
@@ -63,25 +63,25 @@ pub enum Whole {
 /// A blackout in its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
-    /// What is in the queue and in the send buffer when it begins.
+    /// Packets in the queue and in the send buffer when it begins.
     #[serde(default)]
     pub queued: Waiting,
-    /// What is under transmission or propagation when it begins.
+    /// Frames under transmission or propagation when it begins.
     #[serde(default)]
     pub in_flight: InFlight,
-    /// What arrives while it lasts.
+    /// Packets that arrive during the blackout.
     #[serde(default)]
     pub arriving: Waiting,
 }
 
-/// Whether the link is blacked out, and what becomes of packets: `"none"`, `"store"`, `"drop"`, or
-/// `{ queued = "store", in_flight = "drop", arriving = "store" }`.
+/// Blackout of the link, and its treatment of packets: `"none"`, `"store"`, `"drop"`, or `{ queued = "store",
+/// in_flight = "drop", arriving = "store" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum BlackoutConfig {
-    /// In one word.
+    /// One word for all packets.
     Whole(Whole),
-    /// In its parts; what is left out is stored.
+    /// A word for each part; omitted parts are stored.
     Parts(Parts),
 }
 
@@ -122,13 +122,15 @@ impl BlackoutConfig {
     }
 }
 
-/// What a change of the blackout does to a direction of a hop, besides what it does from now on.
+/// Effects of a change of the blackout on a direction of a hop, besides its effects from now on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// What is queued is dropped.
+    /// Drops queued packets.
     pub drops_queued: bool,
-    /// What is in flight is lost.
+    /// Loses frames in flight.
     pub drops_in_flight: bool,
+    /// What is under transmission is stored, to be sent again.
+    pub stores_in_flight: bool,
     /// What propagates and would have arrived already does so now.
     pub releases: bool,
 }
@@ -137,9 +139,9 @@ pub(crate) struct Change {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blackout {
     now: Option<Parts>,
-    /// When frames in flight were last condemned to be lost.
+    /// Time at which frames in flight were last condemned to be lost.
     dropped_at: Option<Time>,
-    /// When frames in flight were last stored.
+    /// Time at which frames in flight were last stored.
     stored_at: Option<Time>,
 }
 
@@ -148,19 +150,19 @@ impl Blackout {
         Blackout { now: config.parts(), dropped_at: None, stored_at: None }
     }
 
-    /// Whether nothing may be transmitted.
+    /// True if nothing may be transmitted.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.now.is_some()
     }
 
-    /// Whether packets that arrive are dropped.
+    /// True if arriving packets are dropped.
     #[inline]
     pub(crate) fn drops_arriving(&self) -> bool {
         self.now.is_some_and(|parts| parts.arriving == Waiting::Drop)
     }
 
-    /// Whether what propagates waits for the end of the blackout.
+    /// True if propagating frames wait for the end of the blackout.
     #[inline]
     pub(crate) fn holds_in_flight(&self) -> bool {
         self.now.is_some_and(|parts| parts.in_flight == InFlight::Store)
@@ -178,18 +180,19 @@ impl Blackout {
         let change = Change {
             drops_queued: begins(|parts| parts.queued == Waiting::Drop),
             drops_in_flight: begins(|parts| parts.in_flight == InFlight::Drop),
+            stores_in_flight: begins(stores),
             releases: had(stores) && !has(stores),
         };
         if change.drops_in_flight {
             self.dropped_at = Some(at);
         }
-        if begins(stores) {
+        if change.stores_in_flight {
             self.stored_at = Some(at);
         }
         change
     }
 
-    /// What becomes of a frame whose transmission began at `start` and has just ended.
+    /// Fate of a frame whose transmission began at `start` and has just ended.
     #[inline]
     pub(crate) fn fate(&self, start: Time) -> InFlight {
         if self.dropped_at.is_some_and(|at| start <= at) {

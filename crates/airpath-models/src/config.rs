@@ -1,40 +1,22 @@
 //! The parameters of a path as typed values, after units have been read and shorthands expanded.
 
-use airpath_core::{Bits, BufferLimit, Ratio, Span, Time};
+use std::mem::discriminant;
+
+use airpath_core::{Bits, BufferLimit, Direction, Ratio, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blackout::BlackoutConfig;
 use crate::channel::ErrorsConfig;
 use crate::disorder::{DuplicateConfig, ReorderConfig};
+use crate::entity::{EntityConfig, EntityParameters, Fragmentation};
 use crate::file::{VisitFile, under};
 use crate::load::BackgroundConfig;
-use crate::medium::{RateConfig, VaryingConfig};
+use crate::medium::{MediumConfig, MediumParameters, RateConfig, VaryingConfig};
+use crate::problem::Problem;
 use crate::queueing::QueueConfig;
 use crate::random::Random;
 use crate::states::Stay;
-
-/// Something wrong with a parameter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The key within the table, such as `errors.delay`.
-    pub key: String,
-    /// What is wrong and how to mend it.
-    pub message: String,
-}
-
-impl Problem {
-    /// A problem at `key`.
-    pub fn new(key: impl Into<String>, message: impl Into<String>) -> Problem {
-        Problem { key: key.into(), message: message.into() }
-    }
-
-    /// The same problem seen from the table above.
-    pub fn under(self, table: &str) -> Problem {
-        let key = if self.key.is_empty() { table.to_string() } else { format!("{table}.{}", self.key) };
-        Problem { key, ..self }
-    }
-}
 
 /// One direction of a hop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,9 +36,9 @@ pub struct LinkConfig {
     pub compression: Ratio,
     /// Division of packets into frames; without it a packet is one frame.
     pub fragmentation: Option<Fragmentation>,
-    /// What the sending end holds, the packet under transmission included.
+    /// Capacity of the sending end, the packet under transmission included.
     pub send_buffer: BufferLimit,
-    /// What the receiving end holds while it reassembles or keeps order.
+    /// Capacity of the receiving end for reassembly and reordering.
     pub receive_buffer: BufferLimit,
     /// The delay before transmission when a packet meets an empty link; drawn for each such packet.
     pub allocation_delay: Random<Span>,
@@ -68,9 +50,13 @@ pub struct LinkConfig {
     /// Packets that leave the link more than once. A change takes effect for packets that leave the link
     /// after it.
     pub duplicate: Option<DuplicateConfig>,
-    /// Whether nothing is transmitted for the time being, and what becomes of packets then. A change
-    /// takes effect at once.
+    /// Blackout of the link, and its treatment of packets. A change takes effect at once.
     pub blackout: BlackoutConfig,
+    /// The kind of link entity at both ends. Both directions of a hop have the same kind, and no state
+    /// changes it.
+    pub entity: EntityConfig,
+    /// The kind of medium. Both directions of a hop have the same kind, and no state changes it.
+    pub medium: MediumConfig,
 }
 
 impl Default for LinkConfig {
@@ -89,32 +75,10 @@ impl Default for LinkConfig {
             reorder: None,
             duplicate: None,
             blackout: BlackoutConfig::default(),
+            entity: EntityConfig::default(),
+            medium: MediumConfig::default(),
         }
     }
-}
-
-/// Division of packets into frames. Frames are not shared between packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Fragmentation {
-    /// Packet bits that a frame carries.
-    pub frame_payload: Bits,
-    /// Bits added to every frame.
-    #[serde(default)]
-    pub frame_header: Bits,
-    /// How long a packet's last frame is.
-    #[serde(default)]
-    pub last_frame: LastFrame,
-}
-
-/// The length of a packet's last frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LastFrame {
-    /// As short as what is left of the packet.
-    #[default]
-    Short,
-    /// Padded to the full frame, as on radio links with fixed blocks.
-    Padded,
 }
 
 /// The most bits that a header or the payload of a frame may have: far above any packet, and far
@@ -139,9 +103,29 @@ impl LinkConfig {
         if let Some(duplicate) = &mut self.duplicate {
             duplicate.files(&mut under("duplicate", visit));
         }
+        self.entity.files(&mut under("entity", visit));
+        self.medium.files(&mut under("medium", visit));
     }
 
-    /// What is wrong with the parameters, if anything.
+    /// The parameters that concern the ends of the link.
+    pub fn of_entity(&self) -> EntityParameters<'_> {
+        EntityParameters {
+            kind: &self.entity,
+            overhead: self.overhead,
+            compression: self.compression,
+            fragmentation: self.fragmentation,
+            send_buffer: self.send_buffer,
+            receive_buffer: self.receive_buffer,
+            allocation_delay: &self.allocation_delay,
+        }
+    }
+
+    /// The parameters that concern the medium.
+    pub fn of_medium(&self) -> MediumParameters<'_> {
+        MediumParameters { kind: &self.medium, rate: &self.rate }
+    }
+
+    /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.fragmentation.is_some_and(|fragmentation| fragmentation.frame_payload == Bits::ZERO) {
@@ -193,6 +177,8 @@ impl LinkConfig {
         problems.extend(reorder.map(|problem| problem.under("reorder")));
         let duplicate = self.duplicate.iter().flat_map(DuplicateConfig::problems);
         problems.extend(duplicate.map(|problem| problem.under("duplicate")));
+        problems.extend(self.entity.problems().into_iter().map(|problem| problem.under("entity")));
+        problems.extend(self.medium.problems().into_iter().map(|problem| problem.under("medium")));
         problems
     }
 }
@@ -209,16 +195,51 @@ pub struct HopConfig {
     pub downlink: LinkConfig,
 }
 
+impl HopConfig {
+    /// A hop with these parameters.
+    pub fn new(name: impl Into<String>, uplink: LinkConfig, downlink: LinkConfig) -> HopConfig {
+        HopConfig { name: name.into(), uplink, downlink }
+    }
+
+    /// The parameters of one direction.
+    pub fn link(&self, direction: Direction) -> &LinkConfig {
+        match direction {
+            Direction::Uplink => &self.uplink,
+            Direction::Downlink => &self.downlink,
+        }
+    }
+
+    /// What is wrong with the kinds of link entity and medium, if anything: both directions have the same,
+    /// and so has `beginning`, the hop at the beginning of the run.
+    pub fn kind_problems(&self, beginning: &HopConfig) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let links = [&self.downlink, &beginning.uplink];
+        let why = [
+            "is not the same for both directions; write it under `link`",
+            "is another than at the beginning; no state can change it",
+        ];
+        for (other, why) in links.into_iter().zip(why) {
+            if discriminant(&self.uplink.entity) != discriminant(&other.entity) {
+                problems.push(Problem::new("entity", why));
+            }
+            if discriminant(&self.uplink.medium) != discriminant(&other.medium) {
+                problems.push(Problem::new("medium", why));
+            }
+        }
+        problems
+    }
+}
+
 /// A set of parameters of the whole path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateConfig {
     /// Its name.
     pub name: String,
-    /// When it comes into force; none if only a command or another state brings it.
+    /// Start time; none if only a command or another state brings it.
     pub at: Option<Time>,
     /// The parameters of every hop while it is in force.
     pub hops: Vec<HopConfig>,
-    /// How long it stays in force, and what follows.
+    /// Duration and successor.
     pub stay: Stay,
 }
 
@@ -230,7 +251,7 @@ pub struct PathConfig {
     pub hops: Vec<HopConfig>,
     /// Further states.
     pub states: Vec<StateConfig>,
-    /// How long the state of the beginning stays in force, and what follows.
+    /// Duration and successor of the initial state.
     pub initial: Stay,
     /// Background loads; where packets of several come at one instant, the first one's come first.
     pub background: Vec<BackgroundConfig>,
@@ -243,7 +264,7 @@ pub struct Setting {
     pub beginning: Vec<HopConfig>,
     /// Those of the other states, whenever they are next entered.
     pub states: Vec<Vec<HopConfig>>,
-    /// What is in force from now on, by the number of the state in force; or why it cannot be.
+    /// Parameters in force from now on, by the number of the state in force; or the reason that they cannot be.
     pub in_force: Vec<Result<Vec<HopConfig>, String>>,
     /// The same if the state in force is still the one that was entered as the path's so-manieth.
     pub since: Option<(u64, Vec<HopConfig>)>,

@@ -4,9 +4,10 @@
 
 use airpath_core::Span;
 
-use crate::config::{Fragmentation, LastFrame, LinkConfig};
+use crate::config::LinkConfig;
 use crate::disorder::{DuplicateConfig, ReorderConfig};
-use crate::medium::VaryingConfig;
+use crate::entity::{EntityConfig, Fragmentation, LastFrame};
+use crate::medium::{MediumConfig, VaryingConfig};
 use crate::random::{Distribution, Random, Uniform};
 
 fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
@@ -130,6 +131,20 @@ impl LinkConfig {
                 ..plain.clone()
             },
         ];
-        constant.into_iter().chain(varying).collect()
+        let entities = EntityConfig::examples().into_iter().map(|entity| LinkConfig {
+            rate: read("1 Mbit/s"),
+            propagation: millis(5).into(),
+            send_buffer: read("2 packets"),
+            entity,
+            ..plain.clone()
+        });
+        let media = MediumConfig::examples().into_iter().map(|medium| LinkConfig {
+            rate: read("1 Mbit/s"),
+            propagation: millis(5).into(),
+            send_buffer: read("2 packets"),
+            medium,
+            ..plain.clone()
+        });
+        constant.into_iter().chain(varying).chain(entities).chain(media).collect()
     }
 }

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a file holds.
+/// Contents of a file.
 pub trait FileFormat: Send + Sync + Sized + 'static {
-    /// What it is called in messages, such as "rate trace".
+    /// Name in messages, such as "rate trace".
     const WHAT: &'static str;
 
     /// Reads the whole file.
@@ -27,10 +27,10 @@ pub trait FileFormat: Send + Sync + Sized + 'static {
 /// Data of any format, shared.
 pub type AnyData = Arc<dyn Any + Send + Sync>;
 
-/// How the bytes of a file become data.
+/// Parser from the bytes of a file to data.
 pub type ParseFile<'a> = &'a dyn Fn(&[u8]) -> Result<AnyData, String>;
 
-/// Where files come from.
+/// Source of files.
 pub trait FileSource {
     /// The data of the file called `name`, of the format that `format` identifies and `parse` reads.
     /// The same file asked for twice in one format is the same data.
@@ -39,7 +39,7 @@ pub trait FileSource {
     /// Why it cannot be had, naming the file.
     fn load(&mut self, name: &str, format: TypeId, parse: ParseFile<'_>) -> Result<AnyData, String>;
 
-    /// Where the file called `name` lies, for whoever wants to keep a copy; none if it is no file.
+    /// Path of the file called `name`, for whoever wants to keep a copy; none if it is no file.
     fn origin(&self, _name: &str) -> Option<PathBuf> {
         None
     }
@@ -57,7 +57,7 @@ pub trait AnyFile {
     /// The name as it was written.
     fn name(&self) -> &str;
 
-    /// Where it was loaded from, if it was.
+    /// Path from which it was loaded, if it was.
     fn origin(&self) -> Option<&Path>;
 
     /// Calls it something else.
@@ -81,7 +81,7 @@ impl<T: FileFormat> FileRef<T> {
         FileRef { name: name.into(), origin: None, data: Some(Arc::new(data)) }
     }
 
-    /// What it holds.
+    /// Contents.
     ///
     /// # Panics
     /// Where nobody has loaded it.
@@ -89,7 +89,7 @@ impl<T: FileFormat> FileRef<T> {
         self.data.as_ref().expect("files are loaded before models are built")
     }
 
-    /// What it holds, if it is loaded.
+    /// Contents, if it is loaded.
     pub fn loaded(&self) -> Option<&Arc<T>> {
         self.data.as_ref()
     }
@@ -175,7 +175,7 @@ impl<T> JsonSchema for FileRef<T> {
     }
 }
 
-/// What is done with each file that parameters name: its key, and the reference.
+/// Visitor of each file that parameters name: its key, and the reference.
 pub type VisitFile<'a> = dyn FnMut(&str, &mut dyn AnyFile) + 'a;
 
 /// Visits the files of a table within, whose keys are under `table`.

@@ -15,21 +15,22 @@ use std::collections::VecDeque;
 use airpath_core::counters::Site;
 use airpath_core::{Cause, Cx, Direction, DrawKey, DrawScope, EventKind, Origin, Pdu, PduId, Seed, Span, Stage, Time};
 
+use crate::air::{Air, Frame, Grant};
 use crate::blackout::{Blackout, BlackoutConfig, InFlight};
 use crate::channel::{Channel, Outcome, Transmission};
 use crate::config::HopConfig;
 use crate::disorder::Disorder;
-use crate::entity::{Arrival, Frame, LinkEntity, Sdu, Sdus, Simple};
-use crate::medium::{Air, Continuous, Grant, Medium};
+use crate::entity::{Arrival, EntityBeginning, EntityModel, LinkEntity, Sdu, Sdus};
+use crate::medium::{Medium, MediumBeginning, MediumModel};
 use crate::queueing::{InputQueue, Queueing};
 use crate::random::Sampler;
 use crate::stage::{QueueLength, StageCx};
 
 /// A hop of any link entity and medium; the defaults are those that a scenario builds.
-pub struct Hop<E: LinkEntity = Simple, M: Medium = Continuous> {
+pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     medium: M,
     link: Link<E>,
-    /// When something is next due, as of the last call that changed anything.
+    /// Next due time, as of the last call that changed anything.
     due: Time,
 }
 
@@ -46,7 +47,7 @@ struct Link<E> {
     up: Vec<Pdu>,
 }
 
-/// What a hop has for one direction only.
+/// State of one direction of a hop.
 struct Lane {
     queue: InputQueue,
     channel: Channel,
@@ -55,12 +56,17 @@ struct Lane {
     /// differ), that delay, and how many were drawn.
     delayed: (Option<(PduId, usize)>, Span, u64),
     in_flight: VecDeque<(Time, Frame, Outcome)>,
-    /// When the first of those arrives; `Time::NEVER` if there is none.
+    /// Arrival of the first of those; `Time::NEVER` if there is none.
     arrives: Time,
     disorder: Disorder,
     blackout: Blackout,
     /// Frames that a blackout has caught under transmission, to be sent again.
     again: VecDeque<Frame>,
+    /// How many frames are under transmission.
+    on_air: u32,
+    /// How many of those a blackout has caught: until all of them have come back to be sent again, no
+    /// other frame begins, or it would overtake them.
+    caught: u32,
 }
 
 impl<E: LinkEntity> Link<E> {
@@ -102,6 +108,9 @@ impl<E: LinkEntity> Link<E> {
     fn black_out(&mut self, at: Time, direction: Direction, config: BlackoutConfig, cx: &mut Cx<'_>) {
         let lane = &mut self.lanes[direction as usize];
         let change = lane.blackout.configure(config, at);
+        if change.stores_in_flight {
+            lane.caught = lane.on_air;
+        }
         if change.releases {
             for (arrives, ..) in lane.in_flight.iter_mut().take_while(|(arrives, ..)| *arrives < at) {
                 *arrives = at;
@@ -185,22 +194,27 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
     fn next_frame(&mut self, grant: &Grant) -> Option<Frame> {
         let direction = grant.direction;
         let lane = &self.link.lanes[direction as usize];
-        if lane.blackout.is_on() {
+        if lane.blackout.is_on() || lane.caught > 0 {
             return None;
         }
-        if !lane.again.is_empty() {
-            return self.frame_again(grant);
-        }
-        self.link.pump(grant.start, direction, Arrival::FollowsOthers, self.cx);
-        let link = &mut *self.link;
-        let mut stage = Link::<E>::stage(link.index, link.state, grant.start, direction, Stage::Medium, self.cx);
-        link.ends[sender(direction)].next_frame(grant, &mut link.sdus, &mut stage)
+        let frame = if !lane.again.is_empty() {
+            self.frame_again(grant)
+        } else {
+            self.link.pump(grant.start, direction, Arrival::FollowsOthers, self.cx);
+            let link = &mut *self.link;
+            let mut stage = Link::<E>::stage(link.index, link.state, grant.start, direction, Stage::Medium, self.cx);
+            link.ends[sender(direction)].next_frame(grant, &mut link.sdus, &mut stage)
+        };
+        self.link.lanes[direction as usize].on_air += u32::from(frame.is_some());
+        frame
     }
 
     fn sent(&mut self, at: Time, grant: &Grant, frame: Frame) {
         let direction = grant.direction;
         let link = &mut *self.link;
         let lane = &mut link.lanes[direction as usize];
+        lane.on_air -= 1;
+        lane.caught = lane.caught.saturating_sub(1);
         match lane.blackout.fate(grant.start) {
             InFlight::Pass => {}
             InFlight::Store => return lane.again.push_back(frame),
@@ -291,11 +305,25 @@ impl Hop {
     pub fn new(index: u16, config: &HopConfig, seed: Seed) -> Hop {
         let (uplink, downlink) = (&config.uplink, &config.downlink);
         let key = |role, direction| DrawKey::new(seed, &DrawScope { hop: &config.name, direction, role, instance: 0 });
-        let ends = [
-            Simple::new(uplink, downlink, key("allocation", Direction::Uplink)),
-            Simple::new(downlink, uplink, key("allocation", Direction::Downlink)),
-        ];
-        let medium = Continuous::new([uplink, downlink], Direction::ALL.map(|direction| key("rate", direction)));
+        let ends = Direction::ALL.map(|direction| {
+            let [sends, receives] = match direction {
+                Direction::Uplink => [uplink, downlink],
+                Direction::Downlink => [downlink, uplink],
+            };
+            let beginning = EntityBeginning {
+                sends: sends.of_entity(),
+                receives: receives.of_entity(),
+                allocation: key("allocation", direction),
+                key: key("entity", direction),
+            };
+            EntityModel::new(&sends.entity, beginning)
+        });
+        let beginning = MediumBeginning {
+            links: [uplink.of_medium(), downlink.of_medium()],
+            rates: Direction::ALL.map(|direction| key("rate", direction)),
+            key: key("medium", Direction::Uplink),
+        };
+        let medium = MediumModel::new(&uplink.medium, beginning);
         Hop::with_parts(index, config, seed, ends, medium)
     }
 }
@@ -313,9 +341,15 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 delayed: (None, Span::ZERO, 0),
                 in_flight: VecDeque::new(),
                 arrives: Time::NEVER,
-                disorder: Disorder::new(link, key("reorder"), key("duplicate")),
+                disorder: Disorder::new(
+                    link.reorder.as_ref(),
+                    link.duplicate.as_ref(),
+                    [key("reorder"), key("duplicate")],
+                ),
                 blackout: Blackout::new(link.blackout),
                 again: VecDeque::new(),
+                on_air: 0,
+                caught: 0,
             }
         };
         let link = Link {
@@ -361,14 +395,14 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         }
     }
 
-    /// What has happened may have made room in the send buffer of `direction`, or given its entity
+    /// Resumes `direction` after an event that may have made room in its send buffer, or given its entity
     /// something to say.
     fn resume(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
         self.link.pump(at, direction, Arrival::FollowsOthers, cx);
         self.ask(at, direction);
     }
 
-    /// When something is next due; `Time::NEVER` if nothing is.
+    /// Time of the next internal event; `Time::NEVER` if there is none.
     #[inline]
     pub fn next_deadline(&self) -> Time {
         self.due
@@ -479,10 +513,10 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// Puts the parameters of `config` in force at `at` as state number `state`.
     pub fn configure(&mut self, at: Time, config: &HopConfig, state: u16, cx: &mut Cx<'_>) {
         self.link.state = state;
-        let links = [&config.uplink, &config.downlink];
-        self.medium.configure(at, links);
-        self.link.ends[0].configure(links[0], links[1]);
-        self.link.ends[1].configure(links[1], links[0]);
+        self.medium.configure(at, [config.uplink.of_medium(), config.downlink.of_medium()]);
+        let (uplink, downlink) = (config.uplink.of_entity(), config.downlink.of_entity());
+        self.link.ends[0].configure(at, &uplink, &downlink);
+        self.link.ends[1].configure(at, &downlink, &uplink);
         for direction in Direction::ALL {
             let link = &mut self.link;
             let lane = &mut link.lanes[direction as usize];
@@ -492,7 +526,8 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 // No draw of the former distribution is left, which `next_departure` would not know.
                 lane.delayed.0 = None;
             }
-            lane.disorder.configure(config.link(direction));
+            let parameters = config.link(direction);
+            lane.disorder.configure(parameters.reorder.as_ref(), parameters.duplicate.as_ref());
             let blackout = config.link(direction).blackout;
             if lane.blackout.is_on() || blackout.parts().is_some() {
                 link.black_out(at, direction, blackout, cx);
@@ -503,15 +538,15 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         self.note_due();
     }
 
-    /// How many packets are inside, whoever's they are.
+    /// Number of packets inside, of any origin.
     pub fn held(&self) -> u64 {
         let queued: u64 = self.link.lanes.iter().map(|lane| u64::from(lane.queue.length().packets)).sum();
         let held_back: u64 = self.link.lanes.iter().map(|lane| lane.disorder.packets().count() as u64).sum();
         queued + held_back + self.under_way(|_| true)
     }
 
-    /// How many packets of `origin` are inside. Queues tell packets apart only as they give them away:
-    /// this copies them, and is not for every packet.
+    /// Number of packets of `origin` inside. Queues tell packets apart only as they give them away: this copies
+    /// them, and is not for every packet.
     pub fn held_of(&self, origin: Origin) -> u64 {
         let of_origin = |pdu: &Pdu| pdu.origin == origin;
         let in_lane = |lane: &Lane| {
@@ -525,19 +560,9 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         self.link.lanes.iter().map(in_lane).sum::<u64>() + self.under_way(of_origin)
     }
 
-    /// How many packets between send buffer and way out pass `filter`.
+    /// Number of packets between send buffer and way out that pass `filter`.
     fn under_way(&self, filter: impl Fn(&Pdu) -> bool) -> u64 {
         let inside = |sdu: &&Sdu| !sdu.lost && !sdu.handed_up && filter(&sdu.pdu);
         self.link.sdus.iter().map(|(_, sdu)| sdu).filter(inside).count() as u64
-    }
-}
-
-impl HopConfig {
-    /// The parameters of one direction.
-    pub fn link(&self, direction: Direction) -> &crate::config::LinkConfig {
-        match direction {
-            Direction::Uplink => &self.uplink,
-            Direction::Downlink => &self.downlink,
-        }
     }
 }

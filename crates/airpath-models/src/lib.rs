@@ -9,12 +9,14 @@
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
 //! - [`blackout`] and [`states`]: when a link is down, and when its parameters change;
+//! - [`air`]: the words in which media and link entities speak;
 //! - [`hop`] and [`path`]: how the roles are joined into a machine.
 //!
-//! A new model is one file and one line in its folder's `registry!`.
+//! A new model is one file, its `mod` line, and one line in its folder's `registry!`.
 
 mod registry;
 
+pub mod air;
 pub mod blackout;
 pub mod channel;
 pub mod config;
@@ -26,10 +28,13 @@ pub mod hop;
 pub mod load;
 pub mod medium;
 pub mod path;
+pub mod problem;
 pub mod queueing;
 pub mod random;
 pub mod stage;
 pub mod states;
 
-pub use config::{Fragmentation, HopConfig, LastFrame, LinkConfig, PathConfig, Problem, Setting, StateConfig};
+pub use config::{HopConfig, LinkConfig, PathConfig, Setting, StateConfig};
+pub use entity::{Fragmentation, LastFrame};
 pub use path::Path;
+pub use problem::Problem;

@@ -16,30 +16,30 @@ use airpath_core::{
 };
 
 use crate::config::{HopConfig, PathConfig, Setting};
-use crate::entity::{LinkEntity, Simple};
+use crate::entity::{EntityModel, LinkEntity};
 use crate::hop::Hop;
 use crate::load::Loads;
-use crate::medium::{Continuous, Medium};
+use crate::medium::{Medium, MediumModel};
 use crate::states::Schedule;
 
-/// How far a driver may fall behind a background load that emits nothing: what it leaves undone it has to
-/// do at once when a packet comes.
+/// Maximum lag of a driver behind a background load that emits nothing: undone work has to be done at once when
+/// a packet comes.
 const KEEP_UP: Span = Span::from_millis(1);
 
 /// A path of hops with any link entities and media; the defaults are those that a scenario builds.
-pub struct Path<E: LinkEntity = Simple, M: Medium = Continuous> {
+pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     hops: Vec<Hop<E, M>>,
-    /// What a change is made of: the names of the states and the parameters of their hops, by number.
+    /// Components of a change: the names of the states and the parameters of their hops, by number.
     states: Vec<(String, Vec<HopConfig>)>,
     schedule: Schedule,
     /// Packets on the boundary between two hops: when, into which hop, in which direction.
     transfers: VecDeque<(Time, usize, Direction, Pdu)>,
     loads: Loads,
-    /// How many packets of endpoints are inside, as of the last call; kept only beside background loads.
+    /// Number of packets of endpoints inside, as of the last call; kept only beside background loads.
     users_inside: u64,
 }
 
-/// What comes next, in the order of precedence at one instant.
+/// Next event, in the order of precedence at one instant.
 #[derive(Clone, Copy)]
 enum Next {
     Service,
@@ -67,11 +67,13 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         let others = config.states.iter().map(|state| (state.name.clone(), state.hops.clone()));
         let states: Vec<_> = std::iter::once(beginning).chain(others).collect();
         assert!(states.iter().all(|(_, all)| all.len() == hops.len()), "a state describes all hops");
+        let further = config.states.iter().map(|state| (state.name.as_str(), state.at, &state.stay));
+        let schedule = Schedule::new(&config.initial, further, seed);
         let names: Vec<&str> = config.hops.iter().map(|hop| hop.name.as_str()).collect();
         Path {
             hops,
             states,
-            schedule: Schedule::new(config, seed),
+            schedule,
             transfers: VecDeque::new(),
             loads: Loads::new(&config.background, &names, seed),
             users_inside: 0,
@@ -206,7 +208,7 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         configure(at, &mut self.hops, configs, self.schedule.state(), kind, cx);
     }
 
-    /// What is in force once `setting` is.
+    /// Parameters in force once `setting` is.
     fn in_force<'a>(&self, setting: &'a Setting) -> Result<&'a [HopConfig], CommandError> {
         if let Some((entries, hops)) = &setting.since
             && *entries == self.schedule.entries()

@@ -7,15 +7,15 @@
 
 use airpath_core::{DrawKey, Time};
 
-use crate::config::Problem;
 use crate::file::VisitFile;
+use crate::problem::Problem;
 
-/// The parameters of a model.
-pub(crate) trait Configured: Sized {
+/// The parameters of a model, which is built from them and from `Beginning`.
+pub(crate) trait Configured<Beginning = DrawKey>: Sized {
     /// The model.
     type Model;
 
-    /// What is wrong with the parameters, if anything. Files are loaded.
+    /// Errors in the parameters, if any. Files are loaded.
     fn problems(&self) -> Vec<Problem> {
         Vec::new()
     }
@@ -23,39 +23,41 @@ pub(crate) trait Configured: Sized {
     /// Visits the files that the parameters name, each with its key.
     fn files(&mut self, _visit: &mut VisitFile<'_>) {}
 
-    /// The model at its beginning. Its draws, if it draws at all, are those of `key`.
-    fn build(&self, key: DrawKey) -> Self::Model;
+    /// The model at its beginning. Its draws, if it draws at all, are those of the key in `beginning`.
+    fn build(&self, beginning: Beginning) -> Self::Model;
 
     /// Parameters worth testing.
     fn examples() -> Vec<Self>;
 }
 
 /// Parameters that may change while the model works.
-pub(crate) trait Reconfigured: Configured {
+pub(crate) trait Reconfigured<Beginning = DrawKey>: Configured<Beginning> {
     /// Gives `model` these parameters at `at`.
     fn configure(&self, model: &mut Self::Model, at: Time);
 }
 
 /// Declares the models of a role. Each line names the variant, its module, its configuration type
-/// and its model type. `reconfigured yes` says that parameters of the role may change while a model
-/// works: all configurations are [`Reconfigured`] then.
+/// and its model type. `built from` names what a model needs at its beginning besides its parameters.
+/// `reconfigured yes` says that parameters of the role may change while a model works: all
+/// configurations are [`Reconfigured`] then.
 macro_rules! registry {
     (
         $(#[$config_meta:meta])* config $Config:ident,
         $(#[$model_meta:meta])* model $Model:ident,
         dispatch $dispatch:ident, $config_dispatch:ident,
+        built from $Beginning:ty,
         reconfigured $reconfigured:ident,
         $( $(#[$variant_meta:meta])* $Variant:ident = $module:ident::{$C:ident, $M:ident}, )*
     ) => {
         registry! { @enums ($) $(#[$config_meta])* config $Config, $(#[$model_meta])* model $Model,
-            dispatch $dispatch, $config_dispatch,
+            dispatch $dispatch, $config_dispatch, $Beginning,
             $( $(#[$variant_meta])* $Variant = $module::{$C, $M}, )* }
         registry! { @reconfigured $reconfigured $Config, $Model, $( $Variant, )* }
     };
     (@enums ($d:tt)
         $(#[$config_meta:meta])* config $Config:ident,
         $(#[$model_meta:meta])* model $Model:ident,
-        dispatch $dispatch:ident, $config_dispatch:ident,
+        dispatch $dispatch:ident, $config_dispatch:ident, $Beginning:ty,
         $( $(#[$variant_meta:meta])* $Variant:ident = $module:ident::{$C:ident, $M:ident}, )*
     ) => {
         $(#[$config_meta])*
@@ -84,13 +86,13 @@ macro_rules! registry {
             pub fn examples() -> Vec<$Config> {
                 let mut all = Vec::new();
                 $( all.extend(
-                    <$module::$C as $crate::registry::Configured>::examples().into_iter().map($Config::$Variant)
+                    <$module::$C as $crate::registry::Configured<$Beginning>>::examples().into_iter().map($Config::$Variant)
                 ); )*
                 all
             }
 
             /// What is wrong with the configuration, if anything.
-            pub fn problems(&self) -> Vec<$crate::config::Problem> {
+            pub fn problems(&self) -> Vec<$crate::problem::Problem> {
                 $config_dispatch!(self, config => $crate::registry::Configured::problems(config))
             }
 
@@ -101,11 +103,11 @@ macro_rules! registry {
         }
 
         impl $Model {
-            /// The model at its beginning, whose draws are those of `key`.
-            pub fn new(config: &$Config, key: airpath_core::DrawKey) -> $Model {
+            /// The model that `config` describes, at its beginning.
+            pub fn new(config: &$Config, beginning: $Beginning) -> $Model {
                 match config {
                     $( $Config::$Variant(config) =>
-                        $Model::$Variant($crate::registry::Configured::build(config, key)), )*
+                        $Model::$Variant($crate::registry::Configured::build(config, beginning)), )*
                 }
             }
         }
@@ -115,11 +117,12 @@ macro_rules! registry {
         impl $Model {
             /// Changes the parameters at `at`; false, and nothing is changed, if the configuration is
             /// of another kind.
-            fn configure(&mut self, config: &$Config, at: airpath_core::Time) -> bool {
+            fn reconfigure(&mut self, config: &$Config, at: airpath_core::Time) -> bool {
                 match (self, config) {
                     $( ($Model::$Variant(model), $Config::$Variant(config)) =>
                         $crate::registry::Reconfigured::configure(config, model, at), )*
                     // Of two kinds; each kind has its line above.
+                    #[allow(unreachable_patterns, reason = "a role may have one kind only")]
                     _ => return false,
                 }
                 true

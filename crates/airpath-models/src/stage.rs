@@ -1,4 +1,4 @@
-//! What a stage of a hop needs besides its own state: where it is, when, and the way out.
+//! Context of a hop's stage besides its own state: place, time, and the way out.
 
 use airpath_core::counters::Site;
 use airpath_core::{Cause, Cx, Event, EventKind, Origin, Pdu, Stage, Time};
@@ -28,11 +28,11 @@ impl std::ops::Sub for QueueLength {
 
 /// The context of one stage during one step.
 pub struct StageCx<'a, 'b> {
-    /// Where.
+    /// Place of the stage.
     pub site: Site,
-    /// When.
+    /// Present time.
     pub at: Time,
-    /// What the queue holds beside that part of it which speaks: events tell the length of the whole.
+    /// Length of sibling sub-queues: events tell the length of the whole queue.
     pub beside: QueueLength,
     /// The way out.
     pub cx: &'a mut Cx<'b>,

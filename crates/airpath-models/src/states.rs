@@ -15,26 +15,26 @@ use std::collections::VecDeque;
 
 use airpath_core::{Direction, DrawKey, DrawScope, Event, Probability, Seed, Span, Time};
 
-use crate::config::{PathConfig, Problem};
+use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 
-/// How long a state stays in force, and what comes then.
+/// Duration and successor of a state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stay {
-    /// How long; without it, until something else brings another state.
+    /// Duration; without it, until something else brings another state.
     pub duration: Option<Random<Span>>,
-    /// Which states follow, by their numbers (0 for that of the beginning, n + 1 for place n in the
-    /// path's list), with probabilities whose sum is 1. Empty: that of the beginning follows.
+    /// Successors by their numbers (0 for the initial state, n + 1 for place n in the path's list), with
+    /// probabilities whose sum is 1. Empty: that of the beginning follows.
     pub next: Vec<(u16, Probability)>,
 }
 
-/// By how much the sum of probabilities may miss 1: thirds and sevenths can be written.
+/// Tolerance of the sum of probabilities: thirds and sevenths can be written.
 const SUM_TOLERANCE: f64 = 1e-9;
-/// So many draws, all of them 0, make a duration that is no duration.
+/// Number of draws that, all of them 0, make a duration that is no duration.
 const DRAWS_TRIED: u64 = 64;
 
 impl Stay {
-    /// What is wrong with the parameters, if anything.
+    /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if let Some(duration) = &self.duration {
@@ -72,7 +72,7 @@ struct Timed {
     duration: Sampler<Span>,
     next: Vec<(u16, Probability)>,
     key: DrawKey,
-    /// How often the state has been entered.
+    /// Number of times that the state has been entered.
     stays: u64,
 }
 
@@ -87,14 +87,14 @@ impl Timed {
         Some(Timed { duration, next: stay.next.clone(), key: key("next"), stays: 0 })
     }
 
-    /// When the stay that begins at `at` ends.
+    /// End of the stay that begins at `at`.
     fn stay(&mut self, at: Time) -> Time {
         let duration = self.duration.draw(self.stays).max(Span::from_nanos(1));
         self.stays += 1;
         at + duration
     }
 
-    /// What follows the present stay.
+    /// Successor of the present stay.
     fn follows(&self) -> u16 {
         let [before @ .., (last, _)] = self.next.as_slice() else { return 0 };
         let draw = u128::from(self.key.bits(self.stays - 1, 0));
@@ -109,28 +109,32 @@ impl Timed {
     }
 }
 
-/// Which state is in force, and what comes next.
+/// Schedule of states: the state in force, and its successor.
 pub(crate) struct Schedule {
     /// States that come by themselves at given times, the next one first.
     agenda: VecDeque<(Time, u16)>,
     /// By the number of the state.
     timed: Vec<Option<Timed>>,
     state: u16,
-    /// When the stay ends.
+    /// End of the stay.
     ends: Time,
-    /// When the next state comes of itself; `Time::NEVER` if none does.
+    /// Time of the next state by itself; `Time::NEVER` if there is none.
     due: Time,
     entries: u64,
 }
 
 impl Schedule {
-    /// At the beginning of a run with `seed`.
-    pub(crate) fn new(config: &PathConfig, seed: Seed) -> Schedule {
-        let at = |(index, state): (usize, &crate::config::StateConfig)| Some((state.at?, index as u16 + 1));
-        let mut agenda: Vec<(Time, u16)> = config.states.iter().enumerate().filter_map(at).collect();
+    /// The schedule at the beginning of a run with `seed`: how long the state of the beginning stays, and
+    /// of each further state its name, the time at which it comes, and how long it stays.
+    pub(crate) fn new<'a>(
+        initial: &'a Stay,
+        states: impl Iterator<Item = (&'a str, Option<Time>, &'a Stay)> + Clone,
+        seed: Seed,
+    ) -> Schedule {
+        let at = |(index, (_, at, _)): (usize, (&str, Option<Time>, &Stay))| Some((at?, index as u16 + 1));
+        let mut agenda: Vec<(Time, u16)> = states.clone().enumerate().filter_map(at).collect();
         agenda.sort_by_key(|(at, _)| *at);
-        let stays = config.states.iter().map(|state| (state.name.as_str(), &state.stay));
-        let stays = std::iter::once((Event::INITIAL_STATE, &config.initial)).chain(stays);
+        let stays = std::iter::once((Event::INITIAL_STATE, initial)).chain(states.map(|(name, _, stay)| (name, stay)));
         let mut schedule = Schedule {
             agenda: agenda.into(),
             timed: stays.map(|(name, stay)| Timed::new(name, stay, seed)).collect(),
@@ -144,7 +148,7 @@ impl Schedule {
         schedule
     }
 
-    /// When a state comes of itself.
+    /// Time of the next state by itself.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         self.due
@@ -156,7 +160,7 @@ impl Schedule {
         self.state
     }
 
-    /// How many states have been entered since the run began.
+    /// Number of states entered since the run began.
     pub(crate) fn entries(&self) -> u64 {
         self.entries
     }

@@ -60,7 +60,7 @@ fn tunnel(blackout: BlackoutConfig) -> Trace {
     play(&config, &packets(&[0, 0, 0, 0, 500]))
 }
 
-/// What propagates arrives when the blackout ends; the third packet is sent again from its beginning.
+/// Propagating packets arrive when the blackout ends; the third packet is sent again from its beginning.
 #[test]
 fn stored_packets_arrive_in_order_after_it() {
     let trace = tunnel(BlackoutConfig::STORE);
@@ -72,8 +72,8 @@ fn stored_packets_arrive_in_order_after_it() {
     assert_eq!((of_third(EventKind::FrameStarted), of_third(EventKind::FrameSent)), (vec![200, 1_000], vec![1_100]));
 }
 
-/// What propagates is lost at once, what is under transmission when that would have ended, what is
-/// queued at once, and what comes later as it comes.
+/// Propagating packets are lost at once, those under transmission when that would have ended, queued ones at
+/// once, and later ones as they come.
 #[test]
 fn dropped_packets_do_not_arrive() {
     let trace = tunnel(BlackoutConfig::DROP);
@@ -240,8 +240,8 @@ fn a_blackout_concerns_its_direction_and_its_hop_only() {
     assert_eq!(dropped(&trace), [(2, 20)]);
 }
 
-/// What one blackout has condemned is lost when its transmission would have ended, even if another one
-/// that stores has come meanwhile.
+/// Frames that one blackout has condemned are lost when their transmission would have ended, even if another
+/// one that stores has come meanwhile.
 #[test]
 fn what_is_lost_waits_for_no_second_blackout() {
     let link = LinkConfig { rate: read("1 kbit/s"), ..LinkConfig::default() };

@@ -265,7 +265,7 @@ fn the_send_buffer_changes_at_once() {
     assert_eq!(trace.ids(PortId::SERVER), [1, 2, 3, 4, 5]);
 }
 
-/// What errors have delayed keeps its time when there are no errors any more, and its turn.
+/// Frames that errors have delayed keep their time when there are no errors any more, and their turn.
 #[test]
 fn frames_that_wait_survive_a_change_of_errors_and_of_the_receive_buffer() {
     let process = ErrorProcessConfig::Bernoulli(BernoulliConfig { probability: read("1") });

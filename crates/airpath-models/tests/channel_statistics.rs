@@ -121,7 +121,7 @@ fn bits_are_hit_as_by_a_draw_for_each() {
     }
 }
 
-/// Whether a frame of n bits is lost: with independent errors 1 - (1 - p)^n.
+/// Loss rate of frames of n bits: with independent errors 1 - (1 - p)^n.
 #[test]
 fn frames_are_lost_as_often_as_one_of_their_bits_is_hit() {
     const FRAMES: usize = 20_000;

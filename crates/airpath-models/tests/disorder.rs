@@ -26,7 +26,7 @@ fn steady(count: u64) -> Script {
     (0..count).map(|step| offer(ms(step), PortId::CLIENT, 125)).collect()
 }
 
-/// When which packet left uplink, in microseconds.
+/// Departures uplink, packet by packet, in microseconds.
 fn left(trace: &Trace) -> Vec<(u64, u64)> {
     trace.times(PortId::SERVER).into_iter().map(|at| at / 1_000).zip(trace.ids(PortId::SERVER)).collect()
 }
@@ -61,7 +61,7 @@ fn a_distance_counts_packets() {
     assert_eq!(left(&trace), [(0, 1), (1_000, 2), (1_002_000, 3)]);
 }
 
-/// What is held back when everything is: order is kept, and all is later.
+/// Holding back everything keeps order and makes all packets later.
 #[test]
 fn what_is_all_held_back_keeps_its_order() {
     let link = LinkConfig { reorder: Some(reorder("1", Some("7 ms"), None)), ..LinkConfig::default() };

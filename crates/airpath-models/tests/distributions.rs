@@ -22,7 +22,7 @@ impl FileSource for Files {
     }
 }
 
-/// What a table in JSON (as easily written as TOML, and read by the same types) means.
+/// Parses a table in JSON (as easily written as TOML, and read by the same types).
 fn random(table: serde_json::Value) -> Random<Span> {
     serde_json::from_value(table).unwrap()
 }

@@ -47,7 +47,7 @@ fn missing(trace: &Trace, count: u64) -> Vec<u64> {
     (1..=count).filter(|id| !there.contains(id)).collect()
 }
 
-/// What is left of each packet, and its flipped bits.
+/// Rest of each packet, and its flipped bits.
 fn arrived(trace: &Trace) -> Vec<(u64, Option<u32>, Vec<u32>)> {
     trace.departures.iter().map(|left| (left.id, left.kept_bytes, left.flips.clone())).collect()
 }
@@ -102,8 +102,8 @@ fn milliseconds_hit_what_ends_in_them() {
     }
 }
 
-/// What a millisecond is does not depend on what is transmitted: sparse and dense traffic meet the same
-/// errors, of a chain with draws too.
+/// Milliseconds do not depend on the traffic: sparse and dense traffic meet the same errors, of a chain with
+/// draws too.
 #[test]
 fn milliseconds_are_the_same_whatever_the_traffic() {
     for process in ErrorProcessConfig::examples() {

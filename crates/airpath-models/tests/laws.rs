@@ -170,7 +170,7 @@ fn transparent(name: &str) -> HopConfig {
     HopConfig { name: name.into(), uplink: link.clone(), downlink: link }
 }
 
-/// What happened at the hop called `name`, without its number in the path.
+/// Events at the hop called `name`, without its number in the path.
 fn at_hop(config: &PathConfig, trace: &Trace, name: &str) -> Vec<Event> {
     let index = config.hops.iter().position(|hop| hop.name == name).unwrap() as u16;
     let events = trace.events.iter().filter(|event| event.hop == index && event.kind != EventKind::Passed);
@@ -199,7 +199,7 @@ proptest! {
         }
     }
 
-    /// What one direction carries does not concern the other.
+    /// Traffic of one direction does not concern the other.
     #[test]
     fn directions_are_independent(
         hop in any_hop("radio".into()),

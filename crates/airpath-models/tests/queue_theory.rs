@@ -17,8 +17,8 @@ use crate::common::{Dice, one_hop, read};
 const MEAN_BYTES: f64 = 1000.0;
 const PACKETS: usize = 400_000;
 
-/// What a run of Poisson arrivals gave: the time in the system of each packet that left, in milliseconds,
-/// in their order, and for each that arrived 1 if it was dropped and 0 if not.
+/// Result of a run of Poisson arrivals: the time in the system of each packet that left, in milliseconds, in
+/// their order, and for each that arrived 1 if it was dropped and 0 if not.
 struct Run {
     times_ms: Vec<f64>,
     dropped: Vec<f64>,

@@ -213,7 +213,7 @@ fn a_chain_is_the_same_however_often_it_is_woken() {
     }
 }
 
-/// What is set from outside holds at once, and when a state is next entered its own settings do.
+/// Settings from outside hold at once, and when a state is next entered its own settings do.
 #[test]
 fn what_is_set_concerns_the_state_in_force_and_every_later_one() {
     let config = path(Stay::default(), vec![state("a", Some(100), 16, lasts("100 ms", &[]))]);

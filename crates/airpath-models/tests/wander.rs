@@ -140,7 +140,7 @@ fn a_value_belongs_to_its_instant_alone() {
     assert_eq!(far.least(), span("238 ms"));
 }
 
-/// What belongs to no instant is drawn independently, with the same moments.
+/// Values without an instant are drawn independently, with the same moments.
 #[test]
 fn without_an_instant_draws_are_independent() {
     let size = Wander { mean: Bits::new(8_000), deviation: Bits::new(800), time: span("1 s") };

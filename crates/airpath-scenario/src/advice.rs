@@ -1,4 +1,4 @@
-//! What is allowed and does not do what its user wants, most likely.
+//! Advice on valid scenarios that probably do not do what the user wants.
 
 use airpath_core::{Bits, Carry, Direction, LinkRate, Span};
 use airpath_models::LinkConfig;
@@ -12,8 +12,8 @@ use crate::scenario::Scenario;
 const MTU_BYTES: u32 = 1500;
 
 impl Scenario {
-    /// What to think of before this runs, a sentence for each; with packets of `mtu_bytes`, or of the
-    /// scenario's own MTU. Rates that vary are not looked at.
+    /// Warnings before a run, a sentence for each; with packets of `mtu_bytes`, or of the scenario's own MTU.
+    /// Rates that vary are not looked at.
     ///
     /// # Errors
     /// Those of [`Scenario::paths`].
@@ -40,7 +40,7 @@ impl Scenario {
     }
 }
 
-/// What a DualPI2 with a threshold below the time of one packet does: it marks nearly every L4S packet that
+/// Warning about a DualPI2 with a threshold below the time of one packet: it marks nearly every L4S packet that
 /// finds another before it, so that an L4S flow gets less than its share beside others.
 fn early_marks(place: &str, link: &LinkConfig, mtu_bytes: u32) -> Option<String> {
     let Some(LinkRate::Fixed(rate)) = link.rate.constant() else { return None };
@@ -49,9 +49,9 @@ fn early_marks(place: &str, link: &LinkConfig, mtu_bytes: u32) -> Option<String>
     let packet = rate.tx(Bits::from_bytes(u64::from(mtu_bytes)), &mut carry);
     (packet > threshold).then(|| {
         format!(
-            "{place}: DualPI2 marks L4S packets that have waited for {threshold}, and at {rate} one packet of \
-             {mtu_bytes} bytes takes {}: L4S flows will get less than their share; two packets' time is a better \
-             threshold: --set {key}.threshold='{}'",
+            "{place}: DualPI2 marks L4S packets after a wait of {threshold}, but at {rate} one packet of {mtu_bytes} \
+             bytes takes {}: L4S flows will get less than their share; use a threshold of two packets: --set \
+             {key}.threshold='{}'",
             rounded(packet),
             rounded(packet + packet),
         )

@@ -8,15 +8,15 @@ use serde::Deserialize;
 use serde_json::{Value as Schema, json};
 use toml::Value as Toml;
 
-use crate::build::{locate, present};
 use crate::check::{Checker, Finding, Kind, join};
 use crate::document::{Key, Node, Place, Table, Value};
 use crate::files::Beside;
 use crate::format::RAW;
 use crate::keys;
+use crate::locate::{locate, present};
 use crate::merge::lay_key;
-use crate::print::inline;
 use crate::report::{Diagnostic, Report};
+use crate::toml_text::inline;
 
 /// The key of the list, and the first word of the names of parameters.
 pub const KEY: &str = "background";

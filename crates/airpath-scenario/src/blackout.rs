@@ -10,7 +10,7 @@ use crate::report::{Diagnostic, Report};
 use crate::scenario::Scenario;
 use crate::states::{StateTree, StayTree};
 
-/// What the states that the option makes are called; from the second on with a number.
+/// Name of the states that the option creates; from the second on with a number.
 const NAME: &str = "blackout";
 const EXAMPLE: &str = "--blackout '20 s, 3 s, drop'";
 
@@ -27,7 +27,7 @@ impl Scenario {
             [at, duration, how @ ("drop" | "store")] => (*at, *duration, *how),
             _ => {
                 return Err(error(format!(
-                    "a blackout is its beginning, its duration, and `drop` or `store`, as in {EXAMPLE}"
+                    "a blackout needs its start, its duration, and `drop` or `store`, as in {EXAMPLE}"
                 )));
             }
         };
@@ -37,8 +37,8 @@ impl Scenario {
         for (path, hop) in self.paths.iter_mut().zip(hops) {
             if let Some(other) = path.states.iter().find(|state| !state.name.starts_with(NAME)) {
                 return Err(error(format!(
-                    "the scenario has states of its own (`{}`), and a blackout ends with the parameters of the \
-                     beginning; write it as one of [[states]], with what is to follow as its `next`",
+                    "the scenario has its own states (`{}`), but a blackout ends with the initial parameters; write \
+                     it as one of [[states]], with the following state as its `next`",
                     other.name
                 )));
             }
@@ -55,7 +55,7 @@ impl Scenario {
             };
             if let Some(other) = path.states.iter().find(overlaps) {
                 return Err(error(format!(
-                    "it overlaps or touches the blackout that begins at {}; write one that lasts as long as both",
+                    "it overlaps or touches the blackout at {}; merge the two",
                     other.at.unwrap_or_default()
                 )));
             }

@@ -4,21 +4,18 @@
 use airpath_core::{Event, Time};
 use airpath_models::{HopConfig, LinkConfig, PathConfig, StateConfig};
 use serde::Deserialize;
-use serde_json::Value as Schema;
 
 use crate::background::{self, BackgroundTree};
-use crate::check::{Checker, Finding, Kind, join, name_of};
+use crate::check::{Checker, Finding, Kind, join};
 use crate::document::{Node, Place, Table, Value};
 use crate::files::Beside;
 use crate::format::{LINK, RAW};
-use crate::keys;
+use crate::locate::{locate, present};
 use crate::merge::over_defaults;
 use crate::parameter::{self, Side};
 use crate::report::Diagnostic;
 use crate::states::{StateTree, StayTree};
-
-/// What takes an optional value away: TOML has no null.
-pub const ABSENT: &str = "none";
+use crate::tree::HopTree;
 
 /// A path as it was written.
 #[derive(Clone, Debug)]
@@ -26,20 +23,9 @@ pub struct PathTree {
     pub name: String,
     pub hops: Vec<HopTree>,
     pub states: Vec<StateTree>,
-    /// How long the state of the beginning stays.
+    /// Duration and successor of the initial state.
     pub initial: StayTree,
     pub background: Vec<BackgroundTree>,
-}
-
-/// A hop as it was written.
-#[derive(Clone, Debug)]
-pub struct HopTree {
-    pub name: String,
-    pub place: Place,
-    /// What was written for both directions; the directions below include it.
-    pub link: Table,
-    pub uplink: Table,
-    pub downlink: Table,
 }
 
 impl PathTree {
@@ -49,7 +35,7 @@ impl PathTree {
     /// Everything that is wrong with its parameters.
     pub fn config(&self, prefix: &str) -> Result<PathConfig, Vec<Diagnostic>> {
         let mut problems = Vec::new();
-        let hops = configs(&self.hops, prefix, &mut problems);
+        let hops = configs(&self.hops, None, prefix, &mut problems);
         let names: Vec<&str> =
             std::iter::once(Event::INITIAL_STATE).chain(self.states.iter().map(|state| state.name.as_str())).collect();
         let initial = self.initial.stay(&names, &mut problems);
@@ -58,7 +44,7 @@ impl PathTree {
             let stay = state.stay.stay(&names, &mut problems);
             let mut own = Vec::new();
             let trees = self.hops_in(state, prefix, &mut own);
-            let hops = configs(&trees, prefix, &mut own);
+            let hops = configs(&trees, Some(&hops), prefix, &mut own);
             for mut problem in own {
                 if !problems.iter().any(|known| same(known, &problem)) {
                     problem.message = format!("{} (in state `{}`)", problem.message, state.name);
@@ -99,16 +85,33 @@ fn same(one: &Diagnostic, other: &Diagnostic) -> bool {
     (&one.origin, one.offset, &one.message) == (&other.origin, other.offset, &other.message)
 }
 
-/// The configurations of `hops`; what is wrong with them goes to `problems`.
-pub fn configs(hops: &[HopTree], prefix: &str, problems: &mut Vec<Diagnostic>) -> Vec<HopConfig> {
-    hops.iter()
+/// The configurations of `hops`, which at the beginning of the run were `beginning`, unless this is the
+/// beginning; what is wrong with them goes to `problems`.
+pub fn configs(
+    hops: &[HopTree],
+    beginning: Option<&[HopConfig]>,
+    prefix: &str,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<HopConfig> {
+    let configs: Vec<HopConfig> = hops
+        .iter()
         .map(|hop| {
             let (uplink, of_uplink) = link_config(&hop.uplink, hop);
             let (downlink, of_downlink) = link_config(&hop.downlink, hop);
             problems.extend(of_hop(hop, prefix, of_uplink, of_downlink));
-            HopConfig { name: hop.name.clone(), uplink, downlink }
+            HopConfig::new(hop.name.clone(), uplink, downlink)
         })
-        .collect()
+        .collect();
+    for (index, (hop, config)) in hops.iter().zip(&configs).enumerate() {
+        let first = beginning.and_then(|beginning| beginning.get(index)).unwrap_or(config);
+        for problem in config.kind_problems(first) {
+            let places = [&hop.uplink, &hop.downlink].map(|link| locate(link, &problem.key));
+            let place = places.into_iter().flatten().next().unwrap_or(&hop.place).clone();
+            let name = join(&join(prefix, &hop.name), &join(Side::Link.name(), &problem.key));
+            problems.push(Diagnostic::at(&place, name, problem.message));
+        }
+    }
+    configs
 }
 
 /// Joins the findings of both directions: what is wrong with `link` is told once.
@@ -137,7 +140,7 @@ fn of_hop(hop: &HopTree, prefix: &str, uplink: Vec<Finding>, downlink: Vec<Findi
     all.into_iter().map(|(side, finding)| finding.into_diagnostic(&base(side))).collect()
 }
 
-/// Whether something in `table` was written at `place`.
+/// True if something in `table` was written at `place`.
 fn holds(table: &Table, place: &Place) -> bool {
     table.0.iter().any(|(key, node)| key.place.is(place) || node_holds(node, place))
 }
@@ -189,71 +192,6 @@ fn link_config(link: &Table, hop: &HopTree) -> (LinkConfig, Vec<Finding>) {
         // The schema said that it was right, so the message has to do without an exact place.
         Err(error) => (LinkConfig::default(), vec![finding(String::new(), error.message().to_string())]),
     }
-}
-
-/// The table as plain TOML, without optional values that are taken away.
-pub fn present(table: &Table, schema: &Schema) -> toml::Table {
-    let (_, schema) = keys::resolve(schema, &RAW);
-    if let Some((_, schema)) = keys::quantity_or_table(schema, &RAW) {
-        return present(table, schema);
-    }
-    let common = keys::properties(schema, &RAW);
-    let kind = table.get("type").and_then(Node::as_text);
-    let variant = keys::variants(schema, &RAW).into_iter().find(|variant| Some(variant.name) == kind);
-    let own = variant.map(|variant| variant.properties()).unwrap_or_default();
-    let property = |name: &str| common.get(name).or_else(|| own.get(name));
-    let mut all = toml::Table::new();
-    for (key, node) in &table.0 {
-        let schema = property(&key.name);
-        let inner = schema.and_then(keys::optional);
-        if inner.is_some() && node.as_text() == Some(ABSENT) {
-            continue;
-        }
-        let value = inner.or(schema).map_or_else(|| node.to_toml(), |schema| present_value(node, schema));
-        all.insert(key.name.clone(), value);
-    }
-    all
-}
-
-fn present_value(node: &Node, schema: &Schema) -> toml::Value {
-    match (&node.value, keys::items(schema, &RAW)) {
-        (Value::Table(table), _) => toml::Value::Table(present(table, schema)),
-        (Value::Array(nodes), Some(items)) => {
-            toml::Value::Array(nodes.iter().map(|node| present_value(node, items)).collect())
-        }
-        _ => node.to_toml(),
-    }
-}
-
-/// The place of `key` within `table`, or of the nearest table around it. In a list the key goes on with
-/// a name (`classes.voice.weight`) or names a place (`of[1].value`).
-pub fn locate<'a>(table: &'a Table, key: &str) -> Option<&'a Place> {
-    let (first, rest) = key.split_once('.').unwrap_or((key, ""));
-    let (name, index) = first.strip_suffix(']').and_then(|listed| listed.split_once('[')).unwrap_or((first, ""));
-    let (found, node) = table.entry(name)?;
-    let inner = match &node.value {
-        Value::Table(inner) if !rest.is_empty() => locate(inner, rest),
-        Value::Array(nodes) if !index.is_empty() => locate_in_place(nodes, index, rest),
-        Value::Array(nodes) => locate_in_list(nodes, rest),
-        _ => None,
-    };
-    Some(inner.unwrap_or(&found.place))
-}
-
-/// The same within what is at place `index` of a list.
-fn locate_in_place<'a>(nodes: &'a [Node], index: &str, key: &str) -> Option<&'a Place> {
-    let node = nodes.get(index.parse::<usize>().ok()?)?;
-    let inner = node.as_table().filter(|_| !key.is_empty()).and_then(|inner| locate(inner, key));
-    Some(inner.unwrap_or(&node.place))
-}
-
-/// The same within a list of tables, of which the first word of `key` names one.
-fn locate_in_list<'a>(nodes: &'a [Node], key: &str) -> Option<&'a Place> {
-    let (name, rest) = key.split_once('.').unwrap_or((key, ""));
-    // Of several with one name the last is the one too many.
-    let node = nodes.iter().rev().find(|node| name_of(node) == Some(name))?;
-    let inner = node.as_table().filter(|_| !rest.is_empty()).and_then(|inner| locate(inner, rest));
-    Some(inner.unwrap_or(&node.place))
 }
 
 impl Finding {

@@ -26,7 +26,7 @@ pub struct Finding {
     pub kind: Kind,
 }
 
-/// What a finding is about.
+/// Subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Unknown,
@@ -57,7 +57,7 @@ pub const QUANTITIES: &[(&str, CheckText)] = &[
     ("Span", text_of::<Span>),
 ];
 
-/// What other emulators call our keys.
+/// Names in other emulators for our keys.
 const SYNONYMS: &[(&str, &str)] = &[
     ("bandwidth", "rate"),
     ("bitrate", "rate"),
@@ -84,7 +84,7 @@ pub struct Checker<'a> {
     pub root: &'a Schema,
     /// Keys (from where the check began) below which nothing is checked.
     pub skip: &'a dyn Fn(&str) -> bool,
-    /// Whether tables in lists are called by their names in keys: `classes.voice`, not `classes[1]`.
+    /// True if keys refer to tables in lists by name: `classes.voice`, not `classes[1]`.
     pub by_name: bool,
     pub findings: Vec<Finding>,
 }
@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
             return self.check_quantity(node, schema, key, *check);
         }
         if let Some(inner) = keys::optional(schema) {
-            if node.as_text() != Some(crate::build::ABSENT) {
+            if node.as_text() != Some(crate::document::ABSENT) {
                 self.check(node, inner, key);
             }
             return;
@@ -147,7 +147,7 @@ impl<'a> Checker<'a> {
         let default = schema.get("default").filter(|value| !value.is_null());
         let example = default.or_else(|| schema.get("examples")?.get(0)).and_then(inline);
         let example = example.map_or_else(String::new, |example| format!(", for example {example}"));
-        self.find(Kind::Value, &node.place, key, format!("{what} belongs here{example}, not {}", node.kind()));
+        self.find(Kind::Value, &node.place, key, format!("expected {what}{example}, not {}", node.kind()));
     }
 
     fn check_is_table(&mut self, node: &Node, schema: &Schema, key: &str) {
@@ -174,12 +174,12 @@ impl<'a> Checker<'a> {
     fn check_word(&mut self, node: &Node, words: &[&str], key: &str) {
         let Some(word) = node.as_text() else {
             let example = words.first().map_or_else(String::new, |word| format!(" such as \"{word}\""));
-            self.find(Kind::Value, &node.place, key, format!("text{example} belongs here, not {}", node.kind()));
+            self.find(Kind::Value, &node.place, key, format!("expected text{example}, not {}", node.kind()));
             return;
         };
         if !words.contains(&word) {
             let valid = words.iter().map(|word| word.to_string()).collect();
-            let finding = self.find(Kind::Value, &node.place, key, format!("`{word}` is not one of the valid values"));
+            let finding = self.find(Kind::Value, &node.place, key, format!("`{word}` is not a valid value"));
             finding.word = Some((word.to_string(), valid));
         }
     }
@@ -206,10 +206,10 @@ impl<'a> Checker<'a> {
     fn expected_list(&mut self, node: &Node, items: &Schema, key: &str) {
         let message = match (keys::is_table(items, self.root), node.as_table()) {
             (true, Some(_)) if node.place.dotted => {
-                format!("there are no {} here of which one could be changed; set the whole list", last(key))
+                format!("there are no {} here to change; set the whole list", last(key))
             }
             (true, _) => format!("this is a list of tables: {} = [{{ name = … }}, …]", last(key)),
-            (false, _) => format!("a list belongs here, in brackets, not {}", node.kind()),
+            (false, _) => format!("expected a list in brackets, not {}", node.kind()),
         };
         self.find(Kind::Value, &node.place, key, message);
     }
@@ -283,7 +283,7 @@ impl<'a> Checker<'a> {
             {
                 "a hop has no such key; it belongs in [hops.link], [hops.uplink] or [hops.downlink]".to_string()
             }
-            None => "there is no such key".to_string(),
+            None => "unknown key".to_string(),
         };
         let synonym = SYNONYMS.iter().find(|(word, _)| *word == name).map(|(_, ours)| *ours);
         let valid: Vec<String> = properties.names().map(str::to_string).collect();
@@ -358,7 +358,7 @@ fn example(schema: &Schema, root: &Schema) -> Option<String> {
 /// A JSON value as TOML on one line.
 fn inline(value: &Schema) -> Option<String> {
     let value = toml::Value::try_from(value).ok()?;
-    Some(crate::print::inline(&value))
+    Some(crate::toml_text::inline(&value))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! A TOML document as a tree in which every key and value knows where it was written.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -8,35 +7,10 @@ use toml::de::{DeTable, DeValue};
 
 use crate::report::{Diagnostic, Report};
 
-/// A text that parameters were read from.
-#[derive(Debug)]
-pub struct Source {
-    /// The file's name, or the option as typed.
-    pub name: String,
-    /// The text that spans refer to.
-    pub text: String,
-    /// Whether lines and columns mean something to the reader.
-    pub is_file: bool,
-}
+pub use crate::place::{Place, Source};
 
-/// Where something was written.
-#[derive(Clone, Debug)]
-pub struct Place {
-    pub source: Arc<Source>,
-    pub span: Range<usize>,
-    /// Written as a parameter path (`radio.link.rate`), not within nested tables.
-    pub dotted: bool,
-}
-
-impl Place {
-    pub fn whole(source: &Arc<Source>) -> Place {
-        Place { source: source.clone(), span: 0..source.text.len(), dotted: !source.is_file }
-    }
-
-    pub fn is(&self, other: &Place) -> bool {
-        Arc::ptr_eq(&self.source, &other.source) && self.span == other.span
-    }
-}
+/// What takes an optional value away: TOML has no null.
+pub const ABSENT: &str = "none";
 
 /// A value with its place.
 #[derive(Clone, Debug)]
@@ -110,7 +84,7 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, for messages.
+    /// Kind of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Text(_) => "text",

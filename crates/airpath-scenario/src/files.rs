@@ -10,7 +10,7 @@ use airpath_models::file::{AnyData, FileSource, ParseFile};
 
 use crate::document::Source;
 
-/// What files hold, by their absolute names and in each format, as it was when they were first read.
+/// Contents of files, by absolute name and format, as of their first reading.
 type Known = HashMap<(PathBuf, TypeId), AnyData>;
 
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);

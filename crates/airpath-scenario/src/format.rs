@@ -18,10 +18,9 @@ use serde_json::{Value, json};
 pub struct ScenarioFile {
     /// A short name, used in reports.
     pub name: Option<String>,
-    /// What the scenario is about.
+    /// Description of the scenario.
     pub description: Option<String>,
-    /// Where the numbers come from: the paper, the standard's clause, the tool; which are measured
-    /// and which assumed.
+    /// Source of the numbers: the paper, the standard's clause, the tool; which are measured and which assumed.
     pub source: Option<String>,
     /// The IP MTU of both endpoints in bytes. Below 1280 there is no IPv6.
     #[schemars(range(min = 68, max = 65535))]
@@ -83,14 +82,14 @@ pub struct HopFile {
 pub struct StateFile {
     /// Its name: a letter, then letters, digits, `_` or `-`.
     pub name: String,
-    /// When it comes into force, from the start of the client's command; without it only a command or
-    /// another state brings it.
+    /// Start time of the state, from the start of the client's command; without it only a command or another
+    /// state starts it.
     pub at: Option<Span>,
-    /// How long it stays in force once it is entered; then what `next` says, or else the beginning's
-    /// parameters again. A state called `initial` says how long the beginning lasts.
+    /// Duration of the state once it is entered; then the state in `next` follows, or else the initial
+    /// parameters. A state called `initial` says how long the beginning lasts.
     pub duration: Option<Random<Span>>,
-    /// What follows after its duration: the name of a state, or a table of names with probabilities
-    /// whose sum is 1.
+    /// Successor after the duration: the name of a state, or a table of names with probabilities whose sum is
+    /// 1.
     pub next: Option<NextFile>,
     /// The parameters that differ from the beginning, by name: `"radio.link.errors.probability" = 0.10`.
     /// `link` means both directions.

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub struct Properties<'a> {
     /// Names and schemas.
     pub keys: Vec<(&'a str, &'a Value)>,
-    /// Those that may not be left out.
+    /// Keys that may not be left out.
     pub required: Vec<&'a str>,
 }
 
@@ -93,7 +93,7 @@ pub fn items<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     resolve(schema, root).1.get("items")
 }
 
-/// Whether a table is described, not a plain value.
+/// True if the schema describes a table, not a plain value.
 pub fn is_table(schema: &Value, root: &Value) -> bool {
     let (_, schema) = resolve(schema, root);
     schema.get("properties").is_some() || !variants(schema, root).is_empty()

@@ -1,4 +1,4 @@
-//! How tables combine: key by key, except that a table which names its `type` stands for itself.
+//! Merging of tables: key by key, except that a table with a `type` replaces the whole table.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::document::{Key, Node, Place, Table, Value};
 use crate::format::{LINK, RAW};
 use crate::keys;
 
-/// What is left when `over` is laid over `base`.
+/// Merges `over` into `base`.
 pub fn merge(base: &Table, over: &Table) -> Table {
     let mut merged = base.clone();
     lay_over(&mut merged, over);

@@ -3,15 +3,15 @@
 
 use airpath_core::nearest::nearest;
 
-use crate::build::HopTree;
 use crate::check::{join, name_of};
 use crate::document::{Key, Node, Place, Table, Value};
 use crate::format::{LINK, RAW};
 use crate::keys;
 use crate::merge::{lay_key, lay_over};
 use crate::report::{Diagnostic, Report};
+use crate::tree::HopTree;
 
-/// Which directions a parameter concerns.
+/// Directions that a parameter concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Link,
@@ -112,13 +112,13 @@ struct UnknownItem {
     /// The name asked for, and those that there are.
     name: String,
     names: Vec<String>,
-    /// What follows the name in the parameter.
+    /// Part of the parameter after the name.
     rest: Vec<String>,
 }
 
 fn unknown_item(unknown: &UnknownItem, path: &str, place: &Place, prefix: &str) -> Diagnostic {
     let UnknownItem { list, name, names, rest } = unknown;
-    let message = format!("none of the {list} is called `{name}`");
+    let message = format!("there is no `{name}` among the {list}");
     let mut problem =
         Diagnostic::at(place, join(prefix, path), message).nearest_of(name, names.iter().map(String::as_str));
     let rest: String = rest.iter().map(|part| format!(".{part}")).collect();

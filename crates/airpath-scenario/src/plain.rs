@@ -46,7 +46,7 @@ const CORRELATED_FOR: u64 = 10;
 /// The value of `--jitter`.
 struct Jitter<'a> {
     deviation: &'a str,
-    /// How fast the delay changes; none where each packet's is drawn by itself.
+    /// Correlation time of the delay; none for independent draws.
     time: Option<String>,
 }
 
@@ -120,7 +120,7 @@ impl Scenario {
                 several => several.iter().find(|hop| hop.name == ONLY_HOP).ok_or_else(|| {
                     let names: Vec<&str> = several.iter().map(|hop| hop.name.as_str()).collect();
                     let message = format!(
-                        "it is not clear which hop is meant, as none of several is called `{ONLY_HOP}`; \
+                        "the hop is ambiguous, because none is called `{ONLY_HOP}`; \
                          write --set {}.link.…",
                         names.first().unwrap_or(&"HOP")
                     );
@@ -144,7 +144,7 @@ impl Scenario {
         // Those that need a file and nothing else.
         let kinds: Vec<&str> = ["mahimahi", "trace"].into();
         if !kinds.contains(&kind) {
-            let message = format!("`{kind}` is no kind of trace; write for example mahimahi:up.trace");
+            let message = format!("`{kind}` is not a trace format; write for example mahimahi:up.trace");
             return Err(Diagnostic::at(place, "", message).nearest_of(kind, kinds).into());
         }
         let mut table = Table::default();
@@ -182,9 +182,7 @@ impl Scenario {
         for side in sides {
             let side_name = join(hop, side.name());
             let Some(mean) = self.mean_delay(hop, side) else {
-                let message = format!(
-                    "{side_name}.propagation is a distribution already; give --delay, too, to put another in its place"
-                );
+                let message = format!("{side_name}.propagation is already a distribution; add --delay to replace it");
                 return Err(Diagnostic::at(place, "", message).into());
             };
             let text = |text: &str| Value::Text(text.into());
@@ -305,7 +303,7 @@ fn split<'a>(option: &str, value: &'a str, place: &Place) -> Result<Vec<(Side, &
                 && *down != "unlimited"
             {
                 return error(format!(
-                    "this reads as `{up}` uplink and `{down}` downlink; several limits of one queue are written \
+                    "this means `{up}` for uplink and `{down}` for downlink; for several limits of one queue, use \
                      --set 'radio.link.queue.limit=\"{value}\"'"
                 ));
             }

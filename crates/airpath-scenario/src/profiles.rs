@@ -65,14 +65,14 @@ registry![
     "atc-edge-lossy",
 ];
 
-/// What a list of profiles says about one.
+/// Summary of a profile in a list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ProfileSummary {
     /// Its name.
     pub name: String,
     /// One line.
     pub description: String,
-    /// Where its numbers come from.
+    /// Source of its numbers.
     pub source: String,
     /// The rate that packets see from the client to the server: without the headers of frames, and
     /// the lowest of all hops.
@@ -116,7 +116,7 @@ impl Scenario {
 }
 
 impl Profile {
-    /// What a list says about it.
+    /// Summary for a list.
     ///
     /// # Errors
     /// When the profile's text is wrong, which its tests exclude.

@@ -1,11 +1,11 @@
-//! What is wrong with a scenario, told as a good compiler would tell it.
+//! Report of errors in a scenario, in the style of a compiler.
 
 use std::fmt;
 
 use airpath_core::nearest::nearest;
 use serde::Serialize;
 
-use crate::document::Place;
+use crate::place::Place;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,11 +18,11 @@ pub struct Diagnostic {
     pub column: Option<usize>,
     /// The parameter concerned, such as `radio.link.errors.probability`; may be empty.
     pub key: String,
-    /// What is wrong and how to mend it.
+    /// Message: the error and its fix.
     pub message: String,
-    /// What was probably meant.
+    /// Suggested word.
     pub suggestion: Option<String>,
-    /// What would be valid.
+    /// Valid words.
     pub valid: Vec<String>,
     #[serde(skip)]
     excerpt: Option<Excerpt>,
@@ -73,7 +73,7 @@ impl Diagnostic {
 
     /// A problem that concerns no text, such as an unknown profile.
     pub(crate) fn of_option(origin: &str, key: &str, message: impl Into<String>) -> Diagnostic {
-        let source = crate::document::Source { name: origin.into(), text: String::new(), is_file: false };
+        let source = crate::place::Source { name: origin.into(), text: String::new(), is_file: false };
         Diagnostic::at(&Place::whole(&std::sync::Arc::new(source)), key, message)
     }
 

@@ -7,18 +7,19 @@ use airpath_core::StateInForce;
 use airpath_models::{HopConfig, LinkConfig, Setting};
 use serde_json::json;
 
-use crate::build::{HopTree, configs};
+use crate::build::configs;
 use crate::parameter::Side;
 use crate::report::{Diagnostic, Report};
 use crate::scenario::{Assignment, Scenario};
+use crate::tree::HopTree;
 
 /// The scenario of a run of one path, with what has been set since the run began.
 #[derive(Clone, Debug)]
 pub struct Running {
     scenario: Scenario,
-    /// What was set in the state that was entered as the so-manieth, and the number of that state.
+    /// Assignments made in a state, and the number of that entry of a state.
     since: Option<(StateInForce, Vec<Assignment>)>,
-    /// What [`Running::set`] has last prepared.
+    /// Pending result of the last [`Running::set`].
     prepared: Option<(Scenario, Vec<Assignment>)>,
 }
 
@@ -42,18 +43,19 @@ impl Running {
         values.sort_by_key(|(name, _)| (is_one(name), name.as_str()));
         let text = |value: &serde_json::Value| match value {
             serde_json::Value::String(text) => text.clone(),
-            value => toml::Value::try_from(value).map(|value| crate::print::inline(&value)).unwrap_or_default(),
+            value => toml::Value::try_from(value).map(|value| crate::toml_text::inline(&value)).unwrap_or_default(),
         };
         values.into_iter().map(|(name, value)| format!("{name}={}", text(value))).collect()
     }
 
-    /// What the machine has to be told so that `assignments` (as [`Scenario::set`] reads them) take
-    /// effect together. Nothing is noted until [`Running::took_effect`] says that they did.
+    /// Settings for the machine that make `assignments` (as [`Scenario::set`] reads them) take effect together.
+    /// Nothing is noted until [`Running::took_effect`] says that they did.
     ///
     /// # Errors
     /// Everything that is wrong with them.
     pub fn set(&mut self, assignments: &[String]) -> Result<Setting, Report> {
         let mut scenario = self.scenario.clone();
+        let running = scenario.paths()?.swap_remove(0).config.hops;
         let mut read = Vec::with_capacity(assignments.len());
         for text in assignments {
             let assignment = Assignment::read(text, &format!("set {text}"))?;
@@ -62,6 +64,7 @@ impl Running {
         }
         let config = scenario.paths()?.swap_remove(0).config;
         let path = &scenario.paths[0];
+        checked(&path.hops, Some(&running))?;
         // The state's own settings first, then what is set over them.
         let over = |number: usize, assignments: &[&Assignment]| -> Result<Vec<HopConfig>, Report> {
             let mut hops = match number {
@@ -71,7 +74,7 @@ impl Running {
             for assignment in assignments {
                 assignment.apply_to(&mut hops)?;
             }
-            checked(&hops)
+            checked(&hops, Some(&running))
         };
         let new: Vec<&Assignment> = read.iter().collect();
         let in_force = (0..=path.states.len()).map(|number| over(number, &new).map_err(|report| report.to_string()));
@@ -109,7 +112,7 @@ impl Running {
         let [hop, side, keys @ ..] = parts.as_slice() else {
             return Err(unknown("a parameter is named HOP.link.KEY, as in `radio.link.rate`"));
         };
-        let configs = checked(&hops)?;
+        let configs = checked(&hops, None)?;
         let Some(config) = configs.iter().find(|config| config.name == *hop) else {
             let names = configs.iter().map(|config| config.name.as_str());
             return Err(Diagnostic::of_option("get", parameter, "there is no such hop").nearest_of(hop, names).into());
@@ -125,7 +128,7 @@ impl Running {
                     None => value.get_mut(*key),
                 };
                 value = inner.map(serde_json::Value::take).ok_or_else(|| {
-                    let problem = Diagnostic::of_option("get", parameter, format!("there is no `{key}` now"));
+                    let problem = Diagnostic::of_option("get", parameter, format!("there is currently no `{key}`"));
                     Report::from(problem.nearest_of(key, valid.iter().map(String::as_str)))
                 })?;
             }
@@ -142,7 +145,7 @@ impl Running {
         }
     }
 
-    /// What was last prepared has taken effect in `state`.
+    /// Commits the last prepared setting, which took effect in `state`.
     pub fn took_effect(&mut self, state: StateInForce) {
         let Some((scenario, new)) = self.prepared.take() else { return };
         self.scenario = scenario;
@@ -153,8 +156,8 @@ impl Running {
     }
 }
 
-fn checked(hops: &[HopTree]) -> Result<Vec<HopConfig>, Report> {
+fn checked(hops: &[HopTree], beginning: Option<&[HopConfig]>) -> Result<Vec<HopConfig>, Report> {
     let mut problems: Vec<Diagnostic> = Vec::new();
-    let configs = configs(hops, "", &mut problems);
+    let configs = configs(hops, beginning, "", &mut problems);
     if problems.is_empty() { Ok(configs) } else { Err(Report::new(problems)) }
 }

@@ -6,7 +6,7 @@ use airpath_core::{Event, Span};
 use airpath_models::PathConfig;
 
 use crate::background::{self, BackgroundTree};
-use crate::build::{HopTree, PathTree};
+use crate::build::PathTree;
 use crate::check::{Checker, join};
 use crate::document::{Key, Node, Place, Source, Table, Value, parse_document, parse_value};
 use crate::format::RAW;
@@ -14,15 +14,16 @@ use crate::merge::merge;
 use crate::parameter::{self, Side, in_order};
 use crate::report::{Diagnostic, Report};
 use crate::states::{StateTree, StayTree, beginning_problem};
+use crate::tree::HopTree;
 
 /// A scenario: paths with their hops and states, and what the user says about it.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// A short name.
     pub name: Option<String>,
-    /// What it is about.
+    /// Description of the scenario.
     pub description: Option<String>,
-    /// Where its numbers come from.
+    /// Source of its numbers.
     pub source: Option<String>,
     /// The IP MTU of the endpoints in bytes.
     pub mtu: Option<u32>,
@@ -186,7 +187,7 @@ impl Assignment {
     }
 }
 
-/// What follows in the name of a parameter, if it is that of a background load.
+/// Rest of the name of a parameter, if it is that of a background load.
 fn background_of<'a>(path: &PathTree, parameter: &'a str) -> Option<&'a str> {
     let (first, rest) = parameter.split_once('.').unwrap_or((parameter, ""));
     let is_hop = path.hops.iter().any(|hop| hop.name == background::KEY);
@@ -199,7 +200,7 @@ struct Reader {
     source: Arc<Source>,
 }
 
-/// Whether a key of the document holds parameters, which are checked after they are combined.
+/// True if a key of the document holds parameters, which are checked after they are combined.
 fn holds_parameters(key: &str) -> bool {
     let (parent, name) = key.rsplit_once('.').unwrap_or(("", key));
     let is_load = name.strip_suffix(']').and_then(|name| name.split_once('[')).map(|(list, _)| list);
@@ -272,7 +273,7 @@ impl Reader {
         for path in &paths {
             if let Some(hop) = paths.iter().flat_map(|path| &path.hops).find(|hop| hop.name == path.name) {
                 let message = format!(
-                    "`{}` is the name of a path and of a hop, so that no parameter of either can be named",
+                    "`{}` is the name of both a path and a hop, which makes their parameters ambiguous",
                     hop.name
                 );
                 self.problem(&hop.place.clone(), "paths", message);
@@ -299,7 +300,7 @@ impl Reader {
             self.problem(place, key, format!("`{name}` names a direction and cannot be the name of a {what}"));
         } else if !valid && !self.problems.iter().any(|problem| problem.key == key) {
             let message = format!(
-                "`{name}` is not a name for a {what}: a letter, then letters, digits, `_` or `-`, as in `{what}-1`"
+                "`{name}` is not a valid name for a {what}; use a letter, then letters, digits, `_` or `-`, as in `{what}-1`"
             );
             self.problem(place, key, message);
         }
@@ -383,7 +384,7 @@ impl Reader {
             self.name(&name, &place, &key, "state", states.iter().map(|state| state.name.as_str()));
             let at = table.get("at").and_then(Node::as_text).and_then(|text| text.parse::<Span>().ok());
             if let Some(other) = states.iter().find(|state| at.is_some() && state.at == at) {
-                let message = format!("state `{}` comes at this very time, too", other.name);
+                let message = format!("state `{}` begins at the same time", other.name);
                 let place = table.get("at").map_or(&place, |node| &node.place).clone();
                 self.problem(&place, join(&key, "at"), message);
             }

@@ -20,17 +20,17 @@ pub struct StateTree {
     pub stay: StayTree,
 }
 
-/// How long a state stays and what follows it, as it was written.
+/// Duration and successor of a state, as written.
 #[derive(Clone, Debug, Default)]
 pub struct StayTree {
-    /// Where the state was written, as in `states[2]`.
+    /// Key of the state in the document, as in `states[2]`.
     pub key: String,
     pub duration: Option<Node>,
     pub next: Option<Node>,
 }
 
 impl StayTree {
-    /// What the state in `table`, written at `key`, says of its stay.
+    /// Reads duration and successor of the state in `table`, written at `key`.
     pub fn of(table: &Table, key: &str) -> StayTree {
         let get = |name: &str| table.get(name).cloned();
         StayTree { key: key.into(), duration: get("duration"), next: get("next") }
@@ -98,13 +98,13 @@ pub fn beginning_problem(table: &Table, place: &Place, key: &str) -> Option<Diag
     let name = Event::INITIAL_STATE;
     if let Some((own, _)) = table.0.iter().find(|(own, _)| !["name", "duration", "next"].contains(&own.name.as_str())) {
         let message = format!(
-            "`{name}` is the state in which every run begins, with the parameters of the hops; it may have a `duration` \
-             and a `next` only. Call a state with a time or parameters of its own something else"
+            "`{name}` is the initial state, with the parameters of the hops; it may have only a `duration` and a \
+             `next`. Use another name for a state with its own time or parameters"
         );
         return Some(Diagnostic::at(&own.place, join(key, &own.name), message));
     }
     table.get("duration").is_none().then(|| {
-        let message = format!("`{name}` is the state in which every run begins; say its `duration`, or leave it out");
+        let message = format!("`{name}` is the initial state; give its `duration`, or omit it");
         Diagnostic::at(place, join(key, "name"), message)
     })
 }

@@ -19,7 +19,7 @@ fn dualpi2_of_a_slow_link_is_advised_about() {
     let fast = format!("rate = \"15 Mbit/s\"\n{DUALPI2}");
     let found = advice(&hop(&slow, &fast), None);
     assert_eq!(found.len(), 1, "{found:?}");
-    for part in ["radio.uplink.queue: ", "waited for 800 us", "at 5 Mbit/s", "1500 bytes takes 2.4 ms", "='4.8 ms'"] {
+    for part in ["radio.uplink.queue: ", "a wait of 800 us", "at 5 Mbit/s", "1500 bytes takes 2.4 ms", "='4.8 ms'"] {
         assert!(found[0].contains(part), "{}", found[0]);
     }
     // With what is advised nothing is left to be said.

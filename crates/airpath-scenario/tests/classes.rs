@@ -133,7 +133,7 @@ fn what_is_printed_reads_back_as_the_same() {
     assert_eq!((inner(&config.hops), inner(&config.states[0].hops)), (2, 5));
 }
 
-/// What is wrong is told by its name, at its line.
+/// Errors name the key and its line.
 #[test]
 fn wrong_classes_are_mended() {
     let wrong = [
@@ -149,11 +149,7 @@ fn wrong_classes_are_mended() {
         ),
         ("\"5000-5010, 6000\"", "70000", "classes.voice.match.client_port: `70000` is no port"),
         ("\"fd00::1\"", "\"fd00::g\"", "classes.web.match.server_address: `fd00::g` is no IP address"),
-        (
-            "dscp = [46, 44]",
-            "dscp = 46",
-            "classes.voice.match.dscp: a list belongs here, in brackets, not a bare number",
-        ),
+        ("dscp = [46, 44]", "dscp = 46", "classes.voice.match.dscp: expected a list in brackets, not a bare number"),
         ("dscp = [46, 44]", "dscp = [64]", "classes.voice.match.dscp[0]: 64 is out of range; it must be from 0 to 63"),
         ("dscp = [46, 44]", "dcsp = [46]", "did you mean `dscp`?"),
         ("bucket = 1 }", "bucket = 2 }", "classes.half.match.bucket: is 2; 2 buckets are counted from 0 to 1"),
@@ -188,15 +184,11 @@ fn wrong_classes_are_mended() {
             "limt = \"20 packets\"",
             "radio.link.queue.classes.voice.queue.limt: a table of type \"head_drop\" has no such key; did you mean `limit`?",
         ),
-        (
-            "order = \"deficit_round_robin\"",
-            "order = \"deficit\"",
-            "queue.order: `deficit` is not one of the valid values",
-        ),
+        ("order = \"deficit_round_robin\"", "order = \"deficit\"", "queue.order: `deficit` is not a valid value"),
         (
             "classes.voice.queue.limit",
             "classes.vioce.queue.limit",
-            "none of the classes is called `vioce` (in state `narrow`); did you mean `radio.link.queue.classes.voice.queue.limit`?",
+            "there is no `vioce` among the classes (in state `narrow`); did you mean `radio.link.queue.classes.voice.queue.limit`?",
         ),
     ];
     for (from, to, expected) in wrong {
@@ -224,7 +216,7 @@ fn wrong_classes_are_mended() {
     let key = report(TEXT, "radio.link.queue.classes.web.wieght=2");
     assert!(key.contains("did you mean `radio.link.queue.classes.web.weight`?"), "{key}");
     let value = report(TEXT, "radio.link.queue.classes.web=2");
-    assert!(value.contains("a table belongs here"), "{value}");
+    assert!(value.contains("expected a table"), "{value}");
     let empty = "[[hops]]\n[hops.link]\nqueue = { type = \"classes\" }\n";
     let none = Scenario::from_toml(empty, "test.toml").unwrap_err().to_string();
     assert!(none.contains("radio.link.queue.classes: this key is missing"), "{none}");

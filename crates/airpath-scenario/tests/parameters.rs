@@ -147,7 +147,7 @@ fn plain_options_need_no_toml() {
     assert!(format!("{:?}", hop.downlink.queue).contains("bytes: Some(64000)"));
 }
 
-/// What netem's users expect of delay, jitter, reordering and duplication.
+/// Semantics of netem for delay, jitter, reordering and duplication.
 #[test]
 fn plain_options_of_order_and_jitter() {
     let some = |text: &str| Some(text.to_string());
@@ -195,7 +195,7 @@ fn plain_options_of_order_and_jitter() {
     let mut scenario = Scenario::transparent();
     scenario.set("radio.uplink.propagation={type=\"uniform\", from=\"1 ms\", to=\"2 ms\"}").unwrap();
     let report = scenario.apply_plain(&PlainOptions { jitter: some("1 ms"), ..plain() }).unwrap_err().to_string();
-    assert!(report.contains("radio.uplink.propagation is a distribution already"), "{report}");
+    assert!(report.contains("radio.uplink.propagation is already a distribution"), "{report}");
 }
 
 /// Distributions name files beside the scenario; what is wrong is told where it was written.
@@ -273,7 +273,7 @@ fn plain_options_that_are_wrong() {
         ("duplicate", "101%", "`101%` is not between 0 and 1"),
         ("queue", "100", "is not a queue limit"),
         ("queue", "fifo", "`fifo` is neither a type of queue nor a limit"),
-        ("queue", "100 packets, 64 kB", "reads as `100 packets` uplink and `64 kB` downlink"),
+        ("queue", "100 packets, 64 kB", "means `100 packets` for uplink and `64 kB` for downlink"),
     ];
     for (option, value, expected) in wrong {
         let mut scenario = Scenario::transparent();
@@ -282,7 +282,7 @@ fn plain_options_that_are_wrong() {
         assert!(report.contains(expected), "{option} {value}: {report}");
     }
     let report = read(two).apply_plain(&with("rate", "1 Mbit/s")).unwrap_err().to_string();
-    assert!(report.contains("none of several is called `radio`"), "{report}");
+    assert!(report.contains("none is called `radio`"), "{report}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn what_is_wrong_is_told_with_its_place() {
         (r#"{ type = "mahimahi", file = "none.trace" }"#, "none.trace`: No such file"),
         (r#"{ type = "mahimahi", file = "bad.trace" }"#, "`bad.trace` is no trace of mm-link: line 2: it is empty"),
         (r#"{ type = "trace", file = "bad.csv" }"#, "`bad.csv` is no rate trace: line 3: `fast` is not"),
-        (r#"{ type = "trace", file = "train.csv", interpolation = "curved" }"#, "is not one of the valid values"),
+        (r#"{ type = "trace", file = "train.csv", interpolation = "curved" }"#, "is not a valid value"),
         (r#"{ type = "steps", steps = ["0 s: 1 Mbit/s", "20: 1 Mbit/s"] }"#, "rate.steps[1]: `20` has no unit"),
         (r#"{ type = "steps", steps = "0 s: 1 Mbit/s" }"#, "radio.link.rate.steps"),
         (r#"{ type = "steps", steps = ["1 s: 1 Mbit/s"] }"#, "radio.link.rate.steps: begins at 1 s"),
@@ -117,7 +117,7 @@ fn a_plain_option_names_traces() {
     assert_eq!([printed(Direction::Uplink), printed(Direction::Downlink)], ["\"mahimahi\"", "\"trace\""]);
     let report = Scenario::transparent().apply_plain(&with("mahimaho:up".into())).unwrap_err().to_string();
     assert!(
-        report.contains("`mahimaho` is no kind of trace") && report.contains("did you mean `mahimahi`"),
+        report.contains("`mahimaho` is not a trace format") && report.contains("did you mean `mahimahi`"),
         "{report}"
     );
 }

@@ -1,4 +1,4 @@
-//! What is printed reads back as the same, and reading never panics.
+//! Printed scenarios read back as the same, and reading never panics.
 
 use airpath_core::{BufferLimit, QueueLimit, Span};
 use airpath_models::blackout::BlackoutConfig;
@@ -139,6 +139,7 @@ fn link() -> impl Strategy<Value = LinkConfig> {
                     blackout,
                     reorder,
                     duplicate,
+                    ..LinkConfig::default()
                 }
             },
         )

@@ -1,4 +1,4 @@
-//! What stands at the ends of a machine in virtual time: a protocol stack or a source of packets.
+//! Endpoints of a machine in virtual time: a protocol stack or a source of packets.
 //!
 //! An endpoint, like a machine, never reads a clock. At one instant a world runs, in this order:
 //! the machine's own events; the arrival of what they emitted at the endpoints; the endpoints'
@@ -18,14 +18,14 @@ pub trait Endpoint: Send {
     /// Runs every timer due at or before `at`.
     fn advance(&mut self, at: Time, out: &mut Sent);
 
-    /// When a timer is next due; later than `t` after `advance(t)`, like a machine's.
+    /// Time of the next timer; later than `t` after `advance(t)`, like a machine's.
     fn next_deadline(&self) -> Option<Time>;
 
-    /// Where it stands.
+    /// Progress of the endpoint.
     fn progress(&self) -> Progress;
 }
 
-/// Where an endpoint's work stands.
+/// Progress of an endpoint's work.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// It goes on. A run without a given duration lasts until no endpoint is active.
@@ -36,7 +36,7 @@ pub enum Progress {
     Failed(String),
 }
 
-/// What an endpoint sends: packets enter the link at the instant of the call, in this order.
+/// Packets sent by an endpoint: they enter the link at the instant of the call, in this order.
 #[derive(Debug, Default)]
 pub struct Sent {
     packets: Vec<Pdu>,
@@ -53,12 +53,12 @@ impl Sent {
         self.packets.drain(..)
     }
 
-    /// How many packets were sent since the last time.
+    /// Number of packets sent since the last call.
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Whether nothing was sent since the last time.
+    /// True if nothing was sent since the last call.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }

@@ -18,7 +18,7 @@ pub use world::{
     Ended, Ending, FinishedEndpoint, FinishedMachine, MachineEnd, MachineId, Observer, Until, World, WorldError,
 };
 
-/// What drives a machine from outside.
+/// External input of a machine.
 #[derive(Debug)]
 pub enum Input {
     /// An item that comes in through a port.
@@ -30,9 +30,9 @@ pub enum Input {
 /// An input and the time at which it comes.
 #[derive(Debug)]
 pub struct TimedInput {
-    /// When.
+    /// Time of the input.
     pub at: Time,
-    /// What.
+    /// The input.
     pub input: Input,
 }
 
@@ -48,17 +48,17 @@ impl TimedInput {
     }
 }
 
-/// When a run is over.
+/// End condition of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// When the inputs are used up and nothing is due any more. A machine that always has something
-    /// due (one with a load of its own) never gets there.
+    /// End of the inputs, with nothing due any more. A machine that always has something due (one with a load
+    /// of its own) never gets there.
     Idle,
-    /// When everything due at or before this instant has been run; later inputs are not taken.
+    /// An instant: everything due at or before it is run; later inputs are not taken.
     At(Time),
 }
 
-/// Why an input was not taken.
+/// Reason for refusing an input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
     /// Time would run backwards.
@@ -74,7 +74,7 @@ pub enum DriveError {
     Command {
         /// The command's time.
         at: Time,
-        /// Why.
+        /// Error of the machine.
         error: CommandError,
     },
 }
@@ -102,7 +102,7 @@ impl<M: Machine> VirtualDriver<M> {
         self.now
     }
 
-    /// What the machine has left behind and nobody has taken yet.
+    /// Output of the machine that nobody has taken yet.
     pub fn outputs(&self) -> &Outputs {
         &self.outputs
     }
@@ -117,7 +117,7 @@ impl<M: Machine> VirtualDriver<M> {
         &self.outputs.counters
     }
 
-    /// When something is next due.
+    /// Time of the next internal event.
     pub fn next_deadline(&self) -> Option<Time> {
         self.machine.next_deadline()
     }

@@ -22,9 +22,9 @@ use crate::{cache, needs, recipe};
 
 /// The beginning of the names of folders in which a kernel is being built.
 const BUILD_PREFIX: &str = "warp-build-";
-/// How often progress is told.
+/// Interval of progress messages.
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
-/// How many lines of a failed step are shown.
+/// Number of lines shown of a failed step.
 const LINES_SHOWN: usize = 20;
 /// Parts of the source that this kernel has no use for; their Kconfig files must stay.
 const LEFT_PACKED: [&str; 11] = [
@@ -41,10 +41,10 @@ const LEFT_PACKED: [&str; 11] = [
     "*/tools/testing",
 ];
 
-/// How to build.
+/// Options of the build.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How many compilers at a time.
+    /// Number of parallel compiler processes.
     pub jobs: usize,
     /// A packed source of the kernel instead of the distribution's.
     pub source: Option<PathBuf>,
@@ -69,7 +69,7 @@ pub fn setup(options: &Options, tell: &mut dyn FnMut(&str)) -> Result<Kernel> {
     let _lock = lock(&folder, tell)?;
     let target = folder.join(recipe::file_name(&version));
     if let Ok(kernel) = Kernel::open(&target) {
-        tell("the kernel is there already");
+        tell("the kernel is already built");
         return Ok(kernel);
     }
     remove_leftovers(&folder);
@@ -84,7 +84,7 @@ pub fn setup(options: &Options, tell: &mut dyn FnMut(&str)) -> Result<Kernel> {
     Kernel::open(&target)
 }
 
-/// Which source it is: the package's version, else the archive's name and size.
+/// Version of the source: the package's version, else the archive's name and size.
 fn version_of(archive: &Path, packaged: bool) -> String {
     let queried = Command::new("dpkg-query")
         .args(["-W", "-f", "${Version}", recipe::SOURCE_PACKAGE])
@@ -155,12 +155,12 @@ impl Builder<'_> {
         let unmet = recipe::unmet_options(&taken);
         if !unmet.is_empty() {
             return Err(WarpError::Build(format!(
-                "this version of the kernel does not take these options: {}; use the source of {}",
+                "this kernel version rejects these options: {}; use the source of {}",
                 unmet.join(", "),
                 recipe::SOURCE_PACKAGE
             )));
         }
-        (self.tell)(&format!("compiling, {jobs} at a time"));
+        (self.tell)(&format!("compiling with {jobs} parallel jobs"));
         let mut compile = make(work, jobs);
         compile.arg("linux");
         self.run("compile the kernel", compile)?;
@@ -196,7 +196,7 @@ impl Builder<'_> {
         if status.success() {
             return Ok(());
         }
-        Err(WarpError::Build(format!("cannot {what} ({status}); its last words:\n{}", output.last_lines())))
+        Err(WarpError::Build(format!("cannot {what} ({status}); last lines of output:\n{}", output.last_lines())))
     }
 
     /// Waits for output, the end of it (then `false`), or a signal.
@@ -255,7 +255,7 @@ fn make(work: &Path, jobs: usize) -> Command {
     command
 }
 
-/// How far compiling is. Another source than the recipe's may have some more.
+/// Progress of compiling in words. Another source than the recipe's may have some more.
 fn show_objects(done: usize) -> String {
     match done {
         0 => String::new(),
@@ -264,7 +264,7 @@ fn show_objects(done: usize) -> String {
     }
 }
 
-/// What a step printed.
+/// Output of a step.
 #[derive(Default)]
 struct Output {
     text: Vec<u8>,

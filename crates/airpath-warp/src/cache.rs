@@ -1,4 +1,4 @@
-//! Where kernels lie, and which one is taken.
+//! Cache of kernels, and the choice among them.
 
 use std::env;
 use std::ffi::OsStr;
@@ -20,8 +20,8 @@ pub const KERNEL_VARIABLE: &str = "AIRPATH_WARP_KERNEL";
 pub fn folder() -> Result<PathBuf> {
     folder_from(env::var_os("XDG_CACHE_HOME").as_deref(), env::var_os("HOME").as_deref()).ok_or_else(|| {
         WarpError::Missing(format!(
-            "there is no place for the kernel: set HOME or XDG_CACHE_HOME to an absolute path, \
-             or name a kernel with {KERNEL_VARIABLE}"
+            "no directory for the kernel: set HOME or XDG_CACHE_HOME to an absolute path, or set {KERNEL_VARIABLE} \
+             to a kernel"
         ))
     })
 }
@@ -46,8 +46,8 @@ pub fn find() -> Result<Kernel> {
     match newest(&folder) {
         Some(path) => Kernel::open(&path),
         None => Err(WarpError::Missing(format!(
-            "there is no kernel for virtual time in {} yet: `airpath warp setup` builds it once, in some \
-             minutes; or name a ready one with {KERNEL_VARIABLE}",
+            "no kernel for virtual time in {} yet: `airpath warp setup` builds one in some minutes; or set \
+             {KERNEL_VARIABLE} to an existing one",
             folder.display()
         ))),
     }

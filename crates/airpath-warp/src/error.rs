@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why there is no kernel, or no run in it.
+/// Failure to provide a kernel, or to run in it.
 #[derive(Debug, thiserror::Error)]
 pub enum WarpError {
     /// Something that is needed is not there; the text says how to get it.
@@ -11,7 +11,7 @@ pub enum WarpError {
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was attempted, as a verb phrase ("read the job").
+        /// Attempted action, as a verb phrase ("read the job").
         action: String,
         /// The kernel's answer.
         source: io::Error,
@@ -23,12 +23,12 @@ pub enum WarpError {
     #[error("{0}")]
     Guest(String),
     /// A signal broke it off; its number.
-    #[error("broken off by signal {0}")]
+    #[error("aborted by signal {0}")]
     Interrupted(i32),
 }
 
 impl WarpError {
-    /// What happened in one line, without the advice that follows it.
+    /// Cause in one line, without the advice that follows it.
     pub fn reason(&self) -> String {
         self.to_string().lines().next().unwrap_or_default().to_owned()
     }

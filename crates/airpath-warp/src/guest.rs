@@ -30,13 +30,13 @@ use crate::job::{self, Job};
 
 /// The hidden command under which the engine is the guest's first process.
 pub const COMMAND: &str = "warp-init";
-/// Where commands put temporary files: in the guest's memory, gone with it.
+/// Directory for temporary files of commands: in the guest's memory, gone with it.
 const TEMPORARY: &str = "/run/tmp";
-/// How old the guest is when the engine starts. Programs take a monotonic clock that reads 0 seconds for
-/// one that was never read (ping does), and the kernel has a few things to do after its boot.
+/// Age of the guest when the engine starts. Programs take a monotonic clock that reads 0 seconds for one that
+/// was never read (ping does), and the kernel has a few things to do after its boot.
 pub(crate) const SETTLING: Duration = Duration::from_secs(60);
 
-/// Whether this process runs in a kernel whose time travels, be it ours or another.
+/// True if this process runs in a kernel whose time travels, be it ours or another.
 pub fn is_guest() -> bool {
     let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
     line.split_whitespace().any(|word| word == "time-travel" || word.starts_with("time-travel="))
@@ -48,7 +48,7 @@ pub fn is_guest() -> bool {
 /// When this process is not PID 1.
 pub fn main() -> Result<std::convert::Infallible> {
     if getpid() != Pid::from_raw(1) {
-        return Err(WarpError::Guest(format!("{COMMAND} is for the first process of a guest only")));
+        return Err(WarpError::Guest(format!("{COMMAND} is only for the init process of a guest")));
     }
     let folder = Folder::find()?;
     let outcome = run(&folder);
@@ -228,7 +228,7 @@ fn start(folder: &Folder, job: &Job) -> Result<(Child, Vec<Pipe>)> {
     bind_to_this_process(&mut command, None);
     if std::env::set_current_dir(&job.directory).is_err() {
         return Err(WarpError::Guest(format!(
-            "the working directory {} is not there: /dev, /proc, /run and /sys are the guest's own",
+            "the working directory {} does not exist in the guest, which has its own /dev, /proc, /run and /sys",
             job.directory.to_string_lossy()
         )));
     }
@@ -271,7 +271,7 @@ fn hand_signals_on(folder: &Folder, child: &Child, handed_on: &mut u32) {
     }
 }
 
-/// What commands write to one of their outputs.
+/// Pipe for one of the outputs of commands.
 struct Pipe {
     source: OwnedFd,
     target: usize,

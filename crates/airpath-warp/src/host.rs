@@ -37,54 +37,53 @@ use crate::relay::Relay;
 pub const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
 /// The name of the kernel's own folder in ours.
 const KERNEL_NAME: &str = "guest";
-/// How often the host looks at the guest's output and clock.
+/// Interval of the host's looks at the guest's output and clock.
 const LOOK_EVERY_MS: u16 = 20;
-/// How often it looks whether a live run is on, and how much processor time the guest had.
+/// Interval of checks for a live run, and of the guest's processor time.
 const LOOK_AROUND_EVERY: Duration = Duration::from_millis(250);
 /// The longest name of a task of the kernel, with the zero that ends it.
 const TASK_NAME_BYTES: usize = 16;
 /// Less progress of the virtual time than this is none: a program that spins may read the clock, and
 /// each reading takes 256 ns.
 const PROGRESS_NS: u64 = 1_000_000;
-/// How long the guest may take to end when it is told to: by SIGTERM, then by SIGKILL, to
-/// everything in it.
+/// Maximum time for the guest to end after an order: by SIGTERM, then by SIGKILL, to everything in it.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(3)];
-/// How long the guest may take to end, by the wall clock, after a signal that asks for it was handed on.
+/// Maximum time for the guest to end, by the wall clock, after a signal that asks for it was handed on.
 const SIGNAL_PATIENCE: Duration = Duration::from_secs(2);
 /// The signals that ask for it.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-/// At how many moments the host looks at what runs, to name it.
+/// Number of moments at which the host looks at what runs, to name it.
 const MOMENTS: usize = 7;
-/// How long the kernel may take to answer.
+/// Maximum time for an answer of the kernel.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What to boot, and how long it may take.
+/// Plan of a guest: its kernel, job and limits.
 #[derive(Debug)]
 pub struct Plan {
     /// The kernel.
     pub kernel: Kernel,
-    /// What to do in the guest.
+    /// Job of the guest.
     pub job: Job,
     /// The seed of the kernel's random numbers.
     pub seed: u64,
-    /// How long the whole may take by the wall clock.
+    /// Limit on the whole, by the wall clock.
     pub wall_limit: Duration,
-    /// How long the virtual time may stand still by the wall clock.
+    /// Limit on a standstill of the virtual time, by the wall clock.
     pub stall_limit: Duration,
 }
 
-/// How it went.
+/// Outcome of a run in the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The engine's exit status in the guest.
     pub status: i32,
-    /// How long the engine ran in virtual time.
+    /// Virtual time for which the engine ran.
     pub virtual_time: Duration,
-    /// How long that took.
+    /// Wall time of the run.
     pub wall_time: Duration,
 }
 
-/// Whether standard output and standard error of this process lead to the same place.
+/// True if standard output and standard error of this process lead to the same place.
 pub fn outputs_are_one() -> bool {
     let place = |fd: BorrowedFd<'_>| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino, stat.st_rdev));
     match (place(io::stdout().as_fd()), place(io::stderr().as_fd())) {
@@ -203,8 +202,8 @@ fn read_input(process: &EngineProcess, tell: &mut dyn FnMut(&str)) -> Result<()>
                     taken += count as u64;
                     if taken > INPUT_MIB << 20 {
                         return Err(WarpError::Guest(format!(
-                            "standard input is longer than {INPUT_MIB} MiB, and a guest has it in memory; have the \
-                             command open a file instead"
+                            "standard input is longer than {INPUT_MIB} MiB, the limit for a guest; let the command \
+                             open a file instead"
                         )));
                     }
                     copy.write_all(&buffer[..count]).attempting(|| "copy standard input".into())?;
@@ -215,7 +214,7 @@ fn read_input(process: &EngineProcess, tell: &mut dyn FnMut(&str)) -> Result<()>
             }
         } else if !told && begun.elapsed() > Duration::from_secs(2) {
             told = true;
-            tell("reading standard input to its end before the run begins; with </dev/null there is none");
+            tell("reading standard input to its end before the run; use </dev/null if the command needs none");
         }
     }
 }
@@ -298,7 +297,7 @@ fn boot(plan: &Plan) -> Result<(Child, Place)> {
     Ok((child.attempting(|| format!("start the kernel {}", plan.kernel.path().display()))?, place))
 }
 
-/// Why the guest is made to end, and how far that is.
+/// Progress of ending the guest, with the reason.
 struct Ending {
     reason: WarpError,
     step: usize,
@@ -316,13 +315,13 @@ struct Watch<'a> {
     pace: Pace,
     /// The processor time that the guest had.
     worked: Duration,
-    /// What processor time the guest had had, if that can be told, when half the limit of a stall was over.
+    /// Processor time of the guest, if that can be told, when half the limit of a stall was over.
     stall_usage: Option<Option<Duration>>,
-    /// When the virtual time last moved, and where it was then.
+    /// Time at which the virtual time last moved, and its value then.
     moved: Instant,
     moved_ns: u64,
     now_ns: u64,
-    /// How many signals were handed on.
+    /// Number of signals handed on.
     signals: u32,
     /// The first of them that asks for the end, and when.
     interrupted: Option<(Signal, Instant)>,
@@ -366,17 +365,15 @@ impl Watch<'_> {
     fn say_slow(&self, slow: &Slow) -> String {
         let virtual_time = show_seconds(self.now_ns.saturating_sub(SETTLING.as_nanos() as u64));
         format!(
-            "at {virtual_time} s of virtual time: {:.2} virtual s pass in 1 s of work, as `{}` hardly sleeps (it was running \
-             at {:.0} % of the looks)\n  Virtual time passes while everything sleeps. A program that looks at the clock \
-             or at a socket again and again holds it up: use one that waits, for example `airpath send` and \
-             `airpath recv` (docs/warp.md); --wall-limit ends the run.",
+            "at {virtual_time} s of virtual time: only {:.2} virtual s per second of work, because `{}` hardly \
+             sleeps (running in {:.0} % of the samples)\n  Virtual time advances only while all processes sleep. A program that polls the clock or a socket stalls it: use one that blocks, for example `airpath send` and `airpath recv` (docs/warp.md); --wall-limit ends the run.",
             slow.pace,
             slow.program,
             slow.share * 100.0
         )
     }
 
-    /// What the guest is running, read out of its kernel's memory: nothing in it can notice.
+    /// Running task of the guest, read out of its kernel's memory: nothing in it can notice.
     fn read_running(&self) -> Option<Running> {
         let place = self.plan.kernel.running_task()?;
         let mut pointer = [0; 8];
@@ -436,23 +433,23 @@ impl Watch<'_> {
         if self.moved.elapsed() >= self.plan.stall_limit && self.has_worked_while_time_stood() {
             let who = self.who_runs();
             self.end(WarpError::Guest(format!(
-                "the virtual time stood still at {virtual_time} s for {} of real time: {who}\n  A program that waits \
-                 by spinning never gets on in virtual time, which passes only while everything sleeps. If it \
-                 computes, allow more with --stall-limit.",
+                "virtual time stopped at {virtual_time} s for {} of real time: {who}\n  Virtual time advances only \
+                 while all processes sleep, so a busy-waiting program never progresses. If the program computes, \
+                 raise --stall-limit.",
                 show(self.plan.stall_limit)
             )));
         } else if self.begun.elapsed() >= self.plan.wall_limit {
             let who = self.who_runs();
             self.end(WarpError::Guest(format!(
-                "the run was not over after {} of real time, at {virtual_time} s of virtual time: {who}\n  Allow more with \
-                 --wall-limit. Programs that look at the clock again and again instead of sleeping crawl in virtual \
-                 time; those that wait for ever never end.",
+                "the run had not ended after {} of real time, at {virtual_time} s of virtual time: {who}\n  Raise \
+                 --wall-limit. Programs that poll the clock instead of sleeping are slow in virtual time; programs \
+                 that wait for an event that never occurs do not end.",
                 show(self.plan.wall_limit)
             )));
         }
     }
 
-    /// Whether the guest had a processor while its time stood still: where other programs have them all,
+    /// True if the guest had a processor while its time stood still: where other programs have them all,
     /// nothing can be said of those in the guest.
     fn has_worked_while_time_stood(&self) -> bool {
         let (Some(Some(before)), Some(now)) = (self.stall_usage, processor_time()) else { return true };
@@ -508,7 +505,7 @@ impl Watch<'_> {
         }
     }
 
-    /// What the guest is doing, in words: the program that was running at most of some moments.
+    /// Activity of the guest in words: the program that was running at most of some moments.
     fn who_runs(&self) -> String {
         let mut seen: Vec<(Running, usize)> = Vec::new();
         for _ in 0..MOMENTS {
@@ -518,18 +515,18 @@ impl Watch<'_> {
                     None => seen.push((one, 1)),
                 },
                 Ok(None) => {}
-                Err(error) => return format!("its kernel does not tell what was running ({error})"),
+                Err(error) => return format!("its kernel did not report the running process ({error})"),
             }
             std::thread::sleep(Duration::from_millis(5));
         }
         // Sleeping says nothing while anything runs.
         match seen.into_iter().max_by_key(|(one, count)| (!one.is_kernels(), *count)) {
             Some((one, _)) if one.is_kernels() => match self.plan.job.client() {
-                Some(client) => format!("every program was waiting, and `{client}` had not ended"),
-                None => "every program was waiting".into(),
+                Some(client) => format!("all programs were waiting, and `{client}` had not ended"),
+                None => "all programs were waiting".into(),
             },
             Some((one, _)) => format!("`{}` was running (process {} of the guest)", one.name, one.pid),
-            None => "its kernel does not tell what was running".into(),
+            None => "its kernel did not report the running process".into(),
         }
     }
 
@@ -538,12 +535,12 @@ impl Watch<'_> {
             return Err(ending.reason);
         }
         if let Ok(failure) = fs::read_to_string(path(job::FAILURE)) {
-            return Err(WarpError::Guest(format!("the guest cannot begin: {failure}")));
+            return Err(WarpError::Guest(format!("the guest cannot start: {failure}")));
         }
         let Some((status, lasted_ns)) = fs::read_to_string(path(job::STATUS)).ok().and_then(|text| parse_status(&text))
         else {
             return Err(WarpError::Guest(format!(
-                "the guest's kernel ended before the run did ({kernel}); its last words:\n{}",
+                "the guest's kernel ended before the run ({kernel}); last lines of its console:\n{}",
                 last_words()
             )));
         };
@@ -551,7 +548,7 @@ impl Watch<'_> {
     }
 }
 
-/// What a processor is at, as the kernel's register dump says it: `Pid: 48, comm: python3 Not tainted …`.
+/// Running task in the kernel's register dump: `Pid: 48, comm: python3 Not tainted …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Running {
     pid: u32,
@@ -561,12 +558,12 @@ struct Running {
 /// The name of the task that runs when nothing else does.
 const IDLE_TASK: &str = "swapper";
 
-/// Whether a task of this name is the engine's in the guest.
+/// True if a task of this name is the engine's in the guest.
 fn is_the_engines(name: &str) -> bool {
     name == job::ENGINE || name == "exe" || name.starts_with("airpath")
 }
 
-/// How the names of the kernel's own threads begin, as far as they run after the boot.
+/// Prefixes of the names of the kernel's own threads, as far as they run after the boot.
 const KERNEL_THREADS: [&str; 10] = [
     "kworker/",
     "ksoftirqd/",
@@ -581,7 +578,7 @@ const KERNEL_THREADS: [&str; 10] = [
 ];
 
 impl Running {
-    /// Whether it is the idle task or a thread of the kernel, and so no program.
+    /// True for the idle task or a thread of the kernel, which are no programs.
     fn is_kernels(&self) -> bool {
         self.pid == 0 || KERNEL_THREADS.iter().any(|thread| self.name.starts_with(thread))
     }

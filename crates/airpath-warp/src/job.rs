@@ -1,4 +1,4 @@
-//! What the host asks of the guest, and where the two exchange it.
+//! Job of the guest, and the files through which host and guest exchange it.
 //!
 //! Nothing of it may be on the kernel's command line, which goes into the kernel's random numbers and
 //! must therefore be the same from run to run.
@@ -16,20 +16,20 @@ pub const FOLDER: &str = "/sys/airpath";
 pub const ENGINE: &str = "engine";
 /// The [`Job`] as JSON.
 pub const JOB: &str = "job.json";
-/// What the commands read.
+/// Input of the commands.
 pub const INPUT: &str = "input";
-/// What they write to standard output.
+/// Their standard output.
 pub const OUTPUT: &str = "output";
-/// What they write to standard error.
+/// Their standard error.
 pub const ERRORS: &str = "errors";
-/// What the guest's kernel prints.
+/// Console of the guest's kernel.
 pub const CONSOLE: &str = "console";
 /// Appears once the guest listens to signals: before that the kernel would boot anew on one.
 pub const LISTENING: &str = "listening";
 /// The engine's exit status and how long it ran in virtual nanoseconds, as two decimal numbers; written
 /// last.
 pub const STATUS: &str = "status";
-/// Why the guest could not start the engine.
+/// Reason that the guest could not start the engine.
 pub const FAILURE: &str = "failure";
 /// The manifest of the run, for who asked for it.
 pub const MANIFEST: &str = "manifest.json";
@@ -45,15 +45,15 @@ pub struct Job {
     pub environment: Vec<(OsString, OsString)>,
     /// The working directory.
     pub directory: OsString,
-    /// Who runs it.
+    /// User who runs it.
     pub uid: u32,
     /// And their group.
     pub gid: u32,
     /// The file mode creation mask.
     pub umask: u32,
-    /// Whether standard error goes where standard output goes, in the order in which it is written.
+    /// True if standard error goes where standard output goes, in the order in which it is written.
     pub merged_output: bool,
-    /// Whether the manifest goes to [`MANIFEST`] as well.
+    /// True if the manifest goes to [`MANIFEST`] as well.
     pub manifest: bool,
     /// The name of the machine.
     pub host_name: String,

@@ -19,7 +19,7 @@ const RUNNING_SYMBOL: &str = "cpu_tasks";
 const FIRST_TASK_SYMBOL: &str = "init_task";
 const FIRST_TASK_NAME: &[u8] = b"swapper\0";
 
-/// Where a kernel, in its own memory, keeps what is running.
+/// Position of the running task in a kernel's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunningTask {
     /// Here is the address of the task that is running.
@@ -46,7 +46,7 @@ impl Kernel {
         let content = match fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(WarpError::Missing(format!(
-                    "there is no kernel {}; `airpath warp setup` builds one",
+                    "no kernel at {}; `airpath warp setup` builds one",
                     path.display()
                 )));
             }
@@ -58,33 +58,32 @@ impl Kernel {
 
     fn parse(content: &[u8], path: PathBuf) -> Result<Kernel> {
         let refuse = |what: &str| {
-            WarpError::Missing(format!("{} {what}; `airpath warp setup` builds a kernel that serves", path.display()))
+            WarpError::Missing(format!("{} {what}; `airpath warp setup` builds a suitable kernel", path.display()))
         };
-        let file = object::File::parse(content).map_err(|error| refuse(&format!("is no program ({error})")))?;
+        let file = object::File::parse(content).map_err(|error| refuse(&format!("is not an executable ({error})")))?;
         let address = |name: &str| file.symbols().find(|one| one.name() == Ok(name)).map(|one| one.address());
-        let time_address = address(TIME_SYMBOL).ok_or_else(|| {
-            refuse("is no user-mode Linux with CONFIG_UML_TIME_TRAVEL_SUPPORT, or was stripped of its symbols")
-        })?;
+        let time_address = address(TIME_SYMBOL)
+            .ok_or_else(|| refuse("is not a user-mode Linux with CONFIG_UML_TIME_TRAVEL_SUPPORT, or has no symbols"))?;
         let seeded = address(SEED_SYMBOL).is_some();
         Ok(Kernel { path, time_address, running_task: running_task(&file), seeded })
     }
 
-    /// Where it lies.
+    /// Path of the kernel.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where, in its own memory, it keeps the virtual time: 64 bits, in ns since its boot.
+    /// Address, in its own memory, of the virtual time: 64 bits, in ns since its boot.
     pub fn time_address(&self) -> u64 {
         self.time_address
     }
 
-    /// Where it keeps what is running; none if it is not found, as in a kernel of another make.
+    /// Position of the running task in its memory; none if it is not found, as in a kernel of another make.
     pub fn running_task(&self) -> Option<RunningTask> {
         self.running_task
     }
 
-    /// Whether its entropy comes from a seed, so that runs can be repeated.
+    /// True if its entropy comes from a seed, so that runs can be repeated.
     pub fn is_seeded(&self) -> bool {
         self.seeded
     }
@@ -106,11 +105,11 @@ mod tests {
     #[test]
     fn what_is_no_such_kernel_is_refused_with_the_reason() {
         let error = Kernel::parse(b"#!/bin/sh\n", "/k".into()).unwrap_err().to_string();
-        assert!(error.contains("/k is no program") && error.contains("warp setup"), "{error}");
+        assert!(error.contains("/k is not an executable") && error.contains("warp setup"), "{error}");
         let own = fs::read("/proc/self/exe").unwrap();
         let error = Kernel::parse(&own, "/k".into()).unwrap_err().to_string();
         assert!(error.contains("CONFIG_UML_TIME_TRAVEL_SUPPORT"), "{error}");
         let error = Kernel::open(Path::new("/nowhere/linux")).unwrap_err().to_string();
-        assert!(error.contains("there is no kernel /nowhere/linux"), "{error}");
+        assert!(error.contains("no kernel at /nowhere/linux"), "{error}");
     }
 }

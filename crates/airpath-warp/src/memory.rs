@@ -7,9 +7,9 @@ use crate::error::{Result, WarpError};
 
 /// The guest's memory; pages that it does not touch cost nothing.
 pub const GUEST_MIB: u64 = 512;
-/// How much of standard input a guest takes at most.
+/// Maximum size of a guest's standard input.
 pub const INPUT_MIB: u64 = 512;
-/// What the files that guest and host share may take: the guest's memory, standard input, and output that
+/// Maximum size of the files that guest and host share: the guest's memory, standard input, and output that
 /// nobody reads as fast as it comes.
 pub const SHARED_MIB: u64 = GUEST_MIB + INPUT_MIB + 512;
 /// Less than this is too little for any run: a guest touches so much before its commands do anything.
@@ -33,13 +33,13 @@ fn judge(available_mib: u64, limit: Option<&str>) -> Result<()> {
     }
     let place = limit.map_or(String::new(), |group| format!(" within the limit of the group {group}"));
     Err(WarpError::Missing(format!(
-        "a guest needs {NEEDED_MIB} MiB of memory to begin and takes {GUEST_MIB} at most; {available_mib} MiB are \
-         available{place}: {} MiB are missing. End other programs, or run fewer guests at a time (--jobs).",
+        "a guest needs {NEEDED_MIB} MiB of memory to start and uses at most {GUEST_MIB}; {available_mib} MiB are \
+         available{place}: {} MiB are missing. Stop other programs, or run fewer guests in parallel (--jobs).",
         NEEDED_MIB - available_mib
     )))
 }
 
-/// How much memory a new program can get, and the control group that limits it if one does.
+/// Memory available to a new program, and the control group that limits it if one does.
 fn available_mib() -> Option<(u64, Option<String>)> {
     let system = field_mib(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -53,7 +53,7 @@ fn available_mib() -> Option<(u64, Option<String>)> {
     })
 }
 
-/// What a group may take beyond what it has, without what the kernel would give back.
+/// Memory left in a control group, counting memory that the kernel would give back.
 fn left_in_group(folder: &Path) -> Option<(u64, String)> {
     let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
     let most = number("memory.max")?;

@@ -1,4 +1,4 @@
-//! What building the kernel needs, and the Debian packages that have it.
+//! Requirements for building the kernel, and the Debian packages that meet them.
 
 use std::env;
 use std::path::Path;
@@ -58,7 +58,7 @@ pub fn install(packages: &[&str]) -> Result<()> {
     let list = packages.join(" ");
     if !geteuid().is_root() || !succeeds("command -v apt-get") {
         return Err(WarpError::Missing(format!(
-            "building the kernel needs packages that are missing (named as in Debian 12): {list}\n  \
+            "packages needed to build the kernel are missing (names as in Debian 12): {list}\n  \
              Install them as root: apt-get install {list}"
         )));
     }
@@ -77,7 +77,7 @@ pub fn install(packages: &[&str]) -> Result<()> {
     if apt(&["update", "-qq"]) && apt(&words) {
         return Ok(());
     }
-    Err(WarpError::Missing(format!("cannot install {list}: see what apt-get says above")))
+    Err(WarpError::Missing(format!("cannot install {list}: see the output of apt-get above")))
 }
 
 /// Refuses a machine for which the kernel cannot be built.
@@ -87,9 +87,7 @@ pub fn install(packages: &[&str]) -> Result<()> {
 pub fn check_architecture() -> Result<()> {
     match env::consts::ARCH {
         "x86_64" => Ok(()),
-        other => {
-            Err(WarpError::Missing(format!("user-mode Linux runs on x86-64 machines only, and this one is {other}")))
-        }
+        other => Err(WarpError::Missing(format!("user-mode Linux needs an x86-64 machine, and this one is {other}"))),
     }
 }
 
@@ -104,8 +102,8 @@ pub fn check_room(folder: &Path) -> Result<()> {
         return Ok(());
     }
     Err(WarpError::Missing(format!(
-        "building the kernel takes {:.1} GB in {} for some minutes, and {:.1} GB are free; make room, or set \
-         XDG_CACHE_HOME to a folder on another disk",
+        "building the kernel needs {:.1} GB in {} for some minutes, but only {:.1} GB are free; free space, or set \
+         XDG_CACHE_HOME to a directory on another disk",
         DISK_BYTES as f64 / 1e9,
         folder.display(),
         free_bytes as f64 / 1e9

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Over how much processor time of the guest the pace is taken: by the wall clock, a guest on a busy host
-/// would be slow whatever its programs did.
+/// Processor time of the guest over which the pace is taken: by the wall clock, a guest on a busy host would be
+/// slow whatever its programs did.
 const WINDOW: Duration = Duration::from_secs(10);
 /// A slower pace than this, in virtual seconds for each second of work, is worth a word.
 const SLOW: f64 = 10.0;
@@ -18,7 +18,7 @@ const HARDLY_SLEEPS: f64 = 0.6;
 /// With fewer looks than this nothing is said: the host itself hardly got on.
 const FEWEST_LOOKS: u32 = 50;
 
-/// What was seen since the last window ended.
+/// Observations since the last window ended.
 #[derive(Debug, Default)]
 pub struct Pace {
     begun: Option<(Duration, u64)>,
@@ -32,9 +32,9 @@ pub struct Pace {
 pub struct Slow {
     /// Its name.
     pub program: String,
-    /// At which share of the looks it was running.
+    /// Share of the looks at which it was running.
     pub share: f64,
-    /// How many virtual seconds pass in a second of work.
+    /// Virtual seconds per second of work.
     pub pace: f64,
 }
 
@@ -75,7 +75,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// What is told over 30 s at `pace`, with `name` running at `busy` of 10 looks.
+    /// Warning over 30 s at `pace`, with `name` running at `busy` of 10 looks.
     fn watched(pace: f64, name: &str, busy: u32) -> Vec<Slow> {
         let mut watch = Pace::default();
         let look = |step: u32| {

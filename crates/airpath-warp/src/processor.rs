@@ -15,14 +15,14 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::unistd::{Pid, getpid};
 
-/// Where a guest runs.
+/// Processor of a guest.
 #[derive(Debug)]
 pub struct Place {
-    /// Where this process may run.
+    /// Processors allowed to this process.
     allowed: CpuSet,
     /// A processor on which no other guest runs.
     claim: Option<Claim>,
-    /// Where the guest was put last.
+    /// Processors last given to the guest.
     now: CpuSet,
 }
 
@@ -82,10 +82,10 @@ impl Place {
     }
 }
 
-/// How often the processes of a guest are looked through at most for ones that have to move.
+/// Maximum number of passes over the processes of a guest for ones that have to move.
 const MOVES: usize = 5;
 
-/// Where guests may run: everywhere but on the first processor while a live run is on.
+/// Processors for guests: all but the first while a live run is on.
 fn usable(allowed: &CpuSet, beside_live_run: bool) -> CpuSet {
     let mut usable = *allowed;
     if beside_live_run

@@ -1,14 +1,14 @@
-//! What the kernel is made of: the distribution's source, our configuration, our patches.
+//! Recipe of the kernel: the distribution's source, our configuration, our patches.
 
 use airpath_log::hash::hash64;
 
 /// The package of Debian that holds the source.
 pub const SOURCE_PACKAGE: &str = "linux-source-6.12";
-/// Where that package puts it.
+/// Path at which that package installs it.
 pub const SOURCE_ARCHIVE: &str = "/usr/src/linux-source-6.12.tar.xz";
 /// The options of the kernel, on top of `allnoconfig`.
 pub const CONFIG: &str = include_str!("../kernel/warp.config");
-/// How many objects are compiled from the package's source with these options.
+/// Number of objects compiled from the package's source with these options.
 pub const OBJECTS: usize = 785;
 /// The patches, in the order in which they are applied.
 pub const PATCHES: [Patch; 4] = [
@@ -28,7 +28,7 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// Why it is there: the patch's first line.
+    /// Purpose of the patch: its first line.
     pub fn purpose(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default()
     }

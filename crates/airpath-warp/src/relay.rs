@@ -11,7 +11,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::write;
 
-/// What was handed on is given back to the file system in pieces of this size.
+/// Size of the pieces in which handed-on output is given back to the file system.
 const GIVE_BACK_BYTES: u64 = 1 << 20;
 
 /// A file that grows, and where its content goes.

@@ -1,9 +1,9 @@
-//! What keys have to do with each other.
+//! Constraints between keys.
 
 use airpath_core::{Rate, Span};
 
+use crate::keys::Keys;
 use crate::kinds::{IP_AND_UDP_BYTES, Kind, Pcap, RTP_BYTES};
-use crate::parse::Keys;
 use crate::value::{Bytes, Count, Period, UdpProtocol};
 
 /// Bytes of UDP-Lite's header, which is always covered.
@@ -53,7 +53,7 @@ pub(crate) fn consistency(kind: &Kind, keys: &mut Keys<'_>) {
             }
         }
         Kind::Pcap(Pcap { from: Some(_), client: Some(_), .. }) => {
-            keys.problem("client", "`from` and `client` both say who sends; give one of them".into());
+            keys.problem("client", "`from` and `client` both name the sender; use only one".into());
         }
         Kind::Pcap(_) => {}
     }
@@ -78,9 +78,9 @@ fn pace(rate: Option<Rate>, interval: Option<Span>, keys: &mut Keys<'_>) {
     match (rate, interval) {
         // A value that is wrong has been told already.
         (None, None) if keys.has("rate") || keys.has("interval") => {}
-        (None, None) => keys.problem("rate", "either `rate=…` or `interval=…` is needed".into()),
+        (None, None) => keys.problem("rate", "`rate=…` or `interval=…` is required".into()),
         (Some(_), Some(_)) => {
-            keys.problem("interval", "`rate` and `interval` both say how fast; give one of them".into());
+            keys.problem("interval", "`rate` and `interval` both define the rate; use only one".into());
         }
         (None, Some(Span::ZERO)) => keys.problem("interval", "interval: it must be above 0".into()),
         _ => {}

@@ -1,4 +1,4 @@
-//! What is wrong with a workload, told as a good compiler would tell it.
+//! Errors in a workload, in the style of a compiler.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,13 +10,13 @@ use airpath_core::nearest::nearest;
 pub struct Problem {
     /// The number of the word concerned, from 1.
     pub word: usize,
-    /// Where it stands in the text, in bytes.
+    /// Position in the text, in bytes.
     pub place: Range<usize>,
-    /// What is wrong and how to mend it.
+    /// Message: the error and its fix.
     pub message: String,
-    /// What was probably meant.
+    /// Suggested word.
     pub suggestion: Option<String>,
-    /// What would be valid; empty where there is no list of it.
+    /// Valid words; empty where there is no list of them.
     pub valid: Vec<String>,
 }
 

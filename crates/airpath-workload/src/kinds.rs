@@ -22,9 +22,9 @@ const RECEIVE_WINDOW: Bytes = Bytes(1 << 20);
 kinds! {
     /// A bulk transfer over one TCP connection, which the client opens.
     Tcp = "tcp" {
-        /// How much to transfer; without it and `duration`, as much as the run has time for.
+        /// Amount to transfer; without it and `duration`, as much as the run has time for.
         bytes: Bytes => optional,
-        /// After how long to stop sending.
+        /// Duration of sending.
         duration: Span => optional,
         /// The end that sends.
         from: End => default(End::Server),
@@ -38,13 +38,13 @@ kinds! {
 
     /// Requests and responses in turn over one TCP connection, which the client opens.
     Request = "request" {
-        /// How many requests.
+        /// Number of requests.
         count: Count => default(Count(1)),
         /// The length of a request.
         request: Bytes => default(Bytes(100)),
         /// The length of a response.
         response: Bytes => required,
-        /// How long the client waits between a response and its next request.
+        /// Pause of the client between a response and its next request.
         think: Span => default(Span::ZERO),
         /// The congestion control of both ends.
         cc: TcpCongestionControl => default(TcpCongestionControl::Cubic),
@@ -56,9 +56,9 @@ kinds! {
 
     /// A bulk transfer over one stream of a QUIC connection, which the client opens.
     Quic = "quic" {
-        /// How much to transfer; without it and `duration`, as much as the run has time for.
+        /// Amount to transfer; without it and `duration`, as much as the run has time for.
         bytes: Bytes => optional,
-        /// After how long to stop sending.
+        /// Duration of sending.
         duration: Span => optional,
         /// The end that sends.
         from: End => default(End::Server),
@@ -78,13 +78,13 @@ kinds! {
         from: End => default(End::Server),
         /// UDP or UDP-Lite.
         protocol: UdpProtocol => default(UdpProtocol::Udp),
-        /// How many bytes UDP-Lite's checksum covers, its own header of 8 bytes included; without it, all.
+        /// Bytes covered by UDP-Lite's checksum, including its 8-byte header; without it, all.
         coverage: Bytes => optional,
-        /// After how long to stop.
+        /// Duration of the flow.
         duration: Span => optional,
-        /// After how many packets to stop.
+        /// Number of packets.
         packets: Count => optional,
-        /// After how many bytes of IP packets to stop.
+        /// Number of bytes of IP packets.
         bytes: Bytes => optional,
     }
 
@@ -101,22 +101,22 @@ kinds! {
         from: End => default(End::Server),
         /// UDP or UDP-Lite.
         protocol: UdpProtocol => default(UdpProtocol::Udp),
-        /// How many bytes UDP-Lite's checksum covers, its own header of 8 bytes included; without it, all.
+        /// Bytes covered by UDP-Lite's checksum, including its 8-byte header; without it, all.
         coverage: Bytes => optional,
-        /// After how long to stop.
+        /// Duration of the flow.
         duration: Span => optional,
-        /// After how many packets to stop.
+        /// Number of packets.
         packets: Count => optional,
-        /// After how many bytes of IP packets to stop.
+        /// Number of bytes of IP packets.
         bytes: Bytes => optional,
     }
 
     /// Datagrams at a constant rate during periods that alternate with silence; a period's rest of an
     /// interval is carried over into the next.
     OnOff = "on-off" {
-        /// How long to send: a time, or "exponential 1 s" for times of that mean.
+        /// Duration of sending periods: a time, or "exponential 1 s" for times of that mean.
         on: Period => required,
-        /// How long to be silent: a time, or "exponential 1 s" for times of that mean.
+        /// Duration of silent periods: a time, or "exponential 1 s" for times of that mean.
         off: Period => required,
         /// The rate of the IP packets while sending; this or `interval`.
         rate: Rate => optional,
@@ -128,13 +128,13 @@ kinds! {
         from: End => default(End::Server),
         /// UDP or UDP-Lite.
         protocol: UdpProtocol => default(UdpProtocol::Udp),
-        /// How many bytes UDP-Lite's checksum covers, its own header of 8 bytes included; without it, all.
+        /// Bytes covered by UDP-Lite's checksum, including its 8-byte header; without it, all.
         coverage: Bytes => optional,
-        /// After how long to stop.
+        /// Duration of the flow.
         duration: Span => optional,
-        /// After how many packets to stop.
+        /// Number of packets.
         packets: Count => optional,
-        /// After how many bytes of IP packets to stop.
+        /// Number of bytes of IP packets.
         bytes: Bytes => optional,
     }
 
@@ -142,47 +142,47 @@ kinds! {
     Saturate = "saturate" {
         /// The length of the IP packets; without it, the MTU.
         size: Bytes => optional,
-        /// How many packets may be inside the link at once; more than the link holds in transit.
+        /// Maximum number of packets inside the link; choose more than the link holds in transit.
         window: Count => default(Count(1_000)),
         /// The end that sends.
         from: End => default(End::Server),
         /// UDP or UDP-Lite.
         protocol: UdpProtocol => default(UdpProtocol::Udp),
-        /// How many bytes UDP-Lite's checksum covers, its own header of 8 bytes included; without it, all.
+        /// Bytes covered by UDP-Lite's checksum, including its 8-byte header; without it, all.
         coverage: Bytes => optional,
-        /// After how long to stop.
+        /// Duration of the flow.
         duration: Span => optional,
-        /// After how many packets to stop.
+        /// Number of packets.
         packets: Count => optional,
-        /// After how many bytes of IP packets to stop.
+        /// Number of bytes of IP packets.
         bytes: Bytes => optional,
     }
 
     /// A video of frames in groups, cut into RTP packets (RFC 3550) and played at a fixed delay.
     Media = "media" {
-        /// How many frames a second.
+        /// Number of frames per second.
         frames_per_second: Count => default(Count(25)),
         /// The mean rate of the frames, without the headers of packets.
         bitrate: Rate => required,
         /// Frames in a group, of which the first is an intra frame.
         gop: Count => default(Count(12)),
-        /// How many times as large as another an intra frame is on average.
+        /// Average size of an intra frame relative to other frames.
         i_ratio: Count => default(Count(4)),
-        /// By how much frames are larger or smaller than their mean at most; uniformly drawn.
+        /// Maximum deviation of a frame's size from the mean; uniformly drawn.
         variation: Probability => default(Probability::ZERO),
         /// The largest IP packet; without it, the link's MTU.
         mtu: Bytes => optional,
-        /// How long after its capture a frame is shown: what is not there by then is late.
+        /// Playout delay after the capture of a frame; packets that arrive later are late.
         playout: Span => default(Span::from_millis(200)),
         /// The end that sends.
         from: End => default(End::Server),
         /// UDP or UDP-Lite.
         protocol: UdpProtocol => default(UdpProtocol::Udp),
-        /// How many bytes UDP-Lite's checksum covers, its own header of 8 bytes included; without it, all.
+        /// Bytes covered by UDP-Lite's checksum, including its 8-byte header; without it, all.
         coverage: Bytes => optional,
-        /// After how long to stop.
+        /// Duration of the flow.
         duration: Span => optional,
-        /// After how many frames to stop.
+        /// Number of frames.
         frames: Count => optional,
     }
 
@@ -194,9 +194,9 @@ kinds! {
         from: End => optional,
         /// The address whose packets the client sends; the server sends those to it.
         client: IpAddr => optional,
-        /// How much of the capture to send.
+        /// Duration of the capture to send.
         duration: Span => optional,
-        /// After how many packets to stop.
+        /// Number of packets.
         packets: Count => optional,
     }
 }

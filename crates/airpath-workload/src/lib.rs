@@ -8,6 +8,7 @@
 mod check;
 mod display;
 mod error;
+mod keys;
 pub mod kinds;
 mod macros;
 mod parse;
@@ -23,20 +24,19 @@ pub use value::{Bytes, Count, Period, QuicCongestionControl, TcpCongestionContro
 
 use airpath_core::Span;
 
-/// What runs between the two ends of a link.
+/// Workload between the two ends of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// What to call it in reports; without one, its kind and number.
+    /// Name in reports; without one, its kind and number.
     pub name: Option<String>,
-    /// How long after the beginning of the run it starts.
+    /// Start time, after the beginning of the run.
     pub start: Span,
-    /// What it does.
+    /// Kind of the workload, with its keys.
     pub kind: Kind,
 }
 
 impl Workload {
-    /// Whether it ends by itself; one that does not lasts as long as the run, which then needs a
-    /// duration.
+    /// True if it ends by itself; one that does not lasts as long as the run, which then needs a duration.
     pub fn is_bounded(&self) -> bool {
         match &self.kind {
             Kind::Tcp(Tcp { bytes, duration, .. }) | Kind::Quic(Quic { bytes, duration, .. }) => {

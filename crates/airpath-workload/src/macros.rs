@@ -6,11 +6,11 @@ use schemars::{Schema, SchemaGenerator};
 pub struct KeyDescription {
     /// Its name.
     pub name: &'static str,
-    /// What it means.
+    /// Meaning of the key.
     pub documentation: &'static str,
-    /// Whether it must be given.
+    /// True if it must be given.
     pub required: bool,
-    /// What it is when it is not given; none where nothing stands in for it.
+    /// Default value; none where nothing stands in for it.
     pub default: Option<String>,
     /// Makes the schema of its value.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
@@ -20,7 +20,7 @@ pub struct KeyDescription {
 pub struct KindDescription {
     /// Its word.
     pub name: &'static str,
-    /// What it does.
+    /// Description of the kind.
     pub documentation: &'static str,
     /// Its keys, without those that every workload has.
     pub keys: Vec<KeyDescription>,
@@ -45,7 +45,7 @@ macro_rules! key_read {
     };
 }
 
-/// What a printer must write: nothing for what a reader would put in itself.
+/// Output of a printer: nothing for values that a reader would assume.
 macro_rules! key_write {
     ($pairs:ident, $key:ident, $value:expr; required) => {
         $pairs.push((stringify!($key), $value.write()))
@@ -101,7 +101,7 @@ macro_rules! kinds {
             }
         )*
 
-        /// What a workload does.
+        /// Kind of a workload.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Kind {
             $( $(#[doc = $doc])* $variant($variant) ),*
@@ -125,7 +125,7 @@ macro_rules! kinds {
             }
 
             /// Reads the kind called `kind`; none where a key is wrong or missing, which `keys` tells.
-            pub(crate) fn read(kind: &str, keys: &mut crate::parse::Keys<'_>) -> Option<Kind> {
+            pub(crate) fn read(kind: &str, keys: &mut crate::keys::Keys<'_>) -> Option<Kind> {
                 match kind {
                     $($word => {
                         $(let $key = key_read!(keys, $key, $type; $rule $(($default))?);)*

@@ -21,7 +21,7 @@ impl JsonSchema for Workload {
         let tables = Kind::descriptions().into_iter().map(|kind| table(&kind, generator));
         let forms: Vec<Value> = std::iter::once(text).chain(tables).collect();
         json_schema!({
-            "description": "What runs between the two ends of a link: text, or a table of the same keys.",
+            "description": "A workload between the two ends of a link: text, or a table of the same keys.",
             "anyOf": forms,
         })
     }

@@ -11,10 +11,10 @@ use airpath_core::{End, Probability, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-/// Why a text is not a value that a key takes.
+/// Error of parsing a key's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
-    /// What is wrong with it.
+    /// Message.
     pub message: String,
     /// The words that would be valid, where there is a list of them.
     pub valid: Vec<&'static str>,
@@ -75,7 +75,7 @@ macro_rules! choice {
                 match text {
                     $(text if text == $word => Ok($name::$variant),)*
                     _ => Err(ValueError {
-                        message: format!("`{text}` is not one of the words that are valid here"),
+                        message: format!("`{text}` is not a valid value here"),
                         valid: vec![$($word),*],
                     }),
                 }
@@ -90,7 +90,7 @@ macro_rules! choice {
 choice!(End { Client = End::Client.name(), Server = End::Server.name() });
 
 words! {
-    /// What governs a TCP sender's window.
+    /// Congestion control of a TCP sender.
     TcpCongestionControl {
         /// Reno: additive increase, halving upon loss.
         Reno = "reno",
@@ -102,8 +102,8 @@ words! {
 }
 
 words! {
-    /// What governs a QUIC sender's window. BBR is left out: the only implementation that runs in
-    /// virtual time draws from the system's random numbers, and its runs would not repeat.
+    /// Congestion control of a QUIC sender. BBR is left out: the only implementation that runs in virtual time
+    /// draws from the system's random numbers, and its runs would not repeat.
     QuicCongestionControl {
         /// New Reno (RFC 9002, section 7).
         NewReno = "newreno",
@@ -167,7 +167,7 @@ impl JsonSchema for Bytes {
     }
 }
 
-/// How many of something; at least one.
+/// A count; at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Count(pub u64);
 
@@ -175,7 +175,7 @@ impl FromStr for Count {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Count, QuantityError> {
         match quantity::scale(text.trim(), 1) {
-            Ok(0) => Err(QuantityError::new(format!("`{text}` is nothing at all"), "10")),
+            Ok(0) => Err(QuantityError::new(format!("`{text}` is zero"), "10")),
             Ok(count) => Ok(Count(count)),
             Err(problem) => Err(QuantityError::new(format!("`{text}` is not a count: {problem}"), "10")),
         }
@@ -193,11 +193,11 @@ impl JsonSchema for Count {
         "Count".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"description": "How many; at least one.", "type": "integer", "minimum": 1, "examples": [10]})
+        json_schema!({"description": "A count; at least one.", "type": "integer", "minimum": 1, "examples": [10]})
     }
 }
 
-/// How long each of a row of periods lasts.
+/// Duration of each of a row of periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
     /// Always as long.
@@ -209,7 +209,7 @@ pub enum Period {
 const EXPONENTIAL: &str = "exponential";
 
 impl Period {
-    /// How long a period lasts on average.
+    /// Mean duration of a period.
     pub fn mean(self) -> Span {
         match self {
             Period::Fixed(span) | Period::Exponential(span) => span,
@@ -253,7 +253,7 @@ impl JsonSchema for Period {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How long periods last: a time, or `exponential` and their mean.",
+            "description": "Duration of periods: a time, or `exponential` and their mean.",
             "type": "string",
             "pattern": r"^\s*(exponential\s+)?[0-9_]*\.?[0-9]+\s*(h|min|s|ms|us|µs|μs|ns)\s*$",
             "examples": ["1 s", "exponential 1 s"],

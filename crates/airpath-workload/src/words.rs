@@ -7,9 +7,9 @@ use crate::error::Problem;
 /// One word of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// What it says, without its quotes.
+    /// Text without its quotes.
     pub text: String,
-    /// Where it stands in the line, in bytes.
+    /// Position in the line, in bytes.
     pub place: Range<usize>,
     /// Its number in the line, from 1.
     pub number: usize,

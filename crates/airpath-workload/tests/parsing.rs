@@ -1,4 +1,4 @@
-//! What is read from text and tables, and what is said about mistakes.
+//! Parsing of text and tables, and messages about mistakes.
 
 use airpath_core::{End, Rate, Span};
 use airpath_workload::{Bytes, Count, Kind, Period, TcpCongestionControl, UdpProtocol, Workload};
@@ -54,7 +54,7 @@ fn a_mistake_is_shown_where_it_stands_with_what_was_meant() {
     );
     assert_eq!(
         mistakes("tcp cc=cubik"),
-        "workload, word 2: cc: `cubik` is not one of the words that are valid here; did you mean `cubic`?\n     \
+        "workload, word 2: cc: `cubik` is not a valid value here; did you mean `cubic`?\n     \
          | tcp cc=cubik\n     \
          |     ^^^^^^^^\n     \
          valid: reno, cubic, none"
@@ -96,16 +96,16 @@ fn keys_that_are_missing_or_at_odds_are_told() {
     for (text, part) in [
         ("", "it begins with its kind"),
         ("request count=2", "`request` needs `response=…`"),
-        ("cbr size=200", "either `rate=…` or `interval=…` is needed"),
-        ("cbr size=200 rate=1kbit/s interval=1s", "give one of them"),
+        ("cbr size=200", "`rate=…` or `interval=…` is required"),
+        ("cbr size=200 rate=1kbit/s interval=1s", "use only one"),
         ("cbr size=200 interval=0s", "above 0"),
         ("cbr size=27 interval=1s", "from 28 (its headers) to 65535"),
-        ("cbr size=200 interval=1s packets=0", "nothing at all"),
+        ("cbr size=200 interval=1s packets=0", "is zero"),
         ("cbr size=200 interval=1s coverage=20", "needs protocol=udp-lite"),
         ("cbr size=200 interval=1s coverage=7 protocol=udp-lite", "from 8 bytes"),
         ("on-off on=0s off=1s size=200 rate=1kbit/s", "on: it must be above 0"),
         ("on-off on='exponentiel 1 s' off=1s size=200 rate=1kbit/s", "did you mean `exponential`"),
-        ("pcap file=x client=10.0.0.1 from=client", "give one of them"),
+        ("pcap file=x client=10.0.0.1 from=client", "use only one"),
         ("pcap file=x client=here", "not an IP address"),
         ("media bitrate=1Mbit/s mtu=40", "mtu: it must be above the 40 bytes"),
         ("tcp bytes=0", "at least 1 byte"),

@@ -1,8 +1,8 @@
 """Analysis of runs: metrics per replication, figures per set, comparisons of sets."""
 
 from airpath.analysis.folders import Replication, find
-from airpath.analysis.metric import REGISTRY, Metric
-from airpath.analysis.table import UnknownMetricError, frame, measure
+from airpath.analysis.metric import REGISTRY, Metric, UnknownMetricError
+from airpath.analysis.table import frame, measure
 
 __all__ = [
     "REGISTRY",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from airpath.analysis import text
 from airpath.analysis.folders import find
+from airpath.analysis.metric import UnknownMetricError
 from airpath.analysis.statistics import CompareError, compare, select_trusted, summarise
-from airpath.analysis.table import UnknownMetricError, frame
+from airpath.analysis.table import frame
 from airpath.analysis.why import of_sets
 from airpath.experiment.about import parameters_of_sets
 from airpath.files import make_folder, told

@@ -1,4 +1,4 @@
-"""Which runs lie below a folder, and which of them are replications of one set."""
+"""Runs below a folder, and their grouping into sets of replications."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Replication:
 
 
 def is_run(directory: Path) -> bool:
-    """Whether the folder is one of a run."""
+    """Return true if the folder is one of a run."""
     return any((directory / name).is_file() for name in _FILES_OF_A_RUN)
 
 

@@ -1,4 +1,4 @@
-"""What a metric is, and the registry of all of them.
+"""Definition of a metric, and the registry of all metrics.
 
 A metric is declared once, beside the function that computes it: name, unit, what it is of, a
 definition in words with its source. Tables, the command's help and docs/analysis.md come from here.
@@ -6,6 +6,7 @@ definition in words with its source. Tables, the command's help and docs/analysi
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -13,15 +14,17 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from airpath.analysis.traffic import Traffic
 
 Scope = Literal["run", "direction", "queue", "flow", "endpoint", "program"]
-"""What one value is of: the whole run, a direction of the link, a hop's queue in a direction, a
-flow (in the direction of its data), an end of a QUIC connection with a qlog file, or a program or
+"""Scope of a value: the whole run, a direction of the link, a hop's queue in a direction, a flow
+(in the direction of its data), an end of a QUIC connection with a qlog file, or a program or
 workload, whose name stands in the flow's place."""
 
 Better = Literal["lower", "higher", ""]
-"""Which way is better, where that is clear."""
+"""Direction of improvement, where that is clear."""
 
 KEYS = ("flow", "direction", "hop")
 """Columns that say what a value is of; those that do not apply are empty."""
@@ -44,7 +47,7 @@ class Metric:
     """The standard or paper that defines it; "" for a count that needs none."""
     better: Better
     headline: bool
-    """Whether it is shown when nobody names metrics."""
+    """True if it is shown when nobody names metrics."""
     group: str
     """The heading under which the documentation lists it."""
     compute: Compute
@@ -77,6 +80,44 @@ REGISTRY: dict[str, Metric] = {}
 def in_order() -> list[Metric]:
     """Return all metrics by group, and within a group as they were declared."""
     return sorted(REGISTRY.values(), key=lambda one: GROUPS.index(one.group))
+
+
+class UnknownMetricError(Exception):
+    """A name is no metric's."""
+
+
+def choose(names: Sequence[str] | None) -> list[Metric]:
+    """Return metrics by name.
+
+    Args:
+        names: names; a name that ends with ``*`` stands for all that begin so; "all" for all;
+            nothing for the headlines.
+
+    Raises:
+        UnknownMetricError: there is none of that name; the message names the nearest.
+
+    """
+    if not names:
+        return [metric for metric in in_order() if metric.headline]
+    chosen: dict[str, Metric] = {}
+    for name in names:
+        if name == "all":
+            chosen |= REGISTRY
+            continue
+        matching = {
+            known: metric
+            for known, metric in REGISTRY.items()
+            if known == name or (name.endswith("*") and known.startswith(name[:-1]))
+        }
+        if not matching:
+            near = difflib.get_close_matches(name, REGISTRY, n=1, cutoff=0.0)
+            message = (
+                f"no metric is called {name}; the nearest is {near[0]} "
+                f"(airpath analyse --list names all)"
+            )
+            raise UnknownMetricError(message)
+        chosen |= matching
+    return [metric for metric in in_order() if metric.name in chosen]
 
 
 def metric(

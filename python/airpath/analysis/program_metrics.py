@@ -1,4 +1,4 @@
-"""What programs, and workloads of virtual time, tell of themselves, and what the engine counted.
+"""Metrics from the reports of programs, of workloads of virtual time, and of the engine.
 
 Programs: see ``program_output``. Neither needs a log of packets.
 """

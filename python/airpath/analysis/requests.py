@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from airpath.analysis.metric import choose
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,8 +28,6 @@ def transfers_only(values: pl.DataFrame, asked: Sequence[str] | None = None) -> 
             none.
 
     """
-    from airpath.analysis.table import choose
-
     keys = ["set", "run", "flow", "direction"]
     bytes_ = values.filter(pl.col("metric") == SIZES).select(*keys, "value")
     most = pl.col("value").max().over("set", "run", "flow")

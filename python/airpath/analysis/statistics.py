@@ -47,7 +47,7 @@ class Selection:
     table: pl.DataFrame
     notes: list[str]
     all_left_out: bool = False
-    """Whether there were runs, and none of them is left."""
+    """True if there were runs, and none of them is left."""
 
 
 def select_trusted(

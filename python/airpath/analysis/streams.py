@@ -31,7 +31,7 @@ LEAST_TIMEOUT_NS = 200_000_000
 """The least retransmission timeout of Linux; RFC 6298 asks for a second."""
 
 TRIGGER_NS = 5_000_000
-"""What is sent within so long of an acknowledgement's arrival may have been triggered by it."""
+"""Time after an acknowledgement's arrival in which a packet may be triggered by it."""
 
 _STREAM_BITS = 44
 """Streams are laid side by side on one axis, each with room for 16 TiB."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,14 +17,14 @@ from airpath.analysis import (
     quic_metrics,
 )
 from airpath.analysis.folders import Replication
-from airpath.analysis.metric import KEYS, REGISTRY, Metric, in_order
+from airpath.analysis.metric import KEYS, Metric, choose
 from airpath.analysis.traffic import Traffic
-from airpath.analysis.workers import Measurement, measure_apart, processes_for
 from airpath.files import told
 from airpath.run import Run, RunError, contradictions_named, load_run
+from airpath.workers import WorkerError, as_done, processes_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 DECLARED_IN = (link_metrics, flow_metrics, fairness_metrics, quic_metrics, program_metrics)
@@ -47,44 +49,23 @@ VALUES = list(COLUMNS)[4:]
 """The columns that one run's values have: what comes before tells of the run."""
 
 
-class UnknownMetricError(Exception):
-    """A name is no metric's."""
+LEAST_RUNS = 40
+"""With fewer runs than this for each process, starting another takes longer than it saves."""
 
 
-def choose(names: Sequence[str] | None) -> list[Metric]:
-    """Return metrics by name.
+@dataclass(frozen=True)
+class Measurement:
+    """What a run has come to."""
 
-    Args:
-        names: names; a name that ends with ``*`` stands for all that begin so; "all" for all;
-            nothing for the headlines.
-
-    Raises:
-        UnknownMetricError: there is none of that name; the message names the nearest.
-
-    """
-    import difflib
-
-    if not names:
-        return [metric for metric in in_order() if metric.headline]
-    chosen: dict[str, Metric] = {}
-    for name in names:
-        if name == "all":
-            chosen |= REGISTRY
-            continue
-        matching = {
-            known: metric
-            for known, metric in REGISTRY.items()
-            if known == name or (name.endswith("*") and known.startswith(name[:-1]))
-        }
-        if not matching:
-            near = difflib.get_close_matches(name, REGISTRY, n=1, cutoff=0.0)
-            message = (
-                f"no metric is called {name}; the nearest is {near[0]} "
-                f"(airpath analyse --list names all)"
-            )
-            raise UnknownMetricError(message)
-        chosen |= matching
-    return [metric for metric in in_order() if metric.name in chosen]
+    values: pl.DataFrame
+    """As ``measure`` returns them; without rows if the run could not be read."""
+    seed: int | None
+    verdict: str
+    """The run's, or "damaged" (see ``Run.damage``)."""
+    notes: list[str]
+    damage: list[str]
+    failure: str
+    """Why the run could not be read; else nothing."""
 
 
 def measure(run: Run, metrics: Iterable[Metric] | None = None) -> pl.DataFrame:
@@ -118,6 +99,22 @@ def measure_folder(folder: Path, metrics: Sequence[Metric]) -> Measurement:
         nothing = pl.DataFrame(schema={name: COLUMNS[name] for name in VALUES})
         what = told(error) if isinstance(error, OSError) else str(error)
         return Measurement(nothing, None, "unknown", [], [], what)
+
+
+def _measure_named(names: Sequence[str], folder: Path) -> Measurement:
+    """Do as ``measure_folder`` in a worker, to which metrics go by name."""
+    return measure_folder(folder, choose(names))
+
+
+def _measure_apart(
+    folders: Sequence[Path], metrics: Sequence[Metric], processes: int
+) -> Iterator[tuple[int, Measurement]]:
+    names = [one.name for one in metrics]
+    try:
+        yield from as_done(partial(_measure_named, names), folders, processes)
+    except WorkerError as error:
+        message = f"{folders[error.place]}: {error}; --jobs 1 measures without processes"
+        raise RunError(message) from error
 
 
 def _measured(run: Run, metrics: Sequence[Metric]) -> Measurement:
@@ -180,10 +177,10 @@ def frame(
         else:
             tell(place)
             found[number] = _measured(one, chosen)
-    processes = processes_for(len(closed), jobs)
+    processes = processes_for(len(closed), LEAST_RUNS, jobs)
     if processes > 1:
         folders = [places[number].directory for number in closed]
-        for index, result in measure_apart(folders, [one.name for one in chosen], processes):
+        for index, result in _measure_apart(folders, chosen, processes):
             tell(places[closed[index]])
             found[closed[index]] = result
     else:

@@ -1,4 +1,4 @@
-"""What crossed the link in one run: packets, flows and TCP segments as tables.
+"""Traffic of one run: packets, flows and TCP segments as tables.
 
 Every metric takes from here what it needs. Tables are made when first asked for, each once, by
 whole columns; nothing walks over packets one by one.
@@ -201,7 +201,7 @@ class Traffic:
 
     @cached_property
     def arrivals(self) -> pl.DataFrame:
-        """What ``deliveries`` tells, with flow, number, offered_ns, payload and bytes."""
+        """The table of ``deliveries``, with flow, number, offered_ns, payload and bytes."""
         about = self.packets.select(
             "direction", "pdu", "flow", "number", "offered_ns", "payload", "bytes"
         )
@@ -214,12 +214,12 @@ class Traffic:
 
     @cached_property
     def qlog(self) -> list[Endpoint]:
-        """What QUIC endpoints logged, if they left files in the run's folder."""
+        """Logs of QUIC endpoints, if they left files in the run's folder."""
         return read_folder(self.run.directory, self.run.notes, self.run.damage)
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
-        """When the first packet was offered and the last arrived; nothing without packets."""
+        """Times of the first offer and the last arrival; nothing without packets."""
         first, last = self.packets["offered_ns"].min(), self.deliveries["arrived_ns"].max()
         if not isinstance(first, int):
             return None

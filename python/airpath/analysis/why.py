@@ -1,4 +1,4 @@
-"""Why runs are not trusted, and what to do: the engine's reasons, counted over many runs."""
+"""Reasons for untrusted runs, and advice: the engine's reasons, counted over many runs."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Protocol
 from airpath.run import Run, RunError
 
 INSTEAD = "run fewer side by side (--jobs), allow more (--lateness-bound), or use --clock warp"
-"""What helps where many live runs are late, besides what each run says itself."""
+"""Advice where many live runs are late, besides the advice of each run itself."""
 
 OF_LATENESS = {"late_emissions", "late_reads"}
 """The codes of reasons that have to do with time."""

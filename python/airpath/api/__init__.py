@@ -1,1 +1,1 @@
-"""What programs and notebooks use, by the name ``airpath``: docs/python.md shows it."""
+"""Interface for programs and notebooks, by the name ``airpath``: docs/python.md shows it."""

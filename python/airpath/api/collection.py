@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, overload
+from typing import Protocol, TypeAlias, overload
 
 from airpath.analysis.folders import Replication, find, is_run
 from airpath.experiment.about import name_of_set, read_about
 from airpath.experiment.catalogue import Filter, FilterError, open_catalogue
 from airpath.experiment.folder import PLAN, open_results
 from airpath.experiment.load import nearest
+from airpath.html import table
 from airpath.run import Run, RunError, load_run
-
-if TYPE_CHECKING:
-    from airpath.api.experiments import Results
 
 VERDICTS = ("trusted", "suspect", "invalid", "unknown")
 
 DEPTH = 4
-"""How far below a results folder a run's lies: runs/SET/CELL/NNNN."""
+"""Depth of a run's folder below a results folder: runs/SET/CELL/NNNN."""
 
 Words: TypeAlias = str | Sequence[str]
 """One name, or several of which any will do."""
 
-RunsLike: TypeAlias = "Run | Replication | Results | str | Path | Iterable[Run | Replication]"
+
+class HasRuns(Protocol):
+    """What holds a collection of runs, as an experiment's results do."""
+
+    @property
+    def runs(self) -> Runs:
+        """The runs."""
+
+
+RunsLike: TypeAlias = "Run | Replication | HasRuns | str | Path | Iterable[Run | Replication]"
 """One run or many: open or not, by folder, or a collection."""
 
 
@@ -76,9 +84,14 @@ class Runs(Sequence[Replication]):
         return f"<Runs: {len(self)} in {len(self.sets)} sets ({shown})>"
 
     def _repr_html_(self) -> str:
-        from airpath.api.html import of_runs
-
-        return of_runs(self)
+        verdicts: dict[str, Counter[str]] = {}
+        for one in self:
+            verdicts.setdefault(one.set_name, Counter())[load_run(one.directory).verdict] += 1
+        rows = [
+            (name, str(found.total()), ", ".join(f"{n} {verdict}" for verdict, n in found.items()))
+            for name, found in verdicts.items()
+        ]
+        return table(f"{len(self)} runs", ["set", "runs", "verdicts"], rows)
 
     @property
     def sets(self) -> list[str]:

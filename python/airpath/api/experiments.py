@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import polars as pl
 
+from airpath import html
 from airpath.api.collection import Runs, of_experiment, warn
 from airpath.api.tables import frame as measured
 from airpath.api.tables import to_pandas
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AS_MAPPING = "experiment.toml (from a mapping)"
-"""How messages name an experiment that was given as a mapping; lines are its keys'."""
+"""Name in messages of an experiment that was given as a mapping; lines are its keys'."""
 
 
 class Results:
@@ -53,9 +54,8 @@ class Results:
         return f"<Results in {self.folder}>"
 
     def _repr_html_(self) -> str:
-        from airpath.api.html import of_results
-
-        return of_results(self)
+        heads, *rows = self.cells()
+        return html.table(f"Results in {self.folder}", heads, rows)
 
     @cached_property
     def runs(self) -> Runs:

@@ -122,7 +122,7 @@ def simulate(
         said = done.stderr.strip().removeprefix("airpath: ")
         raise SimulationError(said or f"the engine ended with status {done.returncode}")
     if done.returncode == STATUS_WORKLOAD_FAILED:
-        warn(_failures(done.stderr))
+        warn(_failures(done.stdout))
     return Runs(find([folder])) if name is None else _named(folder, name)
 
 
@@ -162,8 +162,7 @@ def _named(folder: Path, name: str) -> Runs:
 def _failures(summary: str) -> list[str]:
     """Return which workloads did not do what they were to."""
     try:
-        # Its own line, behind what the engine may have remarked before.
-        document = json.loads(summary.strip().splitlines()[-1])
+        document = json.loads(summary)
         failed = []
         for run in document.get("replications", [document]):
             failed += [
@@ -172,6 +171,6 @@ def _failures(summary: str) -> list[str]:
                 for workload in run["workloads"]
                 if workload["outcome"] != "complete"
             ]
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return ["a workload did not do what it was to"]
     return failed or ["a workload did not do what it was to"]

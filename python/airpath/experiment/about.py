@@ -1,4 +1,4 @@
-"""What an experiment wrote of a run, beside what the engine did: its set, cell and parameters."""
+"""Record of an experiment on a run, beside the engine's: its set, cell and parameters."""
 
 from __future__ import annotations
 

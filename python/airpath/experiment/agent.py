@@ -28,13 +28,13 @@ LEAD_NS = 50_000_000
 """From agreeing on t = 0 to t = 0: time for both ends to hear of it."""
 
 POLL_S = 0.02
-"""How often something is looked for of which nobody tells."""
+"""Interval of looks for an event of which nobody tells."""
 
 LONGEST_WAIT_NS = 3600 * 10**9
-"""What every way of waiting takes as an argument."""
+"""Argument of every way of waiting."""
 
 STOP_S = 2.0
-"""How long a program may take to end after SIGTERM."""
+"""Time limit for a program to end after SIGTERM."""
 
 LINE_LIMIT = 65536
 
@@ -69,7 +69,7 @@ class Running:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, or never will have begun."""
+        """True if it has ended, or never will have begun."""
         return self.status is not None or bool(self.reason and self.process is None)
 
 

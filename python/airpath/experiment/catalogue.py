@@ -47,7 +47,7 @@ COLUMNS = {
     "wall_s": "wall_s",
     "size_bytes": "size_bytes",
 }
-"""What can be asked of every run, and its column."""
+"""Queries of every run, and their columns."""
 
 _TABLES = {
     "runs": (
@@ -65,7 +65,7 @@ _RECORDED = (
     "set_name", "cell", "replication", "network", "workload", "clock", "seed", "attempt", "status",
     "verdict", "message", "wall_s", "size_bytes", "ended_unix_s",
 )  # fmt: skip
-"""What of a run's record is a column of its own."""
+"""Parts of a run's record that are columns of their own."""
 
 _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|!=|==?|<|>)\s*(.+?)\s*")
 
@@ -142,7 +142,7 @@ def read_condition(text: str) -> Condition:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which runs are meant; all conditions hold."""
+    """Conditions on runs; all of them hold."""
 
     sets: Sequence[str] = ()
     cells: Sequence[str] = ()

@@ -32,7 +32,7 @@ class Cell:
     mtu: int | None
     lateness_bound: str | None
     parameters: dict[str, Any]
-    """What the sweep set, as the file names it."""
+    """Values that the sweep set, as the file names them."""
 
     first_seed: int
     repetitions: int | None
@@ -46,12 +46,12 @@ class Cell:
 
     @property
     def least(self) -> int:
-        """How many replications there are at least."""
+        """Minimum number of replications."""
         return self.repetitions or (self.until.least if self.until else 1)
 
     @property
     def most(self) -> int:
-        """How many replications there are at most."""
+        """Maximum number of replications."""
         return self.repetitions or (self.until.most if self.until else 1)
 
     def seed(self, replication: int) -> int:

@@ -69,11 +69,11 @@ class Results:
 
     _lock: int = -1
     _gone: set[Key] = field(default_factory=set)
-    """What the journal's last entry took out."""
+    """Entries that the journal's last entry took out."""
 
     @property
     def locked(self) -> bool:
-        """Whether this process holds the folder's lock."""
+        """True if this process holds the folder's lock."""
         return self._lock >= 0
 
     @property

@@ -1,4 +1,4 @@
-"""How many replications run side by side, found out by measuring how many stay trusted."""
+"""Number of parallel replications, found out by measuring how many stay trusted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILES_APART = 64
 """Open files of this process for everything else, amply."""
 
 MEMORY_EACH_BYTES = 64 << 20
-"""What a replication is taken to need while none has been looked at."""
+"""Assumed need of a replication while none has been looked at."""
 
 MEMORY_SHARE = 0.1
 """Of the machine's memory that is left to others."""
@@ -33,7 +33,7 @@ BAD = ("suspect", "invalid")
 
 @dataclass
 class Jobs:
-    """How many at a time, and what is known of how many may be.
+    """Current number of parallel replications, and the known limits.
 
     Steps up once as many runs as run side by side have been trusted in full company, and down when
     a run that had company becomes suspect; what was suspect at a number is not tried again. A cell
@@ -41,17 +41,17 @@ class Jobs:
     """
 
     now: int
-    """How many that run live."""
+    """Number of live ones."""
 
     automatic: bool
     most: int = 0
-    """How many that run in virtual time, which nothing disturbs: as many as at first."""
+    """Number of those in virtual time, which nothing disturbs: as many as at first."""
 
     bound: int = MOST
-    """How many the machine can hold."""
+    """Number that the machine can hold."""
 
     rerun: int = 0
-    """How many runs that became suspect were run again."""
+    """Number of runs that became suspect and were run again."""
 
     _suspect: list[tuple[str, int]] = field(default_factory=list)
     """Cell and number side by side, of runs with company."""
@@ -201,7 +201,7 @@ def bound_by_files() -> int:
 
 
 class Memory:
-    """Whether the machine's memory holds one replication more, by what those that run take."""
+    """True if the machine's memory holds one replication more, by the need of those that run."""
 
     def __init__(self, meminfo: Path = Path("/proc/meminfo")) -> None:
         """Look at how much there is before anything runs."""

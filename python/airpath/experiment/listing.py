@@ -1,4 +1,4 @@
-"""What ``airpath results`` prints and does."""
+"""Output and actions of ``airpath results``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_COLUMNS = 4
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for."""
+    """Request of the user."""
 
     which: Filter = field(default_factory=Filter)
     metrics: list[str] = field(default_factory=list)

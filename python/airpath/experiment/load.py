@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]*)\s*\}\}")
 SWEPT_SETTINGS = ("congestion_control", "mtu")
-"""What a sweep may vary beside parameters of the network and of the workload."""
+"""Keys that a sweep may vary beside parameters of the network and of the workload."""
 
 
 @dataclass(frozen=True)
@@ -322,7 +322,7 @@ def _problems(
         key = str(whole[-1]) if whole else ""
         if one["type"] == "extra_forbidden":
             known = list(dict.fromkeys(k for t in holders for k in t.model_fields))
-            what = f"{shown}: there is no such key{nearest(key, known)}"
+            what = f"{shown}: unknown key{nearest(key, known)}"
         elif one["type"] == "missing":
             what = f"{shown}: must be given"
         elif one["type"] == "union_tag_invalid":

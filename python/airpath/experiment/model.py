@@ -1,4 +1,4 @@
-"""What an experiment file may hold: the one declaration, from which checks and schema follow.
+"""Model of an experiment file: the one declaration, from which checks and schema follow.
 
 pydantic, because it reports every error of a file at once, each with its place, and writes the
 JSON Schema from the same declarations; of the alternatives msgspec stops at the first error.
@@ -72,7 +72,7 @@ class Link(Table):
 
 
 class Network(Table):
-    """What is between the two ends."""
+    """Network between the two ends."""
 
     profile: str | None = Field(default=None, description="A built-in link (airpath profiles)")
     scenario: str | None = Field(
@@ -85,7 +85,7 @@ class Network(Table):
 
 
 class Ready(Table):
-    """How it shows that a program is ready; one of the keys."""
+    """Sign that a program is ready; one of the keys."""
 
     port: int | None = Field(default=None, ge=1, le=65535, description="It listens at this port")
     command: str | None = Field(default=None, description="This shell command succeeds at its end")
@@ -96,7 +96,7 @@ class Ready(Table):
 
 
 class Common(Table):
-    """What every program has, whether written out or made by a template."""
+    """Common keys of every program, whether written out or made by a template."""
 
     name: Name | None = Field(default=None, description="What to call it in results")
     start: Time = Field(default="0 s", description="When it starts, after t = 0")
@@ -241,7 +241,7 @@ AnyProgram = Annotated[
 
 
 class Workload(Table):
-    """What runs at the two ends."""
+    """Programs at the two ends."""
 
     like: str | None = Field(
         default=None, description="Another workload, from which it takes what it does not say"
@@ -306,7 +306,7 @@ class Set(Table):
 
 
 class Figures(Table):
-    """What somebody else found of a metric over their replications."""
+    """Published figure of a metric over their replications."""
 
     median: float = Field(description="Median")
     p10: float | None = Field(default=None, description="10th percentile")
@@ -347,7 +347,7 @@ class ShownRun(Table):
 
 
 class ReportPage(Table):
-    """What the page of ``airpath report`` shows of the experiment."""
+    """Content of the page of ``airpath report`` on the experiment."""
 
     title: str | None = Field(default=None, description="Title of the page")
     notes: str | None = Field(

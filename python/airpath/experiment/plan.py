@@ -1,4 +1,4 @@
-"""What an experiment comes to: its cells, checked, each with a digest that tells changes."""
+"""Plan of an experiment: its cells, checked, each with a digest that tells changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PlannedCell:
 
     @property
     def longest_s(self) -> float:
-        """How long one replication may take in real time."""
+        """Time limit of one replication in real time."""
         return time_ns(self.cell.workload.time_limit) / 1e9
 
 

@@ -1,4 +1,4 @@
-"""Where in a TOML file each key stands.
+"""Positions of keys in a TOML file.
 
 tomllib keeps no positions, and neither does any of the usual readers; tree-sitter's grammar does.
 """

@@ -60,15 +60,15 @@ def lateness_bound(text: str) -> str:
     share, comma, floor = (part.strip() for part in text.partition(","))
     if not share.endswith("%"):
         if comma:
-            raise QuantityError(f"`{share}` is no share: write for example 5% or 5%,100 us")
+            raise QuantityError(f"`{share}` is not a share: write for example 5% or 5%,100 us")
         time_ns(share)
         return text
     try:
         percent = float(share[:-1])
     except ValueError:
-        raise QuantityError(f"`{share}` is no share: write for example 5%") from None
+        raise QuantityError(f"`{share}` is not a share: write for example 5%") from None
     if not 0.0001 <= percent <= 100:
-        raise QuantityError(f"`{share}` is no share from 0.0001% to 100%")
+        raise QuantityError(f"`{share}` is not a share from 0.0001% to 100%")
     if comma:
         time_ns(floor)
     return text
@@ -141,7 +141,7 @@ def alike(metrics: Sequence[Mapping[str, float]]) -> str:
     if len(metrics) < 2 or not metrics[0] or any(one != metrics[0] for one in metrics):
         return ""
     return (
-        f"all {len(metrics)} runs are the same: nothing in the link and the workload is random; "
+        f"all {len(metrics)} runs are identical: the link and the workload have no randomness; "
         f'add loss = "1%" to the link, say, or run one'
     )
 

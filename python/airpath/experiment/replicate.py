@@ -56,7 +56,7 @@ JOBS_VARIABLE = "AIRPATH_JOBS"
 """Tells the engine how many runs go on side by side."""
 
 GRACE_S = 15
-"""How long the server's end may take to stop its programs and write its record."""
+"""Time limit for the server's end to stop its programs and write its record."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Task:
 
     here: str
     folder: str
-    """Where the run is kept once it is complete."""
+    """Folder in which the run is kept once it is complete."""
 
     programs: tuple[dict[str, Any], ...]
     output_limit_bytes: int
@@ -88,12 +88,12 @@ class Task:
     """Metrics to measure once it has ended."""
 
     side_by_side: int = 1
-    """How many replications may run at a time, this one included."""
+    """Maximum number of parallel replications, this one included."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a replication."""
+    """Outcome of a replication."""
 
     status: str
     """succeeded; failed: the workload did; broken: the emulator did; stopped: not recorded."""
@@ -107,7 +107,7 @@ class Outcome:
     """The metrics that were measured, whether they had values or not."""
 
     note: str = ""
-    """What kept it from being measured."""
+    """Reason that it could not be measured."""
 
     wall_s: float = 0.0
     size_bytes: int = 0

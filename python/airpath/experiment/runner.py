@@ -45,7 +45,7 @@ MANY = 1024
 class _CellState:
     planned: PlannedCell
     target: int
-    """How many replications are wanted for now."""
+    """Number of replications wanted for now."""
 
     handed_out: set[int] = field(default_factory=set)
     settled: bool = False
@@ -54,7 +54,7 @@ class _CellState:
 
 @dataclass
 class Report:
-    """What a whole run came to."""
+    """Outcome of a whole run."""
 
     succeeded: int = 0
     failed: int = 0
@@ -64,11 +64,11 @@ class Report:
     """The folders of those."""
 
     stopped: str = ""
-    """Why it ended before everything was done; empty if it did not."""
+    """Reason that it ended before everything was done; empty if it did not."""
 
     notes: list[str] = field(default_factory=list)
     jobs: dict[str, Any] = field(default_factory=dict)
-    """What was found of how many may run side by side, as ``Jobs.summary`` has it."""
+    """Finding on parallel runs, as ``Jobs.summary`` has it."""
 
 
 class Runner:

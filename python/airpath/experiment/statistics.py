@@ -1,4 +1,4 @@
-"""When a stopping rule is looked at."""
+"""Times at which a stopping rule is looked at."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ QUIET_S = 1.0
 """A stream whose time is over has ended once nothing has come for so long."""
 
 PATIENCE_S = 30.0
-"""How long the first byte may take, beyond the stream's own length."""
+"""Time limit for the first byte, beyond the stream's own length."""
 
 CONNECT_S = 10.0
 

@@ -1,4 +1,4 @@
-"""What happens over time in many runs: of each run a value in equal intervals, of sets bands."""
+"""Series over time in many runs: of each run a value in equal intervals, of sets bands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAST_SHARE = 0.1
 """Of the two directions, one is shown from this share of the other's goodput upwards."""
 
 LEAST_BYTES = 1500
-"""What a socket must have got acknowledged for its window to be of interest."""
+"""Acknowledged bytes from which a socket's window is of interest."""
 
 
 @dataclass(frozen=True)

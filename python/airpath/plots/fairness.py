@@ -1,4 +1,4 @@
-"""How competing TCP flows share a direction: goodput of each, and Jain's index over time."""
+"""Sharing of a direction by competing TCP flows: their goodput, and Jain's index over time."""
 
 from __future__ import annotations
 

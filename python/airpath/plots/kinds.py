@@ -20,10 +20,10 @@ RUN = {
 
 @dataclass(frozen=True)
 class Course:
-    """What a course over time is of."""
+    """Subject of a series over time."""
 
     text: str
-    """What its axis shows."""
+    """Label of its axis."""
     unit: str
     """Of the values: bit/s, s, packets or B."""
 
@@ -45,4 +45,4 @@ SWEEP = "sweep"
 """Metrics over what an experiment sweeps."""
 
 ALL = (*RUN, *SETS, SWEEP)
-"""What ``airpath plot --only`` and ``airpath.plot`` take."""
+"""Names for ``airpath plot --only`` and ``airpath.plot``."""

@@ -46,7 +46,7 @@ LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 METRICS = ("elapsed_time", "transfer_time", "goodput", "retransmitted_segments")
-"""What is drawn when nobody names metrics."""
+"""Metrics that are drawn when nobody names any."""
 
 MOST_NAMES = 3
 """Outliers named beside one another in a picture."""

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, sizes, titles, marks of drops and of state changes."""
+"""Common style of all pictures: colours, sizes, titles, marks of drops and of state changes."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class DropStyle:
-    """How drops by one cause look."""
+    """Mark of drops by one cause."""
 
     marker: str
     colour: str

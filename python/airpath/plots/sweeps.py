@@ -109,11 +109,11 @@ def draw_over(
 
 @dataclass(frozen=True)
 class Layout:
-    """What lies where in a picture."""
+    """Layout of a picture."""
 
     axis: str
     line: str
-    """What tells the lines apart; empty if there is but one."""
+    """Key that tells the lines apart; empty if there is but one."""
     lines: list[str]
     facet: list[str]
     """The parameters that make the facets."""

@@ -1,4 +1,4 @@
-"""What the kernel knew of its TCP connections: window, round-trip time, timeout, rates, states."""
+"""State of TCP connections in the kernel: window, round-trip time, timeout, rates, states."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_PICTURES = 6
 """Sockets that get a picture, those that sent most first."""
 
 LEAST_BYTES = 1500
-"""What a socket must have got acknowledged to be a sender of more than a request."""
+"""Acknowledged bytes from which a socket is a sender of more than a request."""
 
 _BANDS = {
     "disorder": (YELLOW, "", "disorder"),

@@ -1,4 +1,4 @@
-"""What `airpath report` does: reads, writes the page whole or not at all, says what went wrong."""
+"""Command `airpath report`: reads, writes the page whole or not at all, says what went wrong."""
 
 from __future__ import annotations
 

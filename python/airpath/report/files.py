@@ -1,4 +1,4 @@
-"""What a page shows, as files: pictures, tables, and diagrams for xplot."""
+"""Content of a page as files: pictures, tables, and diagrams for xplot."""
 
 from __future__ import annotations
 

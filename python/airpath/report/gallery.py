@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,81 +12,22 @@ from airpath.experiment.shown import Selector
 from airpath.plots import sets, sweeps
 from airpath.plots.kinds import COURSE_PICTURES
 from airpath.plots.sets import natural_order
+from airpath.report.choice import groups, side_by_side_sets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from airpath.plots.style import Picture
-    from airpath.report.material import Entry, Material
-
-Item = TypeVar("Item")
-
-MOST_SETS = 8
-"""Sets in one picture; beyond them colours repeat and boxes grow too many to read."""
-
-MOST_CURVES = 60
-"""Runs whose delays are drawn, one curve each."""
+    from airpath.report.material import Material
 
 PAGE_INCHES = 8.5
-"""What of a picture's height is for panels, if it is to print on A4 at its full width."""
-
-
-def groups(material: Material) -> dict[str, dict[str, list[Entry]]]:
-    """Return what belongs into one picture: the cells of each set of an experiment, or all sets."""
-    found: dict[str, dict[str, list[Entry]]] = {}
-    for name, entries in material.sets.items():
-        about = entries[0].about
-        group = str(about["set_name"]) if about else ""
-        found.setdefault(group, {})[name] = entries
-    return found
-
-
-def evenly(items: Sequence[Item], most: int) -> list[Item]:
-    """Return at most so many, evenly chosen, with the first and the last."""
-    if len(items) <= most:
-        return list(items)
-    return [items[round(place * (len(items) - 1) / max(most - 1, 1))] for place in range(most)]
-
-
-def side_by_side(names: Sequence[str], parameters: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Choose the sets of one picture; of too many, those that differ from one in one parameter."""
-    ordered = natural_order(names)
-    if len(ordered) <= MOST_SETS:
-        return ordered
-    first = parameters.get(ordered[0], {})
-    alike: dict[str, list[str]] = {}
-    for name in ordered[1:]:
-        of = parameters.get(name, {})
-        differing = [key for key in first.keys() | of.keys() if first.get(key) != of.get(key)]
-        if len(differing) == 1:
-            alike.setdefault(differing[0], []).append(name)
-    longest = max(alike.values(), key=len, default=[])
-    return evenly([ordered[0], *longest] if longest else ordered, MOST_SETS)
-
-
-def side_by_side_sets(material: Material) -> dict[str, int]:
-    """Return the sets that are drawn side by side, and how long the longest run beside is, in ns.
-
-    As the runs' own results say; 0 where none has any.
-    """
-    found: dict[str, int] = {}
-    for members in groups(material).values():
-        many = [name for name, entries in members.items() if len(entries) > 1]
-        shown = side_by_side(many, material.parameters)
-        ends = [
-            end
-            for name in shown
-            for entry in members[name]
-            if isinstance(end := entry.run.results.get("duration_ns"), int)
-        ]
-        found |= dict.fromkeys(shown, max(ends, default=0))
-    return found
+"""Share of a picture's height for panels, if it is to print on A4 at its full width."""
 
 
 def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture]]:
     """Yield distributions, distribution functions and courses, with a name for each picture."""
-    drawn = side_by_side_sets(material)
-    for group, members in groups(material).items():
+    drawn = side_by_side_sets(material.sets, material.parameters)
+    for group, members in groups(material.sets).items():
         many = [name for name, entries in members.items() if len(entries) > 1]
         shown = [name for name in many if name in drawn]
         if len(many) > len(shown):
@@ -154,7 +95,7 @@ def _marks(material: Material, shown: Collection[str]) -> list[sets.Mark]:
 def of_sweeps(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture]]:
     """Yield the metrics over each network, workload and parameter that takes several values."""
     measured = material.measured
-    for group, members in groups(material).items():
+    for group, members in groups(material.sets).items():
         parameters = {
             name: material.parameters[name] for name in members if name in material.parameters
         }

@@ -1,4 +1,4 @@
-"""What a report is about: the runs found in the folders that were named."""
+"""Material of a report: the runs found in the folders that were named."""
 
 from __future__ import annotations
 
@@ -8,90 +8,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airpath.analysis.folders import Replication
 from airpath.experiment.about import name_of_set, read_about
 from airpath.plots.sets import natural_order
-from airpath.report import gallery
-from airpath.report.facts import Facts, facts_of
-from airpath.report.measured import Measured, measure_all, parameters_of_sets, values_of
+from airpath.report.choice import MOST_CURVES, evenly, side_by_side_sets
+from airpath.report.entry import Entry
+from airpath.report.measured import Measured, measure_all, parameters_of_sets
 from airpath.report.presentation import Presentation, present, unfinished
-from airpath.report.reduce import Task, delays_of, reduce_run
-from airpath.report.workers import each
+from airpath.report.reduce import Task, reduce_run
 from airpath.run import RunError, load_run
+from airpath.workers import each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from airpath.plots.courses import Courses
-    from airpath.run import Run
 
 RUN_FILES = ("run.json", "events.arrow", "client.pcapng", "server.pcapng")
 """By any of these a folder is known as a run's."""
 
 MOST_DEPTH = 4
-"""How far below a folder runs are looked for: sets, cells, replications."""
-
-
-@dataclass
-class Entry:
-    """One run on the page."""
-
-    number: int
-    """From 1; the run's elements on the page have the id ``run-N``."""
-    label: str
-    """Its folder, as short as tells it apart."""
-    run: Run
-    set_name: str = ""
-    """The set of replications that it belongs to: SET/CELL of an experiment, or the folder's."""
-    about: dict[str, Any] = field(default_factory=dict)
-    """What an experiment wrote of it (replication.json); empty for other runs."""
-    courses: Courses | None = None
-    """What happened over time, of the runs of sets that are drawn side by side."""
-    also_measured: tuple[str, ...] = ()
-    """Metrics beyond those that every page has."""
-
-    @property
-    def name(self) -> str:
-        """Its own folder's name, which tells it from others of its set."""
-        return self.run.directory.resolve().name
-
-    @property
-    def cell_key(self) -> str:
-        """SET/CELL of the experiment that it is of; only where ``about`` says so."""
-        return f"{self.about['set_name']}/{self.about['cell']}"
-
-    @property
-    def results_folder(self) -> Path:
-        """The results folder of its experiment: DIR of DIR/runs/SET/CELL/NNNN."""
-        return self.run.directory.resolve().parents[3]
-
-    @property
-    def place(self) -> Replication:
-        """The run as the analysis takes it: opened anew, and let go afterwards."""
-        return Replication(self.set_name, self.name, self.run.directory)
-
-    @cached_property
-    def facts(self) -> Facts:
-        """What the tables say of it."""
-        return facts_of(self.run, self.values)
-
-    @cached_property
-    def values(self) -> pl.DataFrame:
-        """What the analysis measures of it."""
-        return values_of(self.run, self.also_measured)
-
-    @cached_property
-    def delays(self) -> dict[str, NDArray[np.float64]]:
-        """The distribution of its delays, as ``airpath.report.reduce.delays_of`` returns it."""
-        return delays_of(self.run)
-
-    def open(self) -> Run:
-        """Open the run once more: its packets and events are let go with what is returned."""
-        return load_run(self.run.directory)
+"""Maximum depth of runs below a folder: sets, cells, replications."""
 
 
 @dataclass
@@ -101,13 +35,13 @@ class Material:
     title: str
     entries: list[Entry]
     notes: list[str] = field(default_factory=list)
-    """What a reader must know of the page as a whole."""
+    """Notes for the reader of the page as a whole."""
     most_pictures: int = 4
     """Runs whose pictures are on the page."""
     unreadable: list[str] = field(default_factory=list)
     """Runs that could not be read at all, and why."""
     presentation: Presentation = field(default_factory=Presentation)
-    """What experiments ask of their page."""
+    """Presentation that experiments ask of their page."""
     progress: Callable[[str, int, int], None] = field(
         default=lambda what, done, total: None, repr=False
     )
@@ -115,14 +49,14 @@ class Material:
 
     @property
     def damage(self) -> list[str]:
-        """What is wrong with files of runs, as far as they were read."""
+        """Errors in files of runs, as far as they were read."""
         told = [f"{one.run.directory}: {what}" for one in self.entries for what in one.run.damage]
         return self.unreadable + told
 
     def read(self) -> None:
         """Read all runs, one at a time in each worker process, and keep what the page needs."""
-        shown = gallery.side_by_side_sets(self)
-        curves = {entry.number for entry in gallery.evenly(self.entries, gallery.MOST_CURVES)}
+        shown = side_by_side_sets(self.sets, self.parameters)
+        curves = {entry.number for entry in evenly(self.entries, MOST_CURVES)}
         tasks = [
             Task(
                 entry.run.directory,
@@ -151,7 +85,7 @@ class Material:
 
     @cached_property
     def measured(self) -> Measured:
-        """What the analysis says of all runs, as tables."""
+        """Metrics of all runs, as tables."""
         shown = self.presentation
         measured = measure_all(self.entries, shown.wanted, usual=not shown.selectors)
         measured.progress = lambda done, total: self.progress("figures of sets", done, total)

@@ -1,4 +1,4 @@
-"""What the analysis says of the runs on a page: values, figures of sets, comparisons.
+"""Metrics of the runs on a page: values, figures of sets, comparisons.
 
 Everything comes from the registry of ``airpath.analysis``; nothing is computed anew here.
 """
@@ -13,40 +13,21 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airpath.analysis.metric import REGISTRY, in_order
-from airpath.analysis.requests import SIZES, transfers_only
+from airpath.analysis.requests import transfers_only
 from airpath.analysis.statistics import compare, holm, select_trusted, summarise
-from airpath.analysis.table import COLUMNS, choose, measure
+from airpath.analysis.table import COLUMNS
 from airpath.analysis.why import of_sets
 from airpath.experiment.about import parameters_of
 from airpath.plots.sets import natural_order
 from airpath.report.presentation import selects
-from airpath.report.workers import each, workers
-from airpath.run import RunError, contradictions_named
+from airpath.report.values import MAIN
+from airpath.workers import LEAST_EACH, each, processes_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from airpath.experiment.shown import Selector
-    from airpath.report.material import Entry
-    from airpath.run import Run
-
-MAIN = (
-    "elapsed",
-    "elapsed_time",
-    "transfer_time",
-    "goodput",
-    "retransmitted_segments",
-    "timeouts",
-    "packets_lost",
-    "one_way_delay_median",
-    "jain_fairness",
-    "quic_packets_lost",
-    "quic_rtt_median",
-)
-"""Metrics of the registry that tables and pictures of sets show, in this order."""
-
-ALSO = (SIZES,)
-"""Needed to tell transfers from requests."""
+    from airpath.report.entry import Entry
 
 MOST_FLOWS = 4
 """Flows of a set that tables and pictures show; files have all."""
@@ -73,11 +54,11 @@ class Measured:
     values: pl.DataFrame
     """All values, with the columns of ``airpath.analysis.table.COLUMNS``."""
     parameters: dict[str, dict[str, Any]]
-    """What was swept in each set of an experiment."""
+    """Swept parameters of each set of an experiment."""
     wanted: Sequence[Selector] = ()
     """The metrics that an experiment names for its page, and those of references, in order."""
     usual: bool = True
-    """Whether the page has the usual metrics beside them, before them."""
+    """True if the page has the usual metrics beside them, before them."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Of sets without any trusted run: why, and what to do."""
 
@@ -106,14 +87,14 @@ class Measured:
 
     @cached_property
     def left_out(self) -> list[str]:
-        """Which runs do not enter the figures of their sets, and why."""
+        """Runs that do not enter the figures of their sets, and the reasons."""
         return select_trusted(self.values, include_untrusted=False, why=self.why).notes
 
     @cached_property
     def summary(self) -> pl.DataFrame:
         """Figures of each set."""
         by_set = self.main.partition_by("set", maintain_order=True)
-        if not workers(len(by_set)):
+        if processes_for(len(by_set), LEAST_EACH) < 2:
             return summarise(self.main)
         # Each set's figures come from its own rows alone.
         parts = list(each(summarise, by_set, self.progress))
@@ -160,24 +141,6 @@ class Measured:
             )
             for one in done
         ]
-
-
-def values_of(run: Run, more: Sequence[str] = ()) -> pl.DataFrame:
-    """Measure a run; what kept it from being measured is noted there.
-
-    Args:
-        run: the run.
-        more: metrics of the registry beyond the usual ones; other names are left out.
-
-    """
-    usual = [*(metric.name for metric in choose(None)), "program_*", *MAIN, *ALSO]
-    names = dict.fromkeys([*usual, *(name for name in more if name in REGISTRY)])
-    try:
-        with contradictions_named(run.directory):
-            return measure(run, choose(list(names)))
-    except RunError as error:
-        run.notes.append(f"not measured: {error}")
-        return pl.DataFrame(schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
 
 
 def measure_all(

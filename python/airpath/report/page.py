@@ -27,7 +27,7 @@ COLOURS = {
     "rto": "#A0528A",
     "bands": style.SKY,
 }
-"""What each thing is drawn in, in diagrams as in the pictures."""
+"""Colours of things, in diagrams as in the pictures."""
 
 SCRIPTS = ("diagram.js", "tables.js")
 

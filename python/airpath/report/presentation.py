@@ -1,4 +1,4 @@
-"""What experiments ask of their page: notes, references, columns, and runs to be looked at.
+"""Presentation that experiments ask for: notes, references, columns, runs to be looked at.
 
 It comes from the copy of the experiment's file in the folder of results, or from a file named
 instead of it, so that a page can be written anew without running anything.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from airpath.experiment.load import Loaded
     from airpath.experiment.model import Figures, Reference
-    from airpath.report.material import Entry
+    from airpath.report.entry import Entry
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Beside:
 
 @dataclass
 class Presentation:
-    """What the page shows beyond what every page does."""
+    """Content of the page beyond that of every page."""
 
     title: str | None = None
     notes: list[str] = field(default_factory=list)
@@ -51,12 +51,12 @@ class Presentation:
     selectors: list[Selector] = field(default_factory=list)
     """The metrics wanted, in order; none for those that every page has."""
     percentiles: bool = False
-    """Whether percentiles stand below medians instead of intervals."""
+    """True if percentiles stand below medians instead of intervals."""
     beside: list[Beside] = field(default_factory=list)
     captions: dict[int, str] = field(default_factory=dict)
     """By number, runs with diagrams and pictures, and what is to be seen; none for the usual."""
     problems: list[str] = field(default_factory=list)
-    """What of it could not be read."""
+    """Parts of it that could not be read."""
 
     @property
     def metrics(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a page keeps of each run; its packets and events are let go.
+"""Parts of each run that a page keeps; its packets and events are let go.
 
 A results folder may hold more than fits into memory.
 """
@@ -16,7 +16,7 @@ from airpath.plots import courses
 from airpath.plots.delay import one_way_delays
 from airpath.plots.kinds import COURSES
 from airpath.report.facts import Facts, facts_of
-from airpath.report.measured import values_of
+from airpath.report.values import values_of
 from airpath.run import DIRECTIONS, RunError, contradictions_named, load_run
 
 if TYPE_CHECKING:
@@ -34,30 +34,30 @@ DELAY_POINTS = 300
 
 @dataclass(frozen=True)
 class Task:
-    """What is wanted of one run."""
+    """Request for parts of one run."""
 
     directory: Path
     set_name: str
     delays: bool = False
-    """Whether the distribution of its delays."""
+    """True for the distribution of its delays."""
     course_ns: int = 0
-    """How long its courses last; 0 for none."""
+    """Duration of its series; 0 for none."""
     also_measured: tuple[str, ...] = ()
     """Metrics beyond those that every page has."""
 
 
 @dataclass
 class Reduced:
-    """What is kept of one run."""
+    """Kept parts of one run."""
 
     facts: Facts
     values: pl.DataFrame
-    """What the analysis measures of it."""
+    """Metrics of it."""
     delays: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     """By direction, delays in ns at equal steps of their distribution function."""
     courses: Courses | None = None
     notes: list[str] = field(default_factory=list)
-    """What must be known of its files."""
+    """Notes on its files."""
     damage: list[str] = field(default_factory=list)
     """Those of the notes that tell of damage."""
 

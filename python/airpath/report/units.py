@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NOTHING = "\u2013"
-"""What stands where nothing is known."""
+"""Placeholder for an unknown value."""
 
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 _RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"))

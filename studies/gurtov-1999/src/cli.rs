@@ -8,13 +8,13 @@ use clap::{Args, Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
-  airpath timing --quick                   # a first look, half a minute
+  airpath timing --quick                   # quick measurement, half a minute
   airpath timing --out results/timing      # as in Gurtov 1999: 1000 requests of 0 to 100 ms
   airpath timing --methods all --techniques plain --jobs 4
   airpath timing --methods select,early_spin --load cpu --policy fifo
-  airpath timing --methods early_spin --policy fifo --wake-latency hold   # as the live loop has it
+  airpath timing --methods early_spin --policy fifo --wake-latency hold   # the settings of the live loop
   airpath timing --methods select --techniques plain,slack --line-rates 1kbit/s..1Mbit/s
-  airpath timing methods                   # what there is, and what of it works here
+  airpath timing methods                   # list the methods, and those available here
   airpath timing plot results/timing       # pictures; airpath timing table: the same as Markdown";
 
 /// Measure how exactly programs wake on this machine, by every sleep method of Linux.
@@ -22,7 +22,7 @@ Examples:
 #[command(name = "airpath-sleep-study", bin_name = "airpath timing", version, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Cli {
-    /// What to do instead of measuring.
+    /// Subcommand instead of the measurement.
     #[command(subcommand)]
     pub action: Option<Action>,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub struct Cli {
 /// `airpath timing …`.
 #[derive(Subcommand, Debug)]
 pub enum Action {
-    /// List the sleep methods, what each needs, and whether it works here.
+    /// List the sleep methods, their requirements, and their availability here.
     #[command(after_help = "Example:\n  airpath timing methods")]
     Methods(MethodsArgs),
 }
@@ -45,64 +45,63 @@ pub struct MethodsArgs {
     pub json: bool,
 }
 
-/// What to measure.
+/// Options of the measurement.
 #[derive(Args, Debug)]
 pub struct MeasureArgs {
-    /// Sleep methods, by name (`airpath timing methods` lists them), or all [default: select, epoll_wait,
+    /// Sleep methods by name (`airpath timing methods` lists them), or all [default: select, epoll_wait,
     /// clock_nanosleep_absolute, timerfd_absolute, rtc, busy and early_spin].
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "What is measured")]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Measurement")]
     pub methods: Vec<String>,
-    /// What is done about errors: plain, slack, pre_compensation, slack_and_pre_compensation, or all.
+    /// Error correction: plain, slack, pre_compensation, slack_and_pre_compensation, or all.
     #[arg(
         long,
         value_name = "NAME,…",
         value_delimiter = ',',
         default_value = "plain,slack",
-        help_heading = "What is measured"
+        help_heading = "Measurement"
     )]
     pub techniques: Vec<String>,
-    /// How often to sleep in each series [default: 1000; with --quick 100].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000), help_heading = "What is measured")]
+    /// Sleep requests per series [default: 1000; with --quick 100].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000), help_heading = "Measurement")]
     pub requests: Option<u32>,
-    /// How long to sleep: uniform:A..B, constant:T or exponential:MEAN; the same lengths in every series
+    /// Distribution of sleep lengths: uniform:A..B, constant:T or exponential:MEAN; the same lengths in every series
     /// [default: uniform:0ms..100ms; with --quick uniform:0ms..20ms].
-    #[arg(long, value_name = "WHAT", help_heading = "What is measured")]
+    #[arg(long, value_name = "WHAT", help_heading = "Measurement")]
     pub distribution: Option<String>,
-    /// How much earlier early_spin wakes to watch the clock [default: learnt from how late it was].
-    #[arg(long, value_name = "TIME", help_heading = "What is measured")]
+    /// Margin by which early_spin wakes early to busy-wait [default: learned from its lateness].
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
     pub margin: Option<Span>,
-    /// Also send packets of 100 bytes one after the other at these rates: LOW..HIGH, or a list.
-    #[arg(long, value_name = "RATES", help_heading = "What is measured")]
+    /// Also send back-to-back 100-byte packets at these rates: LOW..HIGH, or a list.
+    #[arg(long, value_name = "RATES", help_heading = "Measurement")]
     pub line_rates: Option<String>,
-    /// What else runs, on every processor: none, cpu, disk or network.
-    #[arg(long, value_name = "LOAD", default_value = "none", help_heading = "Under what conditions")]
+    /// Competing load on every CPU: none, cpu, disk or network.
+    #[arg(long, value_name = "LOAD", default_value = "none", help_heading = "Conditions")]
     pub load: String,
-    /// The scheduling policy: other, fifo or rr (these need the right to real-time scheduling).
-    #[arg(long, value_name = "POLICY", default_value = "other", help_heading = "Under what conditions")]
+    /// Scheduling policy: other, fifo or rr (the last two need permission for real-time scheduling).
+    #[arg(long, value_name = "POLICY", default_value = "other", help_heading = "Conditions")]
     pub policy: String,
-    /// By how much the kernel may delay timers to bundle them: default, 1ns or both.
-    #[arg(long, value_name = "SLACK", default_value = "both", help_heading = "Under what conditions")]
+    /// Timer slack (delay that the kernel may add to batch timers): default, 1ns or both.
+    #[arg(long, value_name = "SLACK", default_value = "both", help_heading = "Conditions")]
     pub timer_slack: String,
-    /// Whether all memory is locked: unlocked, locked or both.
-    #[arg(long, value_name = "HOW", default_value = "unlocked", help_heading = "Under what conditions")]
+    /// Memory locking: unlocked, locked or both.
+    #[arg(long, value_name = "HOW", default_value = "unlocked", help_heading = "Conditions")]
     pub memory: String,
-    /// Whether processors are kept from idle states that take long to leave, as during live runs: hold
-    /// (usually only root may), or leave them alone.
-    #[arg(long, value_name = "HOW", default_value = LEAVE, value_parser = [LEAVE, HOLD], help_heading = "Under what conditions")]
+    /// Deep CPU idle states: hold (block them, as live runs do; usually needs root) or leave (allow them).
+    #[arg(long, value_name = "HOW", default_value = LEAVE, value_parser = [LEAVE, HOLD], help_heading = "Conditions")]
     pub wake_latency: String,
-    /// How many series at a time; those that watch the clock leave a processor to others.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "The measurement")]
+    /// Number of parallel series; busy-waiting series leave one CPU free.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "Execution")]
     pub jobs: u32,
-    /// A first look: few and short requests.
-    #[arg(long, help_heading = "The measurement")]
+    /// Quick measurement: few and short requests.
+    #[arg(long, help_heading = "Execution")]
     pub quick: bool,
-    /// The seed of the lengths and of the bootstrap.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "The measurement")]
+    /// Random seed of the sleep lengths and the bootstrap.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Execution")]
     pub seed: u64,
-    /// Write timing.json and samples.arrow into this folder.
-    #[arg(long, value_name = "DIR", help_heading = "The measurement")]
+    /// Write timing.json and samples.arrow to this directory.
+    #[arg(long, value_name = "DIR", help_heading = "Execution")]
     pub out: Option<PathBuf>,
     /// Print the report as JSON.
-    #[arg(long, help_heading = "The measurement")]
+    #[arg(long, help_heading = "Execution")]
     pub json: bool,
 }

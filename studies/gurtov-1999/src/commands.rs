@@ -37,7 +37,7 @@ pub fn run(cli: &Cli) -> Result<i32> {
     }
 }
 
-/// What of `words` and `known` is meant: all of them, or those named, each once.
+/// Members of `known` that `words` name: all of them, or those named, each once.
 fn chosen<T: Copy>(words: &[String], what: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
     let mut found = Vec::new();
     for word in words.iter().map(|word| word.trim()) {
@@ -64,7 +64,7 @@ fn request(args: &MeasureArgs) -> Result<Request> {
         "both" => Ok(vec![false, true]),
         _ if value == first => Ok(vec![false]),
         _ if value == second => Ok(vec![true]),
-        _ => Err(TimingError::usage(format!("--{option} is {first}, {second} or both, and not `{value}`"))),
+        _ => Err(TimingError::usage(format!("--{option} must be {first}, {second} or both, not `{value}`"))),
     };
     let slacks = one_of("timer-slack", &args.timer_slack.replace(' ', ""), "default", "1ns")?;
     let pattern = match &args.distribution {
@@ -73,10 +73,10 @@ fn request(args: &MeasureArgs) -> Result<Request> {
         None => LENGTHS,
     };
     if args.margin.is_some() && !methods.iter().any(|method| method.name == "early_spin") {
-        return Err(TimingError::usage("--margin is that of early_spin, which is not among --methods"));
+        return Err(TimingError::usage("--margin needs early_spin among --methods"));
     }
     if args.margin.is_some_and(|margin| margin > Span::from_millis(100)) {
-        return Err(TimingError::usage("--margin is at most 100 ms: more would be watching the clock all the time"));
+        return Err(TimingError::usage("--margin is limited to 100 ms: more would be continuous busy-waiting"));
     }
     let rates = args.line_rates.as_deref().map(line_rate::parse_rates).transpose()?;
     Ok(Request {
@@ -122,12 +122,12 @@ fn measure(args: &MeasureArgs) -> Result<i32> {
         say(format_args!("airpath: wrote {out}"));
     }
     if signal != 0 {
-        say(format_args!("airpath: broken off; this is what was measured until then"));
+        say(format_args!("airpath: aborted; these are the measurements up to then"));
         return Ok(128 + signal);
     }
     if measurement.report.series.iter().all(|series| series.measured.is_none()) {
         return Err(TimingError::refused(
-            "nothing of what was asked for is available here; `airpath timing methods` says why",
+            "none of the requested methods is available here; `airpath timing methods` gives the reasons",
         ));
     }
     Ok(0)
@@ -146,19 +146,19 @@ fn measure_until_interrupted(request: &Request, give_back: impl Fn() + Send + 's
             give_back();
             std::process::exit(128 + signal as i32);
         }
-        say(format_args!("airpath: ending after the sleep that has begun; once more to end at once"));
+        say(format_args!("airpath: stopping after the current sleep; press Ctrl-C again to stop immediately"));
     })?;
     let (series, expected_ns) = request.expected();
     let announce = expected_ns >= SHORT_NS;
     if announce {
         say(format_args!(
-            "airpath: {} of {} ({}), about {}{}; Ctrl-C ends it early and shows what was measured",
+            "airpath: {} of {} ({}), about {}{}; Ctrl-C stops early and prints the measurements so far",
             format_args!("{} series", count(series as u64)),
             counted(request.requests.into(), "request"),
             request.pattern,
             duration(expected_ns),
             if expected_ns > 120_000_000_000 {
-                " (--quick is a first look, --jobs measures several at a time)"
+                " (--quick takes fewer samples, --jobs measures several series in parallel)"
             } else {
                 ""
             },
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(choose(&["c", "a", "c"]).unwrap(), [1, 3]);
         assert_eq!(choose(&["b", "all"]).unwrap(), [1, 2, 3]);
         let error = choose(&["al"]).unwrap_err();
-        assert!(error.to_string().contains("none of the letters (a, b, c, all); did you mean `a"), "{error}");
+        assert!(error.to_string().contains("not one of the letters (a, b, c, all); did you mean `a"), "{error}");
         assert_eq!(error.status(), 2);
     }
 

@@ -42,5 +42,5 @@ pub(crate) fn unknown<'a>(text: &str, what: &str, known: impl Iterator<Item = &'
     let near = airpath_core::nearest::nearest(text, known.clone());
     let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     let all = known.collect::<Vec<_>>().join(", ");
-    TimingError::Usage(format!("`{text}` is none of the {what} ({all}){hint}"))
+    TimingError::Usage(format!("`{text}` is not one of the {what} ({all}){hint}"))
 }

@@ -1,4 +1,4 @@
-//! How late packets leave while something disturbs, and what helps against it.
+//! Lateness of packets under disturbances, and remedies against it.
 //!
 //! Source: Gurtov 1999, section 4: disk, processor, scheduling, paging.
 
@@ -24,10 +24,10 @@ const PACKETS_PER_SECOND: f64 = 100.0;
 const IP_BYTES: usize = 500;
 const FIFO: Policy = Policy::Fifo(REAL_TIME_PRIORITY);
 const ROUND_ROBIN: Policy = Policy::RoundRobin(REAL_TIME_PRIORITY);
-/// How long a load has to get going.
+/// Time for a load to get going.
 const LEAD: Duration = Duration::from_millis(700);
 
-/// What is compared: the load, the policy, whether memory is locked, whether the wake latency is held.
+/// Compared settings: the load, the policy, locked memory, held wake latency.
 const ROWS: [(Load, Policy, bool, bool); 14] = [
     (Load::Nothing, Policy::Other, false, false),
     (Load::Nothing, FIFO, true, false),

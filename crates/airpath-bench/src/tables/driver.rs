@@ -1,5 +1,5 @@
-//! What a packet costs in virtual time: in the models alone, in worlds of endpoints, and in ns-3 on
-//! the same link in the same run.
+//! Cost of a packet in virtual time: in the models alone, in worlds of endpoints, and in ns-3 on the same link
+//! in the same run.
 
 pub(super) mod links;
 mod ns3;

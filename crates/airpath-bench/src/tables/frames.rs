@@ -22,7 +22,7 @@ const SEGMENT_BYTES: u64 = 1460;
 const FRAMES_PER_SECOND: u64 = 1_500;
 /// Segments before the measurement begins: the initial window and the slow start after it.
 const SKIP_SEGMENTS: u64 = 30;
-/// So much may be under way that the link never rests, and so little that nothing is dropped.
+/// Send buffer: so large that the link never rests, and so small that nothing is dropped.
 const BUFFER_BYTES: i32 = 128 << 10;
 
 /// Reno keeps the link busy; a host's default may pace (BBR) and leave it idle now and then.

@@ -1,4 +1,4 @@
-//! Whether a rate is the rate.
+//! Goodput against the configured rate.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const CASES: [(&str, f64, usize, f64); 4] = [
     ("12 Mbit/s", 12e6, 1500, 4.0),
     ("100 Mbit/s", 100e6, 1500, 4.0),
 ];
-/// How much more is offered than fits.
+/// Ratio of offered load to the rate.
 const OVERLOAD: f64 = 1.3;
 
 pub fn measure(options: &Options) -> Result<Table, Failure> {

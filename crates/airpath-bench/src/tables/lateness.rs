@@ -1,4 +1,4 @@
-//! How late packets leave, with and without calibration, on an idle machine and on a loaded one.
+//! Lateness of packets, with and without calibration, on an idle machine and on a loaded one.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use crate::traffic::{self, Pace};
 
 const PACKETS_PER_SECOND: f64 = 100.0;
 const MANY: usize = 10;
-/// What is asked of the calibration.
+/// Goal of the calibration.
 const WISH: Wish = Wish { bound_ns: 20_000, budget_ppm: 30_000, duration: Duration::from_secs(8) };
-/// With which `auto` begins where nothing is known.
+/// Initial margin of `auto` where nothing is known.
 const START_NS: u64 = AutoSpin::USUAL.start_ns;
 
 pub fn measure(options: &Options) -> Result<Table, Failure> {

@@ -21,7 +21,7 @@ use airpath_log::Level;
 use crate::report::Table;
 use crate::testbed::Failure;
 
-/// What all tables are asked.
+/// Options of all tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Shorter measurements, for a first look.

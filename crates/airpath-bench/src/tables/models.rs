@@ -1,4 +1,4 @@
-//! What each registered model adds to the cost of a packet, in processor time, in the virtual driver.
+//! Cost that each registered model adds to a packet, in processor time, in the virtual driver.
 //!
 //! Models come from the examples with which their laws are tested, so that a new one is measured by being
 //! registered. Of several examples of a type the costliest counts.
@@ -20,7 +20,7 @@ use crate::report::{Table, Target, short};
 use crate::statistics::Samples;
 use crate::testbed::Failure;
 
-/// What a packet may cost on the plain link, and what a model may add.
+/// Target for the cost of a packet on the plain link, and for the cost that a model may add.
 const PLAIN_NS: f64 = 333.0;
 const ADDED_NS: f64 = 300.0;
 const PER_BIT: &str = "per bit";
@@ -32,7 +32,7 @@ const BURST_INTERVAL_NS: u64 = BURST * 1_050_000;
 const FLOWS: u64 = 16;
 /// A load that has sent fewer packets in so much time cannot be measured.
 const FEWEST: u64 = 1_000;
-/// So many packets show whether a link is fast enough: more than any queue holds.
+/// Number of packets that show whether a link is fast enough: more than any queue holds.
 const PROBE: u64 = 20_000;
 const LONGEST: Time = Time::from_nanos(100_000_000_000_000);
 
@@ -41,7 +41,7 @@ struct Case {
     role: &'static str,
     model: String,
     path: PathConfig,
-    /// Whether packets come from its background load only.
+    /// True if packets come from its background load only.
     is_load: bool,
 }
 
@@ -94,7 +94,7 @@ fn type_of(config: &impl Serialize) -> String {
     value["type"].as_str().unwrap_or("constant").to_string()
 }
 
-/// What is written as text, or the type of what is not.
+/// Text of the value, or the type of a table.
 fn word_of(config: &impl Serialize) -> String {
     let value = serde_json::to_value(config).unwrap_or_default();
     value.as_str().map_or_else(|| type_of(config), str::to_string)
@@ -136,7 +136,7 @@ fn cases(plain: &LinkConfig) -> Vec<Case> {
     queues.chain(errors).chain(delays).chain(rates).chain(loads).collect()
 }
 
-/// Whether nothing of some packets is dropped.
+/// True if nothing of some packets is dropped.
 fn carries_all(path: &PathConfig) -> bool {
     let mut driver = VirtualDriver::new(Path::new(path, Seed(1)), LogLevel::Counters);
     let outcome = driver.run(packets_of(PROBE), End::Idle, |_| ());

@@ -1,4 +1,4 @@
-//! What the loop costs while it carries 100 Mbit/s, and while it carries nothing.
+//! Cost of the loop while it carries 100 Mbit/s, and while it carries nothing.
 
 use std::time::Duration;
 

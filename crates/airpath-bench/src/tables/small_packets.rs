@@ -52,7 +52,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// What came of one rate.
+/// Result at one rate.
 #[derive(Clone, Copy)]
 struct Tried {
     lost: bool,

@@ -1,4 +1,4 @@
-//! How long a command takes that does nothing.
+//! Duration of a command that does nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! What a packet costs in virtual time with real programs.
+//! Cost of a packet in virtual time with real programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,10 +15,10 @@ use crate::statistics::Samples;
 use crate::testbed::{Failure, port_name};
 
 const RATES: [&str; 2] = ["10 Mbit/s", "100 Mbit/s"];
-/// What `airpath send` transfers.
+/// Size of the transfer by `airpath send`.
 const BYTES: u64 = 5_000_000;
 
-/// What one run took.
+/// Times of one run.
 struct Run {
     wall: Duration,
     processor: Duration,
@@ -100,7 +100,7 @@ fn run(engine: &Path, link: Option<(&str, PortKind, Level)>) -> Result<Run, Fail
     Ok(Run { wall, processor, virtual_time: Duration::from_nanos(results.duration_ns), packets })
 }
 
-/// What the processes that have ended took, the kernel and the programs in it among them.
+/// Processor time of the processes that have ended, the kernel and the programs in it among them.
 fn children_processor() -> Result<Duration, Failure> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let duration =

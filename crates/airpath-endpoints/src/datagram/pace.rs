@@ -1,4 +1,4 @@
-//! When a source sends: the times from one packet to the next.
+//! Pace of a source: the times from one packet to the next.
 
 use airpath_core::{Bits, Carry, DrawKey, Rate, Span};
 use airpath_workload::Period;
@@ -6,7 +6,7 @@ use airpath_workload::Period;
 /// The time from one packet to the next while sending.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gap {
-    /// What the packet takes at a rate, exactly over any number of packets.
+    /// Transmission time of the packet at a rate, exactly over any number of packets.
     Rate(Rate, Carry),
     /// Always the same.
     Interval(Span),
@@ -27,9 +27,9 @@ pub(crate) struct Periods {
     on: Period,
     off: Period,
     key: DrawKey,
-    /// How many pairs of periods have begun.
+    /// Number of pairs of periods that have begun.
     begun: u64,
-    /// What is left of the period of sending.
+    /// Rest of the sending period.
     left: Span,
 }
 
@@ -48,8 +48,8 @@ impl Periods {
         }
     }
 
-    /// How long it takes until `sending` more time has been spent in periods of sending. An instant
-    /// at the end of one belongs to the next.
+    /// Time until `sending` more time has been spent in periods of sending. An instant at the end of one
+    /// belongs to the next.
     fn pass(&mut self, mut sending: Span) -> Span {
         let mut passed = Span::ZERO;
         while sending >= self.left {
@@ -67,7 +67,7 @@ fn exponential(mean_ns: f64, key: DrawKey, step: u64, attempt: u64) -> Span {
     Span::from_nanos((mean_ns * key.exponential(step, attempt)).round() as u64)
 }
 
-/// When a source sends.
+/// Pace of a source.
 #[derive(Clone, Debug)]
 pub(crate) enum Pace {
     Steady(Gap),

@@ -1,4 +1,4 @@
-//! What datagrams carry.
+//! Payload of datagrams.
 //!
 //! Bits as random as those of compressed or encrypted data. Checksums are sums, which do not see every
 //! change of a payload as regular as zeros: a word of zeros that is inverted as a whole adds nothing.

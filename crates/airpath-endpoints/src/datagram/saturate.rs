@@ -21,10 +21,10 @@ use crate::record::Results;
 
 /// The first packets, and those after a pause, are sent as if the link carried one in twice this.
 const FIRST_INTERVAL: Span = Span::from_millis(1);
-/// How many packets may be inside at first, and how many more for each that has arrived.
+/// Number of packets that may be inside at first, and of additional ones for each that has arrived.
 const FIRST_PACKETS: u64 = 10;
 const MORE_PACKETS: u64 = 2;
-/// After how long without any arrival the source begins again.
+/// Time without any arrival after which the source begins again.
 const PATIENCE: Span = Span::from_secs(1);
 /// The same, in intervals between arrivals.
 const PATIENCE_INTERVALS: u64 = 8;
@@ -41,12 +41,12 @@ pub(crate) struct Saturating {
     next: Option<Time>,
     /// The time between arrivals, smoothed.
     arrival_interval_ns: u64,
-    /// When the packets were sent that are inside.
+    /// Send times of the packets that are inside.
     inside: VecDeque<Time>,
-    /// What had arrived when it began (again).
+    /// Number of arrivals when it began (again).
     arrived_before: u64,
     patience: Span,
-    /// What had arrived when this was last looked at, and when that last changed.
+    /// Number of arrivals at the last look, and the time of their last change.
     arrived: u64,
     changed: Time,
 }

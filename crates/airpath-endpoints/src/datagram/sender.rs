@@ -91,7 +91,7 @@ pub(crate) fn datagram(flow: u32, tuple: FiveTuple, len: u32, header_len: usize,
     Pdu { len, header_len: header_len as u16, flow, tuple, payload, ..Pdu::default() }
 }
 
-/// When a stream ends: at the first of these.
+/// Limits of a stream, which ends at the first of these.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     duration: Option<Span>,
@@ -108,7 +108,7 @@ impl Limits {
         }
     }
 
-    /// Whether a packet may follow the `sent` of `size` bytes each at `offset` from the beginning.
+    /// True if a packet may follow the `sent` of `size` bytes each at `offset` from the beginning.
     pub(crate) fn allow(&self, offset: Span, sent: u64, size: u32) -> bool {
         self.duration.is_none_or(|duration| offset < duration)
             && sent < self.packets

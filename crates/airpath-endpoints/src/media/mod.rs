@@ -25,14 +25,14 @@ use plan::Plan;
 use receiver::Receiver;
 use sender::Sender;
 
-/// What both ends know of a flow.
+/// Parameters of a flow that both ends know.
 #[derive(Clone)]
 pub(crate) struct Session {
     plan: Plan,
     route: Route,
     protection: Protection,
     source: u32,
-    /// What every packet carries, as much of it as fits.
+    /// Payload of every packet, as much of it as fits.
     payload: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! When frames are captured and how large they are.
+//! Capture times and sizes of frames.
 
 use airpath_core::{DrawKey, Span};
 use airpath_workload::kinds::Media;
@@ -10,13 +10,13 @@ const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
 /// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// When it is captured, from the beginning of the flow.
+    /// Capture time, from the beginning of the flow.
     pub offset: Span,
     /// The same on the clock of RTP, modulo 2^32.
     pub timestamp: u32,
     /// Its length.
     pub bytes: u32,
-    /// Into how many packets it is cut.
+    /// Number of its packets.
     pub packets: u32,
 }
 

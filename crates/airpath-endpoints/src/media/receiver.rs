@@ -14,10 +14,10 @@ use crate::media::plan::Frame;
 use crate::media::rtp::{self, Header};
 use crate::record::Results;
 
-/// How many of the latest frames are still waited for: far more than any link reorders.
+/// Number of the latest frames that are still waited for: far more than any link reorders.
 const FRAMES_WAITED_FOR: usize = 4_096;
 
-/// What has come of a frame.
+/// Received parts of a frame.
 struct Awaited {
     frame: Frame,
     /// The number of its first packet.

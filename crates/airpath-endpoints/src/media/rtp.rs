@@ -12,16 +12,16 @@ const MARKER: u8 = 0x80;
 /// The first of the dynamic payload types (RFC 3551, section 3).
 const PAYLOAD_TYPE: u8 = 96;
 
-/// What a header says.
+/// Fields of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Whether this is a frame's last packet.
+    /// True for a frame's last packet.
     pub marker: bool,
     /// Counts packets.
     pub sequence: u16,
-    /// When the frame was captured, in ticks of the clock.
+    /// Capture time of the frame, in ticks of the clock.
     pub timestamp: u32,
-    /// Who sends.
+    /// Identifier of the sender.
     pub source: u32,
 }
 

@@ -9,7 +9,7 @@ const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
 /// The IP packets of a capture, in the order of the file.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<Captured>, String> {
-    let magic = bytes.first_chunk::<4>().ok_or("it is no capture: it is too short")?;
+    let magic = bytes.first_chunk::<4>().ok_or("it is not a capture: it is too short")?;
     match u32::from_le_bytes(*magic) {
         0xa1b2_c3d4 => pcap(bytes, Order::Little, 1_000),
         0xa1b2_3c4d => pcap(bytes, Order::Little, 1),

@@ -24,11 +24,11 @@ use crate::report::QuicReport;
 pub(super) struct HostEndpoint {
     end: End,
     flow: u32,
-    /// Of what it sends.
+    /// Route of its packets.
     route: Route,
     base: Instant,
     endpoint: Endpoint,
-    /// How to connect; none for the server, and for the client once it has.
+    /// Configuration of the connection; none for the server, and for the client once it has connected.
     client: Option<ClientConfig>,
     connection: Option<(ConnectionHandle, Connection)>,
     application: Transfer,

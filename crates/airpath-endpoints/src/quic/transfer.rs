@@ -5,7 +5,7 @@ use quinn_proto::{Connection, Dir, Event, FinishError, StreamEvent, StreamId, Va
 
 use crate::record::Results;
 
-/// What is written, a piece at a time: zeros are as good as anything.
+/// Content of a transfer, a piece at a time: zeros are as good as anything.
 const PIECE: [u8; 16 * 1024] = [0; 16 * 1024];
 
 enum Role {
@@ -42,12 +42,12 @@ impl Transfer {
         self.active
     }
 
-    /// When the time is over, whatever arrives.
+    /// End of the time, whatever arrives.
     pub(super) fn next_deadline(&self) -> Option<Time> {
         self.stop.finite().filter(|_| self.active)
     }
 
-    /// Whether the time is over, which is told once.
+    /// True if the time is over, which is told once.
     pub(super) fn is_over(&mut self, at: Time, results: &Results) -> bool {
         let over = self.active && at >= self.stop;
         if over {

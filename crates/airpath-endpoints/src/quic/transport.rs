@@ -1,4 +1,4 @@
-//! How QUIC connections are set up: TLS, the transport's parameters, and seeded random numbers.
+//! Set-up of QUIC connections: TLS, the transport's parameters, and seeded random numbers.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -27,13 +27,13 @@ const LEAST_DATAGRAM_BYTES: u16 = 1_200;
 const LEAST_MTU_BYTES: u32 = LEAST_DATAGRAM_BYTES as u32 + HEADER_BYTES as u32;
 /// The length of connection identifiers: quinn's own choices.
 const IDENTIFIER_BYTES: usize = 8;
-/// How long a connection hears nothing before it is given up: as long as a TCP connection here.
+/// Silence after which a connection is given up: as long as for a TCP connection here.
 const GIVE_UP_AFTER_MS: u32 = 924_600;
 const FIRST_IDENTIFIER_BYTES: usize = 20;
-/// When the certificate began to be valid, and a little more.
+/// Start of the certificate's validity, and a little more.
 const WALL_CLOCK: Duration = Duration::from_secs(1_800_000_000);
 
-/// What both ends of a connection share.
+/// Common parts of both ends of a connection.
 pub(super) struct Transport {
     config: Arc<TransportConfig>,
     provider: Arc<CryptoProvider>,

@@ -24,11 +24,11 @@ const NANOSECONDS_PER_MICROSECOND: u64 = 1_000;
 const TCP: u8 = 6;
 /// The least MTU of an IPv4 link (RFC 791).
 const LEAST_MTU_BYTES: u32 = 68;
-/// How long it sends in vain before it gives up, as Linux does with 15 retransmissions (at least 100 s
-/// by RFC 9293, section 3.8.3).
+/// Time for which it sends in vain before it gives up, as Linux does with 15 retransmissions (at least 100 s by
+/// RFC 9293, section 3.8.3).
 const GIVE_UP_AFTER: Duration = Duration::from_millis(924_600);
 
-/// How a connection is set up, the same at both ends.
+/// Settings of a connection, the same at both ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     congestion_control: CongestionControl,
@@ -98,7 +98,7 @@ impl Host {
         Host { end, flow: context.flow, route, interface, sockets, handle, wire, deadline: None }
     }
 
-    /// Whether it waited in vain for an answer, and has given the connection up.
+    /// True if it waited in vain for an answer, and has given the connection up.
     fn has_given_up(&self) -> bool {
         let socket = self.sockets.get::<Socket<'_>>(self.handle);
         socket.timeout().is_some() && socket.state() == State::Closed
@@ -142,15 +142,15 @@ fn microseconds(at: Time) -> Instant {
     Instant::from_micros((at.nanos() / NANOSECONDS_PER_MICROSECOND) as i64)
 }
 
-/// What uses a connection.
+/// User of a connection.
 pub(super) trait Application: Send {
     /// The application's turn at `at`: reads and writes; whether it did anything.
     fn work(&mut self, at: Time, socket: &mut Socket<'static>, results: &Results) -> bool;
 
-    /// When it wants another turn, whatever arrives.
+    /// Time at which it wants another turn, whatever arrives.
     fn next_deadline(&self) -> Option<Time>;
 
-    /// Whether it is at work.
+    /// True if it is at work.
     fn is_active(&self) -> bool;
 
     /// Called once before all else.

@@ -33,7 +33,7 @@ fn read(socket: &mut Socket<'static>) -> u64 {
     taken
 }
 
-/// What the client is about.
+/// Stage of the client's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The next request may go out at this instant.

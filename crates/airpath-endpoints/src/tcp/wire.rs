@@ -7,7 +7,7 @@ use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use smoltcp::wire::{Ipv4Packet, TcpPacket};
 
-/// Where the stack's packets come from and go to.
+/// Wire of the stack: its packets come from there and go there.
 #[derive(Debug)]
 pub(super) struct Wire {
     mtu_bytes: usize,

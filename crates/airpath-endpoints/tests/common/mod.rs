@@ -19,30 +19,30 @@ pub struct Passed {
 /// Times in nanoseconds, ends and lengths of everything sent: what has to repeat.
 pub type Trace = Vec<(u64, End, u32)>;
 
-/// What a run left behind.
+/// Result of a run.
 pub struct Run {
     pub reports: Vec<FlowReport>,
     /// Packets that the ends sent, and packets that they got, in order.
     pub sent: Vec<Passed>,
     pub got: Vec<Passed>,
-    /// When it was over.
+    /// End of the run.
     pub end: Time,
-    /// How many packets were inside at most.
+    /// Maximum number of packets inside.
     pub most_held: u64,
 }
 
 impl Run {
-    /// When the packets of `end` were sent, in nanoseconds.
+    /// Send times of the packets of `end`, in nanoseconds.
     pub fn sending_times(&self, end: End) -> Vec<u64> {
         self.sent.iter().filter(|passed| passed.end == end).map(|passed| passed.at.nanos()).collect()
     }
 
-    /// When packets came to `end`, in nanoseconds.
+    /// Arrival times of packets at `end`, in nanoseconds.
     pub fn arrival_times(&self, end: End) -> Vec<u64> {
         self.got.iter().filter(|passed| passed.end == end).map(|passed| passed.at.nanos()).collect()
     }
 
-    /// What has to repeat.
+    /// Part of the result that has to repeat.
     pub fn trace(&self) -> Trace {
         self.sent.iter().map(|passed| (passed.at.nanos(), passed.end, passed.pdu.len)).collect()
     }

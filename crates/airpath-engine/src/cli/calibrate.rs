@@ -12,38 +12,38 @@ Examples:
   airpath timing calibrate --dry-run --json
   airpath timing calibrate --forget
 
-Calibrate while the machine is quiet. Where something disturbs it, nothing is stored, unless --force says
-otherwise; of the stored calibration and the new one the better is kept, unless --replace says otherwise.
-Exit status: 0 also where the bound cannot be met; the table and the reasons say so. 1 where something disturbs.";
+Calibrate while the machine is idle. A disturbed measurement is not stored, except with --force. A stored
+calibration is replaced only by a better one, except with --replace.
+Exit status: 0 even if the bound cannot be met (the table shows it); 1 if the measurement was disturbed.";
 
 /// `airpath timing calibrate`.
 #[derive(Args, Debug, Clone)]
 pub struct CalibrateArgs {
-    /// 99 in 100 packets are to leave no later than this after they are due.
+    /// Lateness bound that 99 % of packets must meet.
     #[arg(long, value_name = "TIME", default_value = "20 us")]
     pub bound: Span,
-    /// The share of a core that watching the clock may take.
+    /// CPU budget for busy-waiting, as a share of a core.
     #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = share_of_a_core)]
     pub budget: u64,
-    /// How long to measure.
+    /// Duration of the measurement in seconds.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=600))]
     pub seconds: u32,
     /// Print as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Only tell whether there is one that fits: its file and exit status 0, else 1.
+    /// Only check for a valid calibration: print its file and exit with 0, else with 1.
     #[arg(long, conflicts_with_all = ["dry_run", "json"])]
     pub check: bool,
-    /// Store nothing.
+    /// Measure, but store nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Store also what was measured while something disturbed the machine.
+    /// Store the result even if the measurement was disturbed.
     #[arg(long, conflicts_with = "dry_run")]
     pub force: bool,
-    /// Store it also where the calibration that is stored is better.
+    /// Store the result even if the stored calibration is better.
     #[arg(long, conflicts_with = "dry_run")]
     pub replace: bool,
-    /// Only remove the calibration of this machine and user.
+    /// Remove the calibration of this machine and user, and exit.
     #[arg(long, conflicts_with_all = ["check", "dry_run", "json", "force", "replace"])]
     pub forget: bool,
 }

@@ -13,12 +13,12 @@ pub const SYNC_EXAMPLES: &str = "\
 Examples:
   airpath timing sync --serve                                  # on one host
   airpath timing sync other.example --seconds 60 --out clocks.json   # on the other, while it records
-  airpath timing sync --status                                 # what this host knows of its own clock
+  airpath timing sync --status                                 # state of this host's own clock
 
-The offset is the other host's clock less this one's; its bound holds however the delay is divided
+The offset is the other host's clock minus this one's. Its error bound holds for any split of the delay
 between the two directions.
 
-Exit status: 0 if it was measured; 1 if nobody answered, or not enough; 2 if the options are wrong.";
+Exit status: 0 on success; 1 if there were no answers, or too few; 2 if the options are invalid.";
 
 /// The examples of `airpath timing correct`.
 pub const CORRECT_EXAMPLES: &str = "\
@@ -26,37 +26,37 @@ Examples:
   airpath timing correct results/run --by clocks.json --out results/run-corrected
   airpath timing correct eth0.pcap --by clocks.json --recorded-at remote --out corrected
 
-The original stays as it is. Stamps outside the time of the estimate are refused without --extrapolate.";
+The original is not modified. Timestamps outside the period of the estimate need --extrapolate.";
 
 /// `airpath timing sync`.
 #[derive(Args, Debug)]
 pub struct SyncArgs {
-    /// The host that serves: a name or an address, with a port behind a colon ([::1]:5210) unless it is 5210.
+    /// The serving host: a name or an address, with a port if it is not 5210 ([::1]:5211).
     #[arg(value_name = "HOST[:PORT]", required_unless_present_any = ["serve", "status"])]
     pub host: Option<HostPort>,
-    /// Answer those who measure, until Ctrl-C.
+    /// Serve measuring hosts until Ctrl-C.
     #[arg(long, conflicts_with_all = ["host", "status"])]
     pub serve: bool,
-    /// Where to answer: ADDRESS, ADDRESS:PORT, or :PORT for every address [default: 127.0.0.1, and every address behind
-    /// a link of Airpath; port 5210].
+    /// Address to listen on: ADDRESS, ADDRESS:PORT, or :PORT for all addresses [default: 127.0.0.1, and all addresses
+    /// behind a link of Airpath; port 5210].
     #[arg(long, value_name = "ADDRESS:PORT", requires = "serve")]
     pub listen: Option<Listen>,
-    /// Tell what this host knows of its own clock.
+    /// Print the state of this host's own clock.
     #[arg(long, conflicts_with = "host")]
     pub status: bool,
-    /// For how many seconds to measure.
+    /// Duration of the measurement in seconds.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400), conflicts_with_all = ["serve", "status"])]
     pub seconds: u64,
-    /// How long from one exchange to the next: 1 ms to 1 s.
+    /// Interval between exchanges: 1 ms to 1 s.
     #[arg(long, value_name = "TIME", default_value = "50 ms", conflicts_with_all = ["serve", "status"])]
     pub interval: Span,
-    /// Where to keep the estimate, for `airpath timing correct`.
+    /// Write the estimate to this file, for `airpath timing correct`.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["serve", "status"])]
     pub out: Option<PathBuf>,
     /// Print as JSON.
     #[arg(long, conflicts_with = "serve")]
     pub json: bool,
-    /// An error of this host's clock, OFFSET_NS,DRIFT_PPM[,STEP_NS,STEP_AFTER_NS], for tests.
+    /// Simulated error of this host's clock, OFFSET_NS,DRIFT_PPM[,STEP_NS,STEP_AFTER_NS], for tests.
     #[arg(long, value_name = "ERROR", hide = true, allow_hyphen_values = true, default_value = "0,0")]
     pub simulated_error: Error,
 }
@@ -64,20 +64,20 @@ pub struct SyncArgs {
 /// `airpath timing correct`.
 #[derive(Args, Debug)]
 pub struct CorrectArgs {
-    /// The folder of a run, or a capture (pcapng or pcap).
+    /// The directory of a run, or a capture (pcapng or pcap).
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
     /// The estimate, as `airpath timing sync --out` wrote it.
     #[arg(long, value_name = "FILE")]
     pub by: PathBuf,
-    /// The folder of the copy: new, or empty.
+    /// The directory of the corrected copy: new, or empty.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Where it was recorded: at the host that measured (local) or at that which served (remote)
-    /// [default: as run.json says, otherwise local].
+    /// The host that recorded it: local (the measuring host) or remote (the serving host) [default: as in run.json,
+    /// otherwise local].
     #[arg(long, value_name = "HOST")]
     pub recorded_at: Option<RecordedAt>,
-    /// Move stamps outside the time of the estimate, too.
+    /// Also correct timestamps outside the period of the estimate.
     #[arg(long)]
     pub extrapolate: bool,
     /// Print as JSON.
@@ -88,9 +88,9 @@ pub struct CorrectArgs {
 /// A host of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum RecordedAt {
-    /// That which measured.
+    /// The measuring host.
     Local,
-    /// That which served.
+    /// The serving host.
     Remote,
 }
 
@@ -108,7 +108,7 @@ impl std::str::FromStr for HostPort {
     fn from_str(text: &str) -> Result<HostPort, String> {
         let (host, port) = divide(text)?;
         if host.is_empty() {
-            return Err("no host is named; write HOST or HOST:PORT".into());
+            return Err("no host is given; write HOST or HOST:PORT".into());
         }
         Ok(HostPort { host: host.to_owned(), port: port.unwrap_or(DEFAULT_PORT) })
     }
@@ -128,7 +128,7 @@ impl std::str::FromStr for Listen {
     fn from_str(text: &str) -> Result<Listen, String> {
         let (host, port) = divide(text)?;
         let wrong =
-            |_| format!("`{host}` is no address; write one of this host's, such as 192.0.2.1:5210 or [::]:5210");
+            |_| format!("`{host}` is not an IP address; write one of this host, such as 192.0.2.1:5210 or [::]:5210");
         let address = if host.is_empty() { None } else { Some(host.parse().map_err(wrong)?) };
         Ok(Listen { address, port: port.unwrap_or(DEFAULT_PORT) })
     }
@@ -138,14 +138,14 @@ impl std::str::FromStr for Listen {
 fn divide(text: &str) -> Result<(&str, Option<u16>), String> {
     let number = |port: &str| {
         let number = port.parse::<u16>().ok().filter(|port| *port > 0);
-        number.map(Some).ok_or_else(|| format!("`{port}` is no port; ports are 1 to 65535"))
+        number.map(Some).ok_or_else(|| format!("`{port}` is not a port; ports are 1 to 65535"))
     };
     if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or("a bracket is not closed; write [ADDRESS]:PORT")?;
         return match rest.strip_prefix(':') {
             Some(port) => Ok((host, number(port)?)),
             None if rest.is_empty() => Ok((host, None)),
-            None => Err(format!("`{rest}` behind the bracket is no port; write [ADDRESS]:PORT")),
+            None => Err(format!("`{rest}` after the bracket is not a port; write [ADDRESS]:PORT")),
         };
     }
     match text.split_once(':') {

@@ -4,21 +4,21 @@ use clap::Args;
 
 const STATE_EXAMPLES: &str = "\
 Examples:
-  airpath state tunnel                    # of the only run
+  airpath state tunnel                    # the only active run
   airpath state results/train tunnel
-  airpath state 2 initial                 # back to the beginning; 2 as in `airpath runs`";
+  airpath state 2 initial                 # the initial state; 2 is the number in `airpath runs`";
 
 const SET_EXAMPLES: &str = "\
 Examples:
   airpath set radio.link.rate='64 kbit/s'
   airpath set results/train radio.link.blackout=drop
-  airpath set 2 radio.uplink.rate='1 Mbit/s' radio.link.propagation='80 ms'   # at one instant";
+  airpath set 2 radio.uplink.rate='1 Mbit/s' radio.link.propagation='80 ms'   # simultaneously";
 
 /// `airpath runs`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  airpath runs\n\nColumns: number, time, state, folder, command.")]
 pub struct RunsArgs {
-    /// As JSON, one object a line.
+    /// Print JSON, one object per line.
     #[arg(long)]
     pub json: bool,
 }
@@ -27,8 +27,7 @@ pub struct RunsArgs {
 #[derive(Args, Debug)]
 #[command(after_help = STATE_EXAMPLES, override_usage = "airpath state [OPTIONS] [RUN] NAME")]
 pub struct StateArgs {
-    /// The run (its folder, the last part of that, or its number), which may be left out if there is only
-    /// one; and the state.
+    /// The run (its number, directory, or last part of the directory; optional if only one is active), and the state.
     #[arg(required = true, num_args = 1..=2, value_name = "RUN NAME")]
     pub words: Vec<String>,
     /// Print the answer as JSON.
@@ -40,8 +39,8 @@ pub struct StateArgs {
 #[derive(Args, Debug)]
 #[command(after_help = SET_EXAMPLES, override_usage = "airpath set [OPTIONS] [RUN] PARAMETER=VALUE...")]
 pub struct SetArgs {
-    /// The run (its folder, the last part of that, or its number), which may be left out if there is only
-    /// one; and parameters with their values, all set at one instant.
+    /// The run (its number, directory, or last part of the directory; optional if only one is active), and parameters
+    /// with their values, all set simultaneously.
     #[arg(required = true, value_name = "RUN PARAMETER=VALUE")]
     pub words: Vec<String>,
     /// Print the answer as JSON.

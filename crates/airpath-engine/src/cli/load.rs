@@ -15,10 +15,10 @@ Examples:
   airpath send server --udp --rate '64 kbit/s' --length 160 --time '10 s'
   airpath send server --request 200 --response '10 kB' --count 50
 
-Exit status: 0 if everything arrived or, of datagrams, was counted; 1 if the transfer failed; 2 if the\noptions are wrong.";
+Exit status: 0 if the transfer was complete (datagrams: if the losses were counted); 1 if it failed; 2 if\nthe options are invalid.";
 
-/// What makes no sense with requests. An option that requires another is taken without it where that
-/// other conflicts with a third: every option of requests must conflict by itself.
+/// Options that conflict with requests. An option that requires another is taken without it where that other
+/// conflicts with a third: every option of requests must conflict by itself.
 const NOT_REQUESTS: [&str; 5] = ["bytes", "time", "reverse", "udp", "udp_lite"];
 
 pub const RECV_EXAMPLES: &str = "\
@@ -28,57 +28,57 @@ Examples:
   airpath recv --listen ::
   airpath exec --rate '1 Mbit/s' --server 'airpath recv --once' -- airpath send server --bytes '1 MB'
 
-The client decides what is sent, in which direction, and over which protocol.";
+The client chooses amount, direction and protocol.";
 
 /// `airpath send`.
 #[derive(Args, Debug, Clone)]
 pub struct SendArgs {
-    /// Where `airpath recv` listens: a name or an address.
+    /// The host of `airpath recv`: a name or an address.
     #[arg(value_name = "HOST")]
     pub host: String,
-    /// Its port.
+    /// Port of `airpath recv`.
     #[arg(long, short, value_name = "N", default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
-    /// How much to send: bytes, or with a unit (kB, MB, GB).
-    #[arg(long, short = 'n', value_name = "BYTES", value_parser = bytes, conflicts_with = "time", help_heading = "The load")]
+    /// Amount to send: bytes, or with a unit (kB, MB, GB).
+    #[arg(long, short = 'n', value_name = "BYTES", value_parser = bytes, conflicts_with = "time", help_heading = "Traffic")]
     pub bytes: Option<u64>,
-    /// How long to send [default without --bytes: 10 s].
-    #[arg(long, short, value_name = "TIME", help_heading = "The load")]
+    /// Duration of the transfer [default without --bytes: 10 s].
+    #[arg(long, short, value_name = "TIME", help_heading = "Traffic")]
     pub time: Option<Span>,
-    /// The server sends.
-    #[arg(long, short = 'R', help_heading = "The load")]
+    /// Reverse: the server sends, the client receives.
+    #[arg(long, short = 'R', help_heading = "Traffic")]
     pub reverse: bool,
-    /// So many streams at the same time.
-    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128), help_heading = "The load")]
+    /// Number of parallel streams.
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128), help_heading = "Traffic")]
     pub parallel: u32,
-    /// Requests of so many bytes over TCP, each after the response to the one before.
+    /// Request size over TCP; each request follows the response to the previous one.
     #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "response", conflicts_with_all = NOT_REQUESTS, help_heading = "Requests")]
     pub request: Option<u64>,
-    /// Responses of so many bytes.
+    /// Response size.
     #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "request", conflicts_with_all = NOT_REQUESTS, help_heading = "Requests")]
     pub response: Option<u64>,
-    /// How many requests.
+    /// Number of requests.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=MOST_REQUESTS), requires = "request", conflicts_with_all = NOT_REQUESTS, help_heading = "Requests")]
     pub count: u64,
-    /// Datagrams over UDP instead of bytes over TCP.
+    /// Send UDP datagrams instead of a TCP stream.
     #[arg(long, short, help_heading = "Datagrams")]
     pub udp: bool,
-    /// Datagrams over UDP-Lite.
+    /// Send UDP-Lite datagrams.
     #[arg(long, conflicts_with = "udp", help_heading = "Datagrams")]
     pub udp_lite: bool,
-    /// Rate of the datagrams' payload [default: 1 Mbit/s].
+    /// Payload rate of the datagrams [default: 1 Mbit/s].
     #[arg(long, short = 'b', value_name = "RATE", help_heading = "Datagrams")]
     pub rate: Option<Rate>,
     /// Payload of each datagram in bytes [default: 1200].
     #[arg(long, short, value_name = "BYTES", value_parser = bytes, help_heading = "Datagrams")]
     pub length: Option<u64>,
-    /// Send at random times (a Poisson process) of that rate instead of at equal distances.
+    /// Send as a Poisson process of that rate instead of at equal intervals.
     #[arg(long, help_heading = "Datagrams")]
     pub poisson: bool,
-    /// The seed of --poisson; chosen and reported if not given.
+    /// Seed of --poisson [default: chosen and reported].
     #[arg(long, value_name = "N", requires = "poisson", help_heading = "Datagrams")]
     pub seed: Option<u64>,
-    /// Bytes that the checksum of UDP-Lite covers, its header of 8 included; 0 for all.
+    /// Checksum coverage of UDP-Lite in bytes, including its 8-byte header; 0 for the whole datagram.
     #[arg(
         long,
         value_name = "BYTES",
@@ -88,42 +88,42 @@ pub struct SendArgs {
         help_heading = "Datagrams"
     )]
     pub coverage: u16,
-    /// The congestion control of the sending end.
+    /// TCP congestion control of the sender.
     #[arg(long, short = 'C', value_name = "NAME", help_heading = "TCP")]
     pub cc: Option<String>,
-    /// The largest segment in bytes.
+    /// Maximum segment size in bytes.
     #[arg(long, short = 'M', value_name = "BYTES", help_heading = "TCP")]
     pub mss: Option<u32>,
-    /// Send small segments at once (TCP_NODELAY), at both ends.
+    /// Disable Nagle's algorithm (TCP_NODELAY) at both ends.
     #[arg(long, short = 'N', help_heading = "TCP")]
     pub nodelay: bool,
-    /// Report so often; 0 s for the end only.
-    #[arg(long, short, value_name = "TIME", default_value = "1 s", help_heading = "The report")]
+    /// Report interval; 0 s for a final report only.
+    #[arg(long, short, value_name = "TIME", default_value = "1 s", help_heading = "Report")]
     pub interval: Span,
     /// Print one JSON document at the end, with the keys of iperf3.
-    #[arg(long, short = 'J', help_heading = "The report")]
+    #[arg(long, short = 'J', help_heading = "Report")]
     pub json: bool,
 }
 
 /// `airpath recv`.
 #[derive(Args, Debug, Clone)]
 pub struct RecvArgs {
-    /// The port to listen at.
+    /// Port to listen on.
     #[arg(long, short, value_name = "N", default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
-    /// The address to listen at, `::` for every one [default: 127.0.0.1, and every one behind a link of Airpath].
+    /// Address to listen on, `::` for all [default: 127.0.0.1, and all addresses behind a link of Airpath].
     #[arg(long, short = 'B', value_name = "ADDRESS", alias = "bind")]
     pub listen: Option<IpAddr>,
-    /// End after one client.
+    /// Serve one client, then exit.
     #[arg(long, short = '1')]
     pub once: bool,
-    /// Needs no saying: what the client sends decides.
+    /// Accepted and ignored: the client chooses the protocol.
     #[arg(long, short, hide = true)]
     pub udp: bool,
-    /// Report so often in --json; 0 s for the end only.
+    /// Report interval of --json; 0 s for a final report only.
     #[arg(long, short, value_name = "TIME", default_value = "1 s")]
     pub interval: Span,
-    /// Print a JSON document to standard output for every stream, with the keys of iperf3.
+    /// Print one JSON document per stream to standard output, with the keys of iperf3.
     #[arg(long, short = 'J')]
     pub json: bool,
 }

@@ -10,8 +10,8 @@ Examples:
   airpath replay results/train --out results/train-again
 
 The run needs a complete log of its events (--log events or packets, the default with --out).
-Compared are every event, with all that the link decides, the positions of flipped bits, and what is
-left of packets that were cut short; when packets really left a live run is not the link's doing.
+The comparison covers every event with all decisions of the link, the positions of flipped bits, and the
+lengths of truncated packets. It leaves out the real departure times of a live run.
 Exit status: 0 if the traces are identical, 1 if they differ, 2 if the run cannot be replayed, 125 if
 airpath fails.";
 
@@ -19,13 +19,13 @@ airpath fails.";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ReplayArgs {
-    /// The folder of a run.
+    /// The directory of a run.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// Write the replay into this folder, as a run of its own whose packets have a length only.
+    /// Write the replay to this directory, as a run of its own. Its packets have lengths but no contents.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print the outcome as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
 }

@@ -15,11 +15,10 @@ Examples:
   airpath sim --rate '1 Mbit/s' --delay '50 ms' --duration '60 s' --out results/mixed \\
       --workload 'tcp' --workload 'cbr rate=\"64 kbit/s\" size=200 from=client start=\"10 s\"'
 
-A workload is KIND key=value …; `from` names the end that sends. The kinds are tcp, request, quic,
-cbr, poisson, on-off, saturate, media and pcap; a word that fits none of their keys is answered by a
-list of those that do.
-Exit status: 0 if every workload did what it was to do, 1 if one did not, 2 if the options, the
-scenario or a workload are wrong, 125 if airpath fails.";
+A workload is KIND key=value …; `from` names the sending end. The kinds are tcp, request, quic, cbr,
+poisson, on-off, saturate, media and pcap. An unknown key produces an error that lists the valid keys.
+Exit status: 0 if every workload completed, 1 if one did not, 2 if the options, the scenario or a
+workload are invalid, 125 if airpath fails.";
 
 /// `airpath sim`.
 #[derive(Args, Debug, Clone)]
@@ -27,40 +26,40 @@ scenario or a workload are wrong, 125 if airpath fails.";
 pub struct SimArgs {
     #[command(flatten)]
     pub link: LinkArgs,
-    /// What runs between the two ends; may be given several times.
-    #[arg(long, value_name = "WORKLOAD", help_heading = "The ends")]
+    /// Traffic between the two ends; may be given several times.
+    #[arg(long, value_name = "WORKLOAD", help_heading = "Ends")]
     pub workload: Vec<String>,
-    /// The MTU of both ends in bytes.
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535), help_heading = "The ends")]
+    /// MTU of both ends in bytes.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535), help_heading = "Ends")]
     pub mtu: Option<u32>,
-    /// End the run at this time; without it, it ends when every workload has.
-    #[arg(long, value_name = "TIME", help_heading = "The run")]
+    /// End the run at this time [default: when every workload has ended].
+    #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub duration: Option<Span>,
-    /// The seed of all random draws; chosen and recorded if not given.
-    #[arg(long, value_name = "N", help_heading = "The run")]
+    /// Random seed [default: chosen and recorded].
+    #[arg(long, value_name = "N", help_heading = "Run")]
     pub seed: Option<u64>,
-    /// How often to run it, each time with the next seed.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "The run")]
+    /// Number of runs, each with the next seed.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Run")]
     pub replications: u32,
-    /// How many replications at a time, each in a thread of its own.
-    #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "The run")]
+    /// Number of parallel replications, each in its own thread.
+    #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Run")]
     pub jobs: u32,
-    /// Write the run into this folder.
-    #[arg(long, value_name = "DIR", help_heading = "The run")]
+    /// Write the files of the run to this directory.
+    #[arg(long, value_name = "DIR", help_heading = "Run")]
     pub out: Option<PathBuf>,
-    /// What to record: none, counters, events or packets [default: packets with --out, else counters].
-    #[arg(long, value_name = "LEVEL", help_heading = "The run")]
+    /// Level of recording: none, counters, events or packets [default: packets with --out, else counters].
+    #[arg(long, value_name = "LEVEL", help_heading = "Run")]
     pub log: Option<Level>,
-    /// How many bytes of each packet to record, or full.
-    #[arg(long, value_name = "BYTES", default_value = "128", help_heading = "The run")]
+    /// Bytes of each packet to record, or full.
+    #[arg(long, value_name = "BYTES", default_value = "128", help_heading = "Run")]
     pub snaplen: Snaplen,
     /// Print no summary.
-    #[arg(long, short, help_heading = "The run")]
+    #[arg(long, short, help_heading = "Run")]
     pub quiet: bool,
-    /// Print the summary as JSON.
-    #[arg(long, help_heading = "The run", conflicts_with = "quiet")]
+    /// Print the summary as JSON, to standard output.
+    #[arg(long, help_heading = "Run", conflicts_with = "quiet")]
     pub json: bool,
-    /// Print the scenario that the options mean, and do nothing else.
-    #[arg(long, help_heading = "The run")]
+    /// Print the resulting scenario and exit.
+    #[arg(long, help_heading = "Run")]
     pub print_scenario: bool,
 }

@@ -26,7 +26,7 @@ and then answers all other options of `airpath timing`:
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct TimingArgs {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub action: Option<TimingAction>,
     /// A measurement by the study of sleep methods, with these options.
@@ -37,19 +37,19 @@ pub struct TimingArgs {
 /// `airpath timing …`.
 #[derive(Subcommand, Debug)]
 pub enum TimingAction {
-    /// Find how live runs meet deadlines best on this machine, and keep it for them.
+    /// Find and store the best timer settings for live runs on this machine.
     #[command(after_help = calibrate::EXAMPLES)]
     Calibrate(CalibrateArgs),
-    /// Tell what of this machine bears on timing: clocks, idle states, frequencies, limits.
+    /// Print the facts about this machine that affect timing: clocks, idle states, frequencies, limits.
     #[command(after_help = HOST_EXAMPLES)]
     Host(HostArgs),
-    /// Compare the clock of this host with that of another.
+    /// Compare the clocks of this host and another.
     #[command(after_help = SYNC_EXAMPLES)]
     Sync(SyncArgs),
-    /// Bring a run or a capture onto the clock of the other host.
+    /// Convert the timestamps of a run or capture to the clock of the other host.
     #[command(after_help = CORRECT_EXAMPLES)]
     Correct(CorrectArgs),
-    /// List the sleep methods that the study measures.
+    /// List the sleep methods of the study, their requirements, and their availability here.
     #[command(disable_help_flag = true)]
     Methods(StudyArgs),
 }

@@ -13,15 +13,15 @@ Examples:
   airpath trace convert '5 Mbit/s' 5mbit.trace
   airpath trace plot up.trace down.trace --out rates.svg
 
-Formats are mahimahi (mm-link: a time in milliseconds a line), csv and json (times and rates), and
-netem-trace (JSON of the library of rattan). An input is known by its content, an output by its name:
-.csv, .json, .netem.json, and anything else for mm-link.";
+Formats are mahimahi (mm-link: one time in milliseconds per line), csv and json (times and rates), and
+netem-trace (the JSON of rattan). The input format is detected from the content, the output format from
+the file name: .csv, .json, .netem.json, anything else for mm-link.";
 
 /// `airpath trace`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct TraceArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub action: TraceAction,
 }
@@ -29,9 +29,9 @@ pub struct TraceArgs {
 /// `airpath trace …`.
 #[derive(Subcommand, Debug)]
 pub enum TraceAction {
-    /// Turn a trace, or a constant rate, into another format.
+    /// Convert a trace, or a constant rate, to another format.
     Convert(ConvertArgs),
-    /// Say how long a trace is, and what rates it has.
+    /// Print the duration and the rates of a trace.
     Show(ShowArgs),
 }
 
@@ -40,7 +40,7 @@ pub enum TraceAction {
 pub struct ConvertArgs {
     /// A trace, or a rate such as '5 Mbit/s'.
     pub input: String,
-    /// Where to write it; - for standard output.
+    /// Output file; - for standard output.
     pub output: PathBuf,
     /// The format of the input: mahimahi, csv, json or netem-trace.
     #[arg(long, value_name = "FORMAT")]
@@ -48,10 +48,10 @@ pub struct ConvertArgs {
     /// The format of the output.
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<Format>,
-    /// Over how long opportunities of mm-link are counted to become a rate.
+    /// Bin size for converting mm-link opportunities to a rate.
     #[arg(long, value_name = "TIME", default_value = "1 ms")]
     pub bin: Span,
-    /// How much of the input to convert, repeated if it is shorter.
+    /// Duration to convert; a shorter input repeats.
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Span>,
 }
@@ -64,13 +64,13 @@ pub struct ShowArgs {
     /// Its format: mahimahi, csv, json or netem-trace.
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<Format>,
-    /// Over how long opportunities of mm-link are counted to become a rate.
+    /// Bin size for converting mm-link opportunities to a rate.
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     pub bin: Span,
     /// Print as JSON.
     #[arg(long)]
     pub json: bool,
-    /// With --json: also every time and rate.
+    /// With --json: include every time and rate.
     #[arg(long, requires = "json")]
     pub points: bool,
 }
@@ -106,8 +106,10 @@ impl Format {
 impl std::str::FromStr for Format {
     type Err = String;
     fn from_str(text: &str) -> Result<Format, String> {
-        Format::ALL.into_iter().find(|(_, name)| *name == text).map(|(format, _)| format).ok_or_else(|| {
-            format!("`{text}` is no format of traces; the formats are mahimahi, csv, json and netem-trace")
-        })
+        Format::ALL
+            .into_iter()
+            .find(|(_, name)| *name == text)
+            .map(|(format, _)| format)
+            .ok_or_else(|| format!("`{text}` is not a trace format; use mahimahi, csv, json or netem-trace"))
     }
 }

@@ -14,7 +14,7 @@ Examples:
 /// `airpath warp`.
 #[derive(Args, Debug)]
 pub struct WarpArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub action: WarpAction,
 }
@@ -22,29 +22,29 @@ pub struct WarpArgs {
 /// `airpath warp …`.
 #[derive(Subcommand, Debug)]
 pub enum WarpAction {
-    /// Build the kernel that travels in time, unless it is there.
+    /// Build the virtual-time kernel, if there is none yet.
     #[command(after_help = "Example:\n  airpath warp setup --jobs 4")]
     Setup {
-        /// Only tell whether there is a kernel: exit status 0 if so, else 1.
+        /// Only check for the kernel: exit status 0 if it exists, else 1.
         #[arg(long)]
         check: bool,
-        /// How many compilers at a time [default: one for each processor].
+        /// Number of parallel compiler processes [default: one per CPU].
         #[arg(long, short, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=256))]
         jobs: Option<u16>,
-        /// A packed source of Linux 6.12 instead of the distribution's package.
+        /// Source tarball of Linux 6.12 to use instead of the distribution's package.
         #[arg(long, value_name = "FILE")]
         source: Option<PathBuf>,
     },
 }
 
-/// How long a run in virtual time may take.
+/// Limits of a run in virtual time.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Virtual time")]
 pub struct WarpLimits {
-    /// With --clock warp: how long a run may take in real time [default: 10 min].
+    /// With --clock warp: limit on the real time of a run [default: 10 min].
     #[arg(long, value_name = "TIME")]
     pub wall_limit: Option<Span>,
-    /// With --clock warp: for how long of real time the virtual time may stand still [default: 30 s].
+    /// With --clock warp: limit on the real time without progress of virtual time [default: 30 s].
     #[arg(long, value_name = "TIME")]
     pub stall_limit: Option<Span>,
 }

@@ -16,7 +16,7 @@ use crate::cli::calibrate::CalibrateArgs;
 use crate::error::{Failure, Result};
 use crate::terminal::{say, show};
 
-/// For how long the machine is watched before anything is measured.
+/// Time for which the machine is watched before anything is measured.
 const LOOK: Duration = Duration::from_millis(500);
 /// The exit status where something disturbs.
 const DISTURBED_STATUS: i32 = 1;
@@ -35,7 +35,7 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
         return forget(&host, rights);
     }
     if args.bound.nanos() == 0 {
-        return Err(Failure::usage("--bound 0 s: nothing leaves in no time; write for example 20 us"));
+        return Err(Failure::usage("--bound 0 s: the bound must be above zero; write for example 20 us"));
     }
     let folder = if args.dry_run { None } else { Some(store::folder().map_err(unusable)?) };
     let wish = Wish {
@@ -45,7 +45,7 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
     };
     let before = disturbed_before(&host);
     if let Some(what) = before.as_ref().filter(|_| !args.force && !args.dry_run) {
-        return Ok(refuse(what, "nothing was measured, and nothing stored"));
+        return Ok(refuse(what, "nothing was measured or stored"));
     }
     let old = folder.as_ref().and_then(|folder| store::find(folder, &host, rights).ok().flatten());
     privilege::acquire(false).map_err(Failure::live)?;
@@ -107,10 +107,10 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
         return Ok(refuse(what, "nothing was stored"));
     }
     if let Some(what) = &made.disturbed {
-        say!("airpath: something disturbs this machine: {what}; what was measured holds for such moments");
+        say!("airpath: the measurement was disturbed: {what}; the result holds only for such conditions");
     }
     if let (Some((file, why)), false) = (&kept, args.dry_run) {
-        say!("airpath: the calibration {} is kept: {why}. To replace it: --replace", file.display());
+        say!("airpath: the stored calibration {} is kept: {why}; to replace it, add --replace", file.display());
     }
     match stored {
         None => {}
@@ -121,7 +121,7 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
     Ok(0)
 }
 
-/// What disturbs the machine before anything is measured.
+/// Disturbance of the machine before anything is measured.
 fn disturbed_before(host: &CalibratedHost) -> Option<String> {
     let watch = Watch::begin(host.processors);
     std::thread::sleep(LOOK);
@@ -133,8 +133,8 @@ fn disturbed_before(host: &CalibratedHost) -> Option<String> {
 /// Tells what disturbs, and what came of it; the exit status.
 fn refuse(what: &str, outcome: &str) -> i32 {
     say!(
-        "airpath: something disturbs this machine: {what}; {outcome}, since every later run would go by it. Calibrate when \
-         the machine is quiet, or with --force"
+        "airpath: the measurement was disturbed: {what}; {outcome}, because every later run would use it. Calibrate \
+         while the machine is idle, or add --force"
     );
     DISTURBED_STATUS
 }
@@ -143,19 +143,19 @@ fn refuse(what: &str, outcome: &str) -> i32 {
 fn forget(host: &CalibratedHost, rights: Rights) -> Result<i32> {
     match store::folder().and_then(|folder| store::forget(&folder, host, rights)).map_err(unusable)? {
         Some(file) => show!("forgotten: {}\n", file.display()),
-        None => say!("airpath: there is no calibration of this machine for this user"),
+        None => say!("airpath: no calibration of this machine for this user"),
     }
     Ok(0)
 }
 
-/// Whether there is a calibration that fits; the exit status.
+/// Checks for a calibration that fits; returns the exit status.
 fn check(host: &CalibratedHost, rights: Rights) -> i32 {
     match store::folder().and_then(|folder| store::find(&folder, host, rights)) {
         Ok(Some((file, _))) => {
             show!("{}\n", file.display());
             return 0;
         }
-        Ok(None) => say!("airpath: there is no calibration of this machine for this user; {}", store::MEND),
+        Ok(None) => say!("airpath: no calibration of this machine for this user; {}", store::MEND),
         Err(error) => say!("airpath: {error}"),
     }
     1
@@ -167,7 +167,7 @@ fn unusable(error: store::Unusable) -> Failure {
 
 fn heading(args: &CalibrateArgs) -> String {
     format!(
-        "wanted: 99 in 100 packets within {}, watching the clock for at most {} of a core; {} s\n\n\
+        "target: 99 % of packets within {}, busy-waiting at most {} of a core; {} s\n\n\
          {:9}  {:7}  {:9}  {:>14}  {:>7} {:>7} {:>7} {:>7}  {:>12} {:>11}\n",
         args.bound,
         show_share(args.budget),
@@ -205,8 +205,8 @@ fn conclusion(found: &Found, wish: &Wish) -> String {
     let p99 = Span::from_nanos(measured.p99_ns / 100 * 100);
     let outcome = if found.meets { "met" } else { "not met" };
     format!(
-        "\nchosen:\n{reasons}  from there the margin adjusts itself: 99 in 100 packets within {p99} at {:.2} % of a core \
-         for 100 packets/s\nwanted {}: {outcome}\n",
+        "\nselected:\n{reasons}  the margin adapts from there: 99 % of packets within {p99} at {:.2} % of a core for \
+         100 packets/s\ntarget {}: {outcome}\n",
         measured.core_percent,
         Span::from_nanos(wish.bound_ns),
     )

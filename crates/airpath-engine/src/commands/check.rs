@@ -3,9 +3,9 @@
 use airpath_models::load::too_much;
 use airpath_scenario::{NamedPath, Scenario};
 
-use super::link::read;
 use crate::cli::CheckArgs;
 use crate::error::Result;
+use crate::link::read;
 use crate::terminal::{say, show};
 
 /// Checks every file; the exit status is 1 if one is wrong.
@@ -56,7 +56,7 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
     Ok(status)
 }
 
-/// What is right and yet not what anybody can want.
+/// Warnings about valid settings that nobody can want.
 fn warnings(paths: &[NamedPath]) -> impl Iterator<Item = String> + '_ {
     paths.iter().filter_map(|path| too_much(&path.config.background))
 }

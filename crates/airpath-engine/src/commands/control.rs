@@ -44,7 +44,7 @@ pub fn state(args: &StateArgs) -> Result<i32> {
     let (run, name) = match args.words.as_slice() {
         [name] => (None, name),
         [run, name] => (Some(run.as_str()), name),
-        _ => return Err(Failure::usage("name a state, and before it the run if there are several")),
+        _ => return Err(Failure::usage("give the name of a state, preceded by the run if several are active")),
     };
     let mut run = client::find(run)?;
     let answer = run.ask(&Request::State { name: name.clone() })?;
@@ -62,7 +62,7 @@ pub fn set(args: &SetArgs) -> Result<i32> {
         _ => (None, args.words.as_slice()),
     };
     if assignments.is_empty() {
-        return Err(Failure::usage("say what to set, as in radio.link.rate='64 kbit/s'"));
+        return Err(Failure::usage("give a parameter and its value, as in radio.link.rate='64 kbit/s'"));
     }
     let mut parameters = BTreeMap::new();
     for assignment in assignments {

@@ -48,20 +48,22 @@ pub fn run(args: &LogArgs) -> Result<i32> {
     };
     if rendered.torn_bytes > 0 {
         say!(
-            "airpath: the log was cut off while it was written: its last {} bytes are no complete batch and are left out",
+            "airpath: the log was cut off while it was written: its last {} bytes are an incomplete batch and are \
+             ignored",
             rendered.torn_bytes
         );
     }
     check_captures(&args.dir);
     for name in folder::leftovers(&args.dir) {
         say!(
-            "airpath: {name} is part of a copy that a kill left; the file itself is as it was, and {name} can be removed"
+            "airpath: {name} is an incomplete copy from a killed process; the original file is intact, and {name} \
+             can be removed"
         );
     }
     match manifest {
         Err(error) => say!("airpath: {error}"),
         Ok(manifest) if manifest.status == Status::Running => {
-            say!("airpath: the run has not ended, or was killed: this is what had been written until then");
+            say!("airpath: the run is still active or was killed: this is the data written so far");
         }
         Ok(manifest) => {
             for reason in manifest.tcp_state.iter().filter(|_| args.tcp).flat_map(|tcp| &tcp.incomplete) {
@@ -85,8 +87,8 @@ fn check_captures(directory: &Path) {
         match CaptureLog::check(&path) {
             Ok(0) => {}
             Ok(torn_bytes) => say!(
-                "airpath: {name} was cut off or damaged: its last {torn_bytes} bytes are no complete packets, and readers \
-                 leave them out"
+                "airpath: {name} was cut off or damaged: its last {torn_bytes} bytes are not complete packets, and \
+                 readers ignore them"
             ),
             Err(error) => say!("airpath: {error}"),
         }
@@ -97,7 +99,7 @@ fn filter(args: &LogArgs) -> Result<Filter> {
     if let (Some(from), Some(to)) = (args.from, args.to)
         && from > to
     {
-        return Err(Failure::usage(format!("--to {to} comes before --from {from}; nothing lies between")));
+        return Err(Failure::usage(format!("--to {to} is before --from {from}: the range is empty")));
     }
     let usage = |error: airpath_log::render::FilterError| Failure::usage(error.to_string());
     Ok(Filter {

@@ -5,7 +5,6 @@ pub mod check;
 pub mod clocks;
 pub mod control;
 pub mod exec;
-pub mod link;
 pub mod log;
 pub mod profiles;
 pub mod recv;

@@ -2,9 +2,9 @@
 
 use airpath_scenario::{Profile, ProfileSummary, profiles};
 
-use super::link::usage;
 use crate::cli::{ProfilesAction, ProfilesArgs};
 use crate::error::Result;
+use crate::link::usage;
 use crate::terminal::show;
 
 /// Lists them, or shows one.
@@ -35,6 +35,9 @@ pub fn run(args: &ProfilesArgs) -> Result<i32> {
             one.description
         );
     }
-    show!("\nDELAY is one way, towards the client. `airpath profiles show NAME` prints one to copy and edit.\n");
+    show!(
+        "\nDELAY is the one-way delay of the downlink. `airpath profiles show NAME` prints a profile to copy and \
+        edit.\n"
+    );
     Ok(0)
 }

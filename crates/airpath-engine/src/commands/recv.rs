@@ -35,8 +35,8 @@ pub fn run(args: &RecvArgs) -> Result<i32> {
     let server = Arc::new(Server::bind(address, args.port).map_err(|error| failure(&error))?);
     if args.listen.is_none() && address.is_some() {
         say!(
-            "airpath: listening at 127.0.0.1 only; with --listen ADDRESS, or `--listen ::` for every address, clients \
-             of other hosts can come"
+            "airpath: listening on 127.0.0.1 only; to accept other hosts, use --listen ADDRESS, or `--listen ::` for \
+             all addresses"
         );
     }
     let watched = Arc::clone(&server);

@@ -14,7 +14,7 @@ use crate::terminal::show;
 const DEFAULT_RATE_BITS_PER_SECOND: u64 = 1_000_000;
 /// Payload of datagrams where none was asked for: fits every link that carries IPv6, in bytes.
 const DEFAULT_LENGTH_BYTES: u64 = 1_200;
-/// How long to send where neither a time nor an amount was asked for.
+/// Default duration where neither a time nor an amount was asked for.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 
 /// Sends it and prints what became of it.
@@ -24,7 +24,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(10);
 pub fn run(args: &SendArgs) -> Result<i32> {
     let plan = plan(args)?;
     let host = args.host.clone();
-    on_interrupt(move || Some(format!("the transfer with {host} was not complete")))?;
+    on_interrupt(move || Some(format!("the transfer with {host} was incomplete")))?;
     let mut observer = Printer { quiet: args.json, plan: &plan };
     let outcome = airpath_load::send(&args.host, args.port, &plan, &mut observer);
     match &outcome {
@@ -77,8 +77,8 @@ fn plan(args: &SendArgs) -> Result<Plan> {
     };
     if !matches!(work, Work::Datagrams(_)) && (args.rate.is_some() || args.length.is_some() || args.poisson) {
         return Err(Failure::usage(
-            "--rate, --length and --poisson shape datagrams: add --udp. TCP sends as fast as it can; \
-             a slower link is `airpath exec --rate`",
+            "--rate, --length and --poisson apply to datagrams: add --udp. TCP sends as fast as it can; for a slower \
+             link, use `airpath exec --rate`",
         ));
     }
     Ok(Plan {
@@ -98,7 +98,7 @@ fn datagrams(args: &SendArgs, extent: Extent) -> Datagrams {
         false => Transport::Udp,
     };
     let arrivals = match args.poisson {
-        true => Arrivals::Poisson { seed: args.seed.unwrap_or_else(super::exec::fresh_seed) },
+        true => Arrivals::Poisson { seed: args.seed.unwrap_or_else(crate::seed::fresh_seed) },
         false => Arrivals::Constant,
     };
     Datagrams {

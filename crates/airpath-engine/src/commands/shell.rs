@@ -1,10 +1,11 @@
 //! `airpath shell`: the user's shell behind an emulated link.
 
 use super::exec;
-use super::link;
 use crate::cli::ShellArgs;
 use crate::error::Result;
+use crate::link;
 use crate::run::calibrated;
+use crate::run::from_options::request;
 use crate::terminal::show;
 
 /// Runs it; the exit status is the shell's.
@@ -23,7 +24,7 @@ pub fn run(args: &ShellArgs) -> Result<i32> {
     } else {
         args.command.clone()
     };
-    let mut request = exec::request(&args.run, scenario, command)?;
+    let mut request = request(&args.run, scenario, command)?;
     calibrated::apply(&mut request, &args.run)?;
     request.enclosing |= exec::nested()?;
     exec::start(request)

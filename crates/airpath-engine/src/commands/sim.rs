@@ -9,13 +9,14 @@ use airpath_log::show;
 use airpath_virtual::Ended;
 use airpath_workload::Workload;
 
-use super::exec::{DEFAULT_MTU_BYTES, fresh_seed, level};
-use super::link;
 use crate::cli::SimArgs;
 use crate::error::{Failure, Result};
+use crate::link;
+use crate::run::from_options::{DEFAULT_MTU_BYTES, level};
 use crate::run::interrupt::Interrupt;
 use crate::run::replication::{self, Finished, Why};
 use crate::run::sim::{SimRequest, Simulated, run as simulate};
+use crate::seed::fresh_seed;
 use crate::terminal::{self, say};
 
 /// A workload to begin with, for whoever gave none.
@@ -49,7 +50,7 @@ pub fn run(args: &SimArgs) -> Result<i32> {
     }
     let simulated = in_folder(args.out.as_deref(), |folder| simulate(&request, seed, folder, !args.quiet, &interrupt))?;
     if args.json {
-        say!("{}", json(&simulated, seed));
+        terminal::show!("{}\n", json(&simulated, seed));
     } else if !args.quiet {
         simulated.flows.iter().for_each(|flow| say!("{}", line(flow)));
         if simulated.ended == Ended::Stalled {
@@ -62,9 +63,7 @@ pub fn run(args: &SimArgs) -> Result<i32> {
     }
     if let Some(signal) = simulated.interrupted {
         let duration = show::span(simulated.duration.nanos());
-        say!(
-            "airpath: {signal}: broken off after {duration} of virtual time; what was recorded until then is complete"
-        );
+        say!("airpath: {signal}: aborted after {duration} of virtual time; the records up to then are complete");
     }
     Ok(simulated.status())
 }
@@ -82,20 +81,21 @@ fn in_folder<T>(folder: Option<&Path>, work: impl FnOnce(Option<&Path>) -> Resul
 /// The workloads that were asked for.
 fn workloads(args: &SimArgs) -> Result<Vec<Workload>> {
     if args.workload.is_empty() {
-        return Err(Failure::usage(format!("there is nothing to do: say what runs over the link, as in {EXAMPLE}")));
+        return Err(Failure::usage(format!("no workload is given; add one, as in {EXAMPLE}")));
     }
     let mut workloads = Vec::with_capacity(args.workload.len());
     for text in &args.workload {
         let workload = Workload::parse(text).map_err(|error| Failure::usage(format!("--{error}")))?;
         if args.duration.is_none() && !workload.is_bounded() {
             return Err(Failure::usage(format!(
-                "--workload '{text}' never ends by itself; give it an end, such as bytes=100000 or duration=\"10 s\", or the run one with --duration '60 s'"
+                "--workload '{text}' never ends; limit it with bytes=100000 or duration=\"10 s\", or limit the run \
+                 with --duration '60 s'"
             )));
         }
         let same = |other: &Workload| workload.name.is_some() && other.name == workload.name;
         if let Some(first) = workloads.iter().position(same) {
             return Err(Failure::usage(format!(
-                "--workload '{text}' has the name of workload {}; give each a name of its own",
+                "--workload '{text}' has the same name as workload {}; names must be unique",
                 first + 1
             )));
         }
@@ -141,15 +141,15 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64, interrupt: &Int
     }
     if let Some(signal) = interrupt.asked() {
         let whole = done.iter().filter(|(one, _)| one.status < 128).count();
-        say!("airpath: {signal}: broken off after {whole} of {} replications", args.replications);
+        say!("airpath: {signal}: aborted after {whole} of {} replications", args.replications);
         if let Some(folder) = &args.out {
-            say!("airpath: what they recorded is in {}", folder.display());
+            say!("airpath: their records are in {}", folder.display());
         }
         return Ok(128 + signal as i32);
     }
     let (finished, summaries): (Vec<Finished>, Vec<serde_json::Value>) = done.into_iter().unzip();
     if args.json {
-        say!("{}", serde_json::json!({ "replications": summaries }));
+        terminal::show!("{}\n", serde_json::json!({ "replications": summaries }));
     } else if tell {
         replication::summarise(&finished, args.out.as_deref());
     }
@@ -159,7 +159,7 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64, interrupt: &Int
     Ok(replication::status(&finished))
 }
 
-/// What a replication came to: all of its summary but its seed and what running it took.
+/// Result of a replication: all of its summary but its seed and the cost of running it.
 fn came_to(summary: &serde_json::Value) -> serde_json::Value {
     let mut object = summary.clone();
     if let Some(object) = object.as_object_mut() {
@@ -189,7 +189,7 @@ fn replicate(args: &SimArgs, request: &SimRequest, first_seed: u64, number: u32,
 
 /// Replications in their order, however they come in.
 struct InOrder {
-    /// Those that came before their turn, or failed.
+    /// Replications that came before their turn, or failed.
     waiting: Vec<(u32, Ran)>,
     done: Vec<(Finished, serde_json::Value)>,
 }
@@ -216,11 +216,11 @@ fn json(simulated: &Simulated, seed: u64) -> serde_json::Value {
     object
 }
 
-/// What became of a workload, in a line.
+/// Result of a workload, in a line.
 fn line(flow: &FlowReport) -> String {
     let outcome = match &flow.outcome {
         Outcome::Complete => "complete".into(),
-        Outcome::Incomplete if flow.workload.is_bounded() => "not complete at the end of the run".into(),
+        Outcome::Incomplete if flow.workload.is_bounded() => "incomplete at the end of the run".into(),
         Outcome::Incomplete => "lasted as long as the run".into(),
         Outcome::Failed(reason) => format!("failed: {reason}"),
     };
@@ -238,7 +238,7 @@ fn line(flow: &FlowReport) -> String {
     )
 }
 
-/// How many responses came, and how long they took.
+/// Number of responses and their times.
 fn requests(requests: &RequestReport) -> String {
     let mut durations = requests.durations_ns.clone();
     durations.sort_unstable();
@@ -247,7 +247,7 @@ fn requests(requests: &RequestReport) -> String {
     format!("{count} in p50 {}, max {}", show::span(durations[last / 2]), show::span(*longest))
 }
 
-/// What somebody who looked at it saw.
+/// Quality of the media for a viewer.
 fn media(media: &MediaReport) -> String {
     let count = show::count;
     format!(
@@ -259,7 +259,7 @@ fn media(media: &MediaReport) -> String {
     )
 }
 
-/// What the application got in one direction; nothing where nothing was meant for it.
+/// Delivery to the application in one direction; nothing where nothing was meant for it.
 fn delivered(direction: &str, delivery: &Delivery) -> Option<String> {
     if delivery.delivered_bytes == 0 {
         return None;

@@ -34,7 +34,7 @@ pub fn run(args: &WarpArgs) -> Result<i32> {
             Ok(0)
         }
         Err(WarpError::Interrupted(signal)) => {
-            say!("airpath: broken off; nothing was left behind");
+            say!("airpath: aborted; no files were left behind");
             Ok(128 + signal)
         }
         Err(error) => Err(Failure::warp(error)),

@@ -11,7 +11,6 @@ use airpath_log::verdict::Verdict;
 use super::client::Run;
 use super::folder::Folder;
 use super::protocol::Request;
-use super::server::Control;
 
 /// Tells commands where the control of their run is: its number and the folder of its socket.
 const VARIABLE: &str = "AIRPATH_RUN";
@@ -20,12 +19,12 @@ const VARIABLE: &str = "AIRPATH_RUN";
 pub struct Around(Result<Run, String>);
 
 impl Around {
-    /// What the environment of commands says of a run whose control is `control`; without one it says so, as
-    /// commands would otherwise ask a run further out.
-    pub fn environment(control: Option<&Control>) -> (OsString, OsString) {
-        let value = control.map_or_else(OsString::new, |control| {
-            let mut value = OsString::from(format!("{}:", control.number));
-            value.push(&control.folder);
+    /// What the environment of commands says of a run with its number and the folder of its control socket;
+    /// without a socket it says so, as commands would otherwise ask a run further out.
+    pub fn environment(socket: Option<(u32, &Path)>) -> (OsString, OsString) {
+        let value = socket.map_or_else(OsString::new, |(number, folder)| {
+            let mut value = OsString::from(format!("{number}:"));
+            value.push(folder);
             value
         });
         (VARIABLE.into(), value)
@@ -39,12 +38,12 @@ impl Around {
         }))
     }
 
-    /// What it says of the time since then.
+    /// Verdict of the outer run on the time since then.
     pub fn judge(self) -> Answer {
         let asked = self.0.and_then(|mut run| run.ask(&Request::Verdict {}).map_err(|failure| failure.to_string()));
         let judged = asked.and_then(|answer| {
             let verdict: Result<Verdict, _> = serde_json::from_value(answer["verdict"].clone());
-            verdict.map_err(|error| format!("its answer cannot be read ({error})"))
+            verdict.map_err(|error| format!("its reply is invalid ({error})"))
         });
         match judged {
             Ok(Verdict { grade, reasons }) => Answer::Judged { grade, reasons },
@@ -54,13 +53,13 @@ impl Around {
 }
 
 fn find() -> Result<Run, String> {
-    let value = std::env::var_os(VARIABLE).ok_or("it does not tell where it can be asked")?;
+    let value = std::env::var_os(VARIABLE).ok_or("it does not announce a control socket")?;
     if value.is_empty() {
         return Err("it has no control socket".into());
     }
-    let (number, folder) = read(&value).ok_or(format!("{VARIABLE} makes no sense"))?;
+    let (number, folder) = read(&value).ok_or(format!("{VARIABLE} is invalid"))?;
     let folder =
-        Folder::open(Path::new(folder), false).map_err(|error| format!("its socket is out of reach ({error})"))?;
+        Folder::open(Path::new(folder), false).map_err(|error| format!("its socket cannot be reached ({error})"))?;
     Run::connect(&folder, number).ok_or_else(|| "it does not answer".into())
 }
 

@@ -11,13 +11,13 @@ use super::folder::{self, Folder};
 use super::protocol::Request;
 use crate::error::{Failure, Result};
 
-/// How long a run may take to answer.
+/// Maximum time for an answer of a run.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An active run.
 pub struct Run {
     stream: BufReader<UnixStream>,
-    /// What it says of itself.
+    /// The run's description of itself.
     pub about: Value,
 }
 
@@ -58,7 +58,7 @@ impl Run {
         self.about["folder"].as_str()
     }
 
-    /// Whether `word` means it: its number, its folder, or the last part of that.
+    /// True if `word` means it: its number, its folder, or the last part of that.
     fn is_meant_by(&self, word: &str) -> bool {
         let Some(folder) = self.folder().map(Path::new) else { return word == self.number().to_string() };
         let path = Path::new(word).canonicalize();
@@ -93,8 +93,7 @@ pub fn find(word: Option<&str>) -> Result<Run> {
     };
     if runs.is_empty() {
         return Err(Failure::usage(
-            "no active runs that can be controlled; `airpath exec` and `airpath shell` start some, and only their \
-             owner sees them",
+            "no active runs; `airpath exec` and `airpath shell` start runs, and only their owner can control them",
         ));
     }
     let Some(word) = word else {
@@ -102,7 +101,7 @@ pub fn find(word: Option<&str>) -> Result<Run> {
             (Some(only), true) => Ok(only),
             (last, _) => {
                 runs.extend(last);
-                Err(Failure::usage(format!("there are several runs, so say which: {}", names(&runs))))
+                Err(Failure::usage(format!("several runs are active; name one of them: {}", names(&runs))))
             }
         };
     };
@@ -110,9 +109,7 @@ pub fn find(word: Option<&str>) -> Result<Run> {
     let mut meant: Vec<Run> = runs.into_iter().filter(|run| run.is_meant_by(word)).collect();
     match (meant.pop(), meant.len()) {
         (Some(run), 0) => Ok(run),
-        (Some(_), _) => {
-            Err(Failure::usage(format!("several runs are called `{word}`; name one by its number: {known}")))
-        }
-        (None, _) => Err(Failure::usage(format!("no active run `{word}`; there are {known}"))),
+        (Some(_), _) => Err(Failure::usage(format!("several runs match `{word}`; use the number of the run: {known}"))),
+        (None, _) => Err(Failure::usage(format!("no active run `{word}`; active runs: {known}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! Where the sockets are: one for each run of a user, in a folder that is open to them only.
+//! Folder of the sockets: one for each run of a user, in a folder that is open to them only.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
@@ -62,7 +62,7 @@ impl Folder {
         let open = File::options().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)?;
         let about = open.metadata()?;
         if !is_ours(&about) || about.mode() & 0o077 != 0 {
-            let message = format!("{} belongs to somebody else or is open to others; remove it", path.display());
+            let message = format!("{} belongs to another user or is accessible to others; remove it", path.display());
             return Err(io::Error::other(message));
         }
         Ok(Folder { path: path.to_owned(), open })
@@ -122,7 +122,7 @@ impl Folder {
                     }
                 }
             }
-            Err(io::Error::other("there are too many runs"))
+            Err(io::Error::other("too many active runs"))
         });
         let (number, listener) = made?;
         Ok(Socket { number, listener, folder: self })
@@ -149,7 +149,7 @@ impl Folder {
 pub struct Socket {
     /// The number of the run.
     pub number: u32,
-    /// Where clients come in.
+    /// Socket on which clients connect.
     pub listener: UnixListener,
     folder: Folder,
 }

@@ -5,4 +5,3 @@ pub mod around;
 pub mod client;
 pub mod folder;
 pub mod protocol;
-pub mod server;

@@ -1,4 +1,4 @@
-//! What is said over the socket: one JSON object a line, each answered by one.
+//! Protocol of the control socket: one JSON object a line, each answered by one.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub const VERSION: u32 = 1;
 /// A longer line is none of ours.
 pub const LONGEST_LINE_BYTES: usize = 256 << 10;
 
-/// What a client asks for.
+/// Request of a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
@@ -36,7 +36,7 @@ pub enum Request {
         /// Its name.
         parameter: String,
     },
-    /// What runs.
+    /// Description of the run.
     Describe {},
     /// Remember how the link has done until now: what [`Request::Verdict`] answers over the same
     /// connection concerns the time from here on.
@@ -53,9 +53,9 @@ impl Request {
     pub fn read(line: &str) -> Result<Request, Refusal> {
         let malformed = |message: String| Refusal::new("request", message);
         let value: Value = serde_json::from_str(line)
-            .map_err(|error| malformed(format!("this is no JSON object on one line: {error}")))?;
+            .map_err(|error| malformed(format!("the request is not a JSON object on one line: {error}")))?;
         let Value::Object(mut object) = value else {
-            return Err(malformed("a request is a JSON object".into()));
+            return Err(malformed("a request must be a JSON object".into()));
         };
         match object.remove("version").map(|version| version.as_u64()) {
             Some(Some(version)) if version == u64::from(VERSION) => {}
@@ -78,12 +78,12 @@ impl Request {
     }
 }
 
-/// Why something was not done.
+/// Refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// One word for programs.
     pub kind: &'static str,
-    /// What is wrong and how to mend it.
+    /// Message: the error and its fix.
     pub message: String,
 }
 

@@ -117,7 +117,7 @@ fn test_start(report: &Report) -> Value {
     start
 }
 
-/// What every part has: when, how much, how fast, and who sends it.
+/// Common fields of every part: times, bytes, rate and sender.
 fn part(from_ns: u64, to_ns: u64, bytes: u64, sender: bool) -> Map<String, Value> {
     let span_ns = to_ns - from_ns;
     Map::from_iter([

@@ -1,4 +1,4 @@
-//! What `airpath send` and `airpath recv` share: their reports, and how signals end them.
+//! Common parts of `airpath send` and `airpath recv`: their reports, and the signals that end them.
 
 mod interrupt;
 pub mod json;

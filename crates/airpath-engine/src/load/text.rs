@@ -123,7 +123,7 @@ impl ResponseTimes {
     }
 }
 
-/// What is about to happen, in words.
+/// Description of a plan, in words.
 pub fn plan(work: Work, reverse: bool) -> String {
     let direction = if reverse { "from the server" } else { "to the server" };
     let long = |extent| match extent {

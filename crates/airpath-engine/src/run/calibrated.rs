@@ -1,4 +1,4 @@
-//! Which calibration a live run goes by, and what its record says of that.
+//! Calibration of a live run, and its mention in the record.
 
 use std::path::Path;
 
@@ -28,11 +28,11 @@ pub fn apply(request: &mut RunRequest, args: &RunArgs) -> Result<()> {
         }
     };
     let found = match &args.calibration {
-        Some(none) if none == Path::new(NONE) => Err("none: not wanted".to_owned()),
+        Some(none) if none == Path::new(NONE) => Err("none: switched off".to_owned()),
         Some(file) => {
             let calibration = store::read(file).map_err(|error| Failure::usage(error.to_string()))?;
             if let Some(difference) = calibration.host.differs_from(&host) {
-                note(&format!("the calibration {} is of another machine ({difference})", file.display()));
+                note(&format!("the calibration {} is from another machine ({difference})", file.display()));
             }
             Ok((file.clone(), calibration))
         }

@@ -5,62 +5,24 @@ use std::time::Duration;
 use airpath_core::Time;
 use airpath_live::command::CommandEnd;
 use airpath_live::engine_loop::{LinkLook, LoopReport, MarginCourse};
-use airpath_live::host_state::HostState;
-use airpath_live::watchdog;
-use airpath_log::manifest::{CommandRun, LogResults, LoopResults, Outcome, Results, Status, TimingResults, counters};
-use airpath_log::verdict::{Measurements, judge};
-use airpath_log::{Clock, EndResults, Grade, Manifest, Summary};
 
-use super::NOT_TRUSTED_STATUS;
-use super::files::KeptFiles;
-use super::live::{LiveOutcome, write_manifest};
+use airpath_live::watchdog;
+use airpath_log::manifest::{LogResults, LoopResults, Outcome, Results, Status, TimingResults, counters};
+use airpath_log::verdict::{Measurements, judge};
+use airpath_log::{EndResults, Grade, Summary};
+
+use super::live_manifest::write_manifest;
 use super::machine;
-use super::manifest::Beginning;
 use super::measured;
+use super::outcome::LiveOutcome;
 use super::request::{Report, RunRequest};
 use super::workload::Ended;
 use crate::error::Result;
+use crate::status;
 use crate::terminal::say;
 
-/// For how long nobody needs to be told what is being waited for.
+/// Time for which nobody needs to be told of the wait.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The manifest of a run that is about to begin.
-pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
-    let mut manifest = Beginning {
-        scenario: &request.scenario,
-        files,
-        path: &request.path,
-        clock: request.clock,
-        seed: request.seed,
-        level: request.level,
-        snaplen: request.snaplen,
-    }
-    .manifest();
-    let settings = [
-        ("mtu_bytes", serde_json::json!(request.mtu_bytes)),
-        ("lateness_bound", serde_json::json!(request.lateness_bound.to_string())),
-        ("lateness_bound_ns", serde_json::json!(request.lateness_bound.floor().nanos())),
-        ("spin", serde_json::json!(request.tuning.spin.to_string())),
-        ("calibration", request.calibration.clone()),
-        ("policy", serde_json::json!(request.tuning.policy.to_string())),
-        ("log_buffer_bytes", serde_json::json!(request.ring.bytes())),
-        ("tcp_state", serde_json::json!(request.tcp_state.to_string())),
-        ("internet", serde_json::json!(request.internet)),
-        ("host_ports", serde_json::json!(request.host_ports)),
-    ];
-    if request.clock == Clock::Live {
-        manifest.host.state = HostState::look().facts();
-    }
-    manifest.settings.extend(settings.map(|(key, value)| (key.to_string(), value)));
-    let client = request.client.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let server = request.server.iter().map(|line| ("server", vec![line.clone()]));
-    manifest.commands = server
-        .chain([("client", client)])
-        .map(|(end, command)| CommandRun { end: end.into(), command, exit_status: None, signal: None })
-        .collect();
-    manifest
-}
 
 /// Finishes the log, judges the run, prints what was asked for and returns the exit status.
 ///
@@ -84,7 +46,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let (lost, duration) = (link.recorder.finish(link.ended), link.ended.since(Time::ZERO));
     let files = writer.finish_telling(PATIENCE, || {
         if let (Some(folder), true) = (&request.out, request.report != Report::Nothing) {
-            say!("airpath: the run is over; waiting for the disk to take its log, in {}", folder.display());
+            say!("airpath: the run has ended; writing the rest of its log to {}", folder.display());
         }
     });
     let log = LogResults::new(lost, files);
@@ -95,7 +57,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         never_started: match client {
             Ended::Command(_) => None,
             Ended::NotStarted(_) => Some("the client's command could not be started".into()),
-            Ended::Interrupted(signal) => Some(format!("{signal} came before the client's command was started")),
+            Ended::Interrupted(signal) => Some(format!("{signal} arrived before the client's command started")),
         },
         log_incomplete: log.files.incomplete.clone(),
         ends: EndResults {
@@ -112,8 +74,8 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         && request.report != Report::Nothing
     {
         say!(
-            "airpath: the engine worked for {} ms without sleeping at real-time priority and lost it {:.1} s into the \
-             run, so that the host stays usable",
+            "airpath: the engine ran for {} ms at real-time priority without sleeping; it lost the priority {:.1} s \
+             into the run, to keep the host responsive",
             watchdog::LIMIT.as_millis(),
             seconds(at.nanos())
         );
@@ -139,7 +101,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         manifest.privileges.push(Outcome {
             name: "processor time of the loop".into(),
             outcome: format!(
-                "{:.6} s, of which {:.6} s watching the clock",
+                "{:.6} s, of which {:.6} s busy-waiting",
                 seconds(report.processor_ns),
                 seconds(report.spun_ns)
             ),
@@ -176,7 +138,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         if let Some(file) = &request.manifest
             && let Err(error) = serde_json::to_writer(&**file, &manifest)
         {
-            say!("airpath: cannot hand the manifest over: {error}");
+            say!("airpath: cannot pass on the manifest: {error}");
         }
     }
     match request.report {
@@ -186,7 +148,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     }
     let status = client.exit_status();
     if status == 0 && request.strict && verdict.grade != Grade::Trusted {
-        return Ok(NOT_TRUSTED_STATUS);
+        return Ok(status::NOT_TRUSTED);
     }
     Ok(status)
 }

@@ -10,7 +10,7 @@ use super::request::RunRequest;
 use super::workload::Workload;
 use crate::control::around::Around;
 
-/// How things stood at both ends when the run began.
+/// State of both ends when the run began.
 pub struct EndsWatch {
     sockets: [io::Result<SocketLosses>; 2],
     around: Option<Around>,
@@ -32,7 +32,7 @@ impl EndsWatch {
         EndsWatch { sockets, around, shared: request.enclosing, unreadable }
     }
 
-    /// What they suffered since.
+    /// Disturbances of the ends since.
     pub fn finish(
         self,
         workload: &Workload<'_>,
@@ -44,7 +44,7 @@ impl EndsWatch {
         for ((losses, start), end) in losses.iter_mut().zip(sockets).zip(ends) {
             match start.and_then(|start| Ok((start, socket_losses::read(end.network())?))) {
                 Ok((start, now)) => *losses = now.since(&start),
-                Err(error) => unreadable.push(format!("what sockets of the {}'s end lost ({error})", end.end().name())),
+                Err(error) => unreadable.push(format!("socket losses at the {}'s end ({error})", end.end().name())),
             }
         }
         let (waits, holds) = measured
@@ -70,5 +70,5 @@ impl EndsWatch {
 }
 
 fn cannot_tell_waits(error: &io::Error) -> String {
-    format!("how long the commands waited for a processor ({error})")
+    format!("CPU wait times of the commands ({error})")
 }

@@ -7,10 +7,10 @@ use airpath_log::folder::FILES;
 use airpath_log::place;
 use airpath_scenario::Scenario;
 
-use crate::commands::link::usage;
 use crate::error::{Failure, Result};
+use crate::link::usage;
 
-/// Which file is kept under which name, relative to the run's folder.
+/// Names of kept files, relative to the run's folder.
 #[derive(Clone, Debug, Default)]
 pub struct KeptFiles(Vec<(PathBuf, String)>);
 

@@ -1,4 +1,4 @@
-//! What somebody did to the interfaces of a live link.
+//! Changes of a live link's interfaces by others.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use airpath_log::EndResults;
 /// The ends, in the order of ports.
 const ENDS: [&str; 2] = ["client", "server"];
 
-/// What was done to the interfaces, the client's first; an error for each where nobody could watch.
+/// Changes of the interfaces, the client's first; an error for each where nobody could watch.
 pub fn news(watch: io::Result<LinkWatch>) -> [io::Result<LinkChanges>; 2] {
     match watch {
         Ok(watch) => watch.finish(),
@@ -22,21 +22,21 @@ pub fn news(watch: io::Result<LinkWatch>) -> [io::Result<LinkChanges>; 2] {
 pub fn with_changes(mut ends: EndResults, news: [io::Result<LinkChanges>; 2], ports: &mut [Port; 2]) -> EndResults {
     for ((port, news), end) in ports.iter_mut().zip(news).zip(ENDS) {
         let news = news.unwrap_or_else(|error| {
-            ends.unreadable.push(format!("all that was done to the interface of the {end}'s end ({error})"));
+            ends.unreadable.push(format!("some changes of the interface at the {end}'s end ({error})"));
             LinkChanges::default()
         });
         match port.interface_changes() {
             Ok(changes) => ends.interface_changes.extend(describe(end, &news, &changes)),
             Err(error) => {
                 ends.interface_changes.extend(describe(end, &news, &InterfaceChanges::default()));
-                ends.unreadable.push(format!("whether the interface of the {end}'s end was changed ({error})"));
+                ends.unreadable.push(format!("changes of the interface at the {end}'s end ({error})"));
             }
         }
     }
     ends
 }
 
-/// Why a port went away, as far as the news tell; empty where they do not.
+/// Reason for a vanished port, as far as the news tell; empty where they do not.
 pub fn why_gone(news: &[io::Result<LinkChanges>; 2]) -> String {
     let told = || news.iter().zip(ENDS).filter_map(|(news, end)| Some((news.as_ref().ok()?, end)));
     // The engine's own interfaces go with its loop: what was moved is the cause.
@@ -68,16 +68,16 @@ fn describe(end: &str, news: &LinkChanges, changes: &InterfaceChanges) -> Vec<St
         told.push(format!("{interface} lost its {addresses} {}", news.addresses_removed.join(" and ")));
     }
     let removed = news.queues_set.iter().filter(|kind| changes.queues.iter().all(|queue| queue.kind != **kind));
-    told.extend(removed.map(|kind| {
-        format!("a queue of the kernel ({kind}) was put before {interface} and was not there any more at the end")
-    }));
+    told.extend(
+        removed.map(|kind| format!("a kernel queue ({kind}) was attached to {interface} and removed before the end")),
+    );
     let queues = changes.queues.iter().map(|queue| {
         let losses = match queue.drops {
             0 => String::new(),
             1 => " and lost 1 packet".to_owned(),
             drops => format!(" and lost {drops} packets"),
         };
-        format!("a queue of the kernel ({}) stood before {interface}{losses}", queue.kind)
+        format!("a kernel queue ({}) was attached to {interface}{losses}", queue.kind)
     });
     told.extend(queues);
     told
@@ -95,7 +95,7 @@ mod tests {
         let left = InterfaceChanges { downs: 1, queues };
         let told = describe("client", &LinkChanges::default(), &left);
         assert_eq!(told[0], "the interface of the client's end was taken down or moved once");
-        let queue = "a queue of the kernel (tbf) stood before the interface of the client's end and lost 84 packets";
+        let queue = "a kernel queue (tbf) was attached to the interface of the client's end and lost 84 packets";
         assert_eq!(told[1], queue);
         // What stands at the end is told once.
         let news = LinkChanges { queues_set: vec!["tbf".into()], downs: 2, ..LinkChanges::default() };
@@ -109,8 +109,8 @@ mod tests {
         let news = LinkChanges { addresses_removed, queues_set: vec!["netem".into()], ..LinkChanges::default() };
         let told = describe("server", &news, &InterfaceChanges::default());
         assert_eq!(told[0], "the interface of the server's end lost its addresses 10.77.0.1 and fd00::1");
-        let queue = "a queue of the kernel (netem) was put before the interface of the server's end and was not there \
-                     any more at the end";
+        let queue = "a kernel queue (netem) was attached to the interface of the server's end and removed before the \
+            end";
         assert_eq!(told[1], queue);
         let moved = LinkChanges { moved: true, ..LinkChanges::default() };
         let left = InterfaceChanges { downs: 1, ..InterfaceChanges::default() };

@@ -10,11 +10,11 @@ use crate::error::Result;
 use crate::signals;
 use crate::terminal::finish;
 
-/// How long after the first signal another one is a second one.
+/// Time after the first signal from which another one is a second one.
 const IMPATIENT_AFTER: Duration = Duration::from_millis(300);
 
-/// Whether a signal has asked this process to end. The first lets runs end in good order, a second
-/// one ends the process at once.
+/// Flag set by a signal that asks this process to end. The first lets runs end in good order, a second one ends
+/// the process at once.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicI32>);
 

@@ -22,38 +22,17 @@ use airpath_log::manifest::{Outcome, Status, TcpStateRun};
 use airpath_log::{Clock, EndResults, Manifest, Recorder, Writer, WriterOptions};
 use airpath_models::Path;
 
-use super::conclude::first_manifest;
+use super::control::Control;
 use super::ends::EndsWatch;
 use super::files::KeptFiles;
 use super::interfaces;
+use super::live_manifest::{first_manifest, write_manifest};
+use super::outcome::LiveOutcome;
 use super::request::{Report, RunRequest};
 use super::workload::{Ended, Workload};
 use crate::control::around::Around;
-use crate::control::server::Control;
 use crate::error::{Failure, Result};
 use crate::terminal::say;
-
-/// All that a live run leaves behind.
-pub struct LiveOutcome {
-    /// How the client's command ended.
-    pub client: Ended,
-    /// How the server's command ended.
-    pub server: Option<CommandEnd>,
-    /// What the ends suffered, but for what the link itself knows.
-    pub ends: EndResults,
-    /// What the ports of the link lost.
-    pub losses: PortLosses,
-    /// The link.
-    pub link: FinishedLink,
-    /// The loop.
-    pub report: LoopReport,
-    /// What the processors did meanwhile.
-    pub shares: ProcessorShares,
-    /// The manifest as it was written at the start.
-    pub manifest: Manifest,
-    /// The writer of the log, to be finished.
-    pub writer: Writer,
-}
 
 /// The loop's thread.
 struct Loop {
@@ -95,7 +74,7 @@ impl Loop {
             .join()
             .map_err(|_| Failure::new("the engine's loop failed; please report this with the scenario"))?
             .map_err(|error| {
-                Failure::new(format!("a port of the link went away while it was in use: {error}\n  {why}"))
+                Failure::new(format!("a port of the link disappeared during the run: {error}\n  {why}"))
             })?;
         let link = links.pop().ok_or_else(|| Failure::new("the engine's loop lost its link"))?;
         Ok((link, report))
@@ -129,7 +108,7 @@ pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome>
     }
 }
 
-/// What a run leaves but for its log.
+/// Results of a run except for its log.
 struct Carried {
     client: Ended,
     server: Option<CommandEnd>,
@@ -165,7 +144,7 @@ fn carry_out(
     // Nothing of the host comes into a guest while its time runs.
     let control = (request.clock == Clock::Live).then(|| Control::start(request, handle)).transpose();
     if let (Some(policy), Some((_, outcome))) = (request.asked_policy, refused_policy(&timing)) {
-        say!("airpath: --policy {policy} was {outcome}; going on without");
+        say!("airpath: --policy {policy} was {outcome}; continuing without it");
     }
     manifest.settings.insert("confined".into(), request.confine.into());
     note_session(&mut manifest, process, &session_report, timing);
@@ -180,7 +159,9 @@ fn carry_out(
     }
     let watch = LinkWatch::start([&client, &server]);
     let before = ProcessorTime::now();
-    let told = Around::environment(control.as_ref().ok().and_then(Option::as_ref));
+    let told = Around::environment(
+        control.as_ref().ok().and_then(Option::as_ref).map(|control| (control.number, control.folder.as_path())),
+    );
     let stage = Stage { process, request, client: &client, server: &server, engine: &engine, environment: vec![told] };
     let ended = run_commands(&stage, (writer, sampler.as_ref()), |start_unix_ns| {
         manifest.start_unix_ns = start_unix_ns;
@@ -213,19 +194,9 @@ fn carry_out(
     Ok(Carried { client, server, ends, losses, link, report, shares, manifest })
 }
 
-/// What came of the wish for real-time scheduling, if the kernel refused it.
+/// Outcome of the request for real-time scheduling, if the kernel refused it.
 fn refused_policy(told: &[Told]) -> Option<&Told> {
     told.iter().find(|(name, outcome)| name.starts_with("SCHED_") && outcome.starts_with("refused"))
-}
-
-/// Writes the manifest into the run's folder, if there is one; a disk that refuses is told, and the
-/// run goes on.
-pub fn write_manifest(request: &RunRequest, manifest: &Manifest) {
-    if let Some(folder) = &request.out
-        && let Err(error) = manifest.write(folder)
-    {
-        say!("airpath: {error}");
-    }
 }
 
 /// Where the commands run.
@@ -235,7 +206,7 @@ struct Stage<'a> {
     client: &'a Endpoint,
     server: &'a Endpoint,
     engine: &'a Loop,
-    /// What the commands' environment has beside the usual.
+    /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
 }
 
@@ -283,7 +254,7 @@ fn run_commands(
         Some(ended) => ended,
         None => workload
             .wait_for_client(engine.stopped.as_fd())?
-            .ok_or_else(|| Failure::new("the engine's loop has stopped of itself"))?,
+            .ok_or_else(|| Failure::new("the engine's loop stopped unexpectedly"))?,
     };
     let waits = workload.measured_waits();
     let server_end = workload.end_server(request.server_grace)?;

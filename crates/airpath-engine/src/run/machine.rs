@@ -1,4 +1,4 @@
-//! What the machine did during a live run, for the verdict's advice.
+//! Activity of the machine during a live run, for the verdict's advice.
 
 use airpath_core::Time;
 use airpath_live::engine_loop::LoopReport;
@@ -10,10 +10,10 @@ use airpath_log::verdict::{CalibrationFacts, MachineFacts, RealTime};
 
 use super::request::RunRequest;
 
-/// How many runs go on side by side, of which this one is one: set by whoever starts several.
+/// Number of parallel runs, of which this one is one: set by whoever starts several.
 pub const JOBS_VARIABLE: &str = "AIRPATH_JOBS";
 
-/// How the outcome of a wish that was granted begins.
+/// Prefix of the outcome of a granted request.
 const ALLOWED: &str = "allowed";
 const WHOLE_PPM: u64 = 1_000_000;
 

@@ -1,4 +1,4 @@
-//! What the manifest of every run begins with, whatever clock it runs by.
+//! First part of the manifest, common to the runs of all clocks.
 
 use airpath_clocks::status::status;
 use airpath_log::{Clock, Level, Manifest, Snaplen};
@@ -23,7 +23,7 @@ pub fn state_names(path: &PathConfig) -> Vec<String> {
 pub struct Beginning<'a> {
     /// The scenario, for the record.
     pub scenario: &'a Scenario,
-    /// Where the files are that it names.
+    /// Kept copies of the files that it names.
     pub files: &'a KeptFiles,
     /// The path that it describes.
     pub path: &'a PathConfig,
@@ -31,9 +31,9 @@ pub struct Beginning<'a> {
     pub clock: Clock,
     /// The seed of all draws.
     pub seed: u64,
-    /// How much is recorded.
+    /// Level of recording.
     pub level: Level,
-    /// How many bytes of each packet.
+    /// Number of bytes of each packet.
     pub snaplen: Snaplen,
 }
 

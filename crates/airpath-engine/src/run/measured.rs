@@ -1,11 +1,12 @@
-//! What the verdict of a live run looks at, from what its link measured.
+//! Input of a live run's verdict, from its link's measurements.
 
 use airpath_core::{Direction, Event, EventKind, Origin, Span, Time};
 use airpath_live::engine_loop::{ClockReport, LinkLook};
 use airpath_log::EndResults;
 use airpath_log::verdict::{ClockStep, Measurements, Reads, WallClock};
 
-/// What `look` says up to its instant; the ends, the log and the workload are as in a run without blemish.
+/// Measurements in `look` up to its instant; the ends, the log and the workload are as in a run without
+/// blemish.
 pub fn of_link(look: &LinkLook) -> Measurements {
     let LinkLook { at, measurements, counters, losses, stamped, demoted, reads_unwatched, .. } = look;
     let duration_ns = at.since(Time::ZERO).nanos();
@@ -34,7 +35,7 @@ pub fn of_link(look: &LinkLook) -> Measurements {
     }
 }
 
-/// What was seen of the wall clock.
+/// Observations of the wall clock.
 fn wall_clock(look: &LinkLook) -> WallClock {
     let ClockReport { count, largest_ns, astride, unplaced, doubtful, .. } = look.clock;
     let steps = look.clock_steps().map(|(at, by_ns)| ClockStep { at_ns: at.nanos(), by_ns });

@@ -3,14 +3,18 @@
 mod arguments;
 pub mod calibrated;
 pub mod conclude;
+pub mod control;
 mod ends;
 pub mod files;
+pub mod from_options;
 mod interfaces;
 pub mod interrupt;
 pub mod live;
+mod live_manifest;
 pub mod machine;
 pub mod manifest;
 pub mod measured;
+pub mod outcome;
 pub mod recording;
 pub mod replay;
 pub mod replication;
@@ -21,8 +25,3 @@ pub mod warp;
 mod workload;
 
 pub use request::RunRequest;
-
-/// Exit status of a run that cannot be trusted, with `--strict`.
-pub const NOT_TRUSTED_STATUS: i32 = 3;
-/// Exit status when Airpath itself fails (as `env` and `timeout` do).
-pub const FAILED_STATUS: i32 = 125;

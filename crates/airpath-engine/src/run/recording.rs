@@ -13,8 +13,8 @@ use airpath_log::{LatenessBound, Manifest, Offered, Overflow, Packet, Recorder, 
 
 use crate::error::{Failure, Result};
 
-/// When every run in virtual time begins, for the stamps of its captures: 2000-01-01 00:00 UTC. A
-/// constant, so that equal runs leave equal files; not 0, which is what an unknown time looks like.
+/// Start of every run in virtual time, for the stamps of its captures: 2000-01-01 00:00 UTC. A constant, so
+/// that equal runs leave equal files; not 0, which is what an unknown time looks like.
 pub const START_UNIX_NS: u64 = 946_684_800_000_000_000;
 /// A recorder that may wait for the writer needs no long ring.
 const RING_BATCHES: usize = 4;
@@ -27,11 +27,11 @@ pub struct Recording {
     changed: Vec<u8>,
 }
 
-/// What a finished recording says of the run.
+/// Summary of a finished recording.
 pub struct Recorded {
     /// The run in five lines.
     pub summary: Summary,
-    /// What goes into the manifest.
+    /// Results for the manifest.
     pub results: Results,
 }
 
@@ -61,7 +61,7 @@ impl Recording {
         })
     }
 
-    /// What the machine has to record.
+    /// Level at which the machine has to record.
     pub fn machine_level(&self) -> LogLevel {
         self.recorder.machine_level()
     }

@@ -24,27 +24,27 @@ use recorded::{Events, Inputs, RecordedInput, What};
 use super::files::KeptFiles;
 use super::manifest::Beginning;
 use super::recording::{Recording, START_UNIX_NS, finished};
-use crate::commands::link::{only_path, usage};
 use crate::error::{Failure, Result};
+use crate::link::{only_path, usage};
 use crate::terminal::say;
 
-/// How long a replay is silent.
+/// Time for which a replay is silent.
 const SILENT: Duration = Duration::from_secs(2);
 
-/// What a replay found.
+/// Outcome of a replay.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How many events are the same, from the first on.
+    /// Number of identical events, from the first on.
     pub events: u64,
-    /// How many of them are deliveries of damaged packets.
+    /// Number of deliveries of damaged packets among them.
     pub damaged_packets: u64,
-    /// Whether the log has the positions of flipped bits; without them only their numbers were compared.
+    /// True if the log has the positions of flipped bits; without them only their numbers were compared.
     pub has_positions: bool,
     /// The first difference, if there is one.
     pub difference: Option<Difference>,
     /// The time of the run.
     pub duration: Span,
-    /// How long the replay took.
+    /// Duration of the replay.
     pub took: Duration,
 }
 
@@ -159,7 +159,7 @@ impl Copy<'_> {
 struct Trace<'a> {
     events: Events,
     names: Names<'a>,
-    /// What left the machine and has not been met by its delivery.
+    /// Packets that left the machine and have not been met by their deliveries.
     emissions: VecDeque<Pdu>,
     same: u64,
     damaged_packets: u64,
@@ -226,7 +226,7 @@ impl Trace<'_> {
     fn tell_progress(&mut self) {
         if self.same.is_multiple_of(1 << 14) && Instant::now() >= self.next_word {
             self.next_word += SILENT;
-            say!("airpath: {} events are the same so far", airpath_log::show::count(self.same));
+            say!("airpath: {} identical events so far", airpath_log::show::count(self.same));
         }
     }
 }

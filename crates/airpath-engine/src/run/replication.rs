@@ -1,4 +1,4 @@
-//! What is said of replications, and where they go, whatever clock they run by.
+//! Messages and folders of replications, common to all clocks.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use airpath_log::verdict::{Reason, Verdict};
 use crate::error::{Failure, Result};
 use crate::terminal::say;
 
-/// Why a replication is not trusted.
+/// Reason that a replication is not trusted.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Why {
     /// The code of the reason.
     pub code: String,
-    /// What happened.
+    /// Description of the problem.
     pub what: String,
-    /// What to do.
+    /// Advice for the user.
     pub mend: String,
 }
 
@@ -34,11 +34,11 @@ pub struct Finished {
     pub number: u32,
     /// Its seed.
     pub seed: u64,
-    /// How long the run took, in seconds of its own clock.
+    /// Duration of the run, in seconds of its own clock.
     pub seconds: f64,
     /// The verdict's word, or that there is none.
     pub verdict: String,
-    /// Why it is not trusted: the code of each reason, and what to do.
+    /// Reasons for a verdict other than trusted: the code of each, and the advice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Why>,
     /// The exit status.
@@ -56,8 +56,7 @@ pub fn check_seeds(first: u64, count: u32) -> Result<()> {
     let last = first.checked_add(u64::from(count.saturating_sub(1)));
     last.map(drop).ok_or_else(|| {
         Failure::usage(format!(
-            "--replications {count} counts up from --seed {first}, beyond the largest seed, {}; begin with a smaller \
-             seed",
+            "--replications {count} from --seed {first} would exceed the largest seed, {}; use a smaller seed",
             u64::MAX
         ))
     })
@@ -84,7 +83,7 @@ pub fn refuse_many(path: &Path, action: &str) -> Result<()> {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "{} holds replications, each a run of its own; {action} one of them: {}",
+        "{} holds several replications; {action} one of them: {}",
         path.display(),
         first.display()
     )))
@@ -127,7 +126,7 @@ pub fn summarise(finished: &[Finished], folder: Option<&Path>) {
     }
 }
 
-/// Whether several replications came to the same in everything, though their seeds differ.
+/// True if several replications came to the same in everything, though their seeds differ.
 pub fn all_the_same(finished: &[Finished]) -> bool {
     finished.len() > 1
         && finished[0].came_to.is_some()
@@ -137,8 +136,8 @@ pub fn all_the_same(finished: &[Finished]) -> bool {
 /// Tells that `count` replications say no more than one of them.
 pub fn tell_same(count: usize) {
     say!(
-        "airpath: all {count} runs are the same: nothing in this link and workload is random; add --loss 1%, say, \
-         or run one"
+        "airpath: all {count} runs are identical: this link and workload have no randomness; add for example --loss \
+         1%, or run only one"
     );
 }
 

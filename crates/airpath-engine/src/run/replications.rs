@@ -17,15 +17,16 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
+use super::from_options::request;
 use super::machine::JOBS_VARIABLE;
 use super::replication::{self, Finished, Why, summarise};
 use super::{arguments, calibrated, warp};
 use crate::cli::ExecArgs;
-use crate::commands::exec::{fresh_seed, request};
 use crate::error::{Failure, Result};
+use crate::seed::fresh_seed;
 use crate::terminal::say;
 
-/// How long replications that were told to end may take before they are killed.
+/// Time that replications have to end before they are killed.
 const KILL_AFTER: Duration = Duration::from_secs(5);
 /// The signals that break the whole off.
 const BREAKING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
@@ -73,9 +74,9 @@ pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
         if let Some((signal, everybody)) = signals.wait(PollTimeout::NONE)? {
             break_off(&mut signals, running, (!everybody).then_some(signal))?;
             let done = format_args!("{} of {} replications", finished.len(), args.replications).to_string();
-            say!("airpath: {signal}: broken off after {done}");
+            say!("airpath: {signal}: aborted after {done}");
             if let Some(folder) = &args.run.out {
-                say!("airpath: what they recorded is in {}", folder.display());
+                say!("airpath: their records are in {}", folder.display());
             }
             return Ok(128 + signal as i32);
         }
@@ -168,7 +169,7 @@ fn start(number: u32, seed: u64, folder: Option<&Path>, jobs: u32) -> Result<Run
     let failed = |what: &str, error: &dyn std::fmt::Display| {
         Failure::new(format!("cannot start replication {number}: {what}: {error}"))
     };
-    let program = std::env::current_exe().map_err(|error| failed("this program is not found", &error))?;
+    let program = std::env::current_exe().map_err(|error| failed("program not found", &error))?;
     let manifest = memfd_create(c"airpath-manifest", MFdFlags::MFD_CLOEXEC)
         .map_err(|error| failed("no file for its manifest", &error))?;
     let mut command = Command::new(program);

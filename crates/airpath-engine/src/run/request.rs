@@ -1,4 +1,4 @@
-//! What is asked of one live run.
+//! Request for one live run.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -31,59 +31,59 @@ pub struct RunRequest {
     pub client: Vec<OsString>,
     /// The server's shell command.
     pub server: Option<String>,
-    /// How long the server's command may take until it listens.
+    /// Maximum time until the server's command listens.
     pub server_timeout: Span,
-    /// How long it may take to end by itself once the client's command has ended.
+    /// Time that it has to end by itself once the client's command has ended.
     pub server_grace: Span,
-    /// Whether the far end is the enclosing namespace instead of a fresh one.
+    /// True if the far end is the enclosing namespace instead of a fresh one.
     pub enclosing: bool,
-    /// Whether the far end reaches the host's network.
+    /// True if the far end reaches the host's network.
     pub internet: bool,
     /// Ports of the host's loopback that are reachable as server:PORT.
     pub host_ports: Vec<u16>,
-    /// Whether commands are root of their user namespace.
+    /// True if commands are root of their user namespace.
     pub as_root: bool,
-    /// Whether commands of root are kept from the host.
+    /// True if commands of root are kept from the host.
     pub confine: bool,
     /// TCP congestion control of both ends.
     pub congestion_control: Option<String>,
     /// MTU of both ends in bytes.
     pub mtu_bytes: u32,
-    /// How packets get to the engine.
+    /// Kind of the engine's ports.
     pub port_kind: PortKind,
-    /// What the loop asks of the kernel, and how it meets deadlines.
+    /// Kernel settings of the loop, and its policy of meeting deadlines.
     pub tuning: Tuning,
-    /// By which calibration, for the record; or why by none.
+    /// Calibration of the run, for the record; or the reason that there is none.
     pub calibration: serde_json::Value,
-    /// How good that is, if there is one.
+    /// Quality of the calibration, if there is one.
     pub calibration_facts: Option<CalibrationFacts>,
     /// The scheduling policy that the user asked for by name, whose refusal is told.
     pub asked_policy: Option<Policy>,
-    /// How late a packet may enter or leave before the run is suspect.
+    /// Lateness of a packet at entry or departure from which the run is suspect.
     pub lateness_bound: LatenessBound,
     /// The folder of the run.
     pub out: Option<PathBuf>,
-    /// Whether the folder was made for this run, rather than found empty.
+    /// True if the folder was made for this run, rather than found empty.
     pub out_is_ours: bool,
-    /// Where the manifest goes beside the folder.
+    /// Copy of the manifest outside the folder.
     pub manifest: Option<Arc<File>>,
-    /// How much is recorded.
+    /// Level of recording.
     pub level: Level,
-    /// How many bytes of each packet.
+    /// Number of bytes of each packet.
     pub snaplen: Snaplen,
-    /// How much of the log fits in memory while the disk takes nothing.
+    /// Size of the log's memory while the disk takes nothing.
     pub ring: RingSize,
-    /// Whether and how the state of TCP is recorded.
+    /// Mode of recording the TCP state.
     pub tcp_state: TcpStateMode,
-    /// Whether that was asked for, rather than the default.
+    /// True if that was asked for, rather than the default.
     pub tcp_state_is_asked: bool,
-    /// Whether a run that is not trusted fails.
+    /// True if a run that is not trusted fails.
     pub strict: bool,
-    /// What is printed at the end.
+    /// Output at the end.
     pub report: Report,
 }
 
-/// What is printed at the end of a run.
+/// Output at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
     /// The summary of five lines.

@@ -38,28 +38,28 @@ pub struct SimRequest {
     pub scenario: Scenario,
     /// The path that it describes.
     pub path: PathConfig,
-    /// What runs between the ends.
+    /// Workloads between the ends.
     pub workloads: Vec<Workload>,
-    /// How long the run takes; without it, until every workload is done.
+    /// Duration of the run; without it, until every workload is done.
     pub duration: Option<Span>,
     /// The MTU of both ends in bytes.
     pub mtu_bytes: u32,
-    /// How much is recorded.
+    /// Level of recording.
     pub level: Level,
-    /// How many bytes of each packet.
+    /// Number of bytes of each packet.
     pub snaplen: Snaplen,
 }
 
-/// What came out of a run.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     /// The run in five lines.
     pub summary: Summary,
-    /// What became of each workload.
+    /// Result of each workload.
     pub flows: Vec<FlowReport>,
-    /// Why it was over.
+    /// Reason for the end.
     pub ended: Ended,
-    /// How long it took, by its own clock.
+    /// Duration by its own clock.
     pub duration: Span,
     /// The signal that broke it off.
     pub interrupted: Option<Signal>,
@@ -118,7 +118,7 @@ fn run_in(
             && is_unlimited(&request.path, saturate.from.sends())
         {
             return Err(Failure::usage(format!(
-                "workload `{workload}`: no load fills a link without a rate; give it one, as with --rate '1 Mbit/s'"
+                "workload `{workload}`: a link without a rate cannot be saturated; set one, as with --rate '1 Mbit/s'"
             )));
         }
         let pair = endpoints(workload, flow, Seed(seed), &options)
@@ -141,14 +141,16 @@ fn run_in(
     let outcome = drive(&mut world, machine, request.duration, pieces, interrupt);
     let interrupted = outcome.as_ref().ok().copied().flatten();
     let Some(FinishedMachine { observer, counters, ending, .. }) = world.finish().pop() else {
-        return Err(Failure::new("the machine of a run in virtual time is gone; please report this"));
+        return Err(Failure::new(
+            "internal error: the machine of a run in virtual time is missing; please report this",
+        ));
     };
     let recording = observer.into_recording();
     let Some(ending) = ending.filter(|_| outcome.is_ok()) else {
         recording.abandon();
         write(&Manifest { status: Status::Failed, ..manifest }, folder)?;
         let reason = outcome.err().map_or_else(|| "it never ended".into(), |error| error.to_string());
-        return Err(Failure::new(format!("the run cannot go on: {reason}")));
+        return Err(Failure::new(format!("the run cannot continue: {reason}")));
     };
     let duration = ending.at.since(Time::ZERO);
     let flows: Vec<FlowReport> = results.iter().map(|results| results.report()).collect();
@@ -192,7 +194,7 @@ fn drive(
     }
 }
 
-/// Whether nothing in `path` has a rate towards `direction`, at the beginning.
+/// True if nothing in `path` has a rate towards `direction`, at the beginning.
 fn is_unlimited(path: &PathConfig, direction: Direction) -> bool {
     path.hops.iter().all(|hop| hop.link(direction).rate.constant() == Some(LinkRate::Unlimited))
 }

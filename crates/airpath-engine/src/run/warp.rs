@@ -15,15 +15,16 @@ use airpath_warp::host::{self, Outcome, Plan};
 use airpath_warp::job::Job;
 use airpath_warp::{WarpError, cache};
 
-use super::{FAILED_STATUS, RunRequest, arguments};
+use super::{RunRequest, arguments};
 use crate::cli::warp::WarpLimits;
 use crate::error::{Failure, Result};
 use crate::run::request::Report;
+use crate::status;
 use crate::terminal::say;
 
-/// How long a run may take by the wall clock.
+/// Default limit on a run by the wall clock.
 const DEFAULT_WALL_LIMIT: Duration = Duration::from_secs(600);
-/// For how long of it the virtual time may stand still.
+/// Default limit on a standstill of the virtual time, by the wall clock.
 const DEFAULT_STALL_LIMIT: Duration = Duration::from_secs(30);
 
 /// Refuses what a guest cannot have, and a run for which there is no kernel.
@@ -33,8 +34,8 @@ const DEFAULT_STALL_LIMIT: Duration = Duration::from_secs(30);
 pub fn check(request: &RunRequest) -> Result<()> {
     if request.tcp_state == TcpStateMode::Probe {
         return Err(Failure::usage(
-            "--tcp-state probe does not go with --clock warp: its kernel has no tracepoints; --tcp-state '1 ms' asks \
-             every millisecond of virtual time",
+            "--tcp-state probe is not available with --clock warp: its kernel has no tracepoints; use --tcp-state '1 \
+             ms' to sample every millisecond of virtual time",
         ));
     }
     let refused = match (request.internet, request.host_ports.is_empty()) {
@@ -44,8 +45,8 @@ pub fn check(request: &RunRequest) -> Result<()> {
     };
     if let Some(option) = refused {
         return Err(Failure::usage(format!(
-            "{option} does not go with --clock warp: the host's network lives in real time; run both ends behind the \
-             link, with --server"
+            "{option} is not available with --clock warp: the host's network runs in real time; run both ends behind \
+             the link, with --server"
         )));
     }
     cache::find().map(drop).map_err(Failure::warp)
@@ -80,7 +81,7 @@ fn boot(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
         stall_limit: limits.stall_limit.map_or(DEFAULT_STALL_LIMIT, duration),
     };
     if !plan.kernel.is_seeded() && request.report != Report::Nothing {
-        say!("airpath: this kernel takes no seed: a run with the same seed will not be the same");
+        say!("airpath: this kernel does not accept a seed: runs with the same seed will differ");
     }
     privilege::acquire(false).map_err(Failure::live)?;
     supervise::run(|process| {
@@ -92,7 +93,7 @@ fn boot(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
                 condemn(request, &error);
                 match error {
                     WarpError::Interrupted(signal) => 128 + signal,
-                    _ => FAILED_STATUS,
+                    _ => status::FAILED,
                 }
             }
         }
@@ -125,7 +126,8 @@ fn job(request: &RunRequest) -> Result<Job> {
     })
 }
 
-/// Where the commands start: here, or as in a live run in `/` where this user could not get to here.
+/// Working directory of the commands: the current one, or as in a live run `/` where this user could not enter
+/// it.
 fn working_directory() -> OsString {
     let (directory, warning) = command::working_directory();
     match directory {
@@ -161,7 +163,7 @@ fn hand_over(request: &RunRequest, manifest: &[u8]) {
     if let Some(file) = &request.manifest
         && let Err(error) = (&**file).write_all(manifest)
     {
-        say!("airpath: cannot hand the manifest over: {error}");
+        say!("airpath: cannot pass on the manifest: {error}");
     }
 }
 
@@ -169,7 +171,7 @@ fn hand_over(request: &RunRequest, manifest: &[u8]) {
 /// which ended on being told to says that all went well, that of another that it goes on.
 fn condemn(request: &RunRequest, error: &WarpError) {
     if request.report != Report::Nothing {
-        say!("airpath: the verdict is invalid, whatever a summary above says: the run was broken off");
+        say!("airpath: the verdict is invalid, regardless of any summary above: the run was aborted");
     }
     let handed_over = host::manifest().and_then(|text| serde_json::from_slice(&text).ok());
     let recorded = request.out.as_ref().and_then(|folder| Manifest::read(folder).ok());

@@ -14,14 +14,14 @@ use airpath_log::{Holds, Waits};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
-use super::FAILED_STATUS;
 use crate::error::{Failure, Result};
+use crate::status;
 use crate::terminal::say;
 
-/// How long a server's command that was asked to end may take before it is killed.
+/// Time that a server's command has to end when asked to, before it is killed.
 const KILL_AFTER: Duration = Duration::from_secs(2);
 
-/// How a command ended, for the record.
+/// End of a command, for the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// By itself or by a signal.
@@ -47,15 +47,15 @@ impl Ended {
 pub struct Workload<'a> {
     process: &'a EngineProcess,
     commands: Commands,
-    /// What the commands' environment has beside the usual.
+    /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
     server: Option<CommandId>,
     client: Option<CommandId>,
-    /// How the server's command ended with an error before the client's.
+    /// Error status or signal of the server's command before the client's end.
     server_failed: Option<String>,
     /// The signal by which the client's command crashed or was killed.
     client_killed: Option<String>,
-    /// Which process is of which end.
+    /// Processes of each end.
     register: Register,
     /// Measures how long the commands wait for a processor.
     waits: Option<EndWaits>,
@@ -86,7 +86,7 @@ impl<'a> Workload<'a> {
         Ok(())
     }
 
-    /// What was measured since; none where nothing was to be measured.
+    /// Waits measured since; none where nothing was to be measured.
     ///
     /// # Errors
     /// When the kernel stopped telling.
@@ -94,7 +94,7 @@ impl<'a> Workload<'a> {
         self.waits.take().map(EndWaits::finish).transpose()
     }
 
-    /// How the server's command ended with an error before the client's, if it did.
+    /// Error status or signal of the server's command before the client's end, if it failed.
     pub fn server_failed(&self) -> Option<&str> {
         self.server_failed.as_deref()
     }
@@ -130,16 +130,14 @@ impl<'a> Workload<'a> {
             if let Some(end) = self.commands.ended(id) {
                 return Err(Failure::new(format!(
                     "the server's command ended before it listened ({}): {line}\n  \
-                     It runs in a namespace of its own; start it so that it listens on 0.0.0.0 or [::], \
-                     and look at its output above.",
+                     It runs in its own network namespace; let it listen on 0.0.0.0 or [::], and see its output above.",
                     describe(end)
                 )));
             }
             if begun.elapsed() >= Duration::from_nanos(timeout.nanos()) {
                 return Err(Failure::new(format!(
                     "the server's command did not listen within {timeout}: {line}\n  \
-                     Give it longer with --server-timeout, or see whether it opens a TCP or UDP socket that the client \
-                     can reach (not on 127.0.0.1)."
+                     Increase --server-timeout, or check that it opens a TCP or UDP socket that the client can reach (not on 127.0.0.1)."
                 )));
             }
         }
@@ -148,7 +146,7 @@ impl<'a> Workload<'a> {
     /// Starts the client's command.
     pub fn start_client(&mut self, client: &Endpoint, words: &[OsString]) -> Result<Option<Ended>> {
         let mut spec = CommandSpec::from_words(words.iter().cloned())
-            .ok_or_else(|| Failure::new("there is no command after `--`"))?;
+            .ok_or_else(|| Failure::new("no command is given after `--`"))?;
         spec.environment.clone_from(&self.environment);
         match self.commands.start(client, spec) {
             Ok(id) => {
@@ -270,7 +268,7 @@ fn killed(end: CommandEnd) -> Option<Signal> {
     of_crashes.contains(&signal).then_some(signal)
 }
 
-/// How a command ended, in words.
+/// End of a command, in words.
 pub fn describe(end: CommandEnd) -> String {
     match end {
         CommandEnd::Exited(status) => format!("exit status {status}"),
@@ -278,4 +276,4 @@ pub fn describe(end: CommandEnd) -> String {
     }
 }
 
-const _: () = assert!(FAILED_STATUS == airpath_live::supervise::ENGINE_FAILED_STATUS);
+const _: () = assert!(status::FAILED == airpath_live::supervise::ENGINE_FAILED_STATUS);

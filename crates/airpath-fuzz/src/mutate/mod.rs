@@ -4,28 +4,23 @@ mod bytes;
 mod text;
 
 use crate::corpus::Corpus;
+use crate::kind::Kind;
 use crate::random::Random;
 
 /// No input is longer than this: what a reader does with more, it does with this much.
 const LONGEST_BYTES: usize = 256 << 10;
 
-/// How inputs are written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// In bytes: packets, Arrow, captures.
-    Bytes,
-    /// As text: TOML, JSON, lines of words.
-    Text,
-}
-
-impl Kind {
-    /// The kind that `input` looks like.
-    pub fn of(input: &[u8]) -> Kind {
-        let head = &input[..input.len().min(512)];
-        // A text that is cut inside of a character is one nevertheless.
-        let valid = std::str::from_utf8(head).map_or_else(|error| error.valid_up_to() + 3 >= head.len(), |_| true);
-        if valid && !head.contains(&0) { Kind::Text } else { Kind::Bytes }
+/// Input `number` of `seed`, and the name of the seed that it came from: first every seed as it is, then
+/// changed ones.
+pub fn input(corpus: &Corpus, seed: u64, number: u64) -> (Vec<u8>, &str) {
+    if let Some(index) = usize::try_from(number).ok().filter(|index| *index < corpus.len()) {
+        return (corpus.seed(index).to_vec(), corpus.name(index));
     }
+    let mut random = Random::new(seed, number);
+    let index = random.below(corpus.len());
+    let mut input = corpus.seed(index).to_vec();
+    mutate(&mut input, corpus, &mut random);
+    (input, corpus.name(index))
 }
 
 /// Changes `input` a few times; mostly one to four times.

@@ -1,4 +1,4 @@
-//! What the ends of `airpath send` and `recv`, and of `timing sync`, read from the network.
+//! Network input of the ends of `airpath send` and `recv`, and of `timing sync`.
 
 use std::time::Duration;
 

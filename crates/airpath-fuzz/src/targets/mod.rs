@@ -1,5 +1,4 @@
-//! What inputs are given to. A target panics where a promise is broken; whatever else it does with an
-//! input is right.
+//! Targets of inputs. A target panics where a promise is broken; whatever else it does with an input is right.
 
 mod broken;
 mod control;
@@ -13,7 +12,7 @@ mod traces;
 
 use std::path::{Path, PathBuf};
 
-/// What targets need beside the input.
+/// Context of targets beside the input.
 #[derive(Debug)]
 pub struct Context {
     /// The seeds of the target, beside which files lie that inputs name.
@@ -37,7 +36,7 @@ pub enum Target {
     Runs,
     /// Lines of the control socket, carried out by a link; laws 1, 2, 5 and 6.
     Control,
-    /// What `airpath send` and `recv`, and the two ends of `timing sync`, tell each other.
+    /// Messages between `airpath send` and `recv`, and between the two ends of `timing sync`.
     Load,
     /// Breaks on purpose.
     #[value(hide = true)]
@@ -94,7 +93,7 @@ fn hash(input: &[u8]) -> u64 {
     input.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Where a scenario would lie that names files of the corpus.
+/// Path of a scenario that names files of the corpus.
 fn origin(corpus: &Path) -> String {
     corpus.join("scenario.toml").display().to_string()
 }

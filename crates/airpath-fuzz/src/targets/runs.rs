@@ -16,7 +16,7 @@ use super::Context;
 
 /// The folder of the whole run, in that of the seeds.
 const RUN: &str = "run";
-/// When that run ended at the latest: damaged events may claim any time.
+/// Latest end of that run: damaged events may claim any time.
 const END_NS: u64 = 3_600_000_000_000;
 
 pub fn run(input: &[u8], context: &Context) {

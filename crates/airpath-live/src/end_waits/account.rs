@@ -6,22 +6,22 @@ use airpath_log::{PartyWaits, Waits};
 
 use super::Party;
 
-/// What a wake-up waits on a calm machine: a processor has to leave its idle state first.
+/// Usual wait of a wake-up on a calm machine: a processor has to leave its idle state first.
 const USUAL_WAIT_NS: u64 = 50_000;
-/// For how long back it is known how much the commands ran.
+/// Length of the history of the commands' run time.
 const HISTORY_NS: u64 = 2_000_000_000;
 
 /// Names a task: process and thread.
 pub(super) type TaskId = (i32, i32);
 
-/// What the kernel says of a task.
+/// Counters of a task in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
     /// Time on a processor, in ns.
     pub(super) ran_ns: u64,
     /// Time ready to run and not running, in ns. A wait is added when it ends.
     pub(super) waited_ns: u64,
-    /// How often it was given a processor.
+    /// Number of times that it was given a processor.
     pub(super) slices: u64,
 }
 
@@ -30,12 +30,12 @@ pub(super) struct Counters {
 pub(super) struct Reading {
     pub(super) task: TaskId,
     pub(super) party: Party,
-    /// On how many processors it may run.
+    /// Number of processors on which it may run.
     pub(super) processors: u32,
     pub(super) counters: Counters,
 }
 
-/// What is known of a task.
+/// State of a known task.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     last: Counters,
@@ -51,13 +51,13 @@ pub(super) struct Account {
     begun: bool,
     last_ns: u64,
     ran_ns: u64,
-    /// How much the commands of the run had run altogether, by time.
+    /// Run time of the run's commands altogether, by time.
     history: VecDeque<(u64, u64)>,
     waits: Waits,
 }
 
 impl Account {
-    /// What was read so far is the state at the beginning.
+    /// Makes the current state the beginning.
     pub(super) fn begin(&mut self) {
         self.begun = true;
     }
@@ -124,9 +124,9 @@ impl Account {
         }
     }
 
-    /// How much of what a task waited is not the doing of the run's own commands: what others of them
-    /// ran meanwhile, spread over the processors on which the task may run, is theirs; and so is what a
-    /// wake-up usually takes.
+    /// Part of a task's wait that others than the run's own commands caused: the time that its other commands
+    /// ran meanwhile, spread over the processors on which the task may run, is its own doing; and so is the
+    /// usual wait of a wake-up.
     fn because_of_others(&self, processors: u32, step: &Counters) -> u64 {
         let usual_ns = USUAL_WAIT_NS.saturating_mul(step.slices);
         let Some(beyond_ns) = step.waited_ns.checked_sub(usual_ns).filter(|beyond_ns| *beyond_ns > 0) else { return 0 };
@@ -135,7 +135,7 @@ impl Account {
         beyond_ns.saturating_sub(own_ns / u64::from(processors.max(1)))
     }
 
-    /// How much all tasks ran since `from_ns`.
+    /// Run time of all tasks since `from_ns`.
     fn ran_since(&self, from_ns: u64) -> u64 {
         let after = self.history.partition_point(|(at_ns, _)| *at_ns < from_ns);
         let then_ns = match (after.checked_sub(1).map(|before| self.history[before]), self.history.get(after)) {
@@ -149,7 +149,7 @@ impl Account {
         self.ran_ns.saturating_sub(then_ns)
     }
 
-    /// What was measured.
+    /// Measured waits.
     pub(super) fn finish(self) -> Waits {
         self.waits
     }

@@ -4,11 +4,11 @@ use airpath_log::{Holds, PartyHolds};
 
 use super::Party;
 
-/// In how many looks a process that runs is asked once whether somebody holds it: one that is stopped does
-/// not run, and is asked at every look.
+/// Number of looks in which a process that runs is asked once whether somebody holds it: one that is stopped
+/// does not run, and is asked at every look.
 pub(super) const LOOKS_BETWEEN: u64 = 5;
 
-/// Who or what holds a process.
+/// Holder of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hold {
     /// It is stopped, by a signal or by a tracer.
@@ -26,7 +26,7 @@ pub(super) struct Held {
     pub(super) tracer: Option<String>,
 }
 
-/// For how long processes of each party were held.
+/// Times for which processes of each party were held.
 #[derive(Debug, Default)]
 pub(super) struct HoldAccount {
     holds: Holds,
@@ -56,7 +56,7 @@ impl HoldAccount {
         }
     }
 
-    /// What was found.
+    /// Measured holds.
     pub(super) fn finish(self) -> Holds {
         self.holds
     }

@@ -10,15 +10,15 @@ use super::{Party, Register};
 
 /// The engine's own threads that carry packets between the server's end and ports of the host.
 const RELAY_THREADS: &str = "host-port-";
-/// How far up the parents of a process are asked.
+/// Maximum depth of a process's parents that are looked up.
 const DEEPEST: u32 = 64;
 
-/// What is known of a process.
+/// A known process.
 #[derive(Clone, Debug)]
 struct Process {
     party: Option<Party>,
     processors: u32,
-    /// Whether it was there when the processes were last read.
+    /// Number of the last pass over the processes that found it.
     pass: u64,
     ran_ns: u64,
     hold: Hold,
@@ -30,9 +30,9 @@ pub(super) struct Processes {
     register: Register,
     /// This process in `/proc`, which may number processes otherwise than the run does.
     own: i32,
-    /// How many processors there are: what a process may use names those that are not there as well.
+    /// Number of online processors: a process's mask names absent ones as well.
     online: u32,
-    /// Which of the numbers of a process is the one inside the run.
+    /// Index of the number inside the run among the numbers of a process.
     level: usize,
     known: HashMap<i32, Process>,
     relays: HashMap<i32, bool>,
@@ -154,9 +154,9 @@ impl Processes {
         }
     }
 
-    /// Whose a process is: as the register says, or as its parent. What has lost its parent stays whose
-    /// it was; what was never seen before that belongs to the leader of its session, or is the client's:
-    /// only the client's command is started after the first look.
+    /// Party of a process: as registered, or as its parent. What has lost its parent stays whose it was; what
+    /// was never seen before that belongs to the leader of its session, or is the client's: only the client's
+    /// command is started after the first look.
     fn party(&mut self, pid: i32, depth: u32) -> Option<Party> {
         if let Some(known) = self.known.get(&pid) {
             return known.party;
@@ -183,7 +183,7 @@ impl Processes {
     }
 }
 
-/// What is needed of `/proc/PID/status`.
+/// Required fields of `/proc/PID/status`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Status {
     parent: i32,
@@ -223,7 +223,7 @@ impl Status {
     }
 }
 
-/// How many processors `/proc/stat` has a line of, which are those that run.
+/// Number of processors in `/proc/stat`, which are the online ones.
 fn online_processors(stat: &str) -> u32 {
     let numbers = stat.lines().filter_map(|line| line.strip_prefix("cpu"));
     numbers.filter(|rest| rest.starts_with(|first: char| first.is_ascii_digit())).count().max(1) as u32

@@ -1,5 +1,5 @@
-//! What kept a sleeping loop from packets that bear no stamps: a stop (SIGSTOP, a debugger, a frozen group
-//! of processes) or a wait for a processor. The kernel tells both of the thread itself, however long
+//! Times that kept a sleeping loop from packets that bear no stamps: a stop (SIGSTOP, a debugger, a frozen
+//! group of processes) or a wait for a processor. The kernel tells both of the thread itself, however long
 //! nothing had happened before.
 
 use std::fs::File;
@@ -22,18 +22,18 @@ pub struct OwnThread {
     account: Option<File>,
 }
 
-/// How it stands at one moment.
+/// State of the accounts at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// When, by CLOCK_MONOTONIC in ns.
+    /// Time of the look, by CLOCK_MONOTONIC in ns.
     pub at_ns: u64,
-    /// How long the thread has waited for a processor altogether, in ns.
+    /// Total time that the thread has waited for a processor, in ns.
     pub waited_ns: u64,
-    /// How often it has gone to sleep or was stopped.
+    /// Number of sleeps and stops.
     pub sleeps: u64,
 }
 
-/// How long packets may have lain there while the loop slept.
+/// Longest time that packets may have waited while the loop slept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// At most, in ns.
@@ -47,12 +47,12 @@ impl OwnThread {
         OwnThread { account: File::open(ACCOUNT).ok() }
     }
 
-    /// Whether the kernel tells how long the thread waited for a processor.
+    /// True if the kernel tells the thread's time of waiting for a processor.
     pub fn is_told(&self) -> bool {
         self.account.is_some()
     }
 
-    /// How it stands now.
+    /// Current state of the accounts.
     pub fn now(&self) -> Standing {
         let mut text = [0; 96];
         let read = self.account.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);

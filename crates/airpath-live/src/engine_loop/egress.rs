@@ -18,7 +18,7 @@ use super::layout;
 use crate::packet_bytes::{ChecksumWork, ECN_EDIT_BYTES, Segmenter, complete_checksum, ecn_of, set_ecn};
 use crate::ports::{OffloadHeader, Outgoing, Port};
 
-/// How many packets are handed to the kernel in one go.
+/// Maximum number of packets in one system call.
 const BATCH: usize = 32;
 
 /// One packet to be written: headers of its own (if any) and a range of what was read.
@@ -27,11 +27,11 @@ struct Entry {
     header: Range<usize>,
     body: Bytes,
     offload: OffloadHeader,
-    /// How many PDUs it is.
+    /// Number of PDUs in it.
     pdus: u32,
 }
 
-/// What one flush did.
+/// Result of one flush.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Flushed {
     /// PDUs that the kernel refused.
@@ -125,7 +125,7 @@ impl Egress {
         self.entries.push(Entry { header: start..self.headers.len(), body, offload, pdus: 1 });
     }
 
-    /// Whether there is nothing to write.
+    /// True if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.open.is_none()
     }
@@ -168,7 +168,7 @@ impl Egress {
     }
 }
 
-/// Whether the ECN field of a packet is not `ecn`.
+/// True if the ECN field of a packet is not `ecn`.
 fn has_other_ecn(packet: &[u8], ecn: Ecn) -> bool {
     ecn_of(packet).is_some_and(|field| field != ecn)
 }
@@ -180,7 +180,7 @@ fn note_ecn(packet: &mut [u8], ecn: Ecn) {
     }
 }
 
-/// Whether a PDU leaves the link otherwise than it came: damaged, or with another ECN field.
+/// True if a PDU leaves the link otherwise than it came: damaged, or with another ECN field.
 pub fn is_changed(pdu: &Pdu) -> bool {
     pdu.damage.is_some()
         || match &pdu.payload {

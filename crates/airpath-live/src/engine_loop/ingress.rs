@@ -10,23 +10,23 @@ use crate::ports::{OffloadHeader, Received};
 /// A packet, or one of the segments of a super-packet, on its way to the machine.
 #[derive(Debug)]
 pub struct Arrival {
-    /// When it is offered.
+    /// Time of the offer.
     pub at: Time,
-    /// When it arrived, by the kernel's stamp.
+    /// Arrival, by the kernel's stamp.
     pub kernel_at: Option<Time>,
-    /// Which port: 0 the client's, 1 the server's.
+    /// Port: 0 the client's, 1 the server's.
     pub side: u8,
     /// The packet.
     pub bytes: Bytes,
-    /// What is unfinished in it.
+    /// Work that the sending kernel left to the device.
     pub offload: OffloadHeader,
-    /// What its headers say.
+    /// Contents of its headers.
     pub headers: Headers,
 }
 
 impl Arrival {
-    /// What `received` is, or the packet back if it is not IP, contradicts itself, or is a
-    /// super-packet that cannot be cut.
+    /// Parses `received`, or returns the packet if it is not IP, contradicts itself, or is a super-packet that
+    /// cannot be cut.
     pub fn read(received: Received, side: u8, at: Time, kernel_at: Option<Time>) -> Result<Arrival, Bytes> {
         let mut bytes = received.bytes.freeze();
         let mut offload = received.offload;
@@ -51,7 +51,7 @@ impl Arrival {
         Ok(Arrival { at, kernel_at, side, bytes, offload, headers })
     }
 
-    /// How many PDUs it is.
+    /// Number of PDUs in it.
     pub fn segments(&self) -> u16 {
         if self.offload.is_super_packet() {
             let payload = self.bytes.len().saturating_sub(self.headers.bytes());

@@ -2,13 +2,13 @@
 
 use crate::ports::{OffloadHeader, Segmentation};
 
-/// What the word has room for, in bits.
+/// Width of each field of the word, in bits.
 const START_BITS: u32 = 12;
 const OFFSET_BITS: u32 = 8;
 const HEADER_BITS: u32 = 12;
 
-/// Whether [`pack`] can hold the numbers of `offload`: kernels ask for no more, but a program with a raw
-/// socket may.
+/// True if [`pack`] can hold the numbers of `offload`: kernels ask for no more, but a program with a raw socket
+/// may.
 pub fn fits(offload: &OffloadHeader) -> bool {
     offload.checksum_start >> START_BITS == 0
         && offload.checksum_offset >> OFFSET_BITS == 0

@@ -16,16 +16,16 @@ use super::unread::Unread;
 use crate::packet_bytes::noise;
 use crate::ports::{LONGEST_PACKET_BYTES, Port, Received};
 
-/// How many packets are read from a port before the other one gets a look.
+/// Number of packets read from a port before the other one gets a look.
 const READ_LIMIT: usize = 64;
 
 /// A receive buffer that takes what comes in a millisecond at tens of gigabits a second.
 const LARGE_BUFFER_BYTES: usize = 8 << 20;
-/// How much of a discarded packet goes into the input log.
+/// Number of bytes of a discarded packet in the input log.
 const DISCARDED_HEADER_BYTES: usize = 64;
-/// So much the machine does before the loop looks around: some milliseconds of work.
+/// Limit on the machine's work before the loop looks around: some milliseconds.
 const EVENTS_A_TURN: u32 = 1 << 14;
-/// How many times that at the end of a run: what is left then is told instead.
+/// Number of such turns at the end of a run: the rest is told instead.
 const TURNS_AT_THE_END: u32 = 64;
 /// A machine that is so far behind its clock may have more to do between two packets than one turn takes.
 const FAR_BEHIND: Span = Span::from_millis(2);
@@ -36,15 +36,15 @@ const DIRECTIONS: [Direction; 2] = Direction::ALL;
 
 /// The moment of a reading, and what it takes.
 pub struct Reading<'a> {
-    /// When the loop woke, in run time.
+    /// Time of the loop's wake-up, in run time.
     pub now: Time,
     /// The same by CLOCK_MONOTONIC in ns.
     pub now_ns: u64,
-    /// When the run began, by CLOCK_MONOTONIC in ns.
+    /// Start of the run, by CLOCK_MONOTONIC in ns.
     pub epoch_ns: u64,
     /// Room for packets.
     pub pool: &'a mut BufferPool,
-    /// Where in time stamps lie.
+    /// Conversion of stamps to time.
     pub stamps: &'a mut Stamps,
 }
 
@@ -66,26 +66,27 @@ pub struct LiveLink {
     received: Vec<Received>,
     arrivals: Vec<Arrival>,
     next_id: PduId,
-    /// How far the machine has been driven; nothing is offered before it.
+    /// Time up to which the machine has been driven; nothing is offered before it.
     driven_to: Time,
     started: bool,
-    /// When the loop has to come back, as of the last call.
+    /// Time of the loop's next call, as of the last call.
     next_deadline: Time,
-    /// How long packets may be left unread, as of the last call.
+    /// Time for which packets may be left unread, as of the last call.
     may_leave_unread: Span,
-    /// What a port has more of than one turn takes.
+    /// Packets of a port beyond one turn.
     unread: Unread,
-    /// What the last turn left undone. Until it is done the ports are left alone: what waits there came later.
+    /// Unfinished work of the last turn. Until it is done the ports are left alone: what waits there came
+    /// later.
     unfinished: Option<Unfinished>,
     /// Since when they are.
     unread_since: Option<Time>,
-    /// When each port was last seen empty, by CLOCK_MONOTONIC in ns; 0 if never.
+    /// Time at which each port was last seen empty, by CLOCK_MONOTONIC in ns; 0 if never.
     empty_ns: [u64; 2],
-    /// How long they may be left at most, which is 0 if they bear no stamps.
+    /// Maximum time for which packets may be left unread, which is 0 if they bear no stamps.
     unread_limit: Span,
-    /// When something last left.
+    /// Time of the last departure.
     last_emission: Time,
-    /// What was measured so far.
+    /// Measurements so far.
     pub measurements: LinkMeasurements,
 }
 
@@ -124,7 +125,7 @@ impl LiveLink {
         &mut self.ports
     }
 
-    /// Whether packets of both ports bear the kernel's stamps.
+    /// True if packets of both ports bear the kernel's stamps.
     pub fn has_kernel_stamps(&self) -> bool {
         self.ports.iter().all(Port::has_kernel_stamps)
     }
@@ -139,18 +140,18 @@ impl LiveLink {
         self.note_plans();
     }
 
-    /// When the loop has to come back: something leaves, or records have to be handed over.
+    /// Time of the loop's next call: something leaves, or records have to be handed over.
     pub fn next_deadline(&self) -> Time {
         self.next_deadline
     }
 
-    /// When something last left; zero if nothing has.
+    /// Time of the last departure; zero if nothing has left.
     pub fn last_emission(&self) -> Time {
         self.last_emission
     }
 
-    /// For how long packets may be left unread without any being late: they bear the kernel's stamps,
-    /// and none that comes now leaves sooner.
+    /// Time for which packets may be left unread without any being late: they bear the kernel's stamps, and
+    /// none that comes now leaves sooner.
     pub fn may_leave_unread(&self) -> Span {
         self.may_leave_unread
     }
@@ -368,12 +369,12 @@ impl LiveLink {
         self.outputs.flow_control.drain(..)
     }
 
-    /// Whether the last turn left work undone.
+    /// True if the last turn left work undone.
     pub fn is_behind(&self) -> bool {
         self.unfinished.is_some()
     }
 
-    /// How far the machine has been driven.
+    /// Time up to which the machine has been driven.
     pub fn driven_to(&self) -> Time {
         self.driven_to
     }
@@ -427,7 +428,7 @@ impl LiveLink {
         Ok(())
     }
 
-    /// What was measured up to now.
+    /// Measurements up to now.
     pub fn look(&mut self, now: Time) -> LinkLook {
         let mut measurements = self.measurements.clone();
         let behind = now.since(self.driven_to);
@@ -462,7 +463,7 @@ impl LiveLink {
     }
 }
 
-/// How long packets may wait in `port`: not at all without stamps of their arrival, and not so long
+/// Maximum time for which packets may wait in `port`: zero without stamps of their arrival, and not so long
 /// that they fill its buffer.
 fn unread_limit(port: &Port) -> Span {
     match port {
@@ -472,7 +473,7 @@ fn unread_limit(port: &Port) -> Span {
     }
 }
 
-/// What was measured at a link up to an instant.
+/// Measurements of a link up to an instant.
 #[derive(Debug)]
 pub struct LinkLook {
     /// The instant, in run time.
@@ -481,15 +482,15 @@ pub struct LinkLook {
     pub measurements: LinkMeasurements,
     /// Counters of the machine.
     pub counters: airpath_core::Counters,
-    /// What the ports lost.
+    /// Losses of the ports.
     pub losses: PortLosses,
-    /// Whether packets bear the kernel's stamps.
+    /// True if packets bear the kernel's stamps.
     pub stamped: bool,
-    /// When the loop lost its real-time priority, in run time.
+    /// Time at which the loop lost its real-time priority, in run time.
     pub demoted: Option<Time>,
-    /// What was seen of the wall clock.
+    /// Observations of the wall clock.
     pub clock: ClockReport,
-    /// When the run began, by CLOCK_MONOTONIC in ns.
+    /// Start of the run, by CLOCK_MONOTONIC in ns.
     pub epoch_ns: u64,
     /// Packets bear no stamps, and the kernel does not tell how long the loop waited for a processor.
     pub reads_unwatched: bool,
@@ -504,7 +505,7 @@ impl LinkLook {
     }
 }
 
-/// What both ports of a link lost beside the model.
+/// Losses of both ports of a link outside the model.
 #[derive(Debug, Default)]
 pub struct PortLosses {
     /// Packets that the kernel lost between the endpoints and the engine.
@@ -524,7 +525,7 @@ impl PortLosses {
             match port.drops_outside_model() {
                 Ok(drops) => losses.drops += drops.total(),
                 Err(error) => {
-                    losses.unreadable.push(format!("how many packets the kernel lost at the {end}'s end ({error})"));
+                    losses.unreadable.push(format!("kernel packet losses at the {end}'s end ({error})"));
                 }
             }
         }
@@ -532,9 +533,9 @@ impl PortLosses {
     }
 }
 
-/// What a link leaves behind.
+/// A link after its run.
 pub struct FinishedLink {
-    /// Through which instant the machine was run: where its trace ends.
+    /// Instant through which the machine was run: the end of its trace.
     pub ended: Time,
     /// Counters of the machine.
     pub counters: airpath_core::Counters,

@@ -1,21 +1,21 @@
-//! What the loop measures about itself and about the link, without allocating per packet.
+//! Measurements of the loop about itself and about the link, without allocating per packet.
 
 use airpath_core::{Span, Time};
 use airpath_log::{LatenessBound, Timings};
 
-/// What was measured at one link.
+/// Measurements at one link.
 #[derive(Clone, Debug)]
 pub struct LinkMeasurements {
     /// One-way delays, lateness and read delays.
     pub timings: Timings,
-    /// For how long the ports have not been looked at, while the loop was not waiting for them: an upper bound on
-    /// the delay of what is read next, where the kernel gives no stamps.
+    /// Time for which the ports have not been looked at, while the loop was not waiting for them: an upper
+    /// bound on the delay of the packets read next, where the kernel gives no stamps.
     pub unwatched: Span,
     /// The part of that from before the last look, of packets that were left unread then.
     waited: Span,
-    /// Whether a port had more than the last look took.
+    /// True if a port had more than the last look took.
     pub left_unread: bool,
-    /// How far behind its clock the machine was left at the end of the run.
+    /// Lag of the machine behind its clock at the end of the run.
     pub unfinished: Span,
     /// Packets that had been read by then and never entered the machine.
     pub unoffered: u64,
@@ -46,7 +46,7 @@ impl LinkMeasurements {
         self.kept(until.since(from));
     }
 
-    /// What is read next may have waited for `at_most`.
+    /// Notes that the packets read next may have waited for `at_most`.
     pub fn kept(&mut self, at_most: Span) {
         self.unwatched = self.unwatched.max(self.waited + at_most);
     }

@@ -1,4 +1,4 @@
-//! How early to wake up before a deadline, within a budget of processor time.
+//! Margin of wake-ups before deadlines, within a budget of processor time.
 //!
 //! A timer wakes the loop late, by an amount that differs from machine to machine and from second to
 //! second. Whoever wakes by a margin earlier and watches the clock for the rest is late only where the timer
@@ -15,13 +15,14 @@ pub use policy::{AutoSpin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_sha
 /// The share of deadlines for which the margin is to suffice: a little more than the 99 in 100 that are
 /// promised, since what is remembered is a sample.
 const WANTED: f64 = 0.995;
-/// Where that cannot be had: the margin with which so much less than the best is met costs less.
+/// Tolerance where that cannot be had: the cheapest margin whose share of met deadlines is so little below the
+/// best is taken.
 const NEAR_THE_BEST: f64 = 0.005;
 /// Unused budget is kept for at most this long a burst of deadlines.
 const CREDIT_LIMIT_NS: u64 = 5_000_000;
 /// Half of the usual bound on lateness.
 const BATCH_NAP_NS: u64 = 500_000;
-/// What is later than this, in ns, is the scheduler's doing, and no margin would cover it.
+/// Lateness above this, in ns, is the scheduler's doing, and no margin would cover it.
 pub const MOST_MARGIN_NS: u64 = 250_000;
 /// The margin is chosen anew after so many wake-ups.
 const CHOOSE_EVERY: u32 = 16;
@@ -29,7 +30,7 @@ const CHOOSE_EVERY: u32 = 16;
 const LEAST_REMEMBERED: f32 = 24.0;
 /// Wake-ups older than this weigh less than a third.
 const FORGET_NS: f32 = 1_500_000_000.0;
-/// So many are kept however old they are: fewer tell nothing of one in a hundred.
+/// Weight that is kept however old it is: less tells nothing of one in a hundred.
 const KEPT: f32 = 100.0;
 
 /// The way of the margin during a run, in ns.
@@ -43,7 +44,7 @@ pub struct MarginCourse {
     pub least_ns: u64,
     /// The greatest.
     pub most_ns: u64,
-    /// For how many deadlines the budget was spent: they were slept up to.
+    /// Number of deadlines for which the budget was spent: they were slept up to.
     pub unaffordable: u64,
 }
 
@@ -58,7 +59,7 @@ pub struct Spin {
     /// were gone.
     work_ns: u64,
     work_deviation_ns: u64,
-    /// What is wanted before each deadline.
+    /// Current margin before each deadline.
     margin_ns: u64,
     /// Wake-ups since the margin was chosen, and when that was.
     wake_ups: u32,
@@ -100,7 +101,7 @@ impl Spin {
         }
     }
 
-    /// How long before a deadline to wake up.
+    /// Margin of the next wake-up before its deadline.
     pub fn margin_ns(&mut self, now_ns: u64) -> u64 {
         let SpinPolicy::Auto(auto) = self.policy else { return self.margin_ns };
         let earned = now_ns.saturating_sub(self.credited_at_ns).min(WHOLE_CORE_PPM * CREDIT_LIMIT_NS) * auto.budget_ppm

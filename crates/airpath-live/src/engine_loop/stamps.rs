@@ -1,6 +1,6 @@
-//! When packets came, by the kernel's stamps. Stamps are of the wall clock, which may be stepped; the
-//! loop lives by CLOCK_MONOTONIC. The difference of the two changes by steps alone: what slews the wall
-//! clock slews both.
+//! Arrival times of packets, from the kernel's stamps. Stamps are of the wall clock, which may be stepped; the
+//! loop lives by CLOCK_MONOTONIC. The difference of the two changes by steps alone: what slews the wall clock
+//! slews both.
 //!
 //! A step is told by the kernel at once ([`StepBell`]), found by reading the difference again now and
 //! then, and looked for where a stamp cannot be right. A packet that was stamped before a step and is
@@ -17,7 +17,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use crate::clock::{self, ClockOffset};
 
-/// How often the difference between the clocks is read without any reason.
+/// Interval of routine readings of the difference between the clocks.
 const READ_AGAIN_EVERY_NS: u64 = Span::from_secs(1).nanos();
 /// A packet may bear a stamp that is so much older than the last moment at which its port was empty: the
 /// kernel stamps it first and hands it over later.
@@ -26,27 +26,27 @@ const HANDED_OVER_WITHIN_NS: u64 = Span::from_millis(100).nanos();
 const AHEAD_NS: u64 = Span::from_millis(1).nanos();
 /// The kernel tells of a step so much later at most.
 const TOLD_WITHIN_NS: u64 = Span::from_millis(10).nanos();
-/// What a reading without a word of the kernel may differ by without being a step: an interruption
-/// between two looks at clocks, and what 500 ppm are in the time between two readings.
+/// Tolerance of a reading that the kernel has not announced as a step: an interruption between two looks at
+/// clocks, and what 500 ppm are in the time between two readings.
 const UNTOLD_NS: u64 = Span::from_micros(520).nanos();
-/// So many steps are kept one by one.
+/// Number of steps that are kept one by one.
 const KEPT: usize = 16;
 
 /// A step of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
-    /// When it was noticed, by CLOCK_MONOTONIC in ns.
+    /// Time of its detection, by CLOCK_MONOTONIC in ns.
     pub noticed_ns: u64,
-    /// By how much, in ns; backwards below zero.
+    /// Size of the step, in ns; backwards below zero.
     pub by_ns: i64,
 }
 
-/// What was seen of the wall clock.
+/// Observations of the wall clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockReport {
     /// The first steps.
     pub steps: Vec<ClockStep>,
-    /// How many there were.
+    /// Number of steps.
     pub count: u64,
     /// The size of the largest, in ns.
     pub largest_ns: u64,
@@ -68,20 +68,20 @@ struct Before {
     until_ns: u64,
 }
 
-/// Where in time stamps lie.
+/// Conversion of stamps to times.
 pub struct Stamps {
     read: Box<dyn FnMut() -> ClockOffset + Send>,
     /// CLOCK_MONOTONIC in ns; none where time is as told.
     present_ns: Option<fn() -> u64>,
     offset: ClockOffset,
     read_at_ns: u64,
-    /// When the kernel last told of no step.
+    /// Time at which the kernel last told of no step.
     quiet_at_ns: u64,
     before: Option<Before>,
-    /// What was placed since the last reading, and since the kernel last told of no step.
+    /// Stamps placed since the last reading, and since the kernel last told of no step.
     since_reading: Placed,
     since_quiet: Placed,
-    /// When a stamp that cannot be right last made it look.
+    /// Time of the last check that an impossible stamp caused.
     suspected_at_ns: u64,
     report: ClockReport,
 }
@@ -119,8 +119,8 @@ impl Stamps {
         self.since_quiet = Placed::default();
     }
 
-    /// When the packet came that the kernel stamped with `realtime_ns`, by CLOCK_MONOTONIC in ns. It is
-    /// read at `now_ns` from a port that was last empty at `empty_ns`. None if the stamp does not tell.
+    /// Arrival of the packet that the kernel stamped with `realtime_ns`, by CLOCK_MONOTONIC in ns. It is read
+    /// at `now_ns` from a port that was last empty at `empty_ns`. None if the stamp does not tell.
     #[inline]
     pub fn place(&mut self, realtime_ns: u64, empty_ns: u64, now_ns: u64) -> Option<u64> {
         let at_ns = self.offset.to_monotonic_ns(realtime_ns);
@@ -138,7 +138,7 @@ impl Stamps {
         self.since_quiet = Placed::default();
     }
 
-    /// What was seen since the run began.
+    /// Observations since the run began.
     pub fn report(&self) -> &ClockReport {
         &self.report
     }
@@ -233,7 +233,7 @@ struct Placed {
 }
 
 impl Placed {
-    /// How many of them may lie in the clock after a step of `by_ns`. By the clock before it, a large step
+    /// Number of them that may lie in the clock after a step of `by_ns`. By the clock before it, a large step
     /// would have put them where they cannot have come.
     fn doubtful(&self, by_ns: i64) -> u64 {
         let hidden_ns = HANDED_OVER_WITHIN_NS + AHEAD_NS + self.longest_open_ns;
@@ -241,7 +241,7 @@ impl Placed {
     }
 }
 
-/// Of which clock a stamp is.
+/// Clock of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weighed {
     New(u64),
@@ -250,8 +250,8 @@ enum Weighed {
     Neither,
 }
 
-/// Whether a packet that is read at `now_ns` from a port that was last empty at `empty_ns` can have come
-/// at `at_ns`.
+/// True if a packet that is read at `now_ns` from a port that was last empty at `empty_ns` can have come at
+/// `at_ns`.
 #[inline]
 fn is_possible(at_ns: u64, empty_ns: u64, now_ns: u64) -> bool {
     at_ns <= now_ns + AHEAD_NS && at_ns + HANDED_OVER_WITHIN_NS >= empty_ns
@@ -274,7 +274,7 @@ impl StepBell {
         Ok(StepBell(timer))
     }
 
-    /// Whether the clock was set since the last call.
+    /// True if the clock was set since the last call.
     pub fn has_rung(&self) -> bool {
         let mut count = [0; 8];
         nix::unistd::read(&self.0, &mut count) == Err(Errno::ECANCELED)

@@ -1,29 +1,29 @@
-//! What the loop does until it looks at its links again: a decision about instants only.
+//! Next step of the loop before it looks at its links again: a decision about instants only.
 
 use super::spin::Spin;
 
-/// What comes next. All times are CLOCK_MONOTONIC in ns.
+/// Next step. All times are CLOCK_MONOTONIC in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Something is due: look at the ports and go on.
     Look,
     /// Sleep until `wake_ns` whatever comes, then watch the clock until `deadline_ns`.
     Nap {
-        /// When to wake.
+        /// Time to wake up.
         wake_ns: u64,
-        /// What for.
+        /// Deadline of the wake-up.
         deadline_ns: u64,
     },
     /// Sleep until `wake_ns`, long before anything is due, or until something can be read.
     Beat {
-        /// When to wake.
+        /// Time to wake up.
         wake_ns: u64,
     },
     /// Sleep until `wake_ns` (`u64::MAX` for ever) or until something can be read.
     Sleep {
-        /// When to wake.
+        /// Time to wake up.
         wake_ns: u64,
-        /// How long before the deadline that is.
+        /// Margin before the deadline.
         margin_ns: u64,
     },
 }

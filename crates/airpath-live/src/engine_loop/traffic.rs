@@ -9,7 +9,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 /// Between the loop, which never waits for it, and one thread that waits for the next packet.
 #[derive(Debug)]
 pub struct TrafficBell {
-    /// Whether somebody waits: while nobody does, a packet costs the loop one look at this.
+    /// True while somebody waits: while nobody does, a packet costs the loop one look at this.
     awaited: AtomicBool,
     bell: EventFd,
 }

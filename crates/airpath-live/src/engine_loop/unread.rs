@@ -1,5 +1,5 @@
-//! How far a machine may be driven while a port has more packets than one turn reads: not beyond the
-//! last stamp that was read, or what is unread would come too late for its own.
+//! Limit to which a machine may be driven while a port has more packets than one turn reads: the last stamp
+//! that was read, or unread packets would come too late for their own.
 
 use airpath_core::Time;
 
@@ -15,8 +15,8 @@ impl Unread {
         self.up_to = Some(self.up_to.map_or(last, |other| other.min(last)));
     }
 
-    /// How far to drive the machine at `now`, having driven it to `driven_to`, and whether more is to be
-    /// read at once. The next turn notes what then is unread.
+    /// Time to which the machine is driven at `now`, having been driven to `driven_to`, and true if more is to
+    /// be read at once. The next turn notes what then is unread.
     pub fn take(&mut self, now: Time, driven_to: Time) -> (Time, bool) {
         let up_to = self.up_to.take();
         (up_to.map_or(now, |up_to| up_to.min(now)).max(driven_to), up_to.is_some())

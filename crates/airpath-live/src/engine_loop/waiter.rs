@@ -15,7 +15,7 @@ use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 use super::stamps::StepBell;
 use crate::clock;
 
-/// What woke the loop.
+/// Cause of a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// A port has packets to read; the number it was registered with.
@@ -35,11 +35,11 @@ const EVENTS: usize = 64;
 pub struct Waiter {
     epoll: Epoll,
     timer: TimerFd,
-    /// What the timer is set to (CLOCK_MONOTONIC, ns); `u64::MAX` when it is not.
+    /// Setting of the timer (CLOCK_MONOTONIC, ns); `u64::MAX` when it is not set.
     armed_ns: u64,
     /// None where the kernel has no such timer: steps of the clock are then found by reading it.
     step_bell: Option<StepBell>,
-    /// Whether it has rung and nobody has asked.
+    /// True if it has rung and nobody has asked.
     stepped: bool,
     events: [EpollEvent; EVENTS],
 }
@@ -121,7 +121,7 @@ impl Waiter {
         self.wait(EpollTimeout::ZERO, woken).map(drop)
     }
 
-    /// Whether the wall clock was set since the last call, as far as a look or a sleep has told.
+    /// True if the wall clock was set since the last call, as far as a look or a sleep has told.
     pub fn take_clock_step(&mut self) -> bool {
         std::mem::take(&mut self.stepped)
     }

@@ -9,46 +9,45 @@ use super::HostState;
 /// Idle states that take longer than this to leave show in every delay.
 const LONG_EXIT_US: u64 = 50;
 
-const NOT_TOLD: &str = "not told";
+const NOT_TOLD: &str = "unknown";
 
 impl HostState {
-    /// What could be changed so that runs keep their times better, one sentence each.
+    /// Possible changes that make runs keep their times better, one sentence each.
     pub fn advice(&self) -> Vec<String> {
         let mut advice = Vec::new();
         if self.high_resolution_timers == Some(false) {
             advice.push(
-                "timers are as coarse as the kernel's tick: boot without highres=off, by a kernel with \
-                 CONFIG_HIGH_RES_TIMERS"
+                "timers have only the resolution of the kernel tick: boot without highres=off, with a kernel built \
+                 with CONFIG_HIGH_RES_TIMERS"
                     .to_owned(),
             );
         }
         if let Some(clock) = self.clock_sources.current.as_deref().filter(|clock| matches!(*clock, "hpet" | "acpi_pm"))
         {
-            advice.push(format!("the clock is {clock}, which is slow to read: see in `dmesg` why it is not tsc"));
+            advice.push(format!("the clock source is {clock}, which is slow to read: `dmesg` shows why it is not tsc"));
         }
         let governor = self.frequency.as_ref().and_then(|frequency| frequency.governor.as_deref());
         if let Some(governor) = governor.filter(|governor| *governor != "performance") {
             advice.push(format!(
-                "the frequency governor is {governor}, so that the first work after a pause is slow: \
-                 `cpupower frequency-set -g performance`"
+                "the frequency governor is {governor}, so CPUs are slow after idle periods: `cpupower frequency-set \
+                 -g performance`"
             ));
         }
         let slow = self.idle.iter().flat_map(|idle| &idle.states);
         let slowest = slow.filter(|state| !state.disabled).filter_map(|state| state.exit_latency_us).max();
         if let Some(latency_us) = slowest.filter(|us| *us > LONG_EXIT_US && !self.wake_latency_device) {
             advice.push(format!(
-                "processors may take {latency_us} us to wake, and this user may not hold that down: run as root, or \
-                 allow your group to write to {}",
+                "CPUs may take {latency_us} us to wake up, and this user may not limit that: run as root, or give \
+                 your group write access to {}",
                 crate::wake_latency::DEVICE
             ));
         }
         if !self.root && self.real_time_priority_limit.is_some_and(|limit| limit < 10) {
-            advice.push(format!("this user gets no real-time priority: {GET_REAL_TIME}"));
+            advice.push(format!("this user may not use real-time priority: {GET_REAL_TIME}"));
         }
         if !self.root && self.locked_memory_limit_bytes.is_some() {
             advice.push(
-                "this user may not lock its memory: run as root, or set memlock to unlimited in \
-                 /etc/security/limits.conf"
+                "this user may not lock memory: run as root, or set memlock to unlimited in /etc/security/limits.conf"
                     .to_owned(),
             );
         }
@@ -61,7 +60,7 @@ impl HostState {
         let tick = self.tick_hz.map_or(NOT_TOLD.to_owned(), |hz| format!("{hz} Hz"));
         let timers = match self.high_resolution_timers {
             Some(true) => "high resolution",
-            Some(false) => "as coarse as the tick",
+            Some(false) => "kernel tick only",
             None => NOT_TOLD,
         };
         let gigabytes =
@@ -79,7 +78,7 @@ impl HostState {
             (false, _) => "none".to_owned(),
         };
         let device =
-            if self.wake_latency_device { "can be held down by this user" } else { "not for this user to hold" };
+            if self.wake_latency_device { "can be limited by this user" } else { "cannot be limited by this user" };
         vec![
             ("processor", told(&self.processor)),
             ("processors", told(&self.processors_online)),
@@ -110,7 +109,7 @@ impl HostState {
     }
 
     fn frequency_told(&self) -> String {
-        let Some(frequency) = &self.frequency else { return "not set by this kernel".to_owned() };
+        let Some(frequency) = &self.frequency else { return "not controlled by this kernel".to_owned() };
         let megahertz = |khz: Option<u64>| khz.map_or("?".to_owned(), |khz| format!("{}", khz / 1000));
         let turbo = match frequency.turbo {
             Some(true) => ", turbo on",
@@ -128,7 +127,7 @@ impl HostState {
     }
 
     fn idle_told(&self) -> String {
-        let Some(idle) = &self.idle else { return "not chosen by this kernel".to_owned() };
+        let Some(idle) = &self.idle else { return "not controlled by this kernel".to_owned() };
         let states: Vec<String> = idle
             .states
             .iter()

@@ -1,5 +1,5 @@
-//! What confined commands of root cannot write: the files by which the host's kernel is set. Root owns
-//! them, so that it takes no capability to write them; only a mount that is read-only keeps it off.
+//! Write protection against confined commands of root: of the files by which the host's kernel is set. Root
+//! owns them, so that it takes no capability to write them; only a mount that is read-only keeps it off.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(super) fn protect_the_kernel() -> Result<()> {
     places.iter().filter(|place| place.exists()).try_for_each(|place| make_read_only(place))
 }
 
-/// Where a line of mountinfo says that something is mounted.
+/// Mount point in a line of mountinfo.
 fn place(line: &str) -> Option<PathBuf> {
     let text = line.split_whitespace().nth(4)?;
     // Spaces and the like are written as octal numbers.

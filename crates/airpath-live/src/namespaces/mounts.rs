@@ -15,7 +15,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use super::net::on_helper_thread;
 use super::{NetNamespace, barrier};
 use crate::error::{Attempting, LiveError, Result};
-use crate::privilege::explain_refusal;
+use crate::refusal::explain_refusal;
 
 /// Names that resolve inside a run, added to those of the host.
 #[derive(Debug, Clone, Default)]
@@ -92,7 +92,7 @@ impl MountNamespace {
         })?
     }
 
-    /// What could not be had, for the record of the run.
+    /// Notes on unavailable parts, for the record of the run.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -8,7 +8,7 @@ use std::thread;
 use nix::sched::{CloneFlags, setns, unshare};
 
 use crate::error::{Attempting, Result};
-use crate::privilege::explain_refusal;
+use crate::refusal::explain_refusal;
 
 /// The setting that decides on the tables of namespaces made in this one.
 const CHILD_TABLE: &str = "/proc/sys/net/ipv4/tcp_child_ehash_entries";

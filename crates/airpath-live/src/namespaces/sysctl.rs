@@ -9,7 +9,7 @@ use nix::unistd::getegid;
 use super::NetNamespace;
 use crate::error::Result;
 
-/// Whether the calling thread's network namespace has IPv6 at all.
+/// True if the calling thread's network namespace has IPv6 at all.
 pub fn ipv6_available() -> bool {
     Path::new("/proc/sys/net/ipv6/conf/all").exists()
         && fs::read_to_string("/proc/sys/net/ipv6/conf/all/disable_ipv6").is_ok_and(|text| text.trim() == "0")
@@ -64,7 +64,7 @@ impl NamespaceSettings {
 fn write_setting(name: &str, value: &str) -> std::result::Result<(), String> {
     match fs::write(Path::new("/proc/sys/net").join(name), value) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("net.{} stays as it is: {error}", name.replace('/', ".")))
+            Err(format!("net.{} is unchanged: {error}", name.replace('/', ".")))
         }
         _ => Ok(()),
     }

@@ -12,7 +12,7 @@ use netlink_packet_route::link::{
 
 use super::RouteSocket;
 
-/// What to change of an interface; `None` and `false` leave it alone.
+/// Changes to an interface; `None` and `false` leave it alone.
 #[derive(Debug, Clone, Default)]
 pub struct LinkOptions {
     /// Largest IP packet, in bytes.
@@ -162,8 +162,8 @@ impl RouteSocket {
         stats.ok_or_else(|| io::Error::other("the kernel reports no counters of this interface"))
     }
 
-    /// How often an interface lost its carrier: of one end of a veth pair, how often the other was taken down.
-    /// None where the kernel does not tell.
+    /// Number of times that an interface lost its carrier: of one end of a veth pair, the times that the other
+    /// was taken down. None where the kernel does not tell.
     ///
     /// # Errors
     /// `ENODEV` when there is no such interface.

@@ -13,7 +13,7 @@ use netlink_sys::{Socket, SocketAddr};
 
 use super::RECEIVE_BUFFER_BYTES;
 
-/// What the kernel is asked to tell: `RTNLGRP_LINK`, `_TC`, `_IPV4_IFADDR` and `_IPV6_IFADDR`.
+/// Groups of kernel notifications: `RTNLGRP_LINK`, `_TC`, `_IPV4_IFADDR` and `_IPV6_IFADDR`.
 const GROUPS: [u32; 4] = [libc::RTNLGRP_LINK, libc::RTNLGRP_TC, libc::RTNLGRP_IPV4_IFADDR, libc::RTNLGRP_IPV6_IFADDR];
 /// The shortest message.
 const HEADER_BYTES: usize = 16;
@@ -25,12 +25,12 @@ pub enum LinkNews {
     Up(bool),
     /// It is not in its network namespace any more.
     Gone {
-        /// Whether it is in another one.
+        /// True if it is in another one.
         moved: bool,
     },
     /// It has an address no more.
     AddressRemoved(String),
-    /// Somebody put a queue discipline before it.
+    /// A queue discipline was put before it.
     QueueSet(String),
 }
 
@@ -57,7 +57,7 @@ impl LinkMonitor {
         Ok(LinkMonitor { socket, link_index, buffer: vec![0; RECEIVE_BUFFER_BYTES] })
     }
 
-    /// What was done since the last question; nothing waits.
+    /// News since the last question, without waiting.
     ///
     /// # Errors
     /// `ENOBUFS` when the kernel had more to tell than it could keep, so that some news are lost.

@@ -12,7 +12,7 @@ use super::RouteSocket;
 pub struct QueueDiscipline {
     /// Its name, such as `tbf`.
     pub kind: String,
-    /// Whether somebody put it there; the kernel's own have no handle.
+    /// True if somebody put it there; the kernel's own have no handle.
     pub is_set: bool,
     /// Packets that it dropped.
     pub drops: u64,

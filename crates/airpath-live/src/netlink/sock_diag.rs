@@ -1,5 +1,4 @@
-//! Which sockets a namespace holds, asked of the kernel (INET_DIAG): nothing
-//! is sent to anybody.
+//! Sockets of a namespace, asked of the kernel (INET_DIAG): nothing is sent to anybody.
 
 use std::io;
 use std::net::SocketAddr;

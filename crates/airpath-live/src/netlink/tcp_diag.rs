@@ -1,5 +1,5 @@
-//! What the kernel knows of the TCP sockets of a namespace (INET_DIAG), asked
-//! for, or told of its own accord when a socket goes.
+//! TCP sockets of a namespace in the kernel (INET_DIAG), asked for, or told of its own accord when a socket
+//! goes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ const CLOSED_GROUPS: [u32; 2] = [1, 3];
 /// Room for messages of closed sockets until they are read, in bytes.
 const CLOSED_BUFFER_BYTES: usize = 8 << 20;
 
-/// What the kernel says of one TCP socket.
+/// State of one TCP socket in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpSocket {
     /// The socket's number in the kernel, never used again.

@@ -28,7 +28,7 @@ pub enum ChecksumWork {
 
 /// A super-packet that this code cannot cut, with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a super-packet cannot be cut: {0}")]
+#[error("a GSO packet cannot be segmented: {0}")]
 pub struct UnsupportedSuperPacket(pub &'static str);
 
 /// The headers of one segment.

@@ -7,7 +7,7 @@ pub(super) const HEADER_BYTES: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
 const ECN_BIT: u8 = 0x80;
 
-/// How a super-packet is to be cut.
+/// Segmentation of a super-packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Segmentation {
     /// One packet, not to be cut.
@@ -23,13 +23,12 @@ pub enum Segmentation {
     Other(u8),
 }
 
-/// What the sender of a packet left undone. Offsets count from the first byte
-/// of the IP header.
+/// Work that the sender of a packet left undone. Offsets count from the first byte of the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OffloadHeader {
     /// The transport checksum holds only the sum of the pseudo header.
     pub needs_checksum: bool,
-    /// How to cut the packet into segments.
+    /// Segmentation of the packet.
     pub segmentation: Segmentation,
     /// The first segment carries TCP's CWR flag, which the others must not.
     pub ecn: bool,
@@ -37,9 +36,9 @@ pub struct OffloadHeader {
     pub header_bytes: u16,
     /// Payload of each segment but the last, in bytes.
     pub segment_bytes: u16,
-    /// Where the checksummed part begins.
+    /// Start of the checksummed part.
     pub checksum_start: u16,
-    /// Where the checksum lies, counted from `checksum_start`.
+    /// Position of the checksum, counted from `checksum_start`.
     pub checksum_offset: u16,
 }
 
@@ -92,7 +91,7 @@ impl OffloadHeader {
         raw
     }
 
-    /// Whether the packet stands for several on the wire.
+    /// True if the packet stands for several on the wire.
     pub fn is_super_packet(&self) -> bool {
         self.segmentation != Segmentation::None
     }

@@ -17,7 +17,7 @@ const ETHERNET_BYTES: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 
-/// What one call read.
+/// Result of one call of reading.
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub(super) packets: usize,
@@ -26,7 +26,7 @@ pub(super) struct Read {
     pub(super) not_ip: u64,
 }
 
-/// What a received message came to.
+/// Lengths of a received message.
 #[derive(Debug, Default, Clone, Copy)]
 struct MessageLengths {
     bytes: usize,
@@ -34,7 +34,7 @@ struct MessageLengths {
     truncated: bool,
 }
 
-/// What precedes a packet: the offload header and the Ethernet header.
+/// Prefix of a packet: the offload header and the Ethernet header.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Prefix {
@@ -50,9 +50,9 @@ const PREFIX_BYTES: usize = size_of::<Prefix>();
 struct Control([u8; 64]);
 
 thread_local! {
-    /// Where the rest of a super-packet goes when a small one was expected. It holds something only
-    /// within one read, so that all ports of a loop share it: with memory locked, one for each of a
-    /// hundred ports would take 200 MB.
+    /// Overflow buffer for the rest of a super-packet when a small one was expected. It holds something only
+    /// within one read, so that all ports of a loop share it: with memory locked, one for each of a hundred
+    /// ports would take 200 MB.
     static OVERFLOW: RefCell<Box<[u8]>> = RefCell::new(vec![0; BATCH * LONGEST_PACKET_BYTES].into());
 }
 
@@ -65,8 +65,8 @@ pub(super) fn prepare_thread() {
 pub(super) struct ReadBuffers {
     prefixes: Box<[Prefix; BATCH]>,
     controls: Box<[Control; BATCH]>,
-    /// How many packets came in the last call: about as many are asked for in the next, as every
-    /// message header has to be written beforehand.
+    /// Number of packets in the last call: about as many are asked for in the next, as every message header has
+    /// to be written beforehand.
     last_count: usize,
     slot_bytes: usize,
     expect_super_packets: bool,

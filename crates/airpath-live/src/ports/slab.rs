@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-/// Whether the (empty) `slab` can take `bytes` without moving.
+/// True if the (empty) `slab` can take `bytes` without moving.
 pub(super) fn has_room(slab: &BytesMut, bytes: usize) -> bool {
     slab.capacity() >= bytes
 }

@@ -41,7 +41,7 @@ pub struct TunPort {
     refused: u64,
 }
 
-/// Whether this process may open the device at all.
+/// Checks that this process may open the device at all.
 pub fn tun_available() -> io::Result<()> {
     open_device().map(|_| ())
 }

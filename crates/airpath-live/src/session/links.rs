@@ -9,7 +9,7 @@ use crate::namespaces::NetNamespace;
 use crate::netlink::{LinkOptions, Route, RouteSocket};
 use crate::ports::{PacketPort, Port, PortKind, TRANSMIT_QUEUE_PACKETS, TunPort, tun_available};
 
-/// What making the ports gave.
+/// Ports made for a link.
 pub(super) struct Made {
     pub(super) link: Link,
     pub(super) client_port: Port,
@@ -17,7 +17,7 @@ pub(super) struct Made {
     pub(super) engine: Option<NetNamespace>,
 }
 
-/// How to configure both ends.
+/// Configuration of both ends.
 pub(super) struct Plan<'a> {
     pub(super) link: Link,
     pub(super) mtu_bytes: u32,
@@ -46,9 +46,7 @@ pub(super) fn create_ports(
             if tun_available().is_err() {
                 return Err(error);
             }
-            report.notes.push(format!(
-                "packets pass through TUN devices, for veth pairs with packet sockets cannot be had ({error})"
-            ));
+            report.notes.push(format!("using TUN devices: veth pairs with packet sockets are not available ({error})"));
             create_ports_of_kind(options, client, server, true)
         }),
     }
@@ -88,8 +86,8 @@ fn create_ports_of_kind(
         return Ok(Made { link, client_port, server_port, engine });
     }
     Err(LiveError::Request(
-        "no addresses are left for this link: links are nested too deep (five at most), or too \
-         many end in this network already; end some of them first"
+        "no free addresses for this link: links are nested too deeply (limit: five), or too many links end in this \
+         network; stop some of them first"
             .into(),
     ))
 }

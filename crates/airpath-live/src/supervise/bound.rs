@@ -35,10 +35,10 @@ pub fn bind_to_this_process(command: &mut Command, kept: Option<RawFd>) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// How readily the kernel ends `command` when memory runs out, from −1000 to 1000: before a program that
-/// was left at 0, after one that takes most of the memory.
+/// Readiness of the kernel to end `command` when memory runs out, from −1000 to 1000: before a program that was
+/// left at 0, after one that takes most of the memory.
 const OUT_OF_MEMORY_SCORE: &CStr = c"500";
-/// How far `command` steps back.
+/// Niceness of `command`.
 const NICE: i32 = 10;
 
 /// Starts `command`, and all that it will start, behind ordinary programs: where there is not enough for all

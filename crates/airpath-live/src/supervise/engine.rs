@@ -10,10 +10,10 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::Inherited;
 use crate::error::{Attempting, LiveError, Result};
-use crate::privilege::explain_refusal;
+use crate::refusal::explain_refusal;
 
-/// What the engine process holds as PID 1: its signal descriptor, and what it
-/// must give back to the commands it starts.
+/// State of the engine process as PID 1: its signal descriptor, and the settings that it must give back to the
+/// commands it starts.
 #[derive(Debug)]
 pub struct EngineProcess {
     signals: SignalFd,
@@ -104,12 +104,12 @@ impl EngineProcess {
         }
     }
 
-    /// What the user's command must start with.
+    /// Inherited settings with which the user's command must start.
     pub fn inherited(&self) -> Inherited {
         self.inherited
     }
 
-    /// What could not be had, for the record of the run.
+    /// Notes on unavailable parts, for the record of the run.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

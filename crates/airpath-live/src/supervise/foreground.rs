@@ -67,8 +67,7 @@ fn exit_status(status: WaitStatus) -> Option<i32> {
         WaitStatus::Exited(_, status) => Some(status),
         WaitStatus::Signaled(_, signal, _) => {
             tell(format_args!(
-                "the engine process was killed by {signal}; the run ended early, and everything it had started \
-                 was killed with it"
+                "the engine process was killed by {signal}; the run ended early, and all its processes were killed"
             ));
             Some(ENGINE_FAILED_STATUS)
         }
@@ -76,9 +75,8 @@ fn exit_status(status: WaitStatus) -> Option<i32> {
     }
 }
 
-/// Whether this process owned its terminal, so that it can take it back: a
-/// shell run as the command makes itself the foreground process group, and
-/// cannot name ours (it lies outside its PID namespace) when it leaves.
+/// Terminal of this process, so that it can take it back: a shell run as the command makes itself the
+/// foreground process group, and cannot name ours (it lies outside its PID namespace) when it leaves.
 pub(super) struct Terminal {
     owned: bool,
 }

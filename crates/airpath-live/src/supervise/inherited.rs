@@ -1,5 +1,4 @@
-//! What the engine process changes about itself for its own use, and gives
-//! back to the commands it starts.
+//! Settings that the engine process changes for its own use, and gives back to the commands it starts.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Which sockets there are, and what of them is new.
+//! Table of known sockets and their last values, which tells new values.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,11 +11,11 @@ use super::info::fill;
 use crate::netlink::TcpSocket;
 use crate::packet_bytes::tcp_flow;
 
-/// For how long a socket that no sample shows any more may still be told of as
-/// closed, and records of the tracepoint wait for their socket to become known.
+/// Time for which a socket that no sample shows any more may still be told of as closed, and records of the
+/// tracepoint wait for their socket to become known.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// How many records of the tracepoint may wait for their socket.
+/// Number of tracepoint records that may wait for their socket.
 const MOST_WAITING: usize = 1 << 16;
 
 /// The sockets at both ends of the link, and rows that wait to be written.
@@ -37,9 +37,9 @@ pub(super) struct Connections {
 #[derive(Debug)]
 struct Known {
     last: Row,
-    /// Whether the last values are among the rows.
+    /// True if the last values are among the rows.
     written: bool,
-    /// Whether the newest sample showed it.
+    /// True if the newest sample showed it.
     seen: bool,
 }
 
@@ -58,27 +58,27 @@ impl Connections {
         }
     }
 
-    /// How many sockets were seen.
+    /// Number of sockets seen.
     pub fn sockets(&self) -> u64 {
         u64::from(self.sockets)
     }
 
-    /// How many samples and closings told something new so far.
+    /// Number of samples and closings so far that told something new.
     pub fn rows_so_far(&self) -> u64 {
         self.told
     }
 
-    /// Whether nothing waits for its time.
+    /// True if nothing waits for its time.
     pub fn is_settled(&self) -> bool {
         self.unknown.is_empty() && self.closed.is_empty() && self.known.values().all(|known| known.seen)
     }
 
-    /// How many records of the tracepoint were thrown away for want of room.
+    /// Number of tracepoint records thrown away for want of room.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Whether a socket of `end` with these addresses speaks over the link.
+    /// True if a socket of `end` with these addresses speaks over the link.
     fn is_of_link(&self, end: End, local: IpAddr, remote: IpAddr) -> bool {
         let own = &self.addresses[end as usize];
         own.contains(&local) && !own.contains(&remote)

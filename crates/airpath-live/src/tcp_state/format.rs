@@ -11,7 +11,7 @@ use super::info::INFINITE_SSTHRESH;
 #[error("{0}")]
 pub struct FormatError(String);
 
-/// Where a field of a record lies.
+/// Position of a field in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Field {
     offset: usize,
@@ -34,10 +34,10 @@ pub struct ProbeFormat {
     snd_nxt: Option<Field>,
 }
 
-/// What the kernel told when it took in a packet of the peer.
+/// Record of the kernel on receiving a packet of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeRecord {
-    /// When, in ns since the run began.
+    /// Time in ns since the run began.
     pub time_ns: u64,
     /// The socket's number in the kernel.
     pub cookie: u64,
@@ -116,8 +116,8 @@ impl ProbeFormat {
         self.id
     }
 
-    /// What `raw`, the bytes of a record, says; `time_ns` is when it was made.
-    /// None for what is shorter than its layout, or of another family.
+    /// Parses `raw`, the bytes of a record made at `time_ns`. None for what is shorter than its layout, or of
+    /// another family.
     pub fn record(&self, time_ns: u64, raw: &[u8]) -> Option<ProbeRecord> {
         let number = |field: Option<Field>| field.and_then(|field| field.read(raw));
         let word = |field| number(field).and_then(|number| u32::try_from(number).ok());

@@ -1,11 +1,11 @@
-//! Whether and how the state of TCP is recorded, as it is typed.
+//! Mode of recording the TCP state, as typed.
 
 use std::fmt;
 use std::str::FromStr;
 
 use airpath_core::Span;
 
-/// Whether and how the state of TCP is recorded.
+/// Mode of recording the TCP state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Not at all.
@@ -17,12 +17,12 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// How long from one sample to the next where nothing else is said.
+    /// Default interval between samples.
     pub const DEFAULT_INTERVAL: Span = Span::from_millis(10);
     /// The shortest time from one sample to the next.
     pub const LEAST_INTERVAL: Span = Span::from_millis(1);
 
-    /// How long from one sample to the next; none if there is none.
+    /// Interval between samples; none if there are none.
     pub fn interval(self) -> Option<Span> {
         match self {
             Self::Off => None,
@@ -57,11 +57,11 @@ impl FromStr for Mode {
             _ => {}
         }
         let interval: Span = text.parse().map_err(|error| {
-            ModeError(format!("{error}; write how often to look, such as '10 ms', or off, or probe"))
+            ModeError(format!("{error}; write a sampling interval such as '10 ms', or off, or probe"))
         })?;
         if interval < Self::LEAST_INTERVAL {
             return Err(ModeError(format!(
-                "`{text}` is too often: {} at the least; `probe` records every acknowledgement",
+                "`{text}` is too short: the minimum is {}; `probe` records every ACK",
                 Self::LEAST_INTERVAL
             )));
         }
@@ -78,7 +78,7 @@ mod tests {
         for text in ["off", "probe", "10 ms", "2 s"] {
             assert_eq!(text.parse::<Mode>().unwrap().to_string(), text);
         }
-        for (text, hint) in [("often", "off, or probe"), ("0 ms", "too often"), ("10", "such as '10 ms'")] {
+        for (text, hint) in [("often", "off, or probe"), ("0 ms", "too short"), ("10", "such as '10 ms'")] {
             let error = text.parse::<Mode>().unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");
         }

@@ -10,10 +10,10 @@ use super::format::{ProbeFormat, ProbeRecord};
 use super::tracefs;
 use crate::error::{LiveError, Result};
 
-/// Where the kernel tells the layout of a record.
+/// File in which the kernel tells the layout of a record.
 const FORMAT: &str = "events/tcp/tcp_probe/format";
 
-/// Which processors there are.
+/// List of the online processors.
 const PROCESSORS: &str = "/sys/devices/system/cpu/online";
 
 /// The size of a ring. At 10 ms from one reading to the next it takes half a
@@ -76,13 +76,13 @@ impl Probe {
     }
 }
 
-/// What to do without it.
-const INSTEAD: &str = "--tcp-state '1 ms' asks every millisecond instead, and needs neither root nor tracepoints";
+/// Alternative without the tracepoint.
+const INSTEAD: &str = "--tcp-state '1 ms' samples every millisecond instead, and needs neither root nor tracepoints";
 
 fn refused(error: io::Error) -> LiveError {
     let reason = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            "the kernel's tracepoints are those of the whole machine, and only its root may read them".to_owned()
+            "kernel tracepoints cover the whole machine, and only its root may read them".to_owned()
         }
         Some(libc::ENODEV | libc::ENOSYS) => format!("this kernel has no tracefs or is older than Linux 5.2 ({error})"),
         _ => format!("cannot read the kernel's tracepoints: {error}"),

@@ -22,28 +22,27 @@ use crate::error::{Attempting, LiveError, Result};
 use crate::netlink::{ClosedSockets, TcpDiag};
 use crate::session::Endpoint;
 
-/// How long rows may wait in memory, and how many.
+/// Maximum time of rows in memory, and their maximum number.
 const WRITE_AFTER_NS: u64 = 200_000_000;
 const WRITE_ROWS: usize = 8_192;
 
-/// For how long nothing may have changed before nobody is asked any more until
-/// the next packet.
+/// Time without changes after which nobody is asked any more until the next packet.
 const IDLE_AFTER_NS: u64 = 1_000_000_000;
 
-/// How long the end of a run waits for the last sample.
+/// Maximum time that the end of a run waits for the last sample.
 const LAST_SAMPLE_PATIENCE: Duration = Duration::from_millis(100);
 
-/// What is recorded, and where.
+/// Options of the recording.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How long from one sample to the next.
+    /// Interval between samples.
     pub interval: Span,
-    /// Whether the tracepoint is read as well.
+    /// True if the tracepoint is read as well.
     pub probe: bool,
-    /// Whether a kernel that tells nothing of TCP is an error, or noted only.
+    /// True if a kernel without information on TCP is an error; otherwise it is only noted.
     pub required: bool,
-    /// Whether work takes no time, as in virtual time: TCP has done with a
-    /// packet when it is asked, and is asked only after packets.
+    /// True if work takes no time, as in virtual time: TCP has done with a packet when it is asked, and is
+    /// asked only after packets.
     pub work_takes_no_time: bool,
     /// The folder of the run.
     pub folder: PathBuf,
@@ -122,7 +121,7 @@ impl Sampler {
         let _ = self.begin.send(start_ns);
     }
 
-    /// What wants to be told when packets pass.
+    /// Bell that must ring when packets pass.
     pub fn traffic_bell(&self) -> Arc<TrafficBell> {
         self.traffic.clone()
     }
@@ -139,7 +138,11 @@ impl Sampler {
     /// Stops, ends the file, and tells what was recorded.
     pub fn finish(mut self) -> TcpStateRun {
         self.join().unwrap_or_else(|| TcpStateRun {
-            incomplete: vec!["the thread that records the state of TCP failed; what it had written is readable".into()],
+            incomplete: vec![
+                "the thread that records the TCP state failed; the data written before that is \
+                readable"
+                    .into(),
+            ],
             ..TcpStateRun::default()
         })
     }
@@ -164,7 +167,7 @@ fn watch(endpoint: &Endpoint, run: &mut TcpStateRun) -> Result<Watched> {
     let mut asked = asked.attempting(|| "open a socket diagnosis socket".into())?;
     asked.sockets().map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT) => LiveError::Request(
-            "the state of TCP cannot be recorded: this kernel was built without INET_DIAG (CONFIG_INET_TCP_DIAG), or \
+            "the TCP state cannot be recorded: this kernel was built without INET_DIAG (CONFIG_INET_TCP_DIAG), or \
              its module inet_diag is not loaded; load it, or use --tcp-state off"
                 .into(),
         ),
@@ -173,8 +176,8 @@ fn watch(endpoint: &Endpoint, run: &mut TcpStateRun) -> Result<Watched> {
     let told = told
         .inspect_err(|error| {
             run.refused.push(format!(
-                "messages of closed sockets at the {end}'s end ({error}): the last values of a connection are those of \
-                 the last sample, and one that is shorter than a sample is not seen"
+                "close notifications of sockets at the {end}'s end ({error}): final values are those of the last \
+                 sample, and connections shorter than a sample are missed"
             ));
         })
         .ok();
@@ -203,7 +206,7 @@ impl Work {
         if let Ok(start_ns) = begun.recv()
             && let Err(error) = self.record(start_ns)
         {
-            self.run.incomplete.push(format!("the state of TCP could no longer be asked for: {error}"));
+            self.run.incomplete.push(format!("the TCP state could no longer be read: {error}"));
         }
         self.sampling = None;
         let file = self.log.finish();
@@ -340,8 +343,7 @@ impl Work {
     }
 }
 
-/// Whether it is worth asking: an end's TCP changes when packets pass, or
-/// while it has something under way.
+/// Decision on sampling: an end's TCP changes when packets pass, or while it has something under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Idle {
     /// Something changed at this time, or might have.

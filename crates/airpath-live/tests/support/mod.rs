@@ -15,10 +15,10 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 const MARKER: &str = "AIRPATH_TEST_MARKER";
 
-/// Who runs the example.
+/// User who runs the example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum User {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Own,
     /// Nobody, by setpriv (only when root runs the tests).
     Nobody,
@@ -155,7 +155,7 @@ fn interfaces() -> BTreeSet<String> {
         .collect()
 }
 
-/// Who can be tested here, and with which ports.
+/// Users that can be tested here, with their ports.
 pub fn variants() -> Vec<(User, &'static str)> {
     let mut variants = vec![(User::Own, "--packet")];
     match fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun") {

@@ -14,7 +14,7 @@ use crate::place;
 
 const FILE_MAGIC: &[u8; 6] = b"ARROW1";
 /// What is said of a damaged file.
-const DAMAGED: &str = "the file is damaged: copy it again from where it came, or record the run again";
+const DAMAGED: &str = "the file is damaged: copy it again from its source, or record the run again";
 /// No header of a message that this crate writes comes near this size.
 const MAX_METADATA_BYTES: u64 = 64 << 20;
 
@@ -53,7 +53,7 @@ impl ArrowLog {
         let is_file = file.read_exact(&mut magic).is_ok() && &magic == FILE_MAGIC;
         if is_file {
             if !ends_with_magic(&mut file).map_err(io)? {
-                let mend = "the file lacks its end: copy it again from where it came, or record the run again";
+                let mend = "the file is truncated: copy it again from its source, or record the run again";
                 return Err(LogError::content(path, "it is truncated", mend));
             }
             claims::check_file(&mut BufReader::new(&file), length).map_err(refused)?;
@@ -63,14 +63,14 @@ impl ArrowLog {
         }
         let whole = whole_messages(&mut BufReader::new(&file), length).map_err(refused)?;
         if length == 0 {
-            let mend = "copy it again from where it came, or record the run again";
+            let mend = "copy it again from its source, or record the run again";
             return Err(LogError::content(path, "it is empty", mend));
         }
         if whole == 0 {
             return Err(LogError::content(
                 path,
                 format!("it holds {length} bytes and no complete Arrow schema"),
-                "the run ended before anything was recorded: record it again",
+                "the run ended before the first record: record it again",
             ));
         }
         file.rewind().map_err(io)?;
@@ -81,7 +81,7 @@ impl ArrowLog {
     fn opened(path: &Path, source: Option<Result<Source, ArrowError>>, torn_bytes: u64) -> Result<ArrowLog, LogError> {
         let damaged = |what: String| LogError::content(path, what, DAMAGED);
         let source = source
-            .ok_or_else(|| damaged("its schema contradicts itself".into()))?
+            .ok_or_else(|| damaged("its schema is inconsistent".into()))?
             .map_err(|error| damaged(error.to_string()))?;
         let log = ArrowLog { path: path.to_owned(), source, torn_bytes, batches: 0, failed: false };
         check_types(&log.schema()).map_err(damaged)?;
@@ -121,7 +121,7 @@ impl Iterator for ArrowLog {
         });
         self.batches += 1;
         let what = match next {
-            None => "it contradicts itself".into(),
+            None => "it is inconsistent".into(),
             Some(None) => return None,
             Some(Some(Ok(batch))) => return Some(Ok(batch)),
             Some(Some(Err(error))) => error.to_string(),

@@ -71,7 +71,7 @@ impl CaptureLog {
         };
         let foreign = |what: &str| LogError::content(path, what, "use Wireshark for captures of other programs");
         if log.read_block().map_err(io)? != Some(pcapng::SECTION) || u32_at(&log.block, 0) != Some(pcapng::BYTE_ORDER) {
-            return Err(foreign("it does not begin as a capture of Airpath does"));
+            return Err(foreign("it is not a capture of Airpath"));
         }
         while log.interfaces.len() < Interface::ALL.len() {
             match log.read_block().map_err(io)? {
@@ -195,7 +195,7 @@ impl Iterator for CaptureLog {
             let packet = self.decode(&body);
             self.block = body;
             return Some(packet.ok_or_else(|| {
-                LogError::content(&self.path, "a packet block contradicts itself", "the file is damaged")
+                LogError::content(&self.path, "a packet block is inconsistent", "the file is damaged")
             }));
         }
     }

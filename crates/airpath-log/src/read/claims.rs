@@ -139,7 +139,7 @@ pub(super) fn check_types(schema: &Schema) -> Result<(), String> {
         None => Ok(()),
         Some(field) => {
             let kind: String = format!("{:?}", field.data_type()).chars().take(40).collect();
-            Err(format!("its column `{}` has a type that no log has ({kind})", field.name()))
+            Err(format!("its column `{}` has an unsupported type ({kind})", field.name()))
         }
     }
 }

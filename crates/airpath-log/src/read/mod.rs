@@ -40,7 +40,7 @@ pub fn open_tcp_state(folder: &Path) -> Result<ArrowLog, LogError> {
         return ArrowLog::open(&path);
     }
     Manifest::read(folder)?;
-    let mend = "record it again by the clock live or warp, with --tcp-state '10 ms'";
+    let mend = "record it again with --clock live or warp and --tcp-state '10 ms'";
     Err(LogError::content(&path, "the run was recorded without the state of TCP", mend))
 }
 
@@ -54,8 +54,8 @@ fn open(folder: &Path, name: &str) -> Result<ArrowLog, LogError> {
             ("the run was recorded without events".into(), "record the run again with --log events or --log packets")
         }
         level => (
-            format!("the file is missing, although the run was recorded with --log {level}"),
-            "put it back, or record the run again",
+            format!("the file is missing, but the run was recorded with --log {level}"),
+            "restore it, or record the run again",
         ),
     };
     Err(LogError::content(&path, what, mend))

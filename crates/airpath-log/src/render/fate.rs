@@ -82,11 +82,11 @@ impl Fates {
         let Some(fate) = self.fates.get(&pdu) else { return "fate not recorded".into() };
         let mut damage = if fate.flipped > 0 { format!("{} bits flipped, ", fate.flipped) } else { String::new() };
         if let Some(bytes) = fate.kept_bytes {
-            damage += &format!("cut to {bytes} bytes, ");
+            damage += &format!("truncated to {bytes} bytes, ");
         }
         let after = |at_ns: u64| show::span(at_ns.saturating_sub(fate.entered_ns));
         match &fate.end {
-            None => format!("{damage}in the link at the end"),
+            None => format!("{damage}still in the link at the end"),
             Some(End::Delivered { at_ns, times }) => {
                 let copies = if *times > 1 { format!(", {times} times in all") } else { String::new() };
                 format!("{damage}delivered after {}{copies}", after(*at_ns))

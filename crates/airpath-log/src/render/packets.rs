@@ -39,7 +39,7 @@ fn write_packets(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<
         for input in batch.rows() {
             let fate = match input.kind {
                 InputKind::Offer => input.pdu.map(|pdu| fates.words(pdu)),
-                InputKind::Discarded => Some(format!("kept off the link: {}", input.cause.unwrap_or("?"))),
+                InputKind::Discarded => Some(format!("filtered: {}", input.cause.unwrap_or("?"))),
                 InputKind::Lost => Some(format!("not recorded: {}", input.command.unwrap_or("?"))),
                 InputKind::Command | InputKind::Read => None,
             };

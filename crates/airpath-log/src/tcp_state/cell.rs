@@ -1,4 +1,4 @@
-//! What can stand in a column, and how it becomes Arrow and comes back.
+//! Types of columns, and their conversion to Arrow and back.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -57,7 +57,7 @@ impl serde::Serialize for Name {
 
 /// A value of a column.
 pub(crate) trait Cell: Copy {
-    /// Whether it may be none.
+    /// True if values may be absent.
     const NULLABLE: bool;
     fn data_type() -> DataType;
     fn array(values: Vec<Self>) -> ArrayRef;
@@ -150,7 +150,7 @@ texts! {
 
 fn read_address(text: Option<&str>, path: &Path) -> Result<IpAddr, LogError> {
     let text = text.unwrap_or_default();
-    IpAddr::from_str(text).map_err(|_| LogError::content(path, format!("`{text}` is no address"), MEND))
+    IpAddr::from_str(text).map_err(|_| LogError::content(path, format!("`{text}` is not an address"), MEND))
 }
 
 fn read_name(text: Option<&str>, _: &Path) -> Result<Option<Name>, LogError> {
@@ -170,7 +170,8 @@ macro_rules! dictionaries {
                 word_array(values.into_iter().map(Some))
             }
             fn column(columns: &Columns<'_>, name: &str) -> Result<Vec<$type>, LogError> {
-                let missing = || LogError::content(columns.path, format!("its column `{name}` has a gap"), MEND);
+                let what = || format!("its column `{name}` has a missing value");
+                let missing = || LogError::content(columns.path, what(), MEND);
                 read_words(columns, name)?.into_iter().map(|word| word.ok_or_else(missing)).collect()
             }
         }

@@ -16,14 +16,14 @@ pub struct TcpStateLog {
     table: Table,
 }
 
-/// What became of the file.
+/// State of the finished file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TcpStateFile {
-    /// How many rows it holds.
+    /// Number of rows.
     pub rows: u64,
-    /// Why it is not whole; none if it is.
+    /// Reason for an incomplete file; none for a complete one.
     pub incomplete: Option<String>,
-    /// What else the user should know.
+    /// Note for the user.
     pub note: Option<String>,
 }
 

@@ -25,7 +25,7 @@ pub use words::{CongestionState, SocketState, Source};
 /// Declares the row, and with it the table of such rows.
 macro_rules! row {
     ($($(#[$doc:meta])+ $name:ident: $type:ty,)+) => {
-        /// What was known of one socket at one time. What the kernel did not tell is none.
+        /// State of one socket at one time. What the kernel did not tell is none.
         #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
         pub struct Row {
             $($(#[$doc])+ pub $name: $type,)+
@@ -62,11 +62,11 @@ macro_rules! row {
 }
 
 row! {
-    /// When, in ns since the run began.
+    /// Time in ns since the run began.
     time_ns: u64,
-    /// How the kernel came to tell.
+    /// Source of the information in the kernel.
     source: Source,
-    /// At which end the socket is.
+    /// End of the socket.
     end: End,
     /// The socket's number in this run, from 1, in the order in which they were first seen.
     socket: u32,
@@ -102,7 +102,7 @@ row! {
     min_rtt_ns: Option<u64>,
     /// Retransmission timeout, with its backoff.
     rto_ns: Option<u64>,
-    /// How many times the timeout has been doubled.
+    /// Number of times that the timeout has been doubled.
     backoff: Option<u32>,
     /// Segments sent and not acknowledged.
     unacked: Option<u32>,
@@ -124,7 +124,7 @@ row! {
     bytes_retrans: Option<u64>,
     /// The newest measurement of the rate of delivery, in bit/s; none before the first.
     delivery_rate_bps: Option<u64>,
-    /// Whether that measurement was limited by the application.
+    /// True if that measurement was limited by the application.
     app_limited: Option<bool>,
     /// The pacing rate, in bit/s; none where there is none.
     pacing_rate_bps: Option<u64>,
@@ -132,15 +132,15 @@ row! {
     snd_wnd: Option<u32>,
     /// The window that is advertised to the peer, in bytes.
     rcv_wnd: Option<u32>,
-    /// For how long it had data to send or under way.
+    /// Time for which it had data to send or under way.
     busy_ns: Option<u64>,
-    /// For how long of it the peer's window was the limit.
+    /// Part of that in which the peer's window was the limit.
     rwnd_limited_ns: Option<u64>,
-    /// For how long of it the send buffer was the limit.
+    /// Part of that in which the send buffer was the limit.
     sndbuf_limited_ns: Option<u64>,
     /// Bytes in the send buffer that were never sent.
     notsent_bytes: Option<u32>,
-    /// By how many segments packets are expected to be reordered.
+    /// Number of segments by which packets are expected to be reordered.
     reordering: Option<u32>,
     /// Duplicates that the peer reported (RFC 2883).
     dsack_dups: Option<u32>,
@@ -218,8 +218,8 @@ impl Row {
         }
     }
 
-    /// Whether it says the same as `other`, whenever that was. How long a sender has been busy, and
-    /// with what, grows with the clock alone and is no news.
+    /// True if it equals `other` in everything but the time. How long a sender has been busy, and with what,
+    /// grows with the clock alone and is no news.
     pub fn says_the_same_as(&self, other: &Row) -> bool {
         Row {
             time_ns: other.time_ns,

@@ -40,7 +40,7 @@ macro_rules! words {
 }
 
 words! {
-    /// How the kernel came to tell of a socket.
+    /// Source of the information about a socket in the kernel.
     Source {
         /// It was asked.
         Sample = "sample",

@@ -1,27 +1,27 @@
-//! What to do about a machine that was late, by what is known of the cause.
+//! Advice on a late machine, by the known causes.
 
 use super::machine::{CalibrationFacts, MachineFacts, RealTime};
 use crate::show;
 
-/// How an ordinary user gets real-time priority.
+/// Advice for an ordinary user on getting real-time priority.
 pub const GET_REAL_TIME: &str = "run as root, or set rtprio to 10 in /etc/security/limits.conf";
 
-/// From which share on, in millionths, the host is said to have taken processor time away.
+/// Share of processor time, in millionths, from which the host is said to have taken it away.
 const MUCH_STOLEN_PPM: u64 = 5_000;
-/// From which share of a run on programs are said to have waited for a processor.
+/// Share of a run from which programs are said to have waited for a processor.
 const MUCH_WAITING_PPM: u64 = 200_000;
-/// From which share of a run on the loop is said to have had too much to do.
+/// Share of a run from which the loop is said to have had too much to do.
 const MUCH_WORK_PPM: u64 = 500_000;
 /// A calibration is old after a month,
 const OLD_S: u64 = 30 * 24 * 3_600;
 /// and poor if 99 in 100 packets were only within so many times what was wanted.
 const POOR_TIMES: u64 = 5;
-/// So many causes are told: the first to mend.
+/// Number of causes that are told: the first to mend.
 const MOST_CAUSES: usize = 2;
 
 const WHOLE_PPM: u64 = 1_000_000;
 
-/// What to do so that the engine is in time.
+/// Advice on keeping the engine in time.
 pub(super) fn in_time(machine: &MachineFacts) -> String {
     let mut causes: Vec<String> = [stolen(machine), jobs(machine), work(machine), priority(machine), waiting(machine)]
         .into_iter()
@@ -29,7 +29,7 @@ pub(super) fn in_time(machine: &MachineFacts) -> String {
         .take(MOST_CAUSES)
         .collect();
     if causes.is_empty() {
-        causes.push("the machine tells of no cause: run it again, and if it stays so, on a less loaded machine".into());
+        causes.push("no cause was found: run again, and if the problem persists, use a less loaded machine".into());
     }
     causes.extend(calibration(machine));
     causes.join("; ")
@@ -42,8 +42,8 @@ fn percent(ppm: u64) -> String {
 fn stolen(machine: &MachineFacts) -> Option<String> {
     let stolen_ppm = machine.stolen_ppm.filter(|ppm| *ppm >= MUCH_STOLEN_PPM)?;
     Some(format!(
-        "the host of this virtual machine took {} of its processor time away: run it when the host is less busy, or \
-         on processors of its own",
+        "the hypervisor took {} of this virtual machine's CPU time (steal): run while the host is less busy, or on \
+         dedicated CPUs",
         percent(stolen_ppm)
     ))
 }
@@ -51,7 +51,7 @@ fn stolen(machine: &MachineFacts) -> Option<String> {
 fn jobs(machine: &MachineFacts) -> Option<String> {
     let jobs = machine.jobs.filter(|jobs| *jobs > 1)?;
     Some(format!(
-        "{jobs} runs went on side by side on {}: use fewer --jobs",
+        "{jobs} runs in parallel on {}: use fewer --jobs",
         show::counted(u64::from(machine.processors), "processor")
     ))
 }
@@ -59,8 +59,7 @@ fn jobs(machine: &MachineFacts) -> Option<String> {
 fn work(machine: &MachineFacts) -> Option<String> {
     (machine.loop_ppm >= MUCH_WORK_PPM).then(|| {
         format!(
-            "the engine had work for {} of the time, more than this machine does at this rate: use a lower rate or \
-             fewer flows",
+            "the engine was busy for {} of the time, too much at this rate: use a lower rate or fewer flows",
             percent(machine.loop_ppm)
         )
     })
@@ -69,11 +68,11 @@ fn work(machine: &MachineFacts) -> Option<String> {
 fn priority(machine: &MachineFacts) -> Option<String> {
     match machine.real_time {
         RealTime::Refused => Some(format!(
-            "this user gets no real-time priority, so that any program delays the engine: {GET_REAL_TIME}"
+            "this user may not use real-time priority, so any program can delay the engine: {GET_REAL_TIME}"
         )),
         RealTime::NotAsked => Some(
-            "the engine ran without real-time priority, as its options or its calibration say, so that any program \
-             delays it: use --policy fifo, or calibrate anew"
+            "the engine ran without real-time priority (by option or calibration), so any program could delay it: \
+             use --policy fifo, or calibrate again"
                 .into(),
         ),
         RealTime::Got | RealTime::Unknown => None,
@@ -83,12 +82,12 @@ fn priority(machine: &MachineFacts) -> Option<String> {
 fn waiting(machine: &MachineFacts) -> Option<String> {
     let waiting_ppm = machine.waiting_ppm.filter(|ppm| *ppm >= MUCH_WAITING_PPM)?;
     Some(format!(
-        "programs waited for a processor for {} of the time: end what else runs here, or give the commands less to do",
+        "programs waited for a CPU for {} of the time: stop other programs, or reduce the load of the commands",
         percent(waiting_ppm)
     ))
 }
 
-/// What is to be known of the calibration.
+/// Note on the calibration.
 fn calibration(machine: &MachineFacts) -> Option<String> {
     const MEND: &str = "run `airpath timing calibrate` while the machine is quiet";
     if !machine.live {
@@ -98,7 +97,7 @@ fn calibration(machine: &MachineFacts) -> Option<String> {
     let CalibrationFacts { age_s, p99_ns, bound_ns, disturbed } = facts;
     let age = age(age_s);
     if disturbed || p99_ns > bound_ns.saturating_mul(POOR_TIMES) {
-        let poor = format!("the calibration, {age} old, met 99 in 100 packets within {}", show::span(p99_ns));
+        let poor = format!("the calibration, {age} old, reached {} for 99 % of packets", show::span(p99_ns));
         return Some(format!("{poor}: {MEND}"));
     }
     if age_s >= OLD_S {
@@ -140,24 +139,21 @@ mod tests {
     #[test]
     fn the_advice_fits_the_cause() {
         for (machine, told) in [
-            (MachineFacts { stolen_ppm: Some(34_000), ..machine() }, "took 3.4 % of its processor time"),
-            (
-                MachineFacts { jobs: Some(4), ..machine() },
-                "4 runs went on side by side on 2 processors: use fewer --jobs",
-            ),
-            (MachineFacts { loop_ppm: 930_000, ..machine() }, "had work for 93 % of the time"),
+            (MachineFacts { stolen_ppm: Some(34_000), ..machine() }, "took 3.4 % of this virtual machine's CPU time"),
+            (MachineFacts { jobs: Some(4), ..machine() }, "4 runs in parallel on 2 processors: use fewer --jobs"),
+            (MachineFacts { loop_ppm: 930_000, ..machine() }, "busy for 93 % of the time"),
             (
                 MachineFacts { real_time: RealTime::Refused, ..machine() },
                 "set rtprio to 10 in /etc/security/limits.conf",
             ),
             (MachineFacts { real_time: RealTime::NotAsked, ..machine() }, "use --policy fifo"),
-            (MachineFacts { waiting_ppm: Some(340_000), ..machine() }, "waited for a processor for 34 % of the time"),
+            (MachineFacts { waiting_ppm: Some(340_000), ..machine() }, "waited for a CPU for 34 % of the time"),
         ] {
             let advice = in_time(&machine);
             assert!(advice.contains(told) && advice.ends_with("(calibrated 3 days ago)"), "{advice}");
             assert!(!advice.contains("no cause"), "{advice}");
         }
-        assert!(in_time(&machine()).starts_with("the machine tells of no cause"), "{}", in_time(&machine()));
+        assert!(in_time(&machine()).starts_with("no cause was found"), "{}", in_time(&machine()));
         assert!(!in_time(&MachineFacts { jobs: Some(1), ..machine() }).contains("--jobs"));
     }
 
@@ -181,7 +177,7 @@ mod tests {
         let old = CalibrationFacts { age_s: 45 * 86_400, ..CALIBRATED };
         assert!(with(Some(old)).contains("the calibration is 45 days old: run `airpath timing calibrate`"));
         let poor = CalibrationFacts { age_s: 100, p99_ns: 6_700_000, ..CALIBRATED };
-        let told = "the calibration, 100 seconds old, met 99 in 100 packets within 6.70 ms";
+        let told = "the calibration, 100 seconds old, reached 6.70 ms for 99 % of packets";
         assert!(with(Some(poor)).contains(told), "{}", with(Some(poor)));
         assert!(with(Some(CalibrationFacts { disturbed: true, ..CALIBRATED })).contains("while the machine is quiet"));
         assert!(with(None).contains("not calibrated"));

@@ -1,8 +1,8 @@
-//! What the machine did during a run, as far as it explains why the engine was late.
+//! Activity of the machine during a run, as far as it explains the engine's lateness.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether the loop's thread came before ordinary programs.
+/// Real-time priority of the loop's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RealTime {
@@ -20,20 +20,20 @@ pub enum RealTime {
 /// The calibration by which a run went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CalibrationFacts {
-    /// How old it was, in seconds.
+    /// Age in seconds.
     pub age_s: u64,
     /// 99 in 100 packets were not later than this while it was measured, in ns.
     pub p99_ns: u64,
-    /// What was wanted, in ns.
+    /// Requested bound in ns.
     pub bound_ns: u64,
-    /// Whether something disturbed the measurement, and it was stored all the same.
+    /// True if something disturbed the measurement, and it was stored all the same.
     pub disturbed: bool,
 }
 
 /// The machine during a run. What the kernel does not tell is left out.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct MachineFacts {
-    /// How many processors the engine may use.
+    /// Number of processors that the engine may use.
     pub processors: u32,
     /// The share of all processors' time that the host of a virtual machine took, in millionths.
     pub stolen_ppm: Option<u64>,
@@ -43,11 +43,11 @@ pub struct MachineFacts {
     pub load_hundredths: Option<u64>,
     /// The share of the run in which the loop itself worked, without watching the clock, in millionths.
     pub loop_ppm: u64,
-    /// How the loop's thread was scheduled.
+    /// Scheduling of the loop's thread.
     pub real_time: RealTime,
-    /// How many runs went on side by side, if it was one of several.
+    /// Number of parallel runs, if it was one of several.
     pub jobs: Option<u32>,
-    /// Whether the run keeps real time, so that a calibration matters to it.
+    /// True for a run in real time, to which a calibration matters.
     pub live: bool,
     /// The calibration, if there is one.
     pub calibration: Option<CalibrationFacts>,

@@ -7,7 +7,7 @@ use super::machine::MachineFacts;
 use crate::ends::EndResults;
 use crate::histogram::{Distribution, Late, Timings};
 
-/// What is known about how late packets were read.
+/// Lateness of packets at their reading, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Reads {
     /// Nothing can be late: no real clock is involved.
@@ -15,20 +15,20 @@ pub enum Reads {
     Exact,
     /// The kernel stamps packets.
     Stamped {
-        /// Those that were offered later than their bounds after their stamps.
+        /// Packets that were offered later than their bounds after their stamps.
         late: Late,
         /// From the stamp to the reading.
         delay: Distribution,
     },
     /// No stamps; the time for which the loop cannot have read bounds how late a packet can have been.
     Gaps {
-        /// Those that were read after nobody had looked for longer than their bounds.
+        /// Packets that were read after nobody had looked for longer than their bounds.
         late: Late,
     },
 }
 
 impl Reads {
-    /// Those that were late, or may have been.
+    /// Packets that were late, or may have been.
     pub fn late(&self) -> Late {
         match self {
             Reads::Exact => Late::default(),
@@ -40,45 +40,45 @@ impl Reads {
 /// Everything the verdict looks at.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Measurements {
-    /// How long the run took.
+    /// Duration of the run.
     pub duration_ns: u64,
     /// The bound on lateness of a packet that takes as long as the usual one of this run.
     pub usual_bound_ns: u64,
-    /// Why the workload never started, if it did not.
+    /// Reason that the workload never started, if it did not.
     pub never_started: Option<String>,
-    /// Why the engine ended early, if it did.
+    /// Reason for an early end of the engine, if it ended early.
     pub broken_off: Option<String>,
     /// Real departures after due times.
     pub lateness: Distribution,
     /// Packets that left later than their bounds.
     pub late_emissions: Late,
-    /// How late packets were read.
+    /// Lateness of packets at their reading.
     pub reads: Reads,
-    /// How many packets were offered to the link.
+    /// Number of packets offered to the link.
     pub offered: u64,
-    /// How many packets were lost outside the model: in a TUN queue or a socket buffer.
+    /// Number of packets lost outside the model: in a TUN queue or a socket buffer.
     pub outside_drops: u64,
-    /// When the engine lost its real-time priority because it had not slept for too long, in ns of the
+    /// Time at which the engine lost its real-time priority because it had not slept for too long, in ns of the
     /// run.
     pub demoted_ns: Option<u64>,
-    /// How far behind its clock the link was left at the end of the run.
+    /// Lag of the link behind its clock at the end of the run.
     pub unfinished_ns: u64,
     /// Packets that had been read by then and never entered the link.
     pub unoffered: u64,
-    /// For how long packets bore no stamps while the kernel did not tell how long the loop waited.
+    /// Time for which packets bore no stamps while the kernel did not tell how long the loop waited.
     pub unwatched_reads_ns: u64,
     /// Steps of the wall clock.
     pub wall_clock: WallClock,
-    /// Why the log is incomplete; empty for a complete one.
+    /// Reasons for an incomplete log; empty for a complete one.
     pub log_incomplete: Vec<String>,
-    /// What the ends suffered beside the link.
+    /// Disturbances at the ends, apart from the link.
     pub ends: EndResults,
-    /// What the machine did meanwhile: the advice goes by it.
+    /// Activity of the machine, on which the advice is based.
     pub machine: MachineFacts,
 }
 
 impl Measurements {
-    /// What a run's timings say; the rest is as in a run without blemish.
+    /// Measurements from a run's timings; the rest is as in a run without blemish.
     pub fn of(timings: &Timings, duration: Span) -> Measurements {
         let delay = timings.read_delay();
         Measurements {
@@ -91,8 +91,8 @@ impl Measurements {
         }
     }
 
-    /// What was added since `start`, an earlier look at the same run. The greatest values are of the whole
-    /// run: when each of them was is not kept.
+    /// Increments since `start`, an earlier look at the same run. The greatest values are of the whole run:
+    /// when each of them was is not kept.
     #[must_use]
     pub fn since(&self, start: &Measurements) -> Measurements {
         let fewer =

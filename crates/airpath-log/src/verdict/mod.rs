@@ -1,5 +1,4 @@
-//! Whether a run can be trusted: every way in which the emulator itself can distort a result is
-//! measured, and judged here.
+//! Verdict on a run: every way in which the emulator itself can distort a result is measured, and judged here.
 
 pub mod advice;
 mod machine;
@@ -17,7 +16,7 @@ pub use machine::{CalibrationFacts, MachineFacts, RealTime};
 pub use measurements::{Measurements, Reads};
 pub use wall_clock::{ClockStep, WallClock};
 
-/// How far a run can be trusted.
+/// Trustworthiness of a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
@@ -50,13 +49,13 @@ impl fmt::Display for Grade {
 /// A promise that was broken.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reason {
-    /// How grave it is.
+    /// Severity.
     pub grade: Grade,
     /// A fixed word for programs, such as "late_emissions".
     pub code: String,
-    /// What happened: how many, how much.
+    /// Description: the problem, with its numbers.
     pub what: String,
-    /// How to do better.
+    /// Advice for the user.
     pub mend: String,
 }
 
@@ -117,7 +116,7 @@ mod tests {
         }
     }
 
-    /// So many packets beyond a bound of 1 ms, the worst by so much in all.
+    /// Lateness of `packets` beyond a bound of 1 ms, the worst by `late_ns` in all.
     fn late(packets: u64, late_ns: u64) -> Late {
         Late { packets, worst: Excess { late_ns, bound_ns: 1_000_000 } }
     }
@@ -182,7 +181,7 @@ mod tests {
         let reads = Reads::Stamped { late: late(2, 5_000_000), delay };
         let verdict = judge(&Measurements { late_emissions: late(3, 4_000_000), reads, machine, ..clean() });
         let mends: Vec<_> = verdict.reasons.iter().map(|reason| reason.mend.as_str()).collect();
-        assert_eq!(mends, ["4 runs went on side by side on 2 processors: use fewer --jobs"; 2]);
+        assert_eq!(mends, ["4 runs in parallel on 2 processors: use fewer --jobs"; 2]);
     }
 
     #[test]
@@ -215,29 +214,30 @@ mod tests {
             reason.what,
             format!(
                 "{told}: 7 of 10,000 packets may have entered early or late, and 2 of 10,000 packets entered when they \
-                 were read, not when they came"
+                 were read, not when they arrived"
             )
         );
         assert_eq!(only(&measured(clock(0, 5_000))).grade, Grade::Suspect);
         assert_eq!(only(&measured(clock(101, 0))).grade, Grade::Invalid);
         let contradicted = WallClock { unplaced: 1, ..WallClock::default() };
-        assert!(only(&measured(contradicted)).what.starts_with("stamps of the kernel contradict the wall clock: 1 of"));
+        assert!(only(&measured(contradicted)).what.starts_with("kernel timestamps contradict the wall clock: 1 of"));
     }
 
     #[test]
     fn a_link_that_was_left_behind_makes_a_run_invalid() {
         let reason = only(&Measurements { unfinished_ns: 9_900_000_000, unoffered: 4, ..clean() });
         assert_eq!((reason.grade, reason.code.as_str()), (Grade::Invalid, "unfinished"));
-        assert!(
-            reason.what.ends_with("after 10.0 s, it stood at 100 ms, and 4 packets that had come never entered it")
-        );
+        assert!(reason.what.ends_with(
+            "after 10.0 s, the link had only reached 100 ms, and 4 packets arrived but never \
+                entered it"
+        ));
     }
 
     #[test]
     fn reads_that_nobody_watched_are_suspect() {
         let reason = only(&Measurements { unwatched_reads_ns: 10_000_000_000, ..clean() });
         assert_eq!((reason.grade, reason.code.as_str()), (Grade::Suspect, "unwatched_reads"));
-        assert!(reason.what.starts_with("reads were unwatched for 10.0 s"), "{}", reason.what);
+        assert!(reason.what.starts_with("arrival times were unknown for 10.0 s"), "{}", reason.what);
     }
 
     #[test]
@@ -253,7 +253,14 @@ mod tests {
         let killed = of(EndResults { client_killed: Some("SIGKILL".into()), ..EndResults::default() });
         assert_eq!((killed.grade, killed.code.as_str()), (Grade::Suspect, "client_killed"));
         let empty = of(EndResults { no_packets: true, ..EndResults::default() });
-        assert_eq!((empty.grade, empty.what.as_str()), (Grade::Suspect, "no packet passed: nothing was tested"));
+        assert_eq!(
+            (empty.grade, empty.what.as_str()),
+            (
+                Grade::Suspect,
+                "no packet entered the link: nothing was \
+            tested"
+            )
+        );
         let ends = EndResults { no_packets: true, ..EndResults::default() };
         let never = Measurements { never_started: Some("gone".into()), ends, ..clean() };
         assert_eq!(only(&never).code, "never_started");

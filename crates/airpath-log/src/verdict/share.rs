@@ -1,11 +1,11 @@
-//! How grave something is by its share of the whole.
+//! Severity of a problem by its share of the whole.
 
 use super::Grade;
 
 /// One in so many makes a run invalid rather than suspect.
 const INVALID_FROM_ONE_IN: u64 = 100;
 
-/// So many packets it takes at least.
+/// Minimum number of packets for that.
 const INVALID_FROM: u64 = 5;
 
 /// `Invalid` if `part` of `whole` is too large a share, `Suspect` otherwise.

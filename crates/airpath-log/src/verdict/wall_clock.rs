@@ -1,20 +1,20 @@
-//! What steps of the wall clock did to a run.
+//! Effects of wall-clock steps on a run.
 
 use serde::{Deserialize, Serialize};
 
 /// A step of the wall clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ClockStep {
-    /// When it was noticed, in the run's time.
+    /// Time of its detection, in the run's time.
     pub at_ns: u64,
-    /// By how much; backwards below zero.
+    /// Size of the step; backwards below zero.
     pub by_ns: i64,
 }
 
 /// The wall clock during a live run. The kernel stamps packets by it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct WallClock {
-    /// How often it was stepped.
+    /// Number of steps.
     pub count: u64,
     /// The size of the largest step.
     pub largest_ns: u64,
@@ -29,7 +29,7 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// What was added since `start`, an earlier look at the same run; the largest step is of the whole run.
+    /// Increments since `start`, an earlier look at the same run; the largest step is of the whole run.
     #[must_use]
     pub fn since(&self, start: &WallClock) -> WallClock {
         WallClock {
@@ -47,7 +47,7 @@ impl WallClock {
         self.unplaced + self.doubtful
     }
 
-    /// Whether there is anything to tell.
+    /// True if there is nothing to report.
     pub const fn is_quiet(&self) -> bool {
         self.count == 0 && self.concerned() == 0
     }

@@ -20,8 +20,8 @@ use crate::folder::capture_name;
 use crate::pcapng::{self, Interface, PacketBlock};
 use crate::writer::events::WHOLE_PATH;
 
-/// How far apart in time the records of one instant may reach the writer; blocks wait that long, so
-/// that those of a file are in the order of their stamps.
+/// Longest interval within which the records of one instant reach the writer; blocks wait that long, so that
+/// those of a file are in the order of their stamps.
 const WAIT_NS: u64 = 20_000_000;
 
 pub(crate) struct Captures {
@@ -39,7 +39,7 @@ struct PortCapture {
     drops: u64,
 }
 
-/// Where a block lies among those that wait.
+/// Position of a waiting block.
 struct Block {
     unix_ns: u64,
     /// At one instant, what enters the link comes before what leaves it, and each in the order in which it
@@ -83,7 +83,7 @@ impl Captures {
         })
     }
 
-    /// How long writing has taken so far.
+    /// Time spent on writing so far.
     pub fn spent(&self) -> Duration {
         self.ports.iter().map(|port| port.sink.spent()).sum()
     }
@@ -207,7 +207,7 @@ impl Captures {
         }
     }
 
-    /// Whether blocks wait for their turn.
+    /// True if blocks wait for their turn.
     pub fn is_waiting(&self) -> bool {
         self.ports.iter().any(|port| !port.waiting.blocks.is_empty())
     }
@@ -225,7 +225,7 @@ impl Captures {
                 failures.push(failure.to_owned());
             } else if let Err(error) = annotate(port.sink.path()) {
                 notes.push(format!(
-                    "{} keeps drops as packets of their own, of no direction: {error}",
+                    "{} keeps drops as separate packets without direction: {error}",
                     port.sink.path().display()
                 ));
             }

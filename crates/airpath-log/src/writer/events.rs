@@ -19,9 +19,9 @@ pub const FLIPPED_BITS: &str = "flipped_bits";
 /// The column with the bytes that are left of a truncated packet, on the row of its delivery.
 pub const KEPT_BYTES: &str = "kept_bytes";
 
-/// How a packet really left.
+/// Real departure of a packet.
 pub(crate) struct Left<'a> {
-    /// When.
+    /// Time of the departure.
     pub at_ns: u64,
     /// Positions of the bits that the link has flipped.
     pub flips: &'a [u32],
@@ -64,7 +64,7 @@ struct Rows {
     origin: Vec<u8>,
 }
 
-/// What the column of flipped bits holds for a packet.
+/// Type of an entry in the column of flipped bits.
 fn position() -> Field {
     Field::new("item", DataType::UInt32, false)
 }

@@ -6,7 +6,7 @@ use airpath_core::PduId;
 
 /// Bytes kept at most; a link that holds more forgets its oldest packets' bytes.
 const LIMIT_BYTES: usize = 64 << 20;
-/// How many used buffers are kept for later packets.
+/// Number of used buffers that are kept for later packets.
 const SPARE: usize = 1_024;
 
 /// A packet inside the link.
@@ -15,12 +15,12 @@ pub(crate) struct InFlight {
     pub port: u16,
     /// Its length when it was offered.
     pub length: u32,
-    /// When it was offered.
+    /// Time of its offer.
     pub at_ns: u64,
     pub bytes: Vec<u8>,
-    /// How many copies of it the link has made that have yet to leave.
+    /// Number of its copies by the link that have yet to leave.
     pub copies: u64,
-    /// Whether queue management has marked it.
+    /// True if queue management has marked it.
     pub marked: bool,
     serial: u64,
 }

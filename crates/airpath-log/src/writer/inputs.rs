@@ -7,8 +7,8 @@ use arrow_array::{ArrayRef, RecordBatch, UInt8Array, UInt16Array, UInt32Array, U
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::columns::{by_u8, cause_words, dictionary_u8, words};
+use crate::batch::Lost;
 use crate::batch::{Input, InputKind, LogBatch};
-use crate::recorder::Lost;
 
 /// Rows that wait to be written.
 pub(crate) struct InputColumns {

@@ -31,22 +31,22 @@ use inputs::InputColumns;
 use sink::Sink;
 use table::Table;
 
-/// How long records of a live run may wait in the writer. Together with the time they may stay in the
+/// Maximum time that records of a live run wait in the writer. Together with the time they may stay in the
 /// loop's hands, a run that is killed loses less than half a second.
 const WRITE_AFTER: Duration = Duration::from_millis(200);
-/// How often is looked whether everything has been written.
+/// Interval of checks whether everything has been written.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// How many rows are written at once at most.
+/// Maximum number of rows written at once.
 const WRITE_ROWS: usize = 65_536;
 
-/// What is written where.
+/// Files and options of the writer.
 #[derive(Clone, Debug)]
 pub struct WriterOptions {
     /// The run's folder, made by [`folder::create`].
     pub folder: PathBuf,
-    /// How much is recorded.
+    /// Level of recording.
     pub level: Level,
-    /// How many bytes of each packet the captures keep.
+    /// Number of bytes that the captures keep of each packet.
     pub snaplen: Snaplen,
     /// The hops' names, by their index in events.
     pub hops: Vec<String>,
@@ -56,10 +56,10 @@ pub struct WriterOptions {
     pub ports: Vec<String>,
     /// The size of the ring between the loop and the writer.
     pub ring: RingSize,
-    /// What happens when that ring is full.
+    /// Behaviour when that ring is full.
     pub overflow: Overflow,
-    /// Whether the memory of the first records is brought in beforehand: a page fault makes a live
-    /// link late, and in virtual time takes processor time only.
+    /// True if the memory of the first records is touched beforehand: a page fault makes a live link late, and
+    /// in virtual time takes processor time only.
     pub touched: bool,
 }
 
@@ -80,7 +80,7 @@ impl WriterOptions {
     }
 }
 
-/// What became of the files.
+/// State of the finished files.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct WriterReport {
     /// Rows of `events.arrow`.
@@ -89,16 +89,16 @@ pub struct WriterReport {
     pub inputs: u64,
     /// Packets in the captures.
     pub packets: u64,
-    /// What is missing and why; empty for a complete log.
+    /// Missing parts with the reasons; empty for a complete log.
     pub incomplete: Vec<String>,
-    /// What else the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// What kept the writer; of no interest where nothing was lost, and different in equal runs.
+    /// Time that the writer spent waiting; of no interest where nothing was lost, and different in equal runs.
     #[serde(skip)]
     pub kept_by: KeptBy,
 }
 
-/// What the writer of a log waited for.
+/// Times that the writer of a log waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KeptBy {
     /// Time in which it handed records to the system: to a disk, mostly.
@@ -108,25 +108,25 @@ pub struct KeptBy {
 }
 
 impl KeptBy {
-    /// Why records were lost.
+    /// Reason for lost records.
     pub fn reason(&self) -> String {
         let show = |time: Duration| show::span(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         let (writing, waiting) = (show(self.writing), show(self.no_processor));
         if self.no_processor > self.writing {
             format!(
-                "the writer of the log got no processor: it waited {waiting} for one, and writing took {writing}; run \
-                 less beside the run, or record less (--log events, --snaplen)"
+                "the log writer lacked CPU time: it waited {waiting} for a CPU, and writing took {writing}; stop \
+                 other programs, or record less (--log events, --snaplen)"
             )
         } else {
             format!(
-                "the disk could not keep up: writing took {writing}, and waiting for a processor {waiting}; name a \
-                 folder on a faster one, record less (--log events, --snaplen), or raise --log-buffer"
+                "the disk could not keep up: writing took {writing}, and waiting for a CPU {waiting}; use a faster \
+                 disk, record less (--log events, --snaplen), or raise --log-buffer"
             )
         }
     }
 }
 
-/// How long the calling thread has waited for a processor so far; nothing where the kernel does not tell.
+/// Time that the calling thread has waited for a processor so far; nothing where the kernel does not tell.
 fn waited_for_processor() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0))
@@ -195,7 +195,7 @@ impl Writer {
             std::thread::sleep(LOOK_EVERY);
         }
         thread.join().unwrap_or_else(|_| WriterReport {
-            incomplete: vec!["the writer of the log failed; what it had written is readable".into()],
+            incomplete: vec!["the log writer failed; the data written before that is readable".into()],
             ..WriterReport::default()
         })
     }
@@ -211,9 +211,9 @@ struct Files {
     event_table: Table,
     input_table: Table,
     captures: Option<Captures>,
-    /// How far the run's time has come.
+    /// Progress of the run's time.
     now_ns: u64,
-    /// How long records may wait. Where nobody's clock counts there is no limit: what is written
+    /// Maximum time that records may wait. Where nobody's clock counts there is no limit: what is written
     /// together is then a matter of its number alone, and equal runs leave equal bytes.
     patience: Option<Duration>,
 }
@@ -270,7 +270,7 @@ impl Files {
         self.finish()
     }
 
-    /// When what comes now has to be written.
+    /// Time by which new records have to be written.
     fn deadline(&self) -> Option<Instant> {
         self.patience.map(|patience| Instant::now() + patience)
     }
@@ -354,6 +354,6 @@ mod tests {
         let disk = KeptBy { writing: seconds(3), no_processor: seconds(1) }.reason();
         assert!(disk.starts_with("the disk could not keep up: writing took 3"), "{disk}");
         let processor = KeptBy { writing: seconds(1), no_processor: seconds(3) }.reason();
-        assert!(processor.starts_with("the writer of the log got no processor: it waited 3"), "{processor}");
+        assert!(processor.starts_with("the log writer lacked CPU time: it waited 3"), "{processor}");
     }
 }

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use crate::error::LogError;
 use crate::place;
 
-/// Where bytes go; a file, or a stand-in for a broken one.
+/// Destination of bytes; a file, or a stand-in for a broken one.
 pub(crate) trait Medium: Write + Send {
     /// Shortens what was written to `length` bytes.
     fn cut(&mut self, length: u64) -> io::Result<()>;
-    /// Whether what is written can no longer be found under any name.
+    /// True if the written data can no longer be found under any name.
     fn vanished(&self) -> bool;
 }
 
@@ -55,12 +55,12 @@ impl Sink {
         &self.path
     }
 
-    /// How long writing has taken so far.
+    /// Time spent on writing so far.
     pub fn spent(&self) -> Duration {
         self.spent
     }
 
-    /// Why writing ended early.
+    /// Reason for an early end of writing.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
@@ -79,7 +79,7 @@ impl Sink {
                 // If cutting fails too, the torn block stays, and readers drop it.
                 let _ = self.medium.cut(self.written);
                 self.failure = Some(format!(
-                    "{}; its first {} bytes are readable, what came later is missing",
+                    "{}; its first {} bytes are readable, the rest is missing",
                     LogError::io("write", &self.path, error),
                     self.written,
                 ));
@@ -91,7 +91,7 @@ impl Sink {
     pub fn check(&mut self) {
         if self.failure.is_none() && self.medium.vanished() {
             self.failure = Some(format!(
-                "{} was removed during the run and is lost; leave the run's folder alone until it ends",
+                "{} was removed during the run and is lost; do not touch the run's directory until it ends",
                 self.path.display()
             ));
         }

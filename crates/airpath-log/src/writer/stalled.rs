@@ -10,14 +10,15 @@ use airpath_core::{Cause, Direction, Event, EventKind, Pdu, PortId, Time};
 
 use super::sink::{Medium, Sink};
 use super::{Files, Writer, WriterOptions};
+use crate::batch::Lost;
 use crate::read::arrow::ArrowLog;
-use crate::recorder::{Lost, Offered, Packet, Recorder, RingSize};
+use crate::recorder::{Offered, Packet, Recorder, RingSize};
 use crate::{Level, WriterReport};
 
 /// Longer than any test: who waits for the disk meets this.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// Whether a disk stands still.
+/// Switch that makes a disk stand still.
 #[derive(Clone, Default)]
 struct Stall(Arc<(Mutex<bool>, Condvar)>);
 

@@ -13,8 +13,8 @@ use super::sink::Sink;
 use crate::place;
 use crate::read::arrow::ArrowLog;
 
-/// How many rows a batch of the finished file has, except for the last, which may have fewer. Exactly so
-/// many: how rows came to the writer must not show in the file.
+/// Number of rows in a batch of the finished file, except for the last, which may have fewer. Exactly so many:
+/// how rows came to the writer must not show in the file.
 const FILE_ROWS: usize = 65_536;
 
 pub(crate) struct Table {
@@ -64,7 +64,7 @@ impl Table {
         let path = self.sink.path().to_owned();
         let note = to_file_format(&path)
             .err()
-            .map(|error| format!("{} stays in Arrow stream format, whole and readable: {error}", path.display()));
+            .map(|error| format!("{} remains in Arrow stream format, complete and readable: {error}", path.display()));
         (None, note)
     }
 

@@ -52,7 +52,7 @@ pub fn event(at: u64, pdu: &Pdu, direction: Direction, hop: u16, stage: Stage, k
     }
 }
 
-/// What becomes of packet number `id`.
+/// Fate of packet number `id`.
 pub fn fate(id: u64) -> &'static str {
     match id % 10 {
         3 => "channel_error",

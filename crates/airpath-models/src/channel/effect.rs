@@ -1,4 +1,4 @@
-//! What happens to a transmission that an error hits: drop, corrupt, truncate or delay.
+//! Effect of an error on a transmission: drop, corrupt, truncate or delay.
 //!
 //! Source: Kojo et al. 2001, section 4.3 (error modes).
 
@@ -7,15 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Per, Transmission};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::random::{Distribution, Random, Uniform};
 
-/// What an error does.
+/// Effect of an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// The receiving end notices the error and discards what was hit; a packet that lost a frame is
-    /// lost.
+    /// The receiving end detects the error and discards the hit unit; a packet that lost a frame is lost.
     #[default]
     Drop,
     /// The packet goes on with flipped bits.
@@ -26,7 +25,7 @@ pub enum Effect {
     Truncate,
 }
 
-/// Whether the packet's own headers may be corrupted.
+/// Corruption of the packet's own headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Headers {
@@ -40,19 +39,19 @@ pub enum Headers {
 /// The effect of errors and its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EffectConfig {
-    /// What an error does.
+    /// Effect of an error.
     #[serde(default)]
     pub effect: Effect,
-    /// With `effect = "delay"`: how long what was hit waits; drawn for each hit.
+    /// With `effect = "delay"`: delay of a hit unit; drawn for each hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Random<Span>>,
-    /// With `effect = "delay"`: whether what follows waits behind it.
+    /// With `effect = "delay"`: true if later packets wait behind it.
     #[serde(default = "yes")]
     pub keep_order: bool,
-    /// With `effect = "corrupt"` per packet or frame: how many different bits are flipped.
+    /// With `effect = "corrupt"` per packet or frame: number of flipped bits.
     #[serde(default = "one")]
     pub flips: u32,
-    /// With `effect = "corrupt"`: whether the packet's own headers may be hit.
+    /// With `effect = "corrupt"`: protection of the packet's own headers.
     #[serde(default)]
     pub headers: Headers,
 }

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ErrorProcess;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 
 /// Parameters of the chain of four states, per packet, frame or bit; netem's names in parentheses.
@@ -149,7 +149,7 @@ impl FourState {
         }
     }
 
-    /// Whether `draw` says yes to `probability`; a sum above 1 has been refused before.
+    /// True if `draw` is a hit of `probability`; a sum above 1 has been refused before.
     fn says(draw: u64, probability: Option<Probability>) -> bool {
         probability.unwrap_or(Probability::ONE).is_hit_by(draw)
     }

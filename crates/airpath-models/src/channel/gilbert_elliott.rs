@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ErrorProcess;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 
 /// Parameters of the two-state chain, per packet, frame or bit.

@@ -10,13 +10,13 @@ use super::ErrorProcess;
 
 const MILLISECOND: Span = Span::from_millis(1);
 
-/// Where a process that takes a step each millisecond is.
+/// Position of a process that takes a step each millisecond.
 #[derive(Clone, Debug)]
 pub struct Clock {
     start: Time,
-    /// How many milliseconds the process has taken.
+    /// Number of milliseconds that the process has taken.
     taken: u64,
-    /// Whether the last of them is hit.
+    /// True if the last of them is hit.
     hit: bool,
 }
 

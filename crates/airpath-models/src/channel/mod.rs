@@ -22,15 +22,15 @@ use serde::{Deserialize, Serialize};
 pub use effect::{Effect, EffectConfig, Headers};
 pub use position_list::PositionList;
 
-use crate::config::Problem;
 use crate::file::{VisitFile, under};
+use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 use crate::registry::registry;
 use millisecond::Clock;
 use trace_file::Record;
 use truncate::Cut;
 
-/// What an error is drawn for.
+/// Unit of an error draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
@@ -52,13 +52,13 @@ pub struct Transmission {
     pub bits: u64,
     /// The first bit of the packet that it carries.
     pub first_bit: u32,
-    /// How many bits of the packet it carries.
+    /// Number of the packet's bits in the frame.
     pub packet_bits: u32,
     /// The bits of the packet's own network and transport headers.
     pub header_bits: u32,
 }
 
-/// What became of a transmission.
+/// Outcome of a transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It arrives as it was sent.
@@ -78,25 +78,25 @@ pub enum Outcome {
     },
     /// It arrives, but later.
     Delayed {
-        /// By how much.
+        /// Length of the delay.
         by: Span,
-        /// Whether what follows waits behind it.
+        /// True if later frames wait behind it.
         keep_order: bool,
     },
 }
 
-/// Which transmissions are hit: a process in its own steps (packets, frames or bits).
+/// Process that decides which transmissions are hit, in its own steps (packets, frames or bits).
 pub trait ErrorProcess {
-    /// Whether transmission number `step` as a whole is hit.
+    /// True if transmission number `step` as a whole is hit.
     fn hits(&mut self, step: u64) -> bool;
 
-    /// What becomes of transmission number `step`, where the process knows more than whether it is hit.
+    /// Outcome of transmission number `step`, where the process knows more than hit or not.
     fn record(&mut self, step: u64) -> Record<'_> {
         if self.hits(step) { Record::Hit } else { Record::Ok }
     }
 
-    /// Which of the next `bits` bits are hit, appended to `positions` in ascending order; stops at
-    /// the first if `only_first`. Every bit takes one step of the process either way.
+    /// Appends the hit ones of the next `bits` bits to `positions` in ascending order; stops at the first if
+    /// `only_first`. Every bit takes one step of the process either way.
     fn hit_bits(&mut self, step: u64, bits: u64, only_first: bool, positions: &mut Vec<u32>);
 }
 
@@ -106,6 +106,7 @@ registry! {
     /// An error process of any registered kind.
     model ErrorProcessModel,
     dispatch dispatch_process, dispatch_process_config,
+    built from airpath_core::DrawKey,
     reconfigured yes,
     /// No errors.
     None = error_free::{ErrorFreeConfig, ErrorFree},
@@ -115,7 +116,7 @@ registry! {
     GilbertElliott = gilbert_elliott::{GilbertElliottConfig, GilbertElliott},
     /// Losses in bursts and alone: the four states of netem.
     FourState = four_state::{FourStateConfig, FourState},
-    /// A burst of so many out of every so many.
+    /// Regular bursts: `burst` out of every `every`.
     Pattern = pattern::{PatternConfig, Pattern},
     /// Errors at given positions.
     Positions = positions::{PositionsConfig, Positions},
@@ -127,17 +128,17 @@ registry! {
 /// `{ type = "bernoulli", per = "packet", probability = 0.01, effect = "drop" }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorsConfig {
-    /// What decides which are hit.
+    /// Process that decides which units are hit.
     #[serde(flatten)]
     pub process: ErrorProcessConfig,
-    /// What is hit or spared as a whole.
+    /// Unit that is hit or spared as a whole.
     #[serde(default)]
     pub per: Per,
-    /// What happens to it.
+    /// Effect of a hit.
     #[serde(flatten)]
     pub effect: EffectConfig,
-    /// With `effect = "truncate"` per packet, frame or millisecond: how much is left, in whole bytes; what
-    /// is no longer is not cut. Without it every shorter length is equally likely.
+    /// With `effect = "truncate"` per packet, frame or millisecond: remaining length in whole bytes; shorter units
+    /// are not cut. Without it every shorter length is equally likely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Random<Bits>>,
 }
@@ -165,7 +166,7 @@ impl ErrorsConfig {
         }
     }
 
-    /// What is wrong with the parameters, if anything.
+    /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = self.process.problems();
         if let ErrorProcessConfig::Trace(config) = &self.process {
@@ -238,12 +239,12 @@ pub struct Channel {
     process: ErrorProcessModel,
     /// Key of the process, kept for a change of its kind.
     process_key: DrawKey,
-    /// How often the kind of the process has changed: a process that comes back begins anew, and
-    /// must not repeat the draws of its first beginning.
+    /// Number of changes of the kind of the process: a process that comes back begins anew, and must not repeat
+    /// the draws of its first beginning.
     generation: u64,
     /// Key of the positions of flipped bits.
     flip_key: DrawKey,
-    /// How long what is hit waits.
+    /// Delay of a hit unit.
     delay: Sampler<Span>,
     /// The index of the next packet, frame or millisecond.
     step: u64,
@@ -284,7 +285,7 @@ impl Channel {
         self.effect = config.effect.clone();
         self.delay.configure(&delay_of(&config.effect));
         self.cut.configure(config.kept.as_ref());
-        if !self.process.configure(&config.process, at) {
+        if !self.process.reconfigure(&config.process, at) {
             self.generation += 1;
             let key = self.process_key.child("generation", self.generation);
             self.process = ErrorProcessModel::new(&config.process, key);
@@ -292,8 +293,8 @@ impl Channel {
         }
     }
 
-    /// What becomes of a frame whose transmission ends at `at`; `packet` is the whole packet if this is
-    /// its last frame.
+    /// Outcome of a frame whose transmission ends at `at`; `packet` is the whole packet if this is its last
+    /// frame.
     #[inline]
     pub fn outcome(&mut self, at: Time, frame: &Transmission, packet: Option<&Transmission>) -> Outcome {
         if matches!(self.process, ErrorProcessModel::None(_)) {
@@ -332,7 +333,7 @@ impl Channel {
         }
     }
 
-    /// What the effect makes of a unit that is hit as a whole.
+    /// Outcome of a unit that is hit as a whole, by the effect.
     fn outcome_of_hit(&mut self, flip_key: DrawKey, step: u64, unit: &Transmission) -> Outcome {
         match self.effect.effect {
             Effect::Corrupt => self.effect.choose_flips(flip_key, step, unit, &mut self.scratch),

@@ -11,17 +11,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ErrorProcess;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 
 /// Parameters of a regular pattern, per packet, frame, bit or millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternConfig {
-    /// How many in a row are hit.
+    /// Number of consecutive hits.
     pub burst: u64,
-    /// From the beginning of one burst to that of the next.
+    /// Period from the beginning of one burst to the next.
     pub every: u64,
-    /// How many pass before the first burst.
+    /// Number of units before the first burst.
     #[serde(default)]
     pub offset: u64,
 }
@@ -60,7 +60,7 @@ impl Reconfigured for PatternConfig {
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     config: PatternConfig,
-    /// How many have passed.
+    /// Number of units so far.
     position: u64,
 }
 

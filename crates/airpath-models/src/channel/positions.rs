@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ErrorProcess;
 use super::position_list::PositionList;
-use crate::config::Problem;
 use crate::file::{FileRef, VisitFile};
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 
 /// Positions of what is hit, per packet, frame, bit or millisecond; given here or in a file.
@@ -26,7 +26,7 @@ pub struct PositionsConfig {
     /// A file with the positions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileRef<PositionList>>,
-    /// After so many the list begins anew; without it nothing is hit after the last position.
+    /// Period after which the list repeats; without it nothing is hit after the last position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u64>,
 }

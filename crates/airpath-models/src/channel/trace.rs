@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::trace_file::{ErrorTrace, Record};
 use super::{ErrorProcess, Per};
-use crate::config::Problem;
 use crate::file::{FileRef, VisitFile};
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 
 /// A trace of errors, per packet, frame, bit or millisecond.
@@ -22,7 +22,7 @@ use crate::registry::{Configured, Reconfigured};
 pub struct TraceConfig {
     /// The file with the trace.
     pub file: FileRef<ErrorTrace>,
-    /// Whether the trace begins anew at its end; otherwise nothing is hit after it.
+    /// True: the trace begins anew at its end; false: nothing is hit after it.
     #[serde(default = "yes")]
     pub repeat: bool,
 }
@@ -32,7 +32,7 @@ fn yes() -> bool {
 }
 
 impl TraceConfig {
-    /// What is wrong with a trace of this kind for this unit.
+    /// Errors in a trace of this kind for this unit.
     pub(super) fn problems_per(&self, per: Per) -> Vec<Problem> {
         if matches!(per, Per::Bit | Per::Millisecond) && self.file.loaded().is_some_and(|trace| trace.has_outcomes()) {
             let message = "loses, truncates or flips, which is done to packets and frames; write per = \"packet\" or \

@@ -23,7 +23,7 @@
 use super::position_list::PositionList;
 use crate::file::FileFormat;
 
-/// What a record says of one packet, frame or bit.
+/// Record of one packet, frame or bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
     /// Nothing happens to it.
@@ -34,7 +34,7 @@ pub enum Record<'a> {
     Lost,
     /// It arrives damaged.
     Damaged {
-        /// How many bytes are left of it; none if all are.
+        /// Number of bytes left of it; none if all are.
         kept_bytes: Option<u32>,
         /// The positions of flipped bits, ascending.
         flips: &'a [u32],
@@ -51,7 +51,7 @@ pub struct ErrorTrace {
 /// Records that are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
-    /// How many records there are up to its end.
+    /// Number of records up to its end.
     end: u64,
     what: What,
 }
@@ -76,12 +76,12 @@ const FLIPS_LIMIT: usize = 100_000_000;
 const LAST_BIT: u64 = 65_535 * 8 - 1;
 
 impl ErrorTrace {
-    /// How many packets, frames or bits it tells of.
+    /// Number of packets, frames or bits in it.
     pub fn units(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.end)
     }
 
-    /// Whether it says how something is damaged or that it is lost, rather than only what is hit.
+    /// True if it has kinds of damage or losses, rather than hits alone.
     pub fn has_outcomes(&self) -> bool {
         self.runs.iter().any(|run| !matches!(run.what, What::Ok | What::Hit))
     }

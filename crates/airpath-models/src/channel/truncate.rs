@@ -9,7 +9,7 @@ use airpath_core::{Bits, DrawKey};
 use super::{Outcome, Transmission};
 use crate::random::{Random, Sampler};
 
-/// How much is left of what is cut.
+/// Remaining length of a truncated unit.
 #[derive(Clone, Debug)]
 pub struct Cut {
     /// The length that is left, if it is given.

@@ -1,5 +1,4 @@
-//! Whether something happens to a packet: with a probability, and in runs where decisions are
-//! correlated.
+//! Random decision on a packet: with a probability, and in runs where decisions are correlated.
 //!
 //! With the probability `correlation` a decision repeats the one before it, otherwise it is drawn
 //! afresh. So the share of packets is the probability whatever the correlation, which is also that
@@ -8,7 +7,7 @@
 
 use airpath_core::{DrawKey, Probability};
 
-use crate::config::Problem;
+use crate::problem::Problem;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decision {
@@ -31,7 +30,7 @@ impl Decision {
     }
 }
 
-/// What is wrong with a correlation of decisions.
+/// Errors in a correlation of decisions.
 pub(super) fn problems(correlation: Probability) -> Vec<Problem> {
     if correlation == Probability::ONE {
         let message = "is 1, so that every decision would be the first one; it must be less";

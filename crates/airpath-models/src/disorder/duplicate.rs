@@ -5,19 +5,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decision::{self, Decision};
-use crate::config::Problem;
 use crate::file::{VisitFile, under};
+use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 
-/// How packets are duplicated: `{ probability = 0.01 }`.
+/// Duplication of packets: `{ probability = 0.01 }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DuplicateConfig {
     /// The probability that a packet is duplicated.
     pub probability: Probability,
-    /// How much later than the packet its copy leaves; drawn for each copy.
+    /// Delay of a copy behind its packet; drawn for each copy.
     #[serde(default)]
     pub delay: Random<Span>,
-    /// How many copies are made of it.
+    /// Number of copies.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 100))]
     pub copies: u32,
@@ -39,7 +39,7 @@ impl DuplicateConfig {
         self.delay.files(&mut under("delay", visit));
     }
 
-    /// What is wrong with the parameters, if anything.
+    /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = decision::problems(self.correlation);
         problems.extend(self.delay.problems().into_iter().map(|problem| problem.under("delay")));
@@ -74,7 +74,7 @@ pub(super) struct Duplicate {
     config: Option<DuplicateConfig>,
     decision: Decision,
     delay: Sampler<Span>,
-    /// How many packets there were while this was on, and how many copies were made.
+    /// Number of packets while this was on, and number of copies made.
     packets: u64,
     copies: u64,
 }
@@ -103,7 +103,7 @@ impl Duplicate {
         self.config.is_some()
     }
 
-    /// How many copies are made of the next packet.
+    /// Number of copies of the next packet.
     pub fn copies(&mut self) -> u32 {
         let Some(config) = &self.config else { return 0 };
         let step = self.packets;
@@ -111,7 +111,7 @@ impl Duplicate {
         if self.decision.take(step, config.probability, config.correlation) { config.copies } else { 0 }
     }
 
-    /// How much later than its packet the next copy leaves.
+    /// Delay of the next copy behind its packet.
     pub fn delay(&mut self) -> Span {
         let step = self.copies;
         self.copies += 1;

@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use airpath_core::{Cause, DrawKey, EventKind, Pdu, Span, Time};
 use smallvec::SmallVec;
 
-use crate::config::LinkConfig;
 use crate::stage::{QueueLength, StageCx};
 
 pub use duplicate::DuplicateConfig;
@@ -30,7 +29,7 @@ use reorder::{HoldBack, Reorder};
 #[derive(Clone, Debug)]
 struct Held {
     pdu: Pdu,
-    /// How many packets have yet to overtake it before it leaves; `None` if only its time counts.
+    /// Number of packets that have yet to overtake it before it leaves; `None` if only its time counts.
     overtakers: Option<u32>,
 }
 
@@ -39,24 +38,28 @@ struct Held {
 pub struct Disorder {
     reorder: Reorder,
     duplicate: Duplicate,
-    /// What leaves later, by when and in the order in which it was put aside.
+    /// Held packets, by departure time and in the order in which they were put aside.
     held: BTreeMap<(Time, u64), Held>,
-    /// How many of those wait to be overtaken.
+    /// Number of those that wait to be overtaken.
     overtaken: usize,
-    /// How many packets and copies were put aside.
+    /// Number of packets and copies put aside.
     number: u64,
-    /// When the first of those that are held leaves; `Time::NEVER` if none is.
+    /// Departure time of the first held packet; `Time::NEVER` if none is held.
     due: Time,
-    /// Whether packets pass untouched.
+    /// True if packets pass untouched.
     idle: bool,
 }
 
 impl Disorder {
     /// The stage at its beginning; the keys are those of reordering and of duplication.
-    pub fn new(link: &LinkConfig, reorder: DrawKey, duplicate: DrawKey) -> Disorder {
+    pub fn new(
+        reorder: Option<&ReorderConfig>,
+        duplicate: Option<&DuplicateConfig>,
+        [reorder_key, duplicate_key]: [DrawKey; 2],
+    ) -> Disorder {
         let mut disorder = Disorder {
-            reorder: Reorder::new(link.reorder.as_ref(), reorder),
-            duplicate: Duplicate::new(link.duplicate.as_ref(), duplicate),
+            reorder: Reorder::new(reorder, reorder_key),
+            duplicate: Duplicate::new(duplicate, duplicate_key),
             held: BTreeMap::new(),
             overtaken: 0,
             number: 0,
@@ -68,9 +71,9 @@ impl Disorder {
     }
 
     /// Changes the parameters for packets that come from now on; what is held keeps its time.
-    pub fn configure(&mut self, link: &LinkConfig) {
-        self.reorder.configure(link.reorder.as_ref());
-        self.duplicate.configure(link.duplicate.as_ref());
+    pub fn configure(&mut self, reorder: Option<&ReorderConfig>, duplicate: Option<&DuplicateConfig>) {
+        self.reorder.configure(reorder);
+        self.duplicate.configure(duplicate);
         self.note();
     }
 
@@ -79,13 +82,13 @@ impl Disorder {
         self.idle = !self.reorder.is_on() && !self.duplicate.is_on() && self.overtaken == 0;
     }
 
-    /// Whether packets pass untouched, so that they need not be given to [`take`](Disorder::take).
+    /// True if packets pass untouched, so that they need not be given to [`take`](Disorder::take).
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.idle
     }
 
-    /// When a packet leaves by itself; `Time::NEVER` if none does.
+    /// Next time at which a packet leaves by itself; `Time::NEVER` if none does.
     #[inline]
     pub fn next_deadline(&self) -> Time {
         self.due

@@ -10,23 +10,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decision::{self, Decision};
-use crate::config::Problem;
 use crate::file::{VisitFile, under};
+use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 
-/// How packets are reordered: `{ probability = 0.01, delay = "20 ms" }`.
+/// Reordering of packets: `{ probability = 0.01, delay = "20 ms" }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReorderConfig {
     /// The probability that a packet is held back.
     pub probability: Probability,
-    /// How long it is held back, at most; drawn for each. Without it, but with a distance: 1 s.
+    /// Maximum time for which it is held back; drawn for each. Without it, but with a distance: 1 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Random<Span>>,
-    /// How many packets overtake it before it leaves; without this only time counts.
+    /// Number of packets that overtake it before it leaves; without this only time counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub distance: Option<u32>,
-    /// At most one packet in so many is held back.
+    /// Reordering gap: at most one packet in this many is held back.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub gap: u32,
@@ -39,7 +39,7 @@ fn one() -> u32 {
     1
 }
 
-/// How long a packet waits to be overtaken where nothing is said.
+/// Default of the maximum time for which a packet waits to be overtaken.
 const LONGEST_WAIT: Span = Span::from_secs(1);
 
 impl ReorderConfig {
@@ -50,7 +50,7 @@ impl ReorderConfig {
         }
     }
 
-    /// What is wrong with the parameters, if anything.
+    /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = decision::problems(self.correlation);
         match &self.delay {
@@ -92,10 +92,10 @@ impl ReorderConfig {
     }
 }
 
-/// How a packet is held back.
+/// Limits of holding a packet back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HoldBack {
-    /// How long, at most.
+    /// Maximum time.
     pub at_most: Span,
     /// Until how many packets have overtaken it; `None` if only time counts.
     pub overtakers: Option<u32>,
@@ -107,7 +107,7 @@ pub(super) struct Reorder {
     config: Option<ReorderConfig>,
     decision: Decision,
     delay: Sampler<Span>,
-    /// How many packets there were while this was on, and how many passed since one was held back.
+    /// Number of packets while this was on, and number since one was held back.
     packets: u64,
     passed: u32,
 }
@@ -136,7 +136,7 @@ impl Reorder {
         self.config.is_some()
     }
 
-    /// Whether and how the next packet is held back.
+    /// Decides on holding back the next packet, and its limits.
     pub fn hold_back(&mut self) -> Option<HoldBack> {
         let config = self.config.as_ref()?;
         let step = self.packets;

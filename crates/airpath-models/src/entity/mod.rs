@@ -1,37 +1,69 @@
 //! Link entities: one at each end of a hop, sending and receiving. They own framing, the link
 //! buffers and recovery.
 
+mod parameters;
 pub mod simple;
 
-use airpath_core::{Bits, Pdu, PduId, Time};
+use airpath_core::{Bits, DrawKey, Pdu, Time};
 use slab::Slab;
-use smallvec::SmallVec;
 
+use crate::air::{Frame, Grant};
 use crate::channel::Outcome;
-use crate::config::LinkConfig;
-use crate::medium::Grant;
+use crate::registry::registry;
 use crate::stage::StageCx;
 
+pub use parameters::{EntityParameters, Fragmentation, LastFrame};
 pub use simple::Simple;
+
+registry! {
+    /// The kind of link entity at both ends of a hop: `{ type = "simple" }`.
+    config EntityConfig,
+    /// A link entity of any registered kind.
+    model EntityModel,
+    dispatch dispatch_entity, dispatch_entity_config,
+    built from EntityBeginning<'_>,
+    reconfigured yes,
+    /// Framing, buffers and allocation delay, without recovery.
+    Simple = simple::{SimpleConfig, Simple},
+}
+
+/// Surroundings of a link entity at its beginning.
+#[derive(Clone, Copy, Debug)]
+pub struct EntityBeginning<'a> {
+    /// The link in the direction in which the entity sends.
+    pub sends: EntityParameters<'a>,
+    /// The link in the direction in which it receives.
+    pub receives: EntityParameters<'a>,
+    /// The key of the draws of allocation delays.
+    pub allocation: DrawKey,
+    /// The key of the entity's other draws.
+    pub key: DrawKey,
+}
+
+impl Default for EntityConfig {
+    fn default() -> EntityConfig {
+        EntityConfig::Simple(simple::SimpleConfig {})
+    }
+}
 
 /// A packet on its way over one hop, from the send buffer until it is handed up or dropped.
 #[derive(Clone, Debug)]
 pub struct Sdu {
     /// The packet.
     pub pdu: Pdu,
-    /// How many frames it takes.
+    /// Number of frames.
     pub frames: u32,
-    /// How many frames the receiving end has accounted for, lost ones included.
+    /// Number of frames that the receiving end has accounted for, lost ones included.
     pub accounted: u32,
-    /// How many frames wait at the receiving end.
+    /// Number of frames that wait at the receiving end.
     pub buffered: u32,
     /// Payload bits that wait at the receiving end.
     pub buffered_bits: u64,
-    /// Whether it is already lost, so that what is left of it is thrown away.
+    /// True if it is already lost, so that the rest of it is thrown away.
     pub lost: bool,
-    /// Whether this link has cut it, so that frames behind the cut bring nothing and cost nothing.
+    /// True if this link has cut it, so that frames behind the cut bring nothing and cost nothing.
     pub cut: bool,
-    /// Whether the receiving end has handed it up, where the sending end has yet to hear of that.
+    /// True if the receiving end has handed it up, where the sending end has yet to hear of that.
     pub handed_up: bool,
 }
 
@@ -46,40 +78,7 @@ impl Sdu {
 /// on its way is taken for another packet's: places are used again.
 pub type Sdus = Slab<Sdu>;
 
-/// A part of a packet in a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// The packet's place among the hop's packets.
-    pub sdu: usize,
-    /// The packet's identity.
-    pub pdu: PduId,
-    /// The first bit of the packet that it carries.
-    pub first_bit: u32,
-    /// How many bits of the packet it carries.
-    pub bits: u32,
-    /// Whether it ends the packet.
-    pub last: bool,
-    /// The bits of the whole packet, and of its own network and transport headers. They are here
-    /// because a repeated frame may outlive its packet.
-    pub packet_bits: u32,
-    /// See `packet_bits`.
-    pub header_bits: u32,
-}
-
-/// What is transmitted in one grant.
-#[derive(Clone, Debug)]
-pub struct Frame {
-    /// Its number; an entity that repeats a frame repeats the number.
-    pub number: u64,
-    /// Its bits on the air, headers and padding included.
-    pub bits: Bits,
-    /// The parts of packets that it carries; none in a control frame.
-    pub pieces: SmallVec<[Piece; 1]>,
-    /// What the entities tell each other in a control frame or a header, in words of their own.
-    pub words: Option<Box<[u64]>>,
-}
-
-/// What a packet finds when it reaches the link entity.
+/// State of the link entity that an arriving packet finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Nothing queued, nothing under transmission.
@@ -90,14 +89,14 @@ pub enum Arrival {
 
 /// A link entity at one end of a hop.
 pub trait LinkEntity: Send {
-    /// Whether the send buffer takes `next` now.
+    /// True if the send buffer takes `next` now.
     fn has_room(&self, next: &Pdu) -> bool;
 
     /// Takes a packet into the send buffer.
     fn accept(&mut self, pdu: Pdu, arrival: Arrival, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>);
 
-    /// From when on `next_frame` has something to send; `Time::NEVER` if it has nothing. From then on
-    /// it has a frame for every grant that is large enough, or a medium would ask for ever.
+    /// Time from which `next_frame` has something to send; `Time::NEVER` if it has nothing. From then on it has
+    /// a frame for every grant that is large enough, or a medium would ask for ever.
     fn ready_at(&self) -> Time;
 
     /// The frame to send in `grant`.
@@ -116,13 +115,13 @@ pub trait LinkEntity: Send {
         up: &mut Vec<Pdu>,
     );
 
-    /// How many bits a packet of `bytes` puts on the air at least, all its frames with their headers and
-    /// padding together.
+    /// Minimum number of bits of a packet of `bytes` on the air, all its frames with their headers and padding
+    /// together.
     fn bits_on_air(&self, _bytes: u32) -> Bits {
         Bits::ZERO
     }
 
-    /// When the entity next does something of itself; `Time::NEVER` if it does not.
+    /// Next internal timer; `Time::NEVER` if there is none.
     fn next_deadline(&self) -> Time;
 
     /// Does what is due by itself. `stage` is that of the direction in which it receives.
@@ -132,6 +131,60 @@ pub trait LinkEntity: Send {
     /// An entity that cannot do without them keeps them.
     fn abandon(&mut self, _sdus: &mut Sdus, _stage: &mut StageCx<'_, '_>) {}
 
-    /// Changes the parameters of the direction in which it sends and of that in which it receives.
-    fn configure(&mut self, sends: &LinkConfig, receives: &LinkConfig);
+    /// Changes the parameters of the direction in which it sends and of that in which it receives, at
+    /// `at`.
+    fn configure(&mut self, at: Time, sends: &EntityParameters<'_>, receives: &EntityParameters<'_>);
+}
+
+impl LinkEntity for EntityModel {
+    #[inline(always)]
+    fn has_room(&self, next: &Pdu) -> bool {
+        dispatch_entity!(self, entity => entity.has_room(next))
+    }
+    #[inline(always)]
+    fn accept(&mut self, pdu: Pdu, arrival: Arrival, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
+        dispatch_entity!(self, entity => entity.accept(pdu, arrival, sdus, stage));
+    }
+    #[inline(always)]
+    fn ready_at(&self) -> Time {
+        dispatch_entity!(self, entity => entity.ready_at())
+    }
+    #[inline(always)]
+    fn next_frame(&mut self, grant: &Grant, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) -> Option<Frame> {
+        dispatch_entity!(self, entity => entity.next_frame(grant, sdus, stage))
+    }
+    #[inline(always)]
+    fn sent(&mut self, frame: &Frame, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
+        dispatch_entity!(self, entity => entity.sent(frame, sdus, stage));
+    }
+    #[inline(always)]
+    fn receive(
+        &mut self,
+        frame: Frame,
+        outcome: Outcome,
+        sdus: &mut Sdus,
+        stage: &mut StageCx<'_, '_>,
+        up: &mut Vec<Pdu>,
+    ) {
+        dispatch_entity!(self, entity => entity.receive(frame, outcome, sdus, stage, up));
+    }
+    #[inline(always)]
+    fn bits_on_air(&self, bytes: u32) -> Bits {
+        dispatch_entity!(self, entity => entity.bits_on_air(bytes))
+    }
+    #[inline(always)]
+    fn next_deadline(&self) -> Time {
+        dispatch_entity!(self, entity => entity.next_deadline())
+    }
+    #[inline(always)]
+    fn advance(&mut self, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>, up: &mut Vec<Pdu>) {
+        dispatch_entity!(self, entity => entity.advance(sdus, stage, up));
+    }
+    fn abandon(&mut self, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
+        dispatch_entity!(self, entity => entity.abandon(sdus, stage));
+    }
+    fn configure(&mut self, at: Time, sends: &EntityParameters<'_>, receives: &EntityParameters<'_>) {
+        self.reconfigure(sends.kind, at);
+        dispatch_entity!(self, entity => entity.configure(at, sends, receives));
+    }
 }

@@ -11,14 +11,36 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use airpath_core::{Bits, BufferLimit, Cause, DrawKey, EventKind, Pdu, Ratio, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
-use super::{Arrival, Frame, LinkEntity, Piece, Sdu, Sdus};
+use super::{Arrival, EntityBeginning, EntityParameters, Fragmentation, LastFrame, LinkEntity, Sdu, Sdus};
+use crate::air::{Frame, Grant, Piece};
 use crate::channel::Outcome;
-use crate::config::{Fragmentation, LastFrame, LinkConfig};
-use crate::medium::Grant;
 use crate::random::Sampler;
+use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
+
+/// Framing, buffers and allocation delay, without recovery. All its parameters are those of the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SimpleConfig {}
+
+impl Configured<EntityBeginning<'_>> for SimpleConfig {
+    type Model = Simple;
+
+    fn build(&self, beginning: EntityBeginning<'_>) -> Simple {
+        Simple::new(&beginning.sends, &beginning.receives, beginning.allocation)
+    }
+
+    fn examples() -> Vec<SimpleConfig> {
+        vec![SimpleConfig {}]
+    }
+}
+
+impl Reconfigured<EntityBeginning<'_>> for SimpleConfig {
+    fn configure(&self, _entity: &mut Simple, _at: Time) {}
+}
 
 /// How packets become frames.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +51,7 @@ struct Framing {
 }
 
 impl Framing {
-    fn of(link: &LinkConfig) -> Framing {
+    fn of(link: &EntityParameters<'_>) -> Framing {
         Framing { overhead: link.overhead, compression: link.compression, fragmentation: link.fragmentation }
     }
 
@@ -104,7 +126,7 @@ impl Sending {
 }
 
 /// A frame at the receiving end that waits for its time or its turn.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     frame: Frame,
     outcome: Outcome,
@@ -123,16 +145,16 @@ fn flip(sdu: &mut Sdu, positions: &[u32], stage: &mut StageCx<'_, '_>) {
 }
 
 /// A simple link entity.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Simple {
     // Sending.
     framing: Framing,
     send_buffer: BufferLimit,
     allocation_delay: Sampler<Span>,
-    /// How many allocations there were.
+    /// Number of allocations.
     allocations: u64,
     buffer: VecDeque<Sending>,
-    /// How many packets at the front of the buffer have all their frames on the air or behind them.
+    /// Number of packets at the front of the buffer with all their frames on the air or behind them.
     started: usize,
     buffered_frames: u64,
     buffered_bytes: u64,
@@ -145,18 +167,18 @@ pub struct Simple {
     held_bits: u64,
     in_order: VecDeque<(Time, Waiting)>,
     out_of_order: BTreeMap<(Time, u64), Waiting>,
-    /// When the first of those that wait is due; `Time::NEVER` if none is.
+    /// Due time of the first of those that wait; `Time::NEVER` if none is.
     next_waiting: Time,
 }
 
 impl Simple {
     /// An idle entity that sends as `sends` says and receives as `receives` says; its allocation delays
     /// are draws of `key`.
-    pub fn new(sends: &LinkConfig, receives: &LinkConfig, key: DrawKey) -> Simple {
+    pub fn new(sends: &EntityParameters<'_>, receives: &EntityParameters<'_>, key: DrawKey) -> Simple {
         Simple {
             framing: Framing::of(sends),
             send_buffer: sends.send_buffer,
-            allocation_delay: Sampler::new(&sends.allocation_delay, key),
+            allocation_delay: Sampler::new(sends.allocation_delay, key),
             allocations: 0,
             buffer: VecDeque::new(),
             started: 0,
@@ -174,14 +196,14 @@ impl Simple {
         }
     }
 
-    /// How long the packet that meets an empty link at `at` has to wait.
+    /// Wait of the packet that meets an empty link at `at`.
     fn allocate(&mut self, at: Time) -> Span {
         let delay = self.allocation_delay.draw_at(self.allocations, at);
         self.allocations += 1;
         delay
     }
 
-    /// Whether the receive buffer takes one more frame of `sdu` with `bits` of payload.
+    /// True if the receive buffer takes one more frame of `sdu` with `bits` of payload.
     fn receive_room(&self, sdu: &Sdu, bits: u64) -> bool {
         match self.receive_buffer {
             BufferLimit::Unlimited => true,
@@ -486,10 +508,10 @@ impl LinkEntity for Simple {
         }
     }
 
-    fn configure(&mut self, sends: &LinkConfig, receives: &LinkConfig) {
+    fn configure(&mut self, _at: Time, sends: &EntityParameters<'_>, receives: &EntityParameters<'_>) {
         self.framing = Framing::of(sends);
         self.send_buffer = sends.send_buffer;
-        self.allocation_delay.configure(&sends.allocation_delay);
+        self.allocation_delay.configure(sends.allocation_delay);
         self.receive_buffer = receives.receive_buffer;
     }
 }

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LoadConfig;
-use crate::config::Problem;
 use crate::file::VisitFile;
+use crate::problem::Problem;
 
 /// The greatest DSCP (RFC 2474).
 const LAST_DSCP: u8 = 63;
@@ -18,31 +18,31 @@ const LAST_DSCP: u8 = 63;
 pub struct BackgroundConfig {
     /// Its name: a letter, then letters, digits, `_` or `-`. It is the key of its random draws.
     pub name: String,
-    /// The hop that it enters.
+    /// Hop that it enters.
     pub hop: String,
-    /// In which direction it goes.
+    /// Direction of the load.
     pub direction: Direction,
-    /// The last hop through which it goes; without it, the one that it enters.
+    /// Last hop that it crosses; without it, the hop that it enters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// The DSCP of its packets, for those who tell classes apart.
+    /// DSCP of its packets, for classification.
     #[serde(default)]
     #[schemars(range(max = 63))]
     pub dscp: u8,
-    /// The number of its first flow, for those who tell flows apart; without it, one made of the name.
+    /// Number of its first flow, for fair queues; without it, a number derived from the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<u32>,
-    /// Over how many flows its packets are spread in turn; of `users` each keeps to one.
+    /// Number of flows over which its packets are spread in turn; each of `users` keeps to one.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub flows: u32,
-    /// When it begins.
+    /// Start time.
     #[serde(default)]
     pub start: Span,
-    /// From when on it sends nothing more; without it, it goes on for ever.
+    /// Stop time; without it, the load never stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Span>,
-    /// What it sends, and when.
+    /// Model of packet sizes and times.
     #[serde(flatten)]
     pub load: LoadConfig,
 }
@@ -73,8 +73,7 @@ impl BackgroundConfig {
         self.load.files(visit);
     }
 
-    /// What is wrong with the parameters in a path of the hops called `hops`, the client's end first, if
-    /// anything.
+    /// Errors in the parameters in a path of the hops called `hops`, the client's end first, if any.
     pub fn problems(&self, hops: &[&str]) -> Vec<Problem> {
         let mut problems = self.load.problems();
         let known = hops.join(", ");

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::size::{self, PacketSizes};
 use super::{Generator, LEAST_INTERVAL, Packet};
-use crate::config::Problem;
 use crate::file::{VisitFile, under};
+use crate::problem::Problem;
 use crate::random::Random;
 use crate::registry::Configured;
 

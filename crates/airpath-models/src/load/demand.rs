@@ -1,4 +1,4 @@
-//! How much work background loads ask for, known before anything runs.
+//! Demand of background loads, known before anything runs.
 
 use airpath_core::{DrawKey, DrawScope, Seed, Span};
 
@@ -10,7 +10,7 @@ pub const MOST_PACKETS_PER_SECOND: u64 = 1_000_000;
 const SECOND: Span = Span::from_secs(1);
 
 impl BackgroundConfig {
-    /// How many packets it sends in its first second, as far as `most`, with draws like those of a run.
+    /// Number of packets in its first second, as far as `most`, with draws like those of a run.
     pub fn packets_in_first_second(&self, most: u64) -> u64 {
         let scope = DrawScope { hop: &self.name, direction: self.direction, role: "background", instance: 0 };
         let mut load = Load::new(&self.load, DrawKey::new(Seed(1), &scope));
@@ -23,7 +23,7 @@ impl BackgroundConfig {
     }
 }
 
-/// Which loads together send more packets than a run in real time can carry, in words; none if they do not.
+/// Loads that together send more packets than a run in real time can carry, in words; none if they do not.
 pub fn too_much(loads: &[BackgroundConfig]) -> Option<String> {
     let demands = loads.iter().map(|load| load.packets_in_first_second(MOST_PACKETS_PER_SECOND + 1));
     let demands: Vec<u64> = demands.collect();

@@ -33,7 +33,7 @@ const LEAST_INTERVAL: Span = Span::from_nanos(100);
 /// A packet of a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// When, since the load began.
+    /// Time since the load began.
     pub after: Span,
     /// Its IP length in bytes.
     pub bytes: u32,
@@ -49,19 +49,20 @@ pub trait Generator {
 }
 
 registry! {
-    /// What a background load sends, and when.
+    /// Model of a background load: packet sizes and times.
     config LoadConfig,
     /// A generator of any registered kind.
     model Load,
     dispatch dispatch_load, dispatch_load_config,
+    built from airpath_core::DrawKey,
     reconfigured no,
     /// Packets at a constant rate.
     Cbr = cbr::{CbrConfig, Cbr},
-    /// Packets at random times without memory.
+    /// Packets as a Poisson process.
     Poisson = poisson::{PoissonConfig, Poisson},
-    /// A constant rate that comes and goes.
+    /// A constant rate during on periods, silence in between.
     OnOff = on_off::{OnOffConfig, OnOff},
-    /// Users who come, send a volume and go.
+    /// Users who arrive, send an amount of data and leave.
     Users = users::{UsersConfig, Users},
     /// Packets listed in a file.
     Trace = trace::{TraceConfig, Trace},

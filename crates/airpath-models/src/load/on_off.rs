@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::size::{self, PacketSizes};
 use super::{Generator, LEAST_INTERVAL, Packet};
-use crate::config::Problem;
 use crate::file::{VisitFile, under};
+use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 use crate::registry::Configured;
 
@@ -21,9 +21,9 @@ pub struct OnOffConfig {
     pub rate: Rate,
     /// The IP length of a packet.
     pub packet_size: Random<Bits>,
-    /// How long it is on.
+    /// Duration of on periods.
     pub on: Random<Span>,
-    /// How long it is off.
+    /// Duration of off periods.
     pub off: Random<Span>,
 }
 

@@ -3,13 +3,13 @@
 use airpath_core::{Bits, Carry, DrawKey, Rate};
 
 use super::LEAST_INTERVAL;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 
 /// The longest IP packet.
 pub(super) const LONGEST_BYTES: u64 = 65_535;
 
-/// What is wrong with packet sizes under `key`, if anything.
+/// Errors in packet sizes under `key`, if any.
 pub(super) fn problems(size: &Random<Bits>, key: &str) -> Vec<Problem> {
     let mut problems: Vec<Problem> = size.problems().into_iter().map(|problem| problem.under(key)).collect();
     if let Some(bits) = size.constant()
@@ -22,7 +22,7 @@ pub(super) fn problems(size: &Random<Bits>, key: &str) -> Vec<Problem> {
     problems
 }
 
-/// What is wrong with sending packets of `size` at `rate`, if anything.
+/// Errors in sending packets of `size` at `rate`, if any.
 pub(super) fn crowding(rate: Rate, size: &Random<Bits>) -> Option<Problem> {
     // A size that is wrong has been told.
     let bits = size.constant().filter(|bits| *bits != Bits::ZERO)?;

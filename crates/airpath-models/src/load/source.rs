@@ -13,7 +13,7 @@ use super::{BackgroundConfig, Generator, Load, Packet};
 #[derive(Debug)]
 struct Source {
     load: Load,
-    /// Where it enters, and the last hop through which it goes: places in the path.
+    /// Hop that it enters, and the last hop through which it goes: places in the path.
     hop: usize,
     until: usize,
     direction: Direction,
@@ -51,7 +51,7 @@ impl Source {
         }
     }
 
-    /// When the next packet comes; `Time::NEVER` if none does.
+    /// Time of the next packet; `Time::NEVER` if there is none.
     fn due(&self) -> Time {
         let due = self.next.map_or(Time::NEVER, |packet| self.start + packet.after);
         if due < self.stop { due } else { Time::NEVER }
@@ -86,9 +86,9 @@ fn flow_of(name: &str) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Loads {
     sources: Vec<Source>,
-    /// Those that have a packet to come: the earliest first, of several the one that was written first.
+    /// Sources that have a packet to come: the earliest first, of several the one that was written first.
     agenda: BinaryHeap<Reverse<(Time, usize)>>,
-    /// When the first of those comes; `Time::NEVER` if none does.
+    /// Time of the first of those; `Time::NEVER` if there is none.
     next: Time,
 }
 
@@ -108,12 +108,12 @@ impl Loads {
         self.next = self.agenda.peek().map_or(Time::NEVER, |Reverse((due, _))| *due);
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 
-    /// When the next packet comes; `Time::NEVER` if none does.
+    /// Time of the next packet; `Time::NEVER` if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
@@ -133,7 +133,7 @@ impl Loads {
         Some(entered)
     }
 
-    /// Whether the virtual packet `id` goes no farther than hop number `hop`.
+    /// True if the virtual packet `id` goes no farther than hop number `hop`.
     #[inline]
     pub fn ends_at(&self, id: PduId, hop: usize) -> bool {
         let source = background_number(id).and_then(|(number, _)| self.sources.get(usize::from(number)));

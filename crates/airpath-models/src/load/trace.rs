@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use super::size::LONGEST_BYTES;
 use super::{Generator, Packet};
-use crate::config::Problem;
 use crate::file::{FileFormat, FileRef, VisitFile};
+use crate::problem::Problem;
 use crate::registry::Configured;
 
 /// The packets of a file, in order of their times.
@@ -105,7 +105,7 @@ impl Configured for TraceConfig {
 pub struct Trace {
     trace: Arc<LoadTrace>,
     repeat: Option<Span>,
-    /// When the present round of the list began.
+    /// Beginning of the present round of the list.
     round: Span,
     place: usize,
     sent: u64,

@@ -1,4 +1,4 @@
-//! Users who come, send a volume and go.
+//! Users who arrive, send an amount of data and leave.
 //!
 //! With exponential intervals and a limit on the users present this is the loss system M/G/N/N, in
 //! which the Erlang B formula says how many are turned away; without a limit the number present is
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::size::{self, PacketSizes};
 use super::{Generator, LEAST_INTERVAL, Packet};
-use crate::config::Problem;
 use crate::file::{VisitFile, under};
+use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 use crate::registry::Configured;
 
@@ -25,14 +25,14 @@ pub struct UsersConfig {
     /// The time from one user's arrival to the next one's; `{ type = "exponential", … }` for a Poisson
     /// process. The first user comes after the first interval.
     pub interval: Random<Span>,
-    /// What each user sends.
+    /// Amount of data of each user.
     pub volume: Random<Bits>,
     /// The rate at which each user sends; without it all packets of a user come at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// The IP length of a packet; a user's last one is as short as what is left.
     pub packet_size: Random<Bits>,
-    /// How many users there may be at a time; none for any number.
+    /// Maximum number of simultaneous users; none for any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub most_users: Option<u32>,
@@ -95,7 +95,7 @@ const MOST_AT_ONCE: Bits = Bits::from_bytes(100_000_000);
 /// A user who is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct User {
-    /// When the next packet goes, or, with nothing left, the user.
+    /// Time of the next packet, or, with nothing left, of the user's departure.
     next: Span,
     number: u64,
     bytes_left: u64,
@@ -111,7 +111,7 @@ pub struct Users {
     most_users: usize,
     /// Those present: the one who acts next first, of several the one who came first.
     present: BinaryHeap<Reverse<User>>,
-    /// When the next user comes, and the number of that one.
+    /// Arrival time and number of the next user.
     next_arrival: Span,
     arrivals: u64,
 }

@@ -10,42 +10,64 @@
 use std::collections::VecDeque;
 
 use airpath_core::{Bits, Carry, Direction, DrawKey, LinkRate, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::rate::{InFlight, RateConfig, Transmit, Varying, VaryingConfig};
-use super::{Air, Grant, Medium};
-use crate::config::LinkConfig;
-use crate::entity::Frame;
+use super::{Medium, MediumBeginning, MediumParameters};
+use crate::air::{Air, Frame, Grant};
+use crate::registry::{Configured, Reconfigured};
+
+/// A medium that is always there. All its parameters are those of the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContinuousConfig {}
+
+impl Configured<MediumBeginning<'_>> for ContinuousConfig {
+    type Model = Continuous;
+
+    fn build(&self, beginning: MediumBeginning<'_>) -> Continuous {
+        Continuous::new(beginning.links.map(|link| link.rate), beginning.rates)
+    }
+
+    fn examples() -> Vec<ContinuousConfig> {
+        vec![ContinuousConfig {}]
+    }
+}
+
+impl Reconfigured<MediumBeginning<'_>> for ContinuousConfig {
+    fn configure(&self, _medium: &mut Continuous, _at: Time) {}
+}
 
 /// Both directions of a continuous medium with a single user.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Continuous {
     directions: [Transmitter; 2],
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Transmitter {
     /// The constant rate, where no other is in force.
     rate: LinkRate,
-    /// What transmits instead at a rate that varies, and its parameters. A box, so that the usual link
-    /// stays small.
+    /// Transmitter at a varying rate, if there is one, and its parameters. A box, so that the usual link stays
+    /// small.
     varying: Option<Box<(VaryingConfig, Varying)>>,
     on_air: Option<(Grant, Frame)>,
-    /// When the frame on the air ends, or from when an idle transmitter has something to ask for.
+    /// End of the frame on the air, or time from which an idle transmitter has something to ask for.
     due: Time,
-    /// When the last frame ended, and what it left of a nanosecond.
+    /// End of the last frame, and the rest of a nanosecond that it left.
     ended: Time,
     carry: Carry,
     /// Frames that have begun at another rate, with what is left of them.
     begun: VecDeque<InFlight>,
     /// The key of the draws of rates that vary at random.
     key: DrawKey,
-    /// How often such a rate has begun: one that comes back must not repeat its draws.
+    /// Number of times that such a rate has begun: one that comes back must not repeat its draws.
     generation: u64,
 }
 
 impl Continuous {
     /// An idle medium; `keys` are those of the draws of rates that vary at random.
-    pub fn new(links: [&LinkConfig; 2], keys: [DrawKey; 2]) -> Continuous {
+    pub fn new(rates: [&RateConfig; 2], keys: [DrawKey; 2]) -> Continuous {
         let idle = |direction: Direction| {
             let mut transmitter = Transmitter {
                 rate: LinkRate::Unlimited,
@@ -58,7 +80,7 @@ impl Continuous {
                 key: keys[direction as usize],
                 generation: 0,
             };
-            transmitter.configure(&links[direction as usize].rate, Time::ZERO);
+            transmitter.configure(rates[direction as usize], Time::ZERO);
             transmitter
         };
         Continuous { directions: Direction::ALL.map(idle) }
@@ -98,7 +120,7 @@ impl Transmitter {
         }
     }
 
-    /// Where the rate varies, or did when the next frame began.
+    /// Step of a rate that varies, or did when the next frame began.
     #[inline(never)]
     fn step_otherwise<A: Air>(&mut self, at: Time, constant_until_now: bool, direction: Direction, air: &mut A) {
         if let Some(varying) = &mut self.varying {
@@ -188,9 +210,9 @@ impl Medium for Continuous {
         }
     }
 
-    fn configure(&mut self, at: Time, links: [&LinkConfig; 2]) {
+    fn configure(&mut self, at: Time, links: [MediumParameters<'_>; 2]) {
         for (transmitter, link) in self.directions.iter_mut().zip(links) {
-            transmitter.configure(&link.rate, at);
+            transmitter.configure(link.rate, at);
         }
     }
 }

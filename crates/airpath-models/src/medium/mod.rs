@@ -3,36 +3,50 @@
 pub mod continuous;
 pub mod rate;
 
-use airpath_core::{Bits, Direction, Span, Time};
+use airpath_core::{Bits, Direction, DrawKey, Span, Time};
 
-use crate::config::LinkConfig;
-use crate::entity::Frame;
+use crate::air::Air;
+use crate::registry::registry;
 
 pub use continuous::Continuous;
 pub use rate::{RateConfig, VaryingConfig};
 
-/// Permission to transmit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant {
-    /// Which of the resources that the medium hands out side by side (a bin, a slot, a code).
-    pub resource: u16,
-    /// Which of the users of the medium.
-    pub user: u16,
-    /// In which direction.
-    pub direction: Direction,
-    /// How many bits it takes at most; none where the frame decides.
-    pub bits: Option<Bits>,
-    /// When transmission starts: the instant of the step that hands the grant out.
-    pub start: Time,
+registry! {
+    /// The medium of a hop, which both directions share: `{ type = "continuous" }`.
+    config MediumConfig,
+    /// A medium of any registered kind.
+    model MediumModel,
+    dispatch dispatch_medium, dispatch_medium_config,
+    built from MediumBeginning<'_>,
+    reconfigured yes,
+    /// Always there: each direction transmits one frame after the other.
+    Continuous = continuous::{ContinuousConfig, Continuous},
 }
 
-/// What a medium asks of the hops on it.
-pub trait Air {
-    /// The frame that the user of `grant` sends in it, or none: the grant passes unused.
-    fn next_frame(&mut self, grant: &Grant) -> Option<Frame>;
+/// Parameters of one direction of a hop that its medium needs.
+#[derive(Clone, Copy, Debug)]
+pub struct MediumParameters<'a> {
+    /// The kind of medium, with its own parameters.
+    pub kind: &'a MediumConfig,
+    /// The rate.
+    pub rate: &'a RateConfig,
+}
 
-    /// The frame's transmission has ended at `at`.
-    fn sent(&mut self, at: Time, grant: &Grant, frame: Frame);
+/// Surroundings of a medium at its beginning.
+#[derive(Clone, Copy, Debug)]
+pub struct MediumBeginning<'a> {
+    /// The uplink and the downlink.
+    pub links: [MediumParameters<'a>; 2],
+    /// The keys of the draws of rates that vary at random, by direction.
+    pub rates: [DrawKey; 2],
+    /// The key of the medium's other draws.
+    pub key: DrawKey,
+}
+
+impl Default for MediumConfig {
+    fn default() -> MediumConfig {
+        MediumConfig::Continuous(continuous::ContinuousConfig {})
+    }
 }
 
 /// A medium, of one user or many, in both directions. Frames on the air stay inside until sent.
@@ -42,19 +56,42 @@ pub trait Medium: Send {
     /// request again of itself: as long as others are served the medium asks it at every grant.
     fn request(&mut self, at: Time, user: u16, direction: Direction);
 
-    /// When the medium next does something; `Time::NEVER` if nothing is under way.
+    /// Next internal timer of the medium; `Time::NEVER` if nothing is under way.
     fn next_deadline(&self) -> Time;
 
     /// Does what is due at `at`, which is not before [`Medium::next_deadline`].
     fn step<A: Air>(&mut self, at: Time, air: &mut A);
 
-    /// How long `bits` of one packet that come at `at` take at least in `direction`; what comes later
-    /// never gets there earlier.
+    /// Minimum time of `bits` of one packet that come at `at` in `direction`; later packets never get there
+    /// earlier.
     fn least_time(&self, _at: Time, _direction: Direction, _bits: Bits) -> Span {
         Span::ZERO
     }
 
     /// Changes the parameters of the uplink and the downlink at `at`. Requests that have not been met
     /// are made again.
-    fn configure(&mut self, at: Time, links: [&LinkConfig; 2]);
+    fn configure(&mut self, at: Time, links: [MediumParameters<'_>; 2]);
+}
+
+impl Medium for MediumModel {
+    #[inline(always)]
+    fn request(&mut self, at: Time, user: u16, direction: Direction) {
+        dispatch_medium!(self, medium => medium.request(at, user, direction));
+    }
+    #[inline(always)]
+    fn next_deadline(&self) -> Time {
+        dispatch_medium!(self, medium => medium.next_deadline())
+    }
+    #[inline(always)]
+    fn step<A: Air>(&mut self, at: Time, air: &mut A) {
+        dispatch_medium!(self, medium => medium.step(at, air));
+    }
+    #[inline(always)]
+    fn least_time(&self, at: Time, direction: Direction, bits: Bits) -> Span {
+        dispatch_medium!(self, medium => medium.least_time(at, direction, bits))
+    }
+    fn configure(&mut self, at: Time, links: [MediumParameters<'_>; 2]) {
+        self.reconfigure(links[0].kind, at);
+        dispatch_medium!(self, medium => medium.configure(at, links));
+    }
 }

@@ -21,31 +21,31 @@ use serde::{Deserialize, Serialize};
 use super::Queueing;
 use super::fifo::{Fifo, keeps_packets_in_fifo};
 use super::management::{Verdict, is_ecn_capable};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the CoDel queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodelConfig {
-    /// What the queue may hold; what arrives at a full queue is dropped. Smaller limits in packets and
+    /// Capacity of the queue; a packet that arrives at a full queue is dropped. Smaller limits in packets and
     /// bytes apply to the packets that arrive from then on; a limit in time applies at once to all.
     #[serde(default = "super::default_limit")]
     pub limit: QueueLimit,
-    /// The wait that is acceptable as a standing one.
+    /// Target (RFC 8289): acceptable standing delay of the queue.
     #[serde(default = "default_target")]
     pub target: Span,
-    /// For how long every packet has to wait longer than that before one is dropped: a worst-case
-    /// round trip.
+    /// Interval (RFC 8289) for which every packet has to exceed the target before one is dropped: a worst-case round
+    /// trip.
     #[serde(default = "default_interval")]
     pub interval: Span,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// True: ECN-capable packets are marked instead of dropped.
     #[serde(default)]
     pub ecn: bool,
-    /// With `ecn`: packets that have waited for longer than this are marked in any case.
+    /// With `ecn`: packets that have waited longer than this are always marked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Span>,
-    /// A queue with no more than this left in it is never too long.
+    /// A queue with at most this much left in it never drops.
     #[serde(default = "default_mtu")]
     pub mtu: Bits,
 }
@@ -126,16 +126,16 @@ impl Reconfigured for CodelConfig {
 pub struct CodelLaw {
     /// The acceptable standing wait.
     pub target: Span,
-    /// For how long it has to be exceeded; above zero.
+    /// Time for which it has to be exceeded; above zero.
     pub interval: Span,
-    /// A queue with no more than this left in it is never too long.
+    /// A queue with at most this much left in it never drops.
     pub mtu_bytes: u64,
     /// ECN-capable packets that waited for longer are marked in any case.
     pub ce_threshold: Option<Span>,
 }
 
 impl CodelLaw {
-    /// What is wrong with the parameters, if anything.
+    /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         if self.interval == Span::ZERO || self.interval > LONGEST_INTERVAL {
             let message = format!(
@@ -155,7 +155,7 @@ impl CodelLaw {
         Vec::new()
     }
 
-    /// When the drop after `count` drops comes, the last one having been due at `at`.
+    /// Time of the drop after `count` drops, the last one having been due at `at`.
     fn next(&self, at: Time, count: u32) -> Time {
         let interval = u128::from(self.interval.nanos());
         let square = interval * interval / u128::from(count.max(1));
@@ -166,7 +166,7 @@ impl CodelLaw {
 /// The state of the control law, for one queue or one flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CodelState {
-    /// When waits will have been too long for an interval; none while they are not.
+    /// Time at which waits will have been too long for an interval; none while they are not.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,
@@ -177,9 +177,9 @@ pub struct CodelState {
 }
 
 impl CodelState {
-    /// What becomes of the packet that leaves the queue at `at` after it has `waited`, with
-    /// `left_bytes` behind it; `can_mark` says whether it would be marked instead of dropped. After a
-    /// drop it is asked about the next packet, at the same instant or later.
+    /// Verdict on the packet that leaves the queue at `at` after it has `waited`, with `left_bytes` behind it;
+    /// `can_mark` says that it would be marked instead of dropped. After a drop it is asked about the next
+    /// packet, at the same instant or later.
     pub fn judge(&mut self, law: &CodelLaw, at: Time, waited: Span, left_bytes: u64, can_mark: bool) -> Verdict {
         let verdict = self.control(law, at, waited, left_bytes, can_mark);
         if verdict == Verdict::Pass && can_mark && law.ce_threshold.is_some_and(|threshold| waited > threshold) {

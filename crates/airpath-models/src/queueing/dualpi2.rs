@@ -32,22 +32,21 @@ use serde::{Deserialize, Serialize};
 use super::Queueing;
 use super::management::mark;
 use super::pie::controller_problems;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the DualPI2 queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dualpi2Config {
-    /// What both queues may hold together; what arrives at full queues is dropped. Smaller limits in
-    /// packets and bytes apply to the packets that arrive from then on; a limit in time applies at once
-    /// to all.
+    /// Capacity of both queues together; a packet that arrives at full queues is dropped. Smaller limits in
+    /// packets and bytes apply to the packets that arrive from then on; a limit in time applies at once to all.
     #[serde(default = "super::default_limit")]
     pub limit: QueueLimit,
     /// The delay of the C queue that the controller aims at.
     #[serde(default = "default_time")]
     pub target: Span,
-    /// How often the probability is adjusted.
+    /// Interval of updates of the probability.
     #[serde(default = "default_time")]
     pub update: Span,
     /// The weight of the delay's distance from the target, in hertz.
@@ -56,26 +55,25 @@ pub struct Dualpi2Config {
     /// The weight of the delay's change, in hertz.
     #[serde(default = "default_beta")]
     pub beta: f64,
-    /// How many times the base probability L packets are marked with (k).
+    /// Coupling factor (k): ratio of the marking probability of L packets to the base probability.
     #[serde(default = "default_coupling")]
     pub coupling: f64,
-    /// The wait from which on L packets are marked.
+    /// Delay from which L packets are marked.
     #[serde(default = "default_threshold")]
     pub threshold: Span,
-    /// Over how much more of a wait the probability of these marks grows to 1; 0 s for a step.
+    /// Range of delay above the threshold in which the marking probability grows to 1; 0 s for a step.
     #[serde(default = "default_range")]
     pub range: Span,
-    /// An L queue of no more packets than these marks none of itself.
+    /// An L queue of at most this many packets adds no marks of its own.
     #[serde(default = "default_threshold_packets")]
     pub threshold_packets: u32,
     /// The C queue's share of the bytes while both queues have packets.
     #[serde(default = "default_share")]
     pub classic_share: Probability,
-    /// Takes the packet that has waited longest instead, L packets as if they had waited for so much
-    /// longer (time-shifted FIFO).
+    /// Takes the packet with the longest delay instead, with this time added for L packets (time-shifted FIFO).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_shift: Option<Span>,
-    /// Whether packets are told apart by their ECN field, and marked.
+    /// True: packets are classified by their ECN field, and marked.
     #[serde(default = "yes")]
     pub ecn: bool,
 }
@@ -193,7 +191,7 @@ struct Lane {
 }
 
 impl Lane {
-    /// How long the first packet has waited at `at`.
+    /// Wait of the first packet at `at`.
     fn wait(&self, at: Time) -> Span {
         self.packets.front().map_or(Span::ZERO, |(since, _)| at.since(*since))
     }
@@ -209,7 +207,7 @@ impl Lane {
         Some(pdu)
     }
 
-    /// Whether a hit of this likelihood comes now.
+    /// True if a hit of this likelihood comes now.
     fn recurs(&mut self, likelihood: f64) -> bool {
         self.count += likelihood;
         let hit = self.count > 1.0;
@@ -234,7 +232,7 @@ fn shares(config: &Dualpi2Config) -> [i128; 2] {
 pub struct Dualpi2 {
     config: Dualpi2Config,
     shares: [i128; 2],
-    /// When the limit came into force: no packet is too old before that.
+    /// Start of the limit: no packet is too old before that.
     limited_since: Time,
     lanes: [Lane; 2],
     /// Bytes that the C queue has earned while it waited for L packets, in shares.
@@ -348,7 +346,7 @@ impl Dualpi2 {
         }
     }
 
-    /// Whether the packet at the head of `lane` is dropped; otherwise it may have been marked.
+    /// Drops or marks the packet at the head of `lane` as needed; true if it is dropped.
     fn manage(&mut self, lane: usize, stage: &mut StageCx<'_, '_>) -> bool {
         let classic = self.base * self.base;
         let coupled = self.config.coupling * self.base;

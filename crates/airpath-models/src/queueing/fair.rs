@@ -24,7 +24,7 @@ use std::fmt::Debug;
 use airpath_core::{Bits, Cause, DrawKey, EventKind, Pdu, QueueLimit, Span, Time};
 
 use super::management::{Verdict, is_ecn_capable, mark};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::stage::{QueueLength, StageCx};
 
 /// The most packets that one overflow drops.
@@ -35,16 +35,16 @@ const MOST_FLOWS: u32 = 65_536;
 const LEAST_QUANTUM: Bits = Bits::from_bytes(64);
 const LARGEST_QUANTUM: Bits = Bits::from_bytes(1_000_000_000);
 
-/// What is managed in each flow's queue.
+/// Management of each flow's queue.
 pub(super) trait FlowManagement {
-    /// What is known of one queue.
+    /// State of one queue.
     type State: Clone + Debug;
 
     /// Of a queue that has been empty since the run began.
     fn begin(&self) -> Self::State;
 
-    /// What becomes of a packet that arrives while `queued_bytes` are in its queue; draws are those of
-    /// `key` for `step`.
+    /// Verdict on a packet that arrives while `queued_bytes` are in its queue; draws are those of `key` for
+    /// `step`.
     fn arrival(
         &self,
         state: &mut Self::State,
@@ -54,7 +54,7 @@ pub(super) trait FlowManagement {
         can_mark: bool,
     ) -> Verdict;
 
-    /// What becomes of a packet that goes after it `waited`, with `left_bytes` behind it.
+    /// Verdict on a packet that goes after it `waited`, with `left_bytes` behind it.
     fn departure(&self, state: &mut Self::State, at: Time, waited: Span, left_bytes: u64, can_mark: bool) -> Verdict;
 
     /// Packets have been dropped because the limit was exceeded, and `left_bytes` are left.
@@ -64,7 +64,7 @@ pub(super) trait FlowManagement {
     fn change(&self, next: &Self, state: &mut Self::State, at: Time);
 }
 
-/// What all fair queues have in common.
+/// Common parameters of all fair queues.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FairParameters {
     pub limit: QueueLimit,
@@ -92,7 +92,7 @@ impl FairParameters {
     }
 }
 
-/// Which list a queue is on.
+/// List that a queue is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     New,
@@ -133,7 +133,7 @@ pub(super) struct FairQueue<M: FlowManagement> {
     old: VecDeque<usize>,
     length: QueueLength,
     arrivals: u64,
-    /// What the present turn has moved, in case it comes to nothing.
+    /// Moves of the present turn, in case it comes to nothing.
     moves: Vec<Move>,
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Fifo {
     packets: VecDeque<(Time, Pdu)>,
     bytes: u64,
     limit: QueueLimit,
-    /// When the limit came into force: no packet is too old before that.
+    /// Start of the limit: no packet is too old before that.
     limited_since: Time,
 }
 
@@ -52,7 +52,7 @@ impl Fifo {
         }
     }
 
-    /// Whether a packet of `len` bytes fits into the empty queue.
+    /// True if a packet of `len` bytes fits into the empty queue.
     pub(super) fn could_ever_hold(&self, len: u32) -> bool {
         self.limit.packets != Some(0) && self.limit.bytes.is_none_or(|limit| u64::from(len) <= limit)
     }
@@ -99,7 +99,7 @@ impl Fifo {
         if self.packets.front().is_some_and(|(_, pdu)| fits(pdu)) { self.pop(stage) } else { None }
     }
 
-    /// When the oldest packet came, and the packet.
+    /// Arrival of the oldest packet, and the packet.
     pub(super) fn first(&self) -> Option<(Time, &Pdu)> {
         self.packets.front().map(|(since, pdu)| (*since, pdu))
     }

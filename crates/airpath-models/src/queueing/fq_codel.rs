@@ -14,38 +14,38 @@ use super::Queueing;
 use super::codel::{CodelLaw, CodelState, default_interval, default_mtu, default_target};
 use super::fair::{FairParameters, FairQueue, FlowManagement, fair_queue};
 use super::management::Verdict;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the FQ-CoDel queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FqCodelConfig {
-    /// What all flows together may hold, in packets and bytes; beyond it packets are dropped at the
-    /// head of the flow with the most bytes. A change takes effect with the next arrival.
+    /// Capacity of all flows together, in packets and bytes; beyond it packets are dropped at the head of the
+    /// flow with the most bytes. A change takes effect with the next arrival.
     #[serde(default = "default_limit")]
     pub limit: QueueLimit,
-    /// How many queues there are for flows. A change puts what is queued into the new queues.
+    /// Number of queues for flows. A change puts what is queued into the new queues.
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
-    /// How much a flow sends in its turn. A change takes effect with the next turns.
+    /// Bits of a flow in its turn. A change takes effect with the next turns.
     #[serde(default = "default_quantum")]
     pub quantum: Bits,
-    /// The wait that is acceptable as a standing one.
+    /// Target (RFC 8289): acceptable standing delay of the queue.
     #[serde(default = "default_target")]
     pub target: Span,
-    /// For how long every packet of a flow has to wait longer than that before one is dropped: a
+    /// Interval (RFC 8289) for which every packet of a flow has to exceed the target before one is dropped: a
     /// worst-case round trip.
     #[serde(default = "default_interval")]
     pub interval: Span,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// True: ECN-capable packets are marked instead of dropped.
     #[serde(default = "yes")]
     pub ecn: bool,
-    /// With `ecn`: packets that have waited for longer than this are marked in any case.
+    /// With `ecn`: packets that have waited longer than this are always marked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Span>,
-    /// A flow with no more than this left in its queue is never too long.
+    /// A flow with at most this much left in its queue never drops.
     #[serde(default = "default_mtu")]
     pub mtu: Bits,
 }

@@ -18,28 +18,28 @@ use super::pie::{
     PieLaw, PieState, controller_problems, default_alpha, default_beta, default_burst, default_mark_threshold,
     default_time,
 };
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the FQ-PIE queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FqPieConfig {
-    /// What all flows together may hold, in packets and bytes; beyond it packets are dropped at the
-    /// head of the flow with the most bytes. A change takes effect with the next arrival.
+    /// Capacity of all flows together, in packets and bytes; beyond it packets are dropped at the head of the
+    /// flow with the most bytes. A change takes effect with the next arrival.
     #[serde(default = "default_limit")]
     pub limit: QueueLimit,
-    /// How many queues there are for flows. A change puts what is queued into the new queues.
+    /// Number of queues for flows. A change puts what is queued into the new queues.
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
-    /// How much a flow sends in its turn. A change takes effect with the next turns.
+    /// Bits of a flow in its turn. A change takes effect with the next turns.
     #[serde(default = "default_quantum")]
     pub quantum: Bits,
     /// The delay that the controller aims at.
     #[serde(default = "default_time")]
     pub target: Span,
-    /// How often the probability is adjusted.
+    /// Interval of updates of the probability.
     #[serde(default = "default_time")]
     pub update: Span,
     /// The weight of the delay's distance from the target, in hertz.
@@ -48,16 +48,16 @@ pub struct FqPieConfig {
     /// The weight of the delay's change, in hertz.
     #[serde(default = "default_beta")]
     pub beta: f64,
-    /// For how long a burst is let through after a calm time.
+    /// Burst allowance: duration for which a burst passes after a calm period.
     #[serde(default = "default_burst")]
     pub max_burst: Span,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// True: ECN-capable packets are marked instead of dropped.
     #[serde(default)]
     pub ecn: bool,
     /// With `ecn`: from this probability on even ECN-capable packets are dropped.
     #[serde(default = "default_mark_threshold")]
     pub mark_ecnth: Probability,
-    /// A flow of no more than two such packets is never dropped from.
+    /// Packet size: a flow of at most two such packets drops nothing.
     #[serde(default = "super::codel::default_mtu")]
     pub mtu: Bits,
 }

@@ -1,4 +1,4 @@
-//! What active queue management decides about a packet, and how a packet is marked.
+//! Decisions of active queue management, and the marking of packets.
 //!
 //! Source: RFC 3168, section 5. A packet is ECN-capable if its field is ECT(0), ECT(1) or already CE;
 //! a discipline that has only one queue treats ECT(1) as ECT(0) (RFC 3168; RFC 9331, section 5).
@@ -7,7 +7,7 @@ use airpath_core::{Cause, Ecn, EventKind, Pdu};
 
 use crate::stage::{QueueLength, StageCx};
 
-/// What queue management decides about a packet.
+/// Decision of queue management about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It stays as it is.
@@ -18,7 +18,7 @@ pub enum Verdict {
     Drop,
 }
 
-/// Whether a packet tells its ends about congestion by being marked.
+/// True if a packet tells its ends about congestion by being marked.
 #[inline]
 pub fn is_ecn_capable(pdu: &Pdu) -> bool {
     pdu.ecn != Ecn::NotEct

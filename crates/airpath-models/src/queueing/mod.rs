@@ -43,10 +43,10 @@ pub trait Queueing {
     /// and limits in packets and bytes do not concern them.
     fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time);
 
-    /// What is held.
+    /// Length of the queue.
     fn length(&self) -> QueueLength;
 
-    /// When a packet's time in the queue runs out; `Time::NEVER` if none does.
+    /// Time at which a packet's time in the queue runs out; `Time::NEVER` if none does.
     fn next_deadline(&self) -> Time;
 
     /// Drops what has run out of time.
@@ -64,6 +64,7 @@ registry! {
     /// A queue of any registered kind.
     model Queue,
     dispatch dispatch_queue, dispatch_queue_config,
+    built from airpath_core::DrawKey,
     reconfigured yes,
     /// A full queue drops the packet that arrives.
     TailDrop = tail_drop::{TailDropConfig, TailDrop},
@@ -75,13 +76,13 @@ registry! {
     Infinite = infinite::{InfiniteConfig, Infinite},
     /// Drops or marks at the tail with a probability that follows the average length (RED).
     Red = red::{RedConfig, Red},
-    /// Several queues, and an order between them.
+    /// Several queues, and a scheduler for them.
     Classes = classes::{ClassesConfig, Classes},
-    /// Flows take turns, those that have just begun before the others, with CoDel in each (FQ-CoDel).
+    /// Fair queueing with CoDel in each flow, new flows first (FQ-CoDel).
     FqCodel = fq_codel::{FqCodelConfig, FqCodel},
-    /// Flows take turns likewise, with PIE in each (FQ-PIE).
+    /// Fair queueing with PIE in each flow, new flows first (FQ-PIE).
     FqPie = fq_pie::{FqPieConfig, FqPie},
-    /// Drops or marks at the head while waits are too long for too long (CoDel).
+    /// Drops or marks at the head while the delay stays above a target (CoDel).
     Codel = codel::{CodelConfig, Codel},
     /// Drops or marks at the tail with a probability that follows the delay (PIE).
     Pie = pie::{PieConfig, Pie},
@@ -116,7 +117,7 @@ pub struct InputQueue {
     queue: Queue,
     key: DrawKey,
     direction: Direction,
-    /// How often it has begun anew: a queue that comes back must not repeat the draws of its first
+    /// Number of times that it has begun anew: a queue that comes back must not repeat the draws of its first
     /// beginning.
     generation: u64,
 }
@@ -139,7 +140,7 @@ impl InputQueue {
     /// Smaller limits in packets and bytes apply to the packets that arrive from now on, a limit in
     /// time to all.
     pub fn configure(&mut self, config: &QueueConfig, at: Time) {
-        if !self.queue.configure(config, at) {
+        if !self.queue.reconfigure(config, at) {
             let packets = self.queue.hand_over();
             self.begin_anew(config, packets, at);
         }

@@ -23,21 +23,21 @@ use serde::{Deserialize, Serialize};
 use super::Queueing;
 use super::fifo::Fifo;
 use super::management::{Verdict, is_ecn_capable, mark};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the PIE queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PieConfig {
-    /// What the queue may hold; what arrives at a full queue is dropped. Smaller limits in packets and
+    /// Capacity of the queue; a packet that arrives at a full queue is dropped. Smaller limits in packets and
     /// bytes apply to the packets that arrive from then on; a limit in time applies at once to all.
     #[serde(default = "super::default_limit")]
     pub limit: QueueLimit,
     /// The delay that the controller aims at.
     #[serde(default = "default_time")]
     pub target: Span,
-    /// How often the probability is adjusted.
+    /// Interval of updates of the probability.
     #[serde(default = "default_time")]
     pub update: Span,
     /// The weight of the delay's distance from the target, in hertz.
@@ -46,16 +46,16 @@ pub struct PieConfig {
     /// The weight of the delay's change, in hertz.
     #[serde(default = "default_beta")]
     pub beta: f64,
-    /// For how long a burst is let through after a calm time.
+    /// Burst allowance: duration for which a burst passes after a calm period.
     #[serde(default = "default_burst")]
     pub max_burst: Span,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// True: ECN-capable packets are marked instead of dropped.
     #[serde(default)]
     pub ecn: bool,
     /// With `ecn`: from this probability on even ECN-capable packets are dropped.
     #[serde(default = "default_mark_threshold")]
     pub mark_ecnth: Probability,
-    /// A queue of no more than two such packets drops nothing.
+    /// Packet size: a queue of at most two such packets drops nothing.
     #[serde(default = "super::codel::default_mtu")]
     pub mtu: Bits,
 }
@@ -83,7 +83,7 @@ pub(super) fn default_mark_threshold() -> Probability {
 /// Updates that are made up for one by one must not be too many.
 const SHORTEST_UPDATE: Span = Span::from_micros(100);
 
-/// What is wrong with the times and gains of a controller, if anything.
+/// Errors in the times and gains of a controller, if any.
 pub(super) fn controller_problems(target: Span, update: Span, alpha: f64, beta: f64) -> Vec<Problem> {
     let mut problems = Vec::new();
     if target == Span::ZERO {
@@ -176,24 +176,24 @@ impl Reconfigured for PieConfig {
 pub struct PieLaw {
     /// The delay aimed at.
     pub target: Span,
-    /// How often the probability is adjusted; 100 µs or more.
+    /// Interval of updates of the probability; 100 µs or more.
     pub update: Span,
     /// The weight of the delay's distance from the target, in hertz.
     pub alpha: f64,
     /// The weight of the delay's change, in hertz.
     pub beta: f64,
-    /// For how long a burst is let through after a calm time.
+    /// Burst allowance: duration for which a burst passes after a calm period.
     pub max_burst: Span,
     /// From this probability on even ECN-capable packets are dropped.
     pub mark_ecnth: f64,
-    /// A queue of no more than two such packets drops nothing.
+    /// Packet size: a queue of at most two such packets drops nothing.
     pub mtu_bytes: u64,
 }
 
 /// The state of the controller, for one queue or one flow.
 #[derive(Clone, Copy, Debug)]
 pub struct PieState {
-    /// How many updates were due since the run began, and have been made.
+    /// Number of updates that were due since the run began, and have been made.
     updates: u64,
     probability: f64,
     /// The sum of the probabilities since the last drop.
@@ -266,9 +266,8 @@ impl PieState {
         self.delay_before = self.delay;
     }
 
-    /// What becomes of a packet that arrives while `queued_bytes` are queued; `can_mark` says whether
-    /// it is marked rather than dropped. The draw is that of `key` for `step`, a number of its own for
-    /// each arrival.
+    /// Verdict on a packet that arrives while `queued_bytes` are queued; `can_mark` says that it is marked
+    /// rather than dropped. The draw is that of `key` for `step`, a number of its own for each arrival.
     pub fn judge(&mut self, law: &PieLaw, key: DrawKey, step: u64, queued_bytes: u64, can_mark: bool) -> Verdict {
         if self.burst_left > Span::ZERO {
             return Verdict::Pass;

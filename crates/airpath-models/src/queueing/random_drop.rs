@@ -19,8 +19,8 @@ use crate::stage::{QueueLength, StageCx};
 /// Parameters of the random-drop queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RandomDropConfig {
-    /// What the queue may hold. Smaller limits in packets and bytes apply to the packets that
-    /// arrive from then on; a limit in time applies at once to all.
+    /// Capacity of the queue. Smaller limits in packets and bytes apply to the packets that arrive from then
+    /// on; a limit in time applies at once to all.
     #[serde(default = "super::default_limit")]
     pub limit: QueueLimit,
 }
@@ -51,7 +51,7 @@ impl Reconfigured for RandomDropConfig {
 pub struct RandomDrop {
     fifo: Fifo,
     key: DrawKey,
-    /// How many draws there were.
+    /// Number of draws.
     draws: u64,
 }
 

@@ -23,14 +23,14 @@ use serde::{Deserialize, Serialize};
 use super::Queueing;
 use super::fifo::Fifo;
 use super::management::{Verdict, is_ecn_capable, mark};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the RED queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RedConfig {
-    /// What the queue may hold; what arrives at a full queue is dropped. Smaller limits in packets and
+    /// Capacity of the queue; a packet that arrives at a full queue is dropped. Smaller limits in packets and
     /// bytes apply to the packets that arrive from then on; a limit in time applies at once to all.
     #[serde(default = "super::default_limit")]
     pub limit: QueueLimit,
@@ -44,15 +44,15 @@ pub struct RedConfig {
     /// The weight of the present queue in the average.
     #[serde(default = "default_weight")]
     pub weight: Probability,
-    /// How long the link needs for a typical packet: the average decays by it over idle time.
+    /// Transmission time of a typical packet: the average decays by it over idle time.
     pub packet_time: Span,
-    /// Whether the probability grows on between `max` and twice `max`, instead of jumping to 1.
+    /// True: the probability grows on between `max` and twice `max`, instead of jumping to 1.
     #[serde(default)]
     pub gentle: bool,
-    /// Whether the probability at `max` adapts itself.
+    /// True: the probability at `max` adapts itself.
     #[serde(default)]
     pub adaptive: bool,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// True: ECN-capable packets are marked instead of dropped.
     #[serde(default)]
     pub ecn: bool,
     /// With `ecn`: whether ECN-capable packets are dropped where every packet is hit.
@@ -150,7 +150,7 @@ impl Reconfigured for RedConfig {
     }
 }
 
-/// How often an adaptive probability is adapted.
+/// Interval of adaptations of an adaptive probability.
 const ADAPTATION: Span = Span::from_millis(500);
 
 /// The RED queue.
@@ -170,7 +170,7 @@ pub struct Red {
     /// Packets since the last hit; -1 while the average is below `min`.
     count: i64,
     probability: f64,
-    /// How many adaptations were due since the run began, and have been made.
+    /// Number of adaptations that were due since the run began, and have been made.
     adaptations: u64,
 }
 

@@ -18,8 +18,8 @@ use crate::stage::{QueueLength, StageCx};
 /// Parameters of the tail-drop queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TailDropConfig {
-    /// What the queue may hold. Smaller limits in packets and bytes apply to the packets that
-    /// arrive from then on; a limit in time applies at once to all.
+    /// Capacity of the queue. Smaller limits in packets and bytes apply to the packets that arrive from then
+    /// on; a limit in time applies at once to all.
     #[serde(default = "super::default_limit")]
     pub limit: QueueLimit,
 }

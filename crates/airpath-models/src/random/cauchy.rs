@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inversion::{Bounds, Inversion, Shaped, Tail, drawn_by_inversion};
 use super::{Quantity, check_above_zero, share};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// Parameters of the Cauchy distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub struct Cauchy<Q: Quantity> {
     pub median: Q,
     /// The scale: half of the draws are within it of the median, before anything is cut off.
     pub scale: Q,
-    /// Where draws end, and how they hang together. `most` is needed.
+    /// Bounds and correlation. `most` is needed.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

@@ -1,22 +1,22 @@
-//! What a distribution gives, and the macro that joins all of them.
+//! Trait of distributions, and the macro that joins all of them.
 
 use std::fmt::Debug;
 
 use airpath_core::{DrawKey, Time};
 
 use super::Quantity;
-use crate::config::Problem;
 use crate::file::VisitFile;
+use crate::problem::Problem;
 
 /// The parameters of a distribution.
 pub(super) trait Configured<Q: Quantity>: Sized {
-    /// What draws.
+    /// Type that draws.
     type Drawer: Draw;
 
     /// No draw is below this.
     fn least(&self) -> Q;
 
-    /// What is wrong with the parameters, if anything. Files are loaded.
+    /// Errors in the parameters, if any. Files are loaded.
     fn problems(&self) -> Vec<Problem>;
 
     /// Visits the files that the parameters name.

@@ -13,8 +13,8 @@ use super::Quantity;
 use super::declare::{Configured, Draw};
 use super::numbers::{self, Numbers};
 use super::uniforms::{self, Uniforms};
-use crate::config::Problem;
 use crate::file::{FileRef, VisitFile};
+use crate::problem::Problem;
 
 /// Parameters of an empirical distribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,9 +22,9 @@ pub struct Empirical<Q: Quantity> {
     /// A file with a plain number on each line (samples), or with a number and the probability of
     /// values up to it (points of the cumulative distribution).
     pub file: FileRef<Numbers>,
-    /// What 1 in the file stands for, such as "1 ms".
+    /// Value of 1 in the file, such as "1 ms".
     pub unit: Q,
-    /// How much each draw is like the one before it, from 0 to below 1.
+    /// Correlation of consecutive draws, from 0 to below 1.
     #[serde(default)]
     pub correlation: Probability,
 }

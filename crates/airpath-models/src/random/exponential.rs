@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::inversion::{Bounds, Inversion, Shaped, Tail, drawn_by_inversion};
 use super::{Quantity, check_above_zero, share};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// Parameters of the exponential distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exponential<Q: Quantity> {
     /// The mean, before anything is cut off.
     pub mean: Q,
-    /// Where draws end, and how they hang together.
+    /// Bounds and correlation.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

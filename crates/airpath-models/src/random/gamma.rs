@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Configured, Draw};
 use super::inversion::Bounds;
 use super::{CEILING, Quantity, check_above_zero, check_shape, share, standard_normal};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// Parameters of the gamma distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,19 +20,19 @@ pub struct Gamma<Q: Quantity> {
     pub shape: f64,
     /// The scale (theta); the mean is shape × scale, before anything is cut off.
     pub scale: Q,
-    /// What is lower is drawn again.
+    /// Lower bound; lower values are drawn again.
     #[serde(default)]
     pub least: Q,
-    /// What is higher is drawn again.
+    /// Upper bound; higher values are drawn again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<Q>,
 }
 
-/// How many values are drawn at most for one that lies between the bounds. With one in a hundred
-/// between them, as is checked, one draw in 10^17 needs more, and becomes the nearer bound.
+/// Maximum number of values drawn for one that lies between the bounds. With one in a hundred between them, as
+/// is checked, one draw in 10^17 needs more, and becomes the nearer bound.
 const TRIES: u64 = 4_096;
 
-/// How many of so many test draws must lie between the bounds.
+/// Number of test draws of so many that must lie between the bounds.
 const TESTED: u64 = 2_000;
 /// See there.
 const NEEDED: usize = 20;

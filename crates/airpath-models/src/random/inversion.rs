@@ -13,19 +13,19 @@ use serde::{Deserialize, Serialize};
 use super::declare::Draw;
 use super::uniforms::{self, Uniforms};
 use super::{CEILING, Quantity};
-use crate::config::Problem;
+use crate::problem::Problem;
 
-/// What most distributions have in common: where draws end, and how they hang together.
+/// Common parameters of most distributions: bounds and correlation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds<Q: Quantity> {
-    /// What is lower is drawn again.
+    /// Lower bound; lower values are drawn again.
     #[serde(default)]
     pub least: Q,
-    /// What is higher is drawn again.
+    /// Upper bound; higher values are drawn again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<Q>,
-    /// How much each draw is like the one before it, from 0 (not at all) to below 1, without any change
-    /// of the distribution: the correlation of the normal values from which draws are made.
+    /// Correlation of consecutive draws, from 0 (independent) to below 1, without any change of the
+    /// distribution: the correlation of the normal values from which draws are made.
     #[serde(default)]
     pub correlation: Probability,
 }
@@ -48,7 +48,7 @@ pub(super) trait Shaped<Q: Quantity>: Sized {
     fn floor(&self) -> u64 {
         0
     }
-    /// What is wrong with the parameters of its own.
+    /// Errors in the distribution's own parameters.
     fn own_problems(&self) -> Vec<Problem>;
     fn examples(typical: Q) -> Vec<Self>;
 }
@@ -95,7 +95,7 @@ pub(super) fn least<Q: Quantity>(config: &impl Shaped<Q>) -> Q {
     Q::from_base(config.bounds().least.base().max(config.floor()))
 }
 
-/// What is wrong with `config`.
+/// Errors in `config`.
 pub(super) fn problems<Q: Quantity>(config: &impl Shaped<Q>) -> Vec<Problem> {
     let bounds = config.bounds();
     let mut problems = config.own_problems();

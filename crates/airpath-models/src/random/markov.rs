@@ -11,15 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use super::declare::{Configured, Draw};
 use super::{Distribution, Quantity, Random, Source, Uniform, share};
-use crate::config::Problem;
 use crate::file::{VisitFile, under};
+use crate::problem::Problem;
 
 /// Parameters of the two-state chain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Markov<Q: Quantity> {
-    /// What is drawn in the first state.
+    /// Distribution in the first state.
     pub first: Box<Random<Q>>,
-    /// What is drawn in the second state.
+    /// Distribution in the second state.
     pub second: Box<Random<Q>>,
     /// The probability of a change from the first state to the second after a draw.
     pub first_to_second: Probability,

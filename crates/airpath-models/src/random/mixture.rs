@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use super::declare::{Configured, Draw};
 use super::{Distribution, Quantity, Random, Source, Uniform, share};
-use crate::config::Problem;
 use crate::file::{VisitFile, under};
+use crate::problem::Problem;
 
 /// Parameters of a mixture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mixture<Q: Quantity> {
-    /// What it is made of.
+    /// Parts of the mixture.
     pub of: Vec<Part<Q>>,
 }
 
 /// A part of a mixture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part<Q: Quantity> {
-    /// How often it is drawn from, in proportion to the weights of the others.
+    /// Weight of the part: its share of the draws, in proportion to the weights of the others.
     pub weight: f64,
-    /// What is drawn then.
+    /// Distribution of the part.
     pub value: Random<Q>,
 }
 
@@ -95,7 +95,7 @@ pub(super) struct Drawer {
 }
 
 impl Drawer {
-    /// What draw number `step` is drawn from.
+    /// Source of draw number `step`.
     fn part(&mut self, step: u64) -> &mut Source {
         let place = self.key.unit(step, 0) * self.total;
         let last = self.parts.len() - 1;

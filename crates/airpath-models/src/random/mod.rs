@@ -38,8 +38,8 @@ use airpath_core::{DrawKey, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Problem;
 use crate::file::VisitFile;
+use crate::problem::Problem;
 use declare::{Configured, Draw, distributions};
 
 pub use cauchy::Cauchy;
@@ -120,7 +120,7 @@ impl<Q: Quantity> Random<Q> {
         }
     }
 
-    /// What is wrong with the parameters, if anything. Files are loaded.
+    /// Errors in the parameters, if any. Files are loaded.
     pub fn problems(&self) -> Vec<Problem> {
         match self {
             Random::Constant(_) => Vec::new(),
@@ -154,7 +154,7 @@ impl<Q: Quantity> Random<Q> {
 /// however heavy a tail is.
 const CEILING: u64 = 1 << 62;
 
-/// Where values come from, in base units.
+/// Source of values, in base units.
 #[derive(Clone, Debug)]
 enum Source {
     Constant(u64),

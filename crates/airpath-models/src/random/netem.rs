@@ -15,10 +15,10 @@ use super::declare::{Configured, Draw};
 use super::numbers;
 use super::uniforms::{self, Uniforms};
 use super::{CEILING, Quantity, share};
-use crate::config::Problem;
 use crate::file::{FileFormat, FileRef, VisitFile};
+use crate::problem::Problem;
 
-/// What an entry of 1 deviation is.
+/// Entry of one deviation.
 const SCALE: i128 = 8_192;
 /// The longest table that tc takes.
 const LONGEST: usize = 16_384;
@@ -62,11 +62,11 @@ impl FileFormat for NetemTable {
 pub struct Netem<Q: Quantity> {
     /// The table, such as `pareto.dist`.
     pub file: FileRef<NetemTable>,
-    /// What an entry of 0 stands for.
+    /// Value of an entry of 0.
     pub mean: Q,
-    /// What an entry of 8192 adds to that.
+    /// Difference between the values of entries 8192 and 0.
     pub deviation: Q,
-    /// How much each draw is like the one before it, from 0 to below 1.
+    /// Correlation of consecutive draws, from 0 to below 1.
     #[serde(default)]
     pub correlation: Probability,
 }
@@ -114,7 +114,7 @@ impl<Q: Quantity> Configured<Q> for Netem<Q> {
 /// Draws from a table of netem.
 #[derive(Clone, Debug)]
 pub(super) struct Drawer {
-    /// What the entries come to, in ascending order.
+    /// Values of the entries, in ascending order.
     values: Vec<u64>,
     uniforms: Uniforms,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inversion::{Bounds, Inversion, Shaped, Tail, drawn_by_inversion};
 use super::{Quantity, check_above_zero, share, standard_normal};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// Parameters of the normal distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub struct Normal<Q: Quantity> {
     pub mean: Q,
     /// The standard deviation, before anything is cut off.
     pub deviation: Q,
-    /// Where draws end, and how they hang together.
+    /// Bounds and correlation.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

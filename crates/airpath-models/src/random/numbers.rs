@@ -3,12 +3,12 @@
 //! Columns are separated by blanks, tabs, commas or semicolons. Empty lines and what follows a `#` do
 //! not count.
 
-use crate::config::Problem;
 use crate::file::{AnyFile, FileFormat, FileRef};
+use crate::problem::Problem;
 
 use super::{CEILING, Quantity};
 
-/// What a file of numbers holds.
+/// Contents of a file of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Numbers {
     /// One value on each line, in the file's order.
@@ -81,7 +81,7 @@ fn check_point(before: Option<&(f64, f64)>, (value, probability): (f64, f64)) ->
     }
 }
 
-/// What is wrong with `values` of `file` as multiples of `unit`.
+/// Errors in `values` of `file` as multiples of `unit`.
 pub(super) fn problems<Q: Quantity>(file: &FileRef<Numbers>, values: &[f64], unit: Q) -> Vec<Problem> {
     if unit.base() == 0 {
         return vec![Problem::new("unit", format!("is {unit}; write for example what 1 in the file stands for"))];

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inversion::{Bounds, Inversion, Shaped, Tail, drawn_by_inversion};
 use super::{Quantity, check_above_zero, check_shape, share};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// Parameters of the Pareto distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub struct Pareto<Q: Quantity> {
     pub shape: f64,
     /// The least value (x_m).
     pub scale: Q,
-    /// Where draws end, and how they hang together.
+    /// Bounds and correlation.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

@@ -1,4 +1,4 @@
-//! What can be drawn.
+//! Quantities that can be drawn.
 
 use airpath_core::{Bits, Span};
 
@@ -7,7 +7,7 @@ pub trait Quantity: Copy + Default + PartialEq + std::fmt::Debug + std::fmt::Dis
     /// Its number of base units.
     fn base(self) -> u64;
 
-    /// So many base units.
+    /// Value of `base` base units.
     fn from_base(base: u64) -> Self;
 }
 

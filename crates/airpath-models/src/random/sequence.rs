@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 use super::Quantity;
 use super::declare::{Configured, Draw};
 use super::numbers::{self, Numbers};
-use crate::config::Problem;
 use crate::file::{AnyFile, FileRef, VisitFile};
+use crate::problem::Problem;
 
-/// What follows the last value.
+/// Behaviour after the last value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AtEnd {
-    /// The first value again.
+    /// Repeats from the first value.
     #[default]
     Repeat,
-    /// The last value, for ever.
+    /// Keeps the last value.
     Hold,
 }
 
@@ -28,9 +28,9 @@ pub enum AtEnd {
 pub struct Sequence<Q: Quantity> {
     /// A file with a plain number on each line.
     pub file: FileRef<Numbers>,
-    /// What 1 in the file stands for, such as "1 ms".
+    /// Value of 1 in the file, such as "1 ms".
     pub unit: Q,
-    /// What follows the last value.
+    /// Behaviour after the last value.
     #[serde(default)]
     pub at_end: AtEnd,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::{Configured, Draw};
 use super::uniforms::{self, Uniforms};
 use super::{Quantity, share};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// Parameters of the uniform distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub struct Uniform<Q: Quantity> {
     pub from: Q,
     /// The greatest value.
     pub to: Q,
-    /// How much each draw is like the one before it, from 0 to below 1.
+    /// Correlation of consecutive draws, from 0 to below 1.
     #[serde(default)]
     pub correlation: Probability,
 }

@@ -9,7 +9,7 @@
 use airpath_core::{DrawKey, Probability};
 
 use super::standard_normal;
-use crate::config::Problem;
+use crate::problem::Problem;
 
 #[derive(Clone, Debug)]
 pub(super) struct Uniforms {
@@ -24,7 +24,7 @@ impl Uniforms {
         Uniforms { key, correlation: correlation.get(), last: None }
     }
 
-    /// Whether the draw of a step depends on that step alone.
+    /// True if the draw of a step depends on that step alone.
     pub fn independent(&self) -> bool {
         self.correlation == 0.0
     }
@@ -49,7 +49,7 @@ impl Uniforms {
     }
 }
 
-/// What is wrong with a correlation.
+/// Errors in a correlation.
 pub(super) fn problems(correlation: Probability) -> Vec<Problem> {
     if correlation == Probability::ONE {
         return vec![Problem::new("correlation", "is 1, so that every draw would be the first one; it must be less")];

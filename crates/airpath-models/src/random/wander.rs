@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::declare::{Configured, Draw};
 use super::{CEILING, Quantity, check_above_zero, share, standard_normal};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// No value lies further than this from the mean, in deviations: of a draw of 53 bits no quantile is
 /// beyond 8.3, and two weights come to the root of two at most.
@@ -38,8 +38,8 @@ pub struct Wander<Q: Quantity> {
     pub mean: Q,
     /// The standard deviation, before what is negative becomes 0.
     pub deviation: Q,
-    /// How fast it changes: values half of this apart have a correlation of 0.84, values this far apart
-    /// one of 0.32, and values twice as far apart none.
+    /// Time scale of changes: values half of this apart have a correlation of 0.84, values this far apart one
+    /// of 0.32, and values twice as far apart none.
     pub time: Span,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Drawer {
     mean: f64,
     deviation: f64,
     time_ns: u64,
-    /// How long before the run's beginning the first knot lies.
+    /// Time from the first knot to the run's beginning.
     before_ns: u64,
     /// The knots around the last instant that was asked for: the number of the first, and their values.
     knots: Option<(u64, [f64; 2])>,

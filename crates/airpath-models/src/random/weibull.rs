@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inversion::{Bounds, Inversion, Shaped, Tail, drawn_by_inversion};
 use super::{Quantity, check_above_zero, check_shape, share};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// Parameters of the Weibull distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub struct Weibull<Q: Quantity> {
     pub shape: f64,
     /// The scale (lambda): 63% of the draws are below it.
     pub scale: Q,
-    /// Where draws end, and how they hang together.
+    /// Bounds and correlation.
     #[serde(flatten)]
     pub bounds: Bounds<Q>,
 }

@@ -15,7 +15,7 @@ pub struct Packet {
     pub arrived: u64,
 }
 
-/// What a reference did, each with its time in nanoseconds and the packet's number.
+/// Actions of a reference, each with its time in nanoseconds and the packet's number.
 #[derive(Debug, Default, PartialEq)]
 pub struct Deeds {
     pub dropped: Vec<(u64, u64)>,
@@ -88,7 +88,7 @@ pub fn arrivals(seed: u64, seconds: f64) -> Script {
     script
 }
 
-/// What the model did.
+/// Actions of the model.
 fn deeds_of(trace: &Trace) -> Deeds {
     let of = |kind: EventKind| -> Vec<(u64, u64)> {
         trace.of_kind(kind).into_iter().map(|event| (event.at.nanos(), event.pdu)).collect()
@@ -134,7 +134,7 @@ pub fn compare(queue: QueueConfig, reference_queue: impl Discipline, script: &Sc
     (trace, deeds)
 }
 
-/// How many packets management dropped.
+/// Number of packets that management dropped.
 pub fn managed(trace: &Trace) -> usize {
     trace.of_kind(EventKind::Dropped).iter().filter(|event| event.cause == Cause::QueueManagement).count()
 }

@@ -15,7 +15,7 @@ pub struct Bench {
     pub at: Time,
     direction: Direction,
     next_id: u64,
-    /// How many events have been looked at, and which packets they say were queued.
+    /// Number of events looked at, and the packets that they say were queued.
     seen: usize,
     queued: HashSet<u64>,
 }

@@ -1,4 +1,4 @@
-//! What becomes of queued packets when parameters change.
+//! Fate of queued packets when parameters change.
 
 use airpath_core::{Bits, Cause, Direction, Time};
 use airpath_models::queueing::classes::{ClassConfig, MatchConfig, Order};
@@ -58,7 +58,7 @@ fn a_change_of_the_kind_keeps_the_order_of_arrival() {
     assert_eq!(bench.ids(), [2, 4, 3]);
 }
 
-/// Which end is the client is known to a queue that comes later, too, and to one within another.
+/// The client's end is known to a queue that comes later, too, and to one within another.
 #[test]
 fn the_direction_is_known_after_a_change() {
     let port = MatchConfig { client_port: Some(read("5000")), ..MatchConfig::default() };

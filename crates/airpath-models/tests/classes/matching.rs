@@ -1,4 +1,4 @@
-//! Which class takes a packet, key by key, for IPv4 and IPv6 and in both directions.
+//! Class of a packet, key by key, for IPv4 and IPv6 and in both directions.
 
 use airpath_core::{Direction, Ecn, Origin, Pdu};
 use airpath_models::queueing::classes::{ClassConfig, MatchConfig, MatchOrigin, Order};
@@ -6,7 +6,7 @@ use airpath_models::queueing::classes::{ClassConfig, MatchConfig, MatchOrigin, O
 use super::bench::{Bench, between, packet, read};
 use super::schedules::{classes, tail_drop};
 
-/// Whether a class with `matching` takes `pdu` in `direction`: it goes before one that came first.
+/// True if a class with `matching` takes `pdu` in `direction`: it goes before one that came first.
 fn takes(matching: &MatchConfig, pdu: &Pdu, direction: Direction) -> bool {
     let queue = || tail_drop("unlimited");
     let config = vec![

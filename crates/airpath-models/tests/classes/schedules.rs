@@ -1,4 +1,4 @@
-//! Who goes next, packet by packet.
+//! Order of classes, packet by packet.
 
 use airpath_core::{Bits, Cause, EventKind, Time};
 use airpath_models::queueing::QueueConfig;
@@ -172,8 +172,8 @@ fn the_limit_of_the_whole_drops_what_arrives() {
     assert_eq!(bench.drops(), [(3, Cause::QueueBytes)]);
 }
 
-/// What management drops within a class costs it no turn. The weight of 1 ends the first turn in
-/// weighted round robin; the quantum of 1500 bytes does not.
+/// Drops by management within a class cost it no turn. The weight of 1 ends the first turn in weighted round
+/// robin; the quantum of 1500 bytes does not.
 #[test]
 fn drops_within_a_class_cost_no_turn() {
     let codel = CodelConfig {

@@ -1,5 +1,5 @@
-//! What the tests of the laws share: scripts of inputs, a run that checks the laws at every call,
-//! and strategies that mix the registered examples into paths.
+//! Common parts of the tests of the laws: scripts of inputs, a run that checks the laws at every call, and
+//! strategies that mix the registered examples into paths.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 
-/// How many cases, from a fixed seed: a test must fail for a reason, not for its luck. PROPTEST_CASES
-/// and PROPTEST_RNG_SEED, where set, look further.
+/// Number of cases, from a fixed seed: a test must fail for a reason, not for its luck. PROPTEST_CASES and
+/// PROPTEST_RNG_SEED, where set, look further.
 pub fn cases(cases: u32) -> ProptestConfig {
     let chosen = ProptestConfig::default();
     let set = |name| std::env::var_os(name).is_some();
@@ -339,7 +339,7 @@ impl<M: Hops> Runner<M> {
     }
 }
 
-/// What became of the packets of one origin.
+/// Balance of the packets of one origin.
 #[derive(Default)]
 struct Balance {
     offered: u64,
@@ -466,6 +466,8 @@ pub fn link_with(
             reorder: disorder.reorder,
             duplicate: disorder.duplicate,
             blackout: BlackoutConfig::default(),
+            entity: framing.entity,
+            medium: time.medium,
         },
     )
 }
@@ -475,7 +477,11 @@ pub fn any_link() -> impl Strategy<Value = LinkConfig> {
 }
 
 pub fn any_hop(name: String) -> impl Strategy<Value = HopConfig> {
-    (any_link(), any_link()).prop_map(move |(uplink, downlink)| HopConfig { name: name.clone(), uplink, downlink })
+    (any_link(), any_link()).prop_map(move |(uplink, downlink)| {
+        // Both directions have the same kind.
+        let kinds = LinkConfig { entity: uplink.entity.clone(), medium: uplink.medium.clone(), ..downlink };
+        HopConfig::new(name.clone(), uplink, kinds)
+    })
 }
 
 fn any_hops(count: usize) -> Vec<impl Strategy<Value = HopConfig>> {
@@ -502,13 +508,13 @@ pub fn any_offer() -> impl Strategy<Value = Action> {
     })
 }
 
-/// How long a state stays: mostly whole multiples of five milliseconds, so that things coincide.
+/// Duration of a state: mostly whole multiples of five milliseconds, so that things coincide.
 fn any_duration() -> impl Strategy<Value = Random<Span>> {
     let steps = (1u64..20).prop_map(|step| Random::Constant(Span::from_millis(step * 5)));
     prop_oneof![2 => steps, 1 => select(Random::examples(Span::from_millis(30)))]
 }
 
-/// What follows state number `number`: one of those behind it, so that the states come to an end.
+/// Successors of state number `number`: among those behind it, so that the states come to an end.
 fn any_next(number: u16, count: u16) -> impl Strategy<Value = Vec<(u16, Probability)>> {
     let later: Vec<u16> = (number + 1..=count).chain([0]).collect();
     let half = read::<Probability>("0.5");

@@ -1,4 +1,4 @@
-//! What traces of rates are read from, and what is refused.
+//! Files of rate traces: accepted and refused ones.
 
 use airpath_core::{PortId, RateStep};
 use airpath_models::LinkConfig;

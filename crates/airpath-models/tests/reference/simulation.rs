@@ -231,7 +231,7 @@ impl Reference {
         self.parts.retain(|(packet, _)| *packet != id);
     }
 
-    /// Whether the receive buffer has room for one more frame.
+    /// True if the receive buffer has room for one more frame.
     fn receiver_has_room(&self, packet: Packet, payload: u64, link: &LinkConfig) -> bool {
         let live = |id: u64| !self.is_lost(id);
         let waiting = self.waiting.iter().map(|frame| (frame.packet.id, frame.payload)).filter(|(id, _)| live(*id));

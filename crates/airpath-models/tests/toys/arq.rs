@@ -7,10 +7,9 @@
 use std::collections::VecDeque;
 
 use airpath_core::{Bits, Cause, EventKind, Pdu, PduId, Span, Time};
-use airpath_models::LinkConfig;
+use airpath_models::air::{Frame, Grant, Piece};
 use airpath_models::channel::Outcome;
-use airpath_models::entity::{Arrival, Frame, LinkEntity, Piece, Sdu, Sdus};
-use airpath_models::medium::Grant;
+use airpath_models::entity::{Arrival, EntityParameters, LinkEntity, Sdu, Sdus};
 use airpath_models::stage::{QueueLength, StageCx};
 use smallvec::{SmallVec, smallvec};
 
@@ -161,5 +160,5 @@ impl LinkEntity for GoBackN {
         }
     }
 
-    fn configure(&mut self, _: &LinkConfig, _: &LinkConfig) {}
+    fn configure(&mut self, _: Time, _: &EntityParameters<'_>, _: &EntityParameters<'_>) {}
 }

@@ -3,9 +3,8 @@
 //! whose bits do not suffice, or for which there is nothing, passes unused.
 
 use airpath_core::{Bits, Direction, Span, Time};
-use airpath_models::LinkConfig;
-use airpath_models::entity::Frame;
-use airpath_models::medium::{Air, Grant, Medium};
+use airpath_models::air::{Air, Frame, Grant};
+use airpath_models::medium::{Medium, MediumParameters};
 
 #[derive(Clone, Copy)]
 pub struct Bin {
@@ -72,5 +71,5 @@ impl Medium for TwoBins {
         }
     }
 
-    fn configure(&mut self, _: airpath_core::Time, _: [&LinkConfig; 2]) {}
+    fn configure(&mut self, _: airpath_core::Time, _: [MediumParameters<'_>; 2]) {}
 }

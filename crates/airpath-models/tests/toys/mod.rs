@@ -32,7 +32,7 @@ fn arq_path(hops: &[HopConfig], states: Vec<StateConfig>, window: usize, timeout
             let scope = DrawScope { hop: &config.name, direction, role: "rate", instance: 0 };
             DrawKey::new(Seed(seed), &scope)
         };
-        let medium = Continuous::new([&config.uplink, &config.downlink], Direction::ALL.map(key));
+        let medium = Continuous::new([&config.uplink.rate, &config.downlink.rate], Direction::ALL.map(key));
         Hop::with_parts(index as u16, config, Seed(seed), ends, medium)
     };
     let config = PathConfig { hops: hops.to_vec(), states, ..PathConfig::default() };
@@ -174,7 +174,7 @@ impl std::fmt::Debug for Bin {
     }
 }
 
-/// When a blackout comes, how long it lasts, and what becomes of frames in flight.
+/// Blackouts: start, duration, and treatment of frames in flight.
 fn any_dark() -> impl Strategy<Value = (Time, Span, InFlight)> {
     let fates = vec![InFlight::Store, InFlight::Drop, InFlight::Pass];
     (any_time(), (1u64..20).prop_map(|step| Span::from_millis(step * 5)), select(fates))
@@ -228,7 +228,8 @@ proptest! {
         let config = PathConfig { states: vec![blacked_out(&config.hops, dark)], ..config };
         let machine = || -> Path<Simple, TwoBins> {
             let HopConfig { uplink, downlink, .. } = &config.hops[0];
-            let ends = [Simple::new(uplink, downlink, key(seed)), Simple::new(downlink, uplink, key(!seed))];
+            let (up, down) = (uplink.of_entity(), downlink.of_entity());
+            let ends = [Simple::new(&up, &down, key(seed)), Simple::new(&down, &up, key(!seed))];
             Path::with_hops(vec![Hop::with_parts(0, &config.hops[0], Seed(seed), ends, TwoBins::new(bins))], &config, Seed(seed))
         };
         prop_assert_eq!(check_laws(machine, &script, seed).held, 0);
@@ -262,7 +263,8 @@ fn two_bins_by_hand() {
     let bin = |slot: &str| Bin { slot: span(slot), bits: Bits::new(1_000) };
     let link = LinkConfig { send_buffer: read("unlimited"), ..LinkConfig::default() };
     let config = one_hop("radio", link.clone(), link.clone());
-    let ends = [Simple::new(&link, &link, key(1)), Simple::new(&link, &link, key(2))];
+    let both = link.of_entity();
+    let ends = [Simple::new(&both, &both, key(1)), Simple::new(&both, &both, key(2))];
     let medium = TwoBins::new([bin("20 ms"), bin("5 ms")]);
     let path = Path::with_hops(vec![Hop::with_parts(0, &config.hops[0], Seed(1), ends, medium)], &config, Seed(1));
     // They come at 12 ms: the fast bin's slots begin at 15, 20, 25 …, the slow bin's at 20, 40.

@@ -12,7 +12,7 @@ pub(super) struct Component<'a, O> {
     /// The machines' numbers in the world, ascending, and the machines.
     pub ids: Vec<usize>,
     pub nodes: Vec<&'a mut Node<O>>,
-    /// How the run ended.
+    /// Result of the run.
     pub outcome: Option<Result<Ending, WorldError>>,
 }
 
@@ -76,7 +76,7 @@ impl<O: Observer> Component<'_, O> {
         }
     }
 
-    /// Whether nothing of endpoints is under way or will be; the node at `likely` is asked first.
+    /// True if nothing of endpoints is or will be under way; the node at `likely` is asked first.
     fn is_silent(&self, likely: usize) -> bool {
         !self.nodes[likely].expects_something()
             && !self.nodes.iter().any(|node| node.expects_something())

@@ -8,7 +8,7 @@ use airpath_core::Time;
 
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
-    /// How many owners the tree has leaves for: a power of two, or none at all.
+    /// Number of owners for which the tree has leaves: a power of two, or zero.
     leaves: usize,
     /// The inner nodes from 1 on, the root first, and then the leaves.
     tree: Vec<(Time, u32)>,

@@ -33,19 +33,19 @@ impl MachineId {
     }
 }
 
-/// When a run is over, for each group of connected machines by itself.
+/// End condition of a run, for each group of connected machines by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Until {
-    /// When everything due at or before this instant has been run.
+    /// An instant: everything due at or before it has been run.
     At(Time),
-    /// When no endpoint is active any more and the machines are empty, or at `latest`.
+    /// Completion: no endpoint is active any more and the machines are empty, or `latest` is reached.
     Done {
         /// The run ends here at the latest; `Time::NEVER` for no such limit.
         latest: Time,
     },
 }
 
-/// Why a run was over.
+/// Reason for the end of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
     /// The time given was reached.
@@ -56,16 +56,16 @@ pub enum Ended {
     Stalled,
 }
 
-/// When and why a run was over.
+/// Time and reason of the end of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ending {
-    /// When: everything due at or before this instant has been run.
+    /// End time: everything due at or before it has been run.
     pub at: Time,
-    /// Why.
+    /// Reason for the end.
     pub why: Ended,
 }
 
-/// What keeps a group of machines from being run to its end.
+/// Error that prevents a group of machines from running to the end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
     /// A machine refused a command.
@@ -73,20 +73,21 @@ pub enum WorldError {
     Command {
         /// The machine.
         machine: MachineId,
-        /// When.
+        /// Time of the command.
         at: Time,
-        /// Why.
+        /// Error of the machine.
         error: CommandError,
     },
     /// A machine and its surroundings answer each other without any time passing.
     #[error(
-        "machine {}: time does not pass beyond {at:?}: packets go to and fro without any delay; give the link a rate or a propagation delay",
+        "machine {}: time does not pass beyond {at:?}: packets go back and forth without delay; give the link a rate \
+         or a propagation delay",
         machine.0
     )]
     Standstill {
         /// The machine.
         machine: MachineId,
-        /// When.
+        /// Time at which the clock stopped.
         at: Time,
     },
 }
@@ -97,7 +98,7 @@ pub struct FinishedEndpoint {
     pub flow: u32,
     /// The port at which it stood.
     pub port: PortId,
-    /// How it stands.
+    /// Progress of the endpoint.
     pub progress: Progress,
     /// Since when it has not been active; none if it is, or never began.
     pub inactive_since: Option<Time>,
@@ -115,9 +116,9 @@ pub struct FinishedMachine<O> {
     pub held: u64,
     /// Packets that left through a port at which nobody waited for their flow.
     pub unclaimed: u64,
-    /// When and why the last run was over; none if there was none.
+    /// Time and reason of the end of the last run; none if there was none.
     pub ending: Option<Ending>,
-    /// What stood at the machine's ports, in the order in which it was attached.
+    /// Endpoints at the machine's ports, in the order of attachment.
     pub endpoints: Vec<FinishedEndpoint>,
 }
 
@@ -240,7 +241,7 @@ impl<O: Observer> World<O> {
         first
     }
 
-    /// What became of the machines and endpoints, in the order of the machines' numbers.
+    /// Machines and endpoints after the run, in the order of the machines' numbers.
     pub fn finish(self) -> Vec<FinishedMachine<O>> {
         let finish = |(node, ending): (Node<O>, Option<Ending>)| {
             let endpoint = |attachment: Attachment| FinishedEndpoint {
@@ -262,7 +263,7 @@ impl<O: Observer> World<O> {
         self.nodes.into_iter().zip(self.endings).map(finish).collect()
     }
 
-    /// When and why the last run was over for `machine`; nothing before it, or after an error.
+    /// Time and reason of the end of the last run for `machine`; nothing before it, or after an error.
     pub fn ending(&self, machine: MachineId) -> Option<Ending> {
         self.endings[machine.0]
     }

@@ -27,7 +27,7 @@ pub(super) struct Attachment {
     pub inactive_since: Option<Time>,
 }
 
-/// What stands at a port.
+/// Peer of a port.
 #[derive(Default)]
 pub(super) struct Port {
     /// The machine and the port to which it is connected.
@@ -46,7 +46,7 @@ pub(super) struct Node<O> {
     pub observer: O,
     pub ports: Vec<Port>,
     pub attachments: Vec<Attachment>,
-    /// How many of them are active.
+    /// Number of active endpoints.
     pub active: usize,
     /// Packets that left through a port at which nobody waited for their flow.
     pub unclaimed: u64,
@@ -59,17 +59,17 @@ pub(super) struct Node<O> {
     /// Nothing leaves the machine before this, as of its last call.
     machine_due: Time,
     timers: Deadlines,
-    /// What other machines have left to be offered at `now`.
+    /// Items of other machines, to be offered at `now`.
     inbox: Vec<(PortId, Item)>,
     /// Ports whose pause is over, and whose backlog goes before anything else.
     released: Vec<PortId>,
     sent: Sent,
-    /// Who sent how many of the packets in `sent`, and the sum of that.
+    /// Sender of each group of packets in `sent`, and the running sum of their number.
     senders: Vec<(usize, usize)>,
     sent_before: usize,
 }
 
-/// So many rounds at one instant are no work but a circle.
+/// Number of rounds at one instant that are no work but a circle.
 const ROUNDS_LIMIT: u32 = 1_000_000;
 
 impl<O: Observer> Node<O> {
@@ -136,7 +136,7 @@ impl<O: Observer> Node<O> {
         }
     }
 
-    /// When the node has something to do.
+    /// Time of the node's next work.
     #[inline]
     pub(super) fn due(&self) -> Time {
         if !self.inbox.is_empty() || !self.outputs.emissions.is_empty() || !self.released.is_empty() {
@@ -146,7 +146,7 @@ impl<O: Observer> Node<O> {
         self.machine_due.min(self.timers.first().0).min(command)
     }
 
-    /// Whether anything but the machine itself has something to do.
+    /// True if anything but the machine itself has work pending.
     pub(super) fn expects_something(&self) -> bool {
         self.timers.first().0 != Time::NEVER
             || !(self.commands.is_empty() && self.inbox.is_empty() && self.released.is_empty())
@@ -379,7 +379,7 @@ impl<O: Observer> Node<O> {
     }
 }
 
-/// What ends the run of a node before its time.
+/// Error that ends the run of a node early.
 pub(super) enum NodeError {
     Command { at: Time, error: CommandError },
     Standstill { at: Time },

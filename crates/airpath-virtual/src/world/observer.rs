@@ -1,4 +1,4 @@
-//! Who watches a machine of a world: a log, a capture, a statistic.
+//! Observers of a machine of a world: a log, a capture, a statistic.
 
 use airpath_core::{Command, Counters, Emission, Event, LogLevel, Pdu, PortId, Time};
 
@@ -12,7 +12,7 @@ use super::Ending;
 /// Every machine has an observer of its own, which is called by one thread at a time and in the same
 /// order however many threads there are.
 pub trait Observer: Send {
-    /// How much the machine records; asked once, when the machine joins the world.
+    /// Level at which the machine records; asked once, when the machine joins the world.
     fn level(&self) -> LogLevel {
         LogLevel::Counters
     }
@@ -31,8 +31,8 @@ pub trait Observer: Send {
         let _ = (at, command);
     }
 
-    /// What the machine has recorded since the last call, if its level asks for events. Their times
-    /// may lie before the present: events that emit nothing are run when something wakes the machine.
+    /// Events recorded since the last call, if the machine's level asks for events. Their times may lie before
+    /// the present: events that emit nothing are run when something wakes the machine.
     fn events(&mut self, events: &[Event]) {
         let _ = events;
     }
@@ -54,10 +54,10 @@ pub trait Observer: Send {
     }
 }
 
-/// What there is to say of a machine at the end of a run.
+/// State of a machine at the end of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct MachineEnd<'a> {
-    /// When and why it ended.
+    /// Time and reason of the end.
     pub ending: Ending,
     /// The machine's counters.
     pub counters: &'a Counters,

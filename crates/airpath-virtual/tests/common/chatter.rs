@@ -83,10 +83,15 @@ pub fn scenarios() -> Vec<(String, PathConfig)> {
     }
     files.sort();
     texts.extend(files.iter().map(|file| (file.display().to_string(), std::fs::read_to_string(file).unwrap())));
-    let page = std::fs::read_to_string(root.join("docs/scenario.md")).unwrap();
-    let shown = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
-    for (index, text) in shown.filter(|text| text.contains("[[hops]]")).enumerate() {
-        texts.push((format!("docs/scenario.md, {}", index + 1), text.to_string()));
+    let mut pages = vec![root.join("docs/scenario.md")];
+    pages.extend(std::fs::read_dir(root.join("docs/scenario")).unwrap().map(|page| page.unwrap().path()));
+    pages.sort();
+    for file in pages {
+        let page = std::fs::read_to_string(&file).unwrap();
+        let shown = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        for (index, text) in shown.filter(|text| text.contains("[[hops]]")).enumerate() {
+            texts.push((format!("{}, {}", file.display(), index + 1), text.to_string()));
+        }
     }
     let mut all = Vec::new();
     for (name, text) in texts {

@@ -1,4 +1,4 @@
-//! What the tests of worlds share: simple endpoints, and an observer that keeps everything.
+//! Shared helpers for tests of worlds: simple endpoints, and an observer that keeps everything.
 
 pub mod chatter;
 

@@ -1,4 +1,4 @@
-"""Pictures of measurements of ways of sleeping, after Gurtov 1999.
+"""Pictures of measurements of sleep methods, after Gurtov 1999.
 
 One module a picture, each with ``draw(reports) -> list[Picture]``; an entry in ``KINDS`` puts it
 into ``airpath timing plot``. Several measurements stand side by side, to the same axes.

@@ -1,4 +1,4 @@
-"""What accuracy costs: how far a way of sleeping misses, over its processor time for each sleep."""
+"""Cost of accuracy: errors of a sleep method over its processor time for each sleep."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Point:
 
     @property
     def name(self) -> str:
-        """What is written beside it."""
+        """Label beside it."""
         words = [self.series.method]
         if self.series.technique != "plain":
             words.append(f"with {self.series.technique_text}")

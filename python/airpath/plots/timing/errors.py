@@ -1,4 +1,4 @@
-"""How far requests are missed: the share that is missed by more than a given time.
+"""Errors of requests: the share that is missed by more than a given time.
 
 Both axes are logarithmic, so that the one request in a thousand is seen as well as the usual one.
 """

@@ -1,4 +1,4 @@
-"""How ways of sleeping look, the same in every picture, and how their panels are laid out."""
+"""Look of sleep methods, the same in every picture, and the layout of their panels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FILLS: tuple[Any, ...] = ("full", "left", "top", "none")
 
 NANOSECONDS_PER_MICROSECOND = 1e3
 LEAST_NS = 1.0
-"""What is nearer to zero than this is drawn here on logarithmic axes: the clock's own step."""
+"""Least value on logarithmic axes, the clock's own step; smaller ones are drawn here."""
 
 MOST_COLUMNS = 2
 """Measurements side by side; more go below."""
@@ -88,14 +88,14 @@ def in_order(values: Iterable[str]) -> list[str]:
 
 
 def methods(series: Iterable[Any]) -> list[str]:
-    """Return the ways of sleeping, the known ones in their usual order and others behind."""
+    """Return the sleep methods, the known ones in their usual order and others behind."""
     found = in_order(each.method for each in series)
     usual = list(_METHODS)
     return sorted(found, key=lambda name: usual.index(name) if name in usual else len(usual))
 
 
 def handles(names: Iterable[str], *, linestyle: Any = "-") -> list[Artist]:
-    """Return what a legend shows of ways of sleeping."""
+    """Return what a legend shows of sleep methods."""
     return [
         Line2D(
             [],
@@ -216,4 +216,4 @@ _PLACES = (
     (30, 22),
     (30, -22),
 )
-"""Where a name may stand, in points from its own."""
+"""Possible places of a name, in points from its own."""

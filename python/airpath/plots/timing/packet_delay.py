@@ -1,4 +1,4 @@
-"""What can be modelled: the delay of a packet on a line against how far sleeps are missed.
+"""Limits of modelling: the delay of a packet on a line against the errors of sleeps.
 
 After figure 2 of Gurtov 1999. A packet whose transmission takes less time than a sleep is missed by
 cannot be modelled packet by packet with that way of sleeping.

@@ -61,7 +61,7 @@ _Place = tuple["Report", str, "Series | None"]
 
 
 class _Limits(NamedTuple):
-    """What the axes of all panels of a technique reach to."""
+    """Range of the axes of all panels of a technique."""
 
     requested_ms: float
     actual_ms: float

@@ -12,7 +12,8 @@ from airpath.files import read_text
 from airpath.report.page import Section, fill
 
 if TYPE_CHECKING:
-    from airpath.report.material import Entry, Material
+    from airpath.report.entry import Entry
+    from airpath.report.material import Material
 
 _OTHER_KEYS = (
     "airpath_version",
@@ -30,7 +31,7 @@ _OTHER_KEYS = (
 
 @dataclass
 class Configuration:
-    """What some runs have in common."""
+    """Common configuration of some runs."""
 
     entries: list[Entry]
     scenario: str

@@ -10,19 +10,20 @@ import polars as pl
 from matplotlib.colors import to_hex
 
 from airpath.plots.style import drop_styles
-from airpath.report import gallery
+from airpath.report import choice
 from airpath.report.page import Section, data, fill
-from airpath.report.workers import each
 from airpath.run import RunError, contradictions_named, load_run
 from airpath.tcp import SENDING_END, transfers
+from airpath.workers import each
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from markupsafe import Markup
 
+    from airpath.report.entry import Entry
     from airpath.report.facts import Facts
-    from airpath.report.material import Entry, Material
+    from airpath.report.material import Material
     from airpath.run import Run
     from airpath.tcp import Transfer
 
@@ -63,7 +64,7 @@ class Diagram:
 
 @dataclass(frozen=True)
 class Task:
-    """What is drawn of one run."""
+    """Diagram of one run."""
 
     directory: Path
     number: int
@@ -122,13 +123,13 @@ def choose(material: Material) -> list[Entry]:
     chosen: list[Entry] = []
     for entries in by_turn.values():
         if len(chosen) < MOST_RUNS:
-            chosen += gallery.evenly(entries, MOST_RUNS - len(chosen))
+            chosen += choice.evenly(entries, MOST_RUNS - len(chosen))
     return sorted(chosen, key=lambda entry: entry.number)
 
 
 def draw_run(task: Task) -> Drawn:
     """Return the diagrams of a run, opened for them alone."""
-    from airpath.report.material import Entry
+    from airpath.report.entry import Entry
 
     run = load_run(task.directory)
     entry = Entry(task.number, task.label, run)

@@ -1,4 +1,4 @@
-"""How the runs differ: distributions over them, and of the delay of their packets."""
+"""Differences between runs: distributions over them, and of the delay of their packets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import PercentFormatter
 
 from airpath.plots import sets, style
-from airpath.report import gallery
+from airpath.report import choice, gallery
 from airpath.report.page import Section, fill
 from airpath.report.sections.pictures import inline_svg
 from airpath.run import DIRECTIONS, RunError
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from airpath.report.material import Entry, Material
+    from airpath.report.entry import Entry
+    from airpath.report.material import Material
 
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.VERMILLION, style.SKY, style.PURPLE)
 MARKERS = "osD^vP"
 Values = list[tuple[str, str, list[float]]]
-"""What is shown, its unit, and a value for each run that has one."""
+"""Quantity, its unit, and a value for each run that has one."""
 
 
 def build(material: Material) -> Section | None:
@@ -43,8 +44,8 @@ def build(material: Material) -> Section | None:
         return None
     inline = [(name, inline_svg(picture, name)) for name, picture in pictures]
     number = len(material.entries)
-    if number > gallery.MOST_CURVES:
-        notes.append(f"Delays are drawn of {gallery.MOST_CURVES} of {number:,} runs, evenly chosen")
+    if number > choice.MOST_CURVES:
+        notes.append(f"Delays are drawn of {choice.MOST_CURVES} of {number:,} runs, evenly chosen")
     body = fill("distributions", pictures=inline, notes=notes)
     return Section("distributions", "Distributions", body)
 
@@ -111,10 +112,10 @@ def _curve(axis: Axes, values: list[float], index: int, label: str) -> None:
 def _delays(entries: Sequence[Entry]) -> list[tuple[str, style.Picture]]:
     """Draw the distribution of each run's delays, coloured by set where there are few, else not."""
     by_set = list(dict.fromkeys(entry.set_name for entry in entries))
-    names = by_set if 1 < len(by_set) <= gallery.MOST_SETS else []
+    names = by_set if 1 < len(by_set) <= choice.MOST_SETS else []
     shown = [
         (entry, delays)
-        for entry in gallery.evenly(entries, gallery.MOST_CURVES)
+        for entry in choice.evenly(entries, choice.MOST_CURVES)
         if (delays := _delays_of(entry))
     ]
     directions = [way for way in DIRECTIONS if any(way in delays for _, delays in shown)]

@@ -1,4 +1,4 @@
-"""What was between the ends: the parameters of each network, and what states make of them."""
+"""Networks between the ends: the parameters of each, and their changes by states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from airpath.report.page import Section, fill
 from airpath.report.units import NOTHING
 
 if TYPE_CHECKING:
-    from airpath.report.material import Entry, Material
+    from airpath.report.entry import Entry
+    from airpath.report.material import Material
 
 MOST_VALUES = 4
 """Values of a swept parameter that are named."""

@@ -1,4 +1,4 @@
-"""What the experimenters say themselves: Markdown beside the experiment's file."""
+"""Notes of the experimenters: Markdown beside the experiment's file."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from airpath.report.sections.verdicts import GRADES
 from airpath.report.units import NOTHING
 
 if TYPE_CHECKING:
-    from airpath.report.material import Entry, Material
+    from airpath.report.entry import Entry
+    from airpath.report.material import Material
     from airpath.report.measured import Measured
     from airpath.report.presentation import Beside
 

@@ -1,4 +1,4 @@
-"""What changes with each network, workload and parameter that takes several values."""
+"""Changes with each network, workload and parameter that takes several values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the runs can be trusted, before anything that they say."""
+"""Verdicts on the runs, before anything that the runs say."""
 
 from __future__ import annotations
 

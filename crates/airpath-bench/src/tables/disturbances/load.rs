@@ -1,4 +1,4 @@
-//! What disturbs: processes of this program that use up one thing, and end with it.
+//! Disturbing loads: processes of this program that use up one thing, and end with it.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -10,16 +10,16 @@ use tempfile::TempDir;
 
 use crate::testbed::Failure;
 
-/// How much is written before the disk is waited for, in bytes.
+/// Amount written before the disk is waited for, in bytes.
 const WRITTEN_BYTES: usize = 8 << 20;
 /// A file of this size is written over and over.
 const FILE_BYTES: u64 = 256 << 20;
-/// How much memory all that is in the group of processes may have, in bytes.
+/// Memory limit of the group of processes, in bytes.
 const GROUP_BYTES: u64 = 512 << 20;
-/// How much of it the load takes for itself.
+/// Amount of it that the load takes for itself.
 const TAKEN_BYTES: usize = 448 << 20;
 
-/// What is used up.
+/// Resource that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// Nothing.

@@ -51,7 +51,7 @@ impl Endpoint for Sink {
     }
 }
 
-/// How the paths of a world stand to each other.
+/// Arrangement of the paths of a world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Paths {
     /// Each by itself.

@@ -27,7 +27,7 @@ pub fn run(args: &CorrectArgs) -> Result<i32> {
         if free {
             take_back(&out, existed);
         }
-        Some(format!("nothing of the copy is left in {}", out.display()))
+        Some(format!("no part of the copy remains in {}", out.display()))
     })?;
     let recorded_at = args.recorded_at.map(|host| match host {
         RecordedAt::Local => HostSide::Local,
@@ -77,7 +77,7 @@ fn text(correction: &Correction, args: &CorrectArgs) {
     }
     if correction.extrapolated {
         show!(
-            "note        some stamps are outside the time of the estimate; the bound supposes that the drift stays\n"
+            "note        some timestamps are outside the period of the estimate; the bound assumes a constant drift\n"
         );
     }
     show!("written to  {}\n", args.out.display());

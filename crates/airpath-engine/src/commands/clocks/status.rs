@@ -21,10 +21,10 @@ fn text(status: &ClockStatus) {
     show!("clock source     {}\n", status.clock_source.as_deref().unwrap_or("unknown"));
     match (&status.kernel, &status.kernel_unavailable) {
         (Some(kernel), _) => kernel_text(kernel),
-        (None, why) => show!("kernel           does not tell: {}\n", why.as_deref().unwrap_or("unknown")),
+        (None, why) => show!("kernel           clock state unavailable: {}\n", why.as_deref().unwrap_or("unknown")),
     }
     match &status.daemons[..] {
-        [] => show!("adjusted by      nobody who leaves traces on this host\n"),
+        [] => show!("adjusted by      no time daemon detected\n"),
         daemons => {
             for daemon in daemons {
                 show!("adjusted by      {} ({})\n", daemon.name, daemon.evidence);

@@ -43,17 +43,20 @@ fn serve(args: &SyncArgs) -> Result<i32> {
     on_interrupt(move || Some(format!("{} answered", show::counted(watched.answered(), "request"))))?;
     match server.local_addr() {
         Ok(address) if args.listen.is_none() && address.ip().is_loopback() => say!(
-            "airpath: answering at {address} (UDP) only; with --listen ADDRESS, or `--listen :{port}` for every address, \
-             other hosts are answered; end with Ctrl-C"
+            "airpath: listening on {address} (UDP) only; to serve other hosts, use --listen ADDRESS, or `--listen \
+             :{port}` for all addresses; stop with Ctrl-C"
         ),
-        Ok(address) => say!("airpath: answering at {address} (UDP); end with Ctrl-C"),
-        Err(error) => say!("airpath: answering; end with Ctrl-C ({error})"),
+        Ok(address) => say!("airpath: listening on {address} (UDP); stop with Ctrl-C"),
+        Err(error) => say!("airpath: listening; stop with Ctrl-C ({error})"),
     }
     let notice = |notice| match notice {
-        Notice::Session(address) => say!("airpath: {address} measures"),
-        Notice::Foreign(address) => say!("airpath: a datagram from {address} is none of this protocol (told once)"),
+        Notice::Session(address) => say!("airpath: measurement from {address}"),
+        Notice::Foreign(address) => say!(
+            "airpath: a datagram from {address} does not belong to this protocol \
+            (reported once)"
+        ),
         Notice::TooMany(address) => {
-            say!("airpath: more is asked than is answered in a second, last by {address} (told once)");
+            say!("airpath: request rate limit exceeded, last by {address} (reported once)");
         }
     };
     let Err(error) = server.serve(notice);
@@ -68,7 +71,7 @@ fn measure(args: &SyncArgs, host: &HostPort) -> Result<i32> {
     let duration = Duration::from_secs(args.seconds);
     if duration.as_nanos() / interval.as_nanos() >= u128::from(MOST_REQUESTS) {
         return Err(Failure::usage(format!(
-            "{} s with an exchange each {} are more than {MOST_REQUESTS} exchanges; write a longer --interval",
+            "{} s with an exchange every {} are more than {MOST_REQUESTS} exchanges; use a longer --interval",
             args.seconds, args.interval
         )));
     }
@@ -105,7 +108,7 @@ fn may_be_written(path: &Path) -> Result<()> {
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
-        return Err(cannot(&format!("{} is no folder", parent.display())));
+        return Err(cannot(&format!("{} is not a directory", parent.display())));
     }
     nix::unistd::access(parent, nix::unistd::AccessFlags::W_OK).map_err(|errno| cannot(errno.desc()))
 }
@@ -161,7 +164,7 @@ impl Watch {
     fn new(host: &str, seconds: u64) -> Watch {
         let terminal = std::io::stderr().is_terminal();
         if !terminal && seconds > 2 {
-            say!("airpath: comparing clocks with {host} for {seconds} s");
+            say!("airpath: comparing the clocks of this host and {host} for {seconds} s");
         }
         Watch { terminal, told: Duration::ZERO, seconds }
     }

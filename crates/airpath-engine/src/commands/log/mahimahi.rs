@@ -14,8 +14,8 @@ use airpath_models::{LinkConfig, PathConfig};
 use airpath_scenario::Scenario;
 
 use crate::cli::LogArgs;
-use crate::commands::link::only_path;
 use crate::error::{Failure, Result};
+use crate::link::only_path;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 const OPPORTUNITY_BYTES: u64 = OPPORTUNITY_BITS / 8;
@@ -105,7 +105,7 @@ fn queue(link: &LinkConfig) -> String {
     if limit == "unlimited" && kind == "droptail" { "infinite".into() } else { format!("{kind} [{limit}]") }
 }
 
-/// What a rate grants after `from` and up to `to`: when, and how many bytes; none where it has no limit.
+/// Grants of a rate after `from` and up to `to`: times and bytes; none where it has no limit.
 fn granted(rate: &RateConfig, from: u64, to: u64) -> Option<Vec<(u64, u64)>> {
     match rate {
         RateConfig::Constant(LinkRate::Unlimited) => None,

@@ -20,7 +20,7 @@ use crate::terminal::{say, show};
 const MILLISECOND_NS: u64 = 1_000_000;
 /// The most opportunities with which a constant rate is made exact.
 const EXACT_LIMIT: u64 = 1_000_000;
-/// How long a constant rate lasts that cannot be made exact, or is no matter of opportunities.
+/// Duration of a constant rate that cannot be made exact, or is no matter of opportunities.
 const CONSTANT: Span = Span::from_secs(60);
 /// The longest trace of opportunities that is written.
 const LONGEST: Span = Span::from_secs(7 * 86_400);
@@ -47,7 +47,10 @@ pub fn run(args: &ConvertArgs) -> Result<i32> {
     };
     if to == Format::Mahimahi {
         if duration > LONGEST {
-            return Err(Failure::usage(format!("{duration} are too long for a trace of mm-link; write --duration")));
+            return Err(Failure::usage(format!(
+                "{duration} is too long for an mm-link trace; use a shorter \
+                --duration"
+            )));
         }
         let times = opportunities(&trace, duration);
         let Some(last) = times.last() else {
@@ -59,8 +62,7 @@ pub fn run(args: &ConvertArgs) -> Result<i32> {
         };
         if last * MILLISECOND_NS != duration.nanos() {
             say!(
-                "airpath: a trace of mm-link begins anew with its last opportunity, so this one lasts {last} ms and not \
-                 {duration}"
+                "airpath: an mm-link trace repeats at its last opportunity, so this one lasts {last} ms, not {duration}"
             );
         }
     }
@@ -105,7 +107,7 @@ fn of_constant(rate: u64, duration: Option<Span>) -> Result<(RateTrace, Span)> {
         .map(Span::from_millis);
     let period = duration.or(exact).unwrap_or(CONSTANT);
     let trace = RateTrace::new(vec![Point { at_ns: 0, rate }], Some(period.nanos().max(1)), true)
-        .map_err(|problem| Failure::usage(format!("there is no trace of that rate: {problem}")))?;
+        .map_err(|problem| Failure::usage(format!("no trace can have that rate: {problem}")))?;
     Ok((trace, period))
 }
 
@@ -128,7 +130,7 @@ fn cut(trace: &RateTrace, duration: Span) -> Result<RateTrace> {
         }
     }
     RateTrace::new(points, Some(duration.nanos()), trace.repeats())
-        .map_err(|problem| Failure::usage(format!("what is left of the trace is none: {problem}")))
+        .map_err(|problem| Failure::usage(format!("the remaining part is not a valid trace: {problem}")))
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub fn read(path: &Path, format: Option<Format>) -> Result<(Trace, Format)> {
         Format::Csv | Format::Json | Format::NetemTrace => RateTrace::parse(&bytes).map(Trace::Rates),
     };
     let told =
-        |problem| Failure::usage(format!("{} is no trace of format {}: {problem}", path.display(), format.name()));
+        |problem| Failure::usage(format!("{} is not a trace in format {}: {problem}", path.display(), format.name()));
     Ok((trace.map_err(told)?, format))
 }
 
@@ -61,7 +61,7 @@ impl Trace {
             Trace::Opportunities(trace) => {
                 let bin_ms = bin.nanos() / MILLISECOND_NS;
                 if bin_ms == 0 || !bin.nanos().is_multiple_of(MILLISECOND_NS) {
-                    let message = format!("--bin {bin} is no whole number of milliseconds, in which mm-link counts");
+                    let message = format!("--bin {bin} must be a whole number of milliseconds, the unit of mm-link");
                     return Err(Failure::usage(message));
                 }
                 RateTrace::new(binned(&trace, bin_ms), Some(trace.period_ms() * MILLISECOND_NS), true)

@@ -10,17 +10,17 @@ use crate::cli::trace::ShowArgs;
 use crate::error::Result;
 use crate::terminal::show;
 
-/// What there is to say about a trace. Rates are in bit/s, and each counts for as long as it holds.
+/// Summary of a trace. Rates are in bit/s, and each counts for as long as it holds.
 #[derive(Serialize)]
 struct Summary {
     format: &'static str,
-    /// How long it is; after that it begins anew.
+    /// Duration; after that it begins anew.
     duration_ns: u64,
     repeats: bool,
-    /// How many opportunities it has, if it is one of mm-link.
+    /// Number of opportunities, if it is a trace of mm-link.
     #[serde(skip_serializing_if = "Option::is_none")]
     opportunities: Option<u64>,
-    /// How many times at which the rate changes, the first included.
+    /// Number of times at which the rate changes, the first included.
     points: usize,
     mean_bps: f64,
     least_bps: u64,

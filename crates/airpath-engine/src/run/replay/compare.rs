@@ -30,15 +30,15 @@ pub struct Replayed<'a> {
 pub struct Difference {
     /// Its number in the log, from 0.
     pub event: u64,
-    /// When it was, in nanoseconds since the run began.
+    /// Time, in nanoseconds since the run began.
     pub time_ns: u64,
-    /// What it was: kind, direction, hop and PDU.
+    /// Event in words: kind, direction, hop and PDU.
     pub what: String,
     /// The column that differs; "event" where one of the two traces has ended.
     pub column: &'static str,
-    /// What the log says.
+    /// Value in the log.
     pub recorded: String,
-    /// What the replay says.
+    /// Value in the replay.
     pub replayed: String,
 }
 

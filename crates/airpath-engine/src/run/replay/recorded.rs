@@ -19,7 +19,7 @@ use airpath_virtual::Input;
 use crate::error::{Failure, Result};
 use crate::run::replication;
 
-/// What is said of a run that cannot be replayed as it is.
+/// Advice for a run that cannot be replayed as it is.
 const RECORD_AGAIN: &str = "record the run again";
 
 /// The manifest of the run in `folder`, which can be replayed.
@@ -29,19 +29,19 @@ const RECORD_AGAIN: &str = "record the run again";
 pub fn manifest(folder: &Folder) -> Result<Manifest> {
     let named = folder.display();
     if !folder.is_dir() {
-        return Err(Failure::usage(format!("{named} is no folder; name the folder of a run, as given to --out")));
+        return Err(Failure::usage(format!("{named} is not a directory; give the directory of a run, as with --out")));
     }
     replication::refuse_many(folder, "replay")?;
     let manifest = Manifest::read(folder).map_err(|error| Failure::usage(error.to_string()))?;
     let refuse = |why: String| Err(Failure::usage(format!("{named} cannot be replayed: {why}")));
     match (&manifest.results, manifest.status) {
         (None, Status::Running) => {
-            return refuse(format!("the run has not ended, or was killed, and its log has no end; {RECORD_AGAIN}"));
+            return refuse(format!("the run is still active or was killed, and its log is incomplete; {RECORD_AGAIN}"));
         }
         (None, _) | (_, Status::Failed) => return refuse(format!("the run failed; {RECORD_AGAIN}")),
         (Some(_), _) if manifest.log_level < Level::Events => {
             return refuse(format!(
-                "it was recorded with --log {}, which keeps no events; {RECORD_AGAIN} with --log events",
+                "it was recorded with --log {}, without events; {RECORD_AGAIN} with --log events",
                 manifest.log_level
             ));
         }
@@ -57,7 +57,7 @@ pub fn manifest(folder: &Folder) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// How long a run took that can be replayed.
+/// Duration of a run that can be replayed.
 pub fn duration(manifest: &Manifest) -> Span {
     Span::from_nanos(manifest.results.as_ref().map_or(0, |results| results.duration_ns))
 }
@@ -79,11 +79,13 @@ fn damaged(path: &Folder, what: &str) -> Failure {
 fn whole(log: ArrowLog, path: &Folder) -> Result<ArrowLog> {
     match log.torn_bytes() {
         0 => Ok(log),
-        torn => Err(damaged(path, &format!("it is cut off: its last {} are no complete batch", counted(torn, "byte")))),
+        torn => {
+            Err(damaged(path, &format!("it is truncated: its last {} are an incomplete batch", counted(torn, "byte"))))
+        }
     }
 }
 
-/// What drove the machine.
+/// An input of the machine.
 pub enum What {
     /// A packet or a command.
     Input(Input),
@@ -93,9 +95,9 @@ pub enum What {
 
 /// Something that drove the machine.
 pub struct RecordedInput {
-    /// When.
+    /// Time of the input.
     pub at: Time,
-    /// What.
+    /// The input.
     pub what: What,
     /// A command as the log has it; empty for packets.
     pub json: String,
@@ -108,7 +110,7 @@ pub struct Inputs {
     batch: std::vec::IntoIter<RecordedInput>,
     rows: u64,
     expected_rows: u64,
-    /// When the last one was, and when the run ended: nothing comes before the one or after the other.
+    /// Time of the last one, and end of the run: nothing comes before the one or after the other.
     between: [Time; 2],
 }
 
@@ -143,7 +145,8 @@ impl Inputs {
                 let [last, end] = self.between;
                 if at < last || at > end {
                     let what = format!(
-                        "row {} is of {} ns, which is not between the one before, {} ns, and the end of the run, {} ns",
+                        "row {} has time {} ns, which is not between the previous row, {} ns, and the end of the \
+                         run, {} ns",
                         self.rows,
                         at.nanos(),
                         last.nanos(),
@@ -159,7 +162,7 @@ impl Inputs {
         Ok(true)
     }
 
-    /// What `row` did to the machine, if anything.
+    /// Input of the machine in `row`, if any.
     fn input(&self, row: &InputRow<'_>) -> Result<Option<RecordedInput>> {
         let at = Time::from_nanos(row.time_ns);
         let broken = |what: &str| damaged(&self.path, &format!("at {} ns {what}", row.time_ns));
@@ -170,7 +173,7 @@ impl Inputs {
             }
             InputKind::Command => {
                 let json = row.command.unwrap_or_default();
-                let command = command(json).ok_or_else(|| broken(&format!("there is the unknown command `{json}`")))?;
+                let command = command(json).ok_or_else(|| broken(&format!("it holds the unknown command `{json}`")))?;
                 Ok(Some(RecordedInput { at, what: command, json: json.into() }))
             }
             InputKind::Lost => Err(broken("records were lost because their writer could not keep up")),
@@ -247,12 +250,12 @@ impl Events {
         Ok(Events { path, log, batch: None, row: 0, has_flipped_bits, has_kept_bytes })
     }
 
-    /// Whether the log has the bytes that are left of truncated packets.
+    /// True if the log has the bytes that are left of truncated packets.
     pub fn has_kept_bytes(&self) -> bool {
         self.has_kept_bytes
     }
 
-    /// Whether the log has the positions of flipped bits.
+    /// True if the log has the positions of flipped bits.
     pub fn has_flipped_bits(&self) -> bool {
         self.has_flipped_bits
     }

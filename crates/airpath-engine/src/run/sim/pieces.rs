@@ -1,10 +1,10 @@
-//! In which pieces a run in virtual time is carried out.
+//! Pieces in which a run in virtual time is carried out.
 
 use std::time::Duration;
 
 use airpath_core::Span;
 
-/// How long a piece takes the processor: about the time after which somebody who pressed Ctrl-C wonders.
+/// Processor time of a piece: about the time after which somebody who pressed Ctrl-C wonders.
 const SHORT: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_millis(200);
 

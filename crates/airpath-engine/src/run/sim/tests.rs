@@ -1,4 +1,4 @@
-//! What a run leaves does not depend on the pieces in which it was carried out.
+//! Files of a run do not depend on the pieces in which it was carried out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -52,7 +52,7 @@ fn files(workload: &str, duration: Option<Span>, lengths: &[Span]) -> BTreeMap<S
     let folder = tempfile::tempdir().unwrap();
     let scenario = Scenario::from_toml(SCENARIO, "two-hops.toml").unwrap();
     let request = SimRequest {
-        path: crate::commands::link::only_path(&scenario).unwrap(),
+        path: crate::link::only_path(&scenario).unwrap(),
         workloads: vec![Workload::parse(workload).unwrap()],
         duration,
         mtu_bytes: 1500,

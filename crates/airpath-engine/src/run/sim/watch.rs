@@ -1,4 +1,4 @@
-//! Who watches the machine of a run in virtual time: the log, and the user who waits.
+//! Observers of the machine of a run in virtual time: the log, and the user who waits.
 
 use std::time::{Duration, Instant};
 
@@ -9,9 +9,9 @@ use airpath_virtual::Observer;
 use crate::run::recording::Recording;
 use crate::terminal::say;
 
-/// How long a run is silent, and how long it is so between two words.
+/// Time for which a run is silent, at first and between two messages.
 const SILENT: Duration = Duration::from_secs(2);
-/// How many turns come between two looks at the wall clock, as a power of two.
+/// Number of turns between two looks at the wall clock, as a power of two.
 const TURNS: u64 = 1 << 14;
 
 /// Records a machine, and tells how far a long run is.

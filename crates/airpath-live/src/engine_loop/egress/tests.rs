@@ -1,4 +1,4 @@
-//! What is written of packets whose ECN field the link has changed.
+//! Written bytes of packets whose ECN field the link has changed.
 
 use airpath_core::{Damage, checksum};
 

@@ -1,4 +1,4 @@
-//! What is remembered of how late a timer wakes the loop: a histogram that forgets.
+//! Memory of a timer's lateness: a histogram that forgets.
 
 /// Bins of equal width from 0.
 const LINEAR: usize = 32;
@@ -6,14 +6,15 @@ const LINEAR: usize = 32;
 const WIDTH_NS: u64 = 2_000;
 /// Above, so many bins each time the lateness doubles.
 const EACH_OCTAVE: usize = 8;
-/// How often it doubles.
+/// Number of times that the width doubles.
 const OCTAVES: usize = 4;
-/// Where bins of equal width end.
+/// End of the bins of equal width.
 const LINEAR_END_NS: u64 = LINEAR as u64 * WIDTH_NS;
 /// All bins; the last holds everything that no margin covers.
 const BINS: usize = LINEAR + EACH_OCTAVE * OCTAVES + 1;
 
-/// How late wake-ups were of late. Each weighs 1 when it is noted, and less as time goes on.
+/// Exponentially decayed histogram of wake-up lateness. Each weighs 1 when it is noted, and less as time goes
+/// on.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     weights: [f32; BINS],
@@ -36,7 +37,7 @@ fn bin(late_ns: u64) -> usize {
     (LINEAR + octave * EACH_OCTAVE + part as usize).min(BINS - 1)
 }
 
-/// Where the bin ends, in ns; the last has no end.
+/// End of the bin, in ns; the last has no end.
 fn end_ns(bin: usize) -> u64 {
     if bin < LINEAR {
         return (bin as u64 + 1) * WIDTH_NS;
@@ -48,14 +49,14 @@ fn end_ns(bin: usize) -> u64 {
     (LINEAR_END_NS << octave) + (LINEAR_END_NS << octave) * (part as u64 + 1) / EACH_OCTAVE as u64
 }
 
-/// What a margin would do, by what is remembered.
+/// Expected effect of a margin, from the histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prospect {
     /// The margin in ns.
     pub margin_ns: u64,
     /// The share of deadlines that would be met.
     pub met: f64,
-    /// How long the clock would be watched for each, in ns.
+    /// Expected time of watching the clock for each deadline, in ns.
     pub cost_ns: f64,
 }
 
@@ -72,14 +73,14 @@ impl Lateness {
         self.total = self.weights.iter().sum();
     }
 
-    /// How much is remembered, in wake-ups.
+    /// Total weight of the histogram, in wake-ups.
     pub fn total(&self) -> f32 {
         self.total
     }
 
-    /// What margins from 0 to `most_ns` would do where a deadline counts as met up to `slack_ns` after it.
-    /// Lateness counts as that of its bin's end for meeting, and as that of its beginning for cost: who errs
-    /// here spends a little more.
+    /// Expected effects of margins from 0 to `most_ns` where a deadline counts as met up to `slack_ns` after
+    /// it. Lateness counts as that of its bin's end for meeting, and as that of its beginning for cost: who
+    /// errs here spends a little more.
     pub fn prospects(&self, slack_ns: u64, most_ns: u64) -> impl Iterator<Item = Prospect> + '_ {
         let total = f64::from(self.total.max(1.0));
         let margins = std::iter::once(0).chain((0..BINS).map(end_ns)).take_while(move |margin| *margin <= most_ns);
@@ -103,7 +104,7 @@ impl Lateness {
     }
 }
 
-/// Where the bin begins, in ns.
+/// Beginning of the bin, in ns.
 fn begin_ns(bin: usize) -> u64 {
     if bin == 0 { 0 } else { end_ns(bin - 1) }
 }

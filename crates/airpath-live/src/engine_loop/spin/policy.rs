@@ -1,4 +1,4 @@
-//! How deadlines are met, as it is asked for and recorded.
+//! Policy of meeting deadlines, as requested and recorded.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use airpath_core::{Span, quantity};
 /// The whole of a core.
 pub const WHOLE_CORE_PPM: u64 = 1_000_000;
 
-/// What watching the clock by itself is to reach, and what it may cost.
+/// Goal and cost limit of the adaptive margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AutoSpin {
     /// The share of a core that may be spent watching the clock, in millionths.
@@ -20,7 +20,7 @@ pub struct AutoSpin {
 }
 
 impl AutoSpin {
-    /// What suits a machine that nobody has measured.
+    /// Default for a machine that nobody has measured.
     pub const USUAL: AutoSpin = AutoSpin { budget_ppm: WHOLE_CORE_PPM / 10, bound_ns: 20_000, start_ns: 57_000 };
 }
 
@@ -30,7 +30,7 @@ impl Default for AutoSpin {
     }
 }
 
-/// How the loop meets deadlines.
+/// Policy of the loop for meeting deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpinPolicy {
     /// Wakes early and watches the clock, by a margin that it learns, within a budget.
@@ -45,7 +45,7 @@ pub enum SpinPolicy {
 }
 
 impl SpinPolicy {
-    /// What suits a machine that nobody has measured.
+    /// Default for a machine that nobody has measured.
     pub const USUAL: SpinPolicy = SpinPolicy::Auto(AutoSpin::USUAL);
 }
 
@@ -60,7 +60,7 @@ impl Default for SpinPolicy {
 /// # Errors
 /// When it is no percentage, or not between 0 and 100.
 pub fn share_of_a_core(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is no share of a core; write for example 3%");
+    let wrong = || format!("`{text}` is not a share of a core; write for example 3%");
     let number = text.trim().strip_suffix('%').ok_or_else(wrong)?.trim();
     match quantity::scale(number, WHOLE_CORE_PPM / 100) {
         Ok(ppm) if ppm <= WHOLE_CORE_PPM => Ok(ppm),

@@ -12,7 +12,7 @@ struct World {
     drawn: u64,
 }
 
-/// What came of a stretch of time.
+/// Result of a stretch of time.
 struct Stretch {
     late_ns: Vec<u64>,
     spun_ns: u64,

@@ -14,15 +14,15 @@ pub(super) fn judged(measured: &Measurements) -> Vec<Reason> {
                 // What comes from further out says so already.
                 let what = match reason.code.as_str() {
                     CODE => reason.what.clone(),
-                    _ => format!("the link around this run: {}", reason.what),
+                    _ => format!("the outer link: {}", reason.what),
                 };
                 Reason::new(reason.grade, CODE, what, &reason.mend)
             };
             reasons.iter().map(told).collect()
         }
         Some(Around::Unknown { why }) => {
-            let what = format!("the verdict of the link around this run is not known: {why}");
-            let mend = "run both with the same version of Airpath, and look at the verdict of the run around this one";
+            let what = format!("the verdict of the outer link is unknown: {why}");
+            let mend = "use the same version of Airpath for both, and check the verdict of the outer run";
             vec![Reason::new(Grade::Suspect, "around_unknown", what, mend)]
         }
     }
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!((inner.grade, inner.reasons.len()), (Grade::Invalid, 1));
         let reason = &inner.reasons[0];
         assert_eq!(reason.code, "around");
-        assert!(reason.what.starts_with("the link around this run: 500 of 1,500 packets"), "{}", reason.what);
+        assert!(reason.what.starts_with("the outer link: 500 of 1,500 packets"), "{}", reason.what);
         let fine = Around::Judged { grade: Grade::Trusted, reasons: Vec::new() };
         assert_eq!(judge(&nested(fine)).grade, Grade::Trusted);
     }
@@ -56,6 +56,6 @@ mod tests {
     fn a_run_that_cannot_be_asked_leaves_something_open() {
         let verdict = judge(&nested(Around::Unknown { why: "it does not answer".into() }));
         assert_eq!((verdict.grade, verdict.reasons[0].code.as_str()), (Grade::Suspect, "around_unknown"));
-        assert!(verdict.reasons[0].what.ends_with("is not known: it does not answer"));
+        assert!(verdict.reasons[0].what.ends_with("is unknown: it does not answer"));
     }
 }

@@ -8,8 +8,8 @@ pub(super) fn demoted(measured: &Measurements) -> Vec<Reason> {
     let late = measured.late_emissions.packets > 0 || measured.reads.late().packets > 0;
     let Some(at_ns) = measured.demoted_ns.filter(|_| late) else { return Vec::new() };
     let what = format!(
-        "the engine lost its real-time priority {} into the run, as it had not slept for too long; any program could \
-         keep it waiting from then on",
+        "the engine lost its real-time priority {} into the run because it ran too long without sleeping; from then \
+         on any program could delay it",
         show::span(at_ns)
     );
     vec![Reason::new(Grade::Suspect, "demoted", what, "use a lower rate, fewer flows or a shorter --spin")]

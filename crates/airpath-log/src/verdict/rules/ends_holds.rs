@@ -20,14 +20,14 @@ pub(super) fn stopped(measured: &Measurements) -> Vec<Reason> {
             let is_long = holds.stopped_ns.saturating_mul(INVALID_FROM_ONE_IN) > measured.duration_ns;
             let grade = if is_long { Grade::Invalid } else { Grade::Suspect };
             let what = format!(
-                "{who} was stopped for {} of {} ({}), {} at a stretch",
+                "{who} was stopped for {} of {} ({}), at most {} at a time",
                 show::span(holds.stopped_ns),
                 show::span(measured.duration_ns),
                 show::percent(holds.stopped_ns, measured.duration_ns),
                 show::span(holds.longest_stop_ns)
             );
-            let mend = "send no SIGSTOP or Ctrl-Z to the commands during a run; where the stop is part of the \
-                        experiment, take it out of what is compared";
+            let mend = "do not send SIGSTOP or Ctrl-Z to the commands during a run; if the stop is part of the \
+                experiment, exclude it from comparisons";
             Reason::new(grade, "stopped", what, mend)
         })
     };
@@ -39,8 +39,8 @@ pub(super) fn traced(measured: &Measurements) -> Vec<Reason> {
         (holds.traced_ns > 0).then(|| {
             let tracer = if holds.tracer.is_empty() { "another program" } else { &holds.tracer };
             let what = format!("{who} was traced by {tracer} for {}", show::span(holds.traced_ns));
-            let mend = "run the command without strace or a debugger: each of its system calls may take many times \
-                        as long; tcpdump and --snaplen show packets without that";
+            let mend = "run the command without strace or a debugger, which slow down every system call; use tcpdump \
+                or --snaplen to see packets";
             Reason::new(Grade::Suspect, "traced", what, mend)
         })
     };
@@ -65,7 +65,8 @@ mod tests {
         let stop = |ms| PartyHolds { stopped_ns: ms * MS, longest_stop_ns: ms * MS, ..PartyHolds::default() };
         let verdict = judge(&of_client(stop(500)));
         assert_eq!((verdict.grade, verdict.reasons[0].code.as_str()), (Grade::Invalid, "stopped"));
-        let expected = "a program of the client's end was stopped for 500 ms of 4.00 s (12 %), 500 ms at a stretch";
+        let expected = "a program of the client's end was stopped for 500 ms of 4.00 s (12 %), at most 500 ms at a \
+            time";
         assert_eq!(verdict.reasons[0].what, expected);
         assert_eq!(judge(&of_client(stop(20))).grade, Grade::Suspect);
         assert_eq!(judge(&of_client(stop(0))).grade, Grade::Trusted);

@@ -1,4 +1,4 @@
-//! What the sockets of the ends lost: the link delivered it, and no program ever saw it.
+//! Losses in the sockets of the ends: the link delivered these packets, and no program ever saw them.
 
 use super::super::share::by_packets;
 use super::super::{Grade, Measurements, Reason};
@@ -23,7 +23,7 @@ pub(super) fn datagrams(measured: &Measurements) -> Vec<Reason> {
         }
         let causes = [
             (losses.udp_receive_buffer, "receive buffer full"),
-            (losses.udp_send_buffer, "could not be sent"),
+            (losses.udp_send_buffer, "send errors"),
             (losses.udp_memory, "no memory"),
             (losses.udp_other, "refused"),
         ];
@@ -33,14 +33,14 @@ pub(super) fn datagrams(measured: &Measurements) -> Vec<Reason> {
             .map(|(count, cause)| format!("{cause} {}", show::count(*count)))
             .collect();
         let what = format!(
-            "{} of {} ({}) were lost in sockets of {end}: {}",
+            "{} of {} ({}) were lost in sockets at {end}: {}",
             show::count(lost),
             show::counted(all, "datagram"),
             show::percent(lost, all),
             causes.join(", ")
         );
-        let mend = "let the program read sooner, give its sockets a larger SO_RCVBUF (net.core.rmem_max limits it), or \
-                    send less at once";
+        let mend = "make the program read faster, use a larger SO_RCVBUF (limit: net.core.rmem_max), or send smaller \
+            bursts";
         Some(Reason::new(by_packets(lost, all), "socket_losses", what, mend))
     };
     ends(measured).into_iter().filter_map(reason).collect()
@@ -50,8 +50,8 @@ pub(super) fn listeners(measured: &Measurements) -> Vec<Reason> {
     let reason = |(end, losses): (&str, &SocketLosses)| {
         (losses.listen_drops > 0).then(|| {
             let requests = show::counted(losses.listen_drops, "connection request");
-            let what = format!("{requests} dropped at {end}: the queue of a listening socket was full");
-            let mend = "let the program accept sooner, or listen with a longer backlog (net.core.somaxconn limits it)";
+            let what = format!("{requests} dropped at {end}: the accept queue of a listening socket was full");
+            let mend = "make the program accept faster, or use a larger listen backlog (limit: net.core.somaxconn)";
             Reason::new(Grade::Suspect, "listen_drops", what, mend)
         })
     };
@@ -63,11 +63,11 @@ pub(super) fn segments(measured: &Measurements) -> Vec<Reason> {
     let reason = |(end, losses): (&str, &SocketLosses)| {
         (losses.tcp_receive_drops > 0).then(|| {
             let what = format!(
-                "TCP threw away {} of {} in receive buffers of {end}",
+                "TCP discarded {} of {} at full receive buffers of {end}",
                 show::count(losses.tcp_receive_drops),
                 show::counted(losses.tcp_received, "segment")
             );
-            let mend = "let the program read sooner, or give TCP larger buffers (net.ipv4.tcp_rmem)";
+            let mend = "make the program read faster, or use larger TCP buffers (net.ipv4.tcp_rmem)";
             Reason::new(Grade::Suspect, "tcp_receive_drops", what, mend)
         })
     };
@@ -91,7 +91,7 @@ mod tests {
         let verdict = judge(&at_server(losses));
         assert_eq!((verdict.grade, verdict.reasons[0].code.as_str()), (Grade::Invalid, "socket_losses"));
         let what = &verdict.reasons[0].what;
-        let expected = "117 of 300 datagrams (39 %) were lost in sockets of the server's end: receive buffer full 117";
+        let expected = "117 of 300 datagrams (39 %) were lost in sockets at the server's end: receive buffer full 117";
         assert_eq!(what, expected);
         let few = SocketLosses { udp_received: 10_000, udp_memory: 2, ..SocketLosses::default() };
         assert_eq!(judge(&at_server(few)).grade, Grade::Suspect);

@@ -36,13 +36,13 @@ fn grade(waits: &PartyWaits, bound_ns: u64, duration_ns: u64) -> Option<Grade> {
 fn reason(who: &str, code: &str, waits: &PartyWaits, measured: &Measurements) -> Option<Reason> {
     let grade = grade(waits, measured.usual_bound_ns, measured.duration_ns)?;
     let what = format!(
-        "{who} waited {} of {} ({}) for a processor that other programs had, {} at a stretch",
+        "{who} waited {} of {} ({}) for a CPU used by other programs, at most {} at a time",
         show::span(waits.kept_waiting_ns),
         show::span(measured.duration_ns),
         show::percent(waits.kept_waiting_ns, measured.duration_ns),
         show::span(waits.longest_ns)
     );
-    let mend = "end what else runs on this machine, use fewer jobs, or give the run processors of its own (taskset)";
+    let mend = "stop other programs on this machine, use fewer jobs, or reserve CPUs for the run (taskset)";
     Some(Reason::new(grade, code, what, mend))
 }
 
@@ -100,7 +100,7 @@ mod tests {
         let verdict = judge(&of_client(1_550, 41, 4_010));
         assert_eq!(verdict.reasons[0].code, "ends_waited");
         let what = &verdict.reasons[0].what;
-        assert!(what.starts_with("the client's commands waited 1.55 s of 4.01 s (39 %) for a processor"), "{what}");
+        assert!(what.starts_with("the client's commands waited 1.55 s of 4.01 s (39 %) for a CPU"), "{what}");
         let mut relays = of_client(1_550, 41, 4_010);
         let waits = relays.ends.waits.as_mut().unwrap();
         (waits.relays, waits.client) = (waits.client, PartyWaits::default());

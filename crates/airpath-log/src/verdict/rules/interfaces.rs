@@ -3,7 +3,7 @@
 use super::super::{Grade, Measurements, Reason};
 
 pub(super) fn changed(measured: &Measurements) -> Vec<Reason> {
-    let mend = "leave the interfaces of both ends as they are: rates, queues and blackouts are the link's own";
+    let mend = "do not change the interfaces of either end; configure rates, queues and blackouts in the link";
     let reason = |what: &String| Reason::new(Grade::Suspect, "interface_changed", what.clone(), mend);
     measured.ends.interface_changes.iter().map(reason).collect()
 }

@@ -3,7 +3,7 @@
 use super::super::{Grade, Measurements, Reason};
 
 pub(super) fn incomplete(measured: &Measurements) -> Vec<Reason> {
-    let mend = "record less (--log events, a smaller --snaplen) or to a faster disk with more room";
+    let mend = "record less (--log events, a smaller --snaplen), or use a faster or larger disk";
     let reason = |why: &String| Reason::new(Grade::Suspect, "log_incomplete", format!("log incomplete: {why}"), mend);
     measured.log_incomplete.iter().map(reason).collect()
 }

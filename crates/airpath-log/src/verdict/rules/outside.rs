@@ -10,7 +10,7 @@ pub(super) fn lost(measured: &Measurements) -> Vec<Reason> {
         return Vec::new();
     }
     let what = format!(
-        "{} of {} ({}) were lost outside the model, in a queue of the kernel",
+        "{} of {} ({}) were lost outside the model, in a kernel queue",
         show::count(lost),
         show::counted(all, "packet"),
         show::percent(lost, all)

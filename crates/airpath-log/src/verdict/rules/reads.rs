@@ -6,9 +6,9 @@ use crate::show;
 
 pub(super) fn late(measured: &Measurements) -> Vec<Reason> {
     let (all, did) = match measured.reads {
-        Reads::Stamped { delay, .. } => (delay.count, "entered the link too late after they came"),
+        Reads::Stamped { delay, .. } => (delay.count, "entered the link too late after their arrival"),
         // How late it was is not known, but how late it can have been.
-        _ => (measured.offered, "may have entered the link too late after they came"),
+        _ => (measured.offered, "may have entered the link too late after their arrival"),
     };
     too_late("late_reads", did, measured.reads.late(), all, measured)
 }
@@ -19,10 +19,10 @@ pub(super) fn unwatched(measured: &Measurements) -> Vec<Reason> {
         return Vec::new();
     }
     let what = format!(
-        "reads were unwatched for {}: this kernel tells neither when packets came nor how long the engine waited for a \
-         processor, so that delays below 100 ms were not seen",
+        "arrival times were unknown for {}: this kernel reports neither packet timestamps nor the engine's CPU wait \
+         time, so delays below 100 ms went unnoticed",
         show::span(measured.unwatched_reads_ns)
     );
-    let mend = "use --port packet, whose packets bear stamps, or a kernel with CONFIG_SCHEDSTATS";
+    let mend = "use --port packet, which has timestamps, or a kernel with CONFIG_SCHEDSTATS";
     vec![Reason::new(Grade::Suspect, "unwatched_reads", what, mend)]
 }

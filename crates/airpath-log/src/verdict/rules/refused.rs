@@ -10,11 +10,11 @@ pub(super) fn writes(measured: &Measurements) -> Vec<Reason> {
         return Vec::new();
     }
     let what = format!(
-        "{} of {} ({}) were lost behind the link, although the log says delivered: the kernel refused to take them",
+        "{} of {} ({}) were lost behind the link, although logged as delivered: the kernel refused them",
         show::count(refused),
         show::counted(all, "packet"),
         show::percent(refused, all)
     );
-    let mend = "leave the interfaces of both ends as they are (MTU, up), and see that the machine has memory left";
+    let mend = "do not change the interfaces of either end (MTU, up), and check for free memory";
     vec![Reason::new(by_packets(refused, all), "refused_writes", what, mend)]
 }

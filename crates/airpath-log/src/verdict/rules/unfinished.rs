@@ -9,14 +9,15 @@ pub(super) fn behind_at_the_end(measured: &Measurements) -> Vec<Reason> {
     }
     let reached_ns = measured.duration_ns.saturating_sub(measured.unfinished_ns);
     let mut what = format!(
-        "the link asks for more work than the engine could do: at the end of the run, after {}, it stood at {}",
+        "the engine could not keep up with the load of the link: at the end of the run, after {}, the link had only \
+         reached {}",
         show::span(measured.duration_ns),
         show::span(reached_ns)
     );
     if measured.unoffered > 0 {
-        what += &format!(", and {} that had come never entered it", show::counted(measured.unoffered, "packet"));
+        what += &format!(", and {} arrived but never entered it", show::counted(measured.unoffered, "packet"));
     }
     let mend =
-        "lower the rates of the background loads (`airpath check` tells them), or use virtual time (airpath sim)";
+        "lower the rates of the background loads (`airpath check` lists them), or use virtual time (airpath sim)";
     vec![Reason::new(Grade::Invalid, "unfinished", what, mend)]
 }

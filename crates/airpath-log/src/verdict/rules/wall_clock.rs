@@ -4,8 +4,8 @@ use super::super::share::by_packets;
 use super::super::{Measurements, Reason, WallClock};
 use crate::show;
 
-const MEND: &str = "let nothing set the clock during runs: slew it (chrony without `makestep`, ntpd -x), or run by TUN \
-                    (--port tun), which needs no stamps";
+const MEND: &str = "do not step the clock during runs: slew it (chrony without `makestep`, ntpd -x), or use --port \
+    tun, which needs no timestamps";
 
 /// A step is told in any case; it matters where packets may have entered at a wrong time.
 pub(super) fn stepped(measured: &Measurements) -> Vec<Reason> {
@@ -15,7 +15,7 @@ pub(super) fn stepped(measured: &Measurements) -> Vec<Reason> {
     }
     let all = show::counted(measured.offered, "packet");
     let mut what = match clock.count {
-        0 => "stamps of the kernel contradict the wall clock".to_owned(),
+        0 => "kernel timestamps contradict the wall clock".to_owned(),
         _ => describe(clock),
     };
     if clock.doubtful > 0 {
@@ -23,8 +23,8 @@ pub(super) fn stepped(measured: &Measurements) -> Vec<Reason> {
     }
     if clock.unplaced > 0 {
         let lead = if clock.doubtful > 0 { ", and" } else { ":" };
-        what +=
-            &format!("{lead} {} of {all} entered when they were read, not when they came", show::count(clock.unplaced));
+        let count = show::count(clock.unplaced);
+        what += &format!("{lead} {count} of {all} entered when they were read, not when they arrived");
     }
     vec![Reason::new(by_packets(clock.doubtful, measured.offered), "clock_step", what, MEND)]
 }

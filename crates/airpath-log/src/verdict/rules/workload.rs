@@ -4,7 +4,7 @@ use super::super::{Grade, Measurements, Reason};
 
 /// The reason of a run that was broken off.
 pub(in crate::verdict) fn broken_off(why: &str) -> Reason {
-    Reason::new(Grade::Invalid, "broken_off", format!("the run was broken off: {why}"), "run it again")
+    Reason::new(Grade::Invalid, "broken_off", format!("the run was aborted: {why}"), "run it again")
 }
 
 pub(super) fn was_broken_off(measured: &Measurements) -> Vec<Reason> {
@@ -13,7 +13,7 @@ pub(super) fn was_broken_off(measured: &Measurements) -> Vec<Reason> {
 
 pub(super) fn never_started(measured: &Measurements) -> Vec<Reason> {
     let reason = |why: &String| {
-        let mend = "check the command, and the server's own messages";
+        let mend = "check the command and the server's output";
         Reason::new(Grade::Invalid, "never_started", format!("the workload never started: {why}"), mend)
     };
     measured.never_started.iter().map(reason).collect()
@@ -23,7 +23,7 @@ pub(super) fn never_started(measured: &Measurements) -> Vec<Reason> {
 pub(super) fn server_failed(measured: &Measurements) -> Vec<Reason> {
     let reason = |how: &String| {
         let what = format!("the server's command ended before the client's ({how})");
-        Reason::new(Grade::Suspect, "server_failed", what, "see the server's own messages, and what ended it")
+        Reason::new(Grade::Suspect, "server_failed", what, "check the server's output and the cause of its exit")
     };
     measured.ends.server_failed.iter().map(reason).collect()
 }
@@ -31,8 +31,8 @@ pub(super) fn server_failed(measured: &Measurements) -> Vec<Reason> {
 /// A client that crashed or was killed did not send what it would have sent.
 pub(super) fn client_killed(measured: &Measurements) -> Vec<Reason> {
     let reason = |signal: &String| {
-        let what = format!("the client's command was ended by {signal}");
-        let mend = "see the command's own messages, and what ended it (the kernel's log, where memory ran out)";
+        let what = format!("the client's command was killed by {signal}");
+        let mend = "check the command's output and the kernel log (out of memory?)";
         Reason::new(Grade::Suspect, "client_killed", what, mend)
     };
     measured.ends.client_killed.iter().map(reason).collect()
@@ -42,7 +42,7 @@ pub(super) fn no_packets(measured: &Measurements) -> Vec<Reason> {
     if !measured.ends.no_packets || measured.never_started.is_some() {
         return Vec::new();
     }
-    let what = "no packet passed: nothing was tested".into();
-    let mend = "let the command talk to an address behind the link, such as `server`";
+    let what = "no packet entered the link: nothing was tested".into();
+    let mend = "the command must contact an address behind the link, such as `server`";
     vec![Reason::new(Grade::Suspect, "no_packets", what, mend)]
 }

@@ -36,7 +36,7 @@ pub struct CellReplayConfig {
     pub light: FileRef<LightTrace>,
     /// The trace of opportunities under heavy load, in the format of mm-link.
     pub heavy: FileRef<MahimahiTrace>,
-    /// After how long without a packet on its way the next one begins a train.
+    /// Idle time after which the next packet begins a train.
     #[serde(default)]
     pub timer: Span,
 }
@@ -160,9 +160,9 @@ pub struct CellReplay {
     config: CellReplayConfig,
     running: Option<Running>,
     delayed: VecDeque<Delayed>,
-    /// When the last packet leaves the train.
+    /// Departure of the last packet from the train.
     last_due: Time,
-    /// What waits for opportunities of the heavy trace.
+    /// Packets that wait for opportunities of the heavy trace.
     queue: VecDeque<InFlight>,
     heavy: Opportunities,
     requested: Time,
@@ -182,7 +182,7 @@ impl CellReplay {
         }
     }
 
-    /// When a packet of `bits` that comes at `at` has its delay behind it, and whether the heavy trace
+    /// Time at which a packet of `bits` that comes at `at` has its delay behind it, and true if the heavy trace
     /// follows.
     fn delay(&mut self, at: Time, bits: u64) -> (Time, bool) {
         let light = self.config.light.data();

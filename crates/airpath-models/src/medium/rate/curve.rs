@@ -9,7 +9,7 @@ use airpath_core::Time;
 /// Billionths of a bit.
 pub type Work = u128;
 
-/// How much work a bit is.
+/// Amount of work for a bit.
 pub const WORK_PER_BIT: Work = 1_000_000_000;
 
 /// The highest rate: products with any time fit into 128 bits.
@@ -40,7 +40,7 @@ pub struct Curve {
 /// A rate from some time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// From when on.
+    /// Start time.
     pub at_ns: u64,
     /// In bit/s.
     pub rate: u64,
@@ -130,7 +130,7 @@ impl Curve {
         base + piece.before + piece.work(x - piece.start_ns)
     }
 
-    /// When `work` is done, counted from 0, rounded down to a nanosecond; `Time::NEVER` if never.
+    /// Time at which `work` is done, counted from 0, rounded down to a nanosecond; `Time::NEVER` if never.
     pub fn when(&self, work: Work, repeat: bool, hint: &mut usize) -> Time {
         let (mut base, mut rest) = (0u128, work);
         if repeat && work > self.per_period {

@@ -18,14 +18,14 @@ use serde::{Deserialize, Serialize};
 
 use super::trace::yes;
 use super::{InFlight, Transmit, next_frame};
-use crate::entity::Frame;
+use crate::air::Frame;
 use crate::file::{AnyFile, FileFormat, FileRef, VisitFile};
 use crate::medium::Air;
 use crate::registry::Configured;
 
-/// What an opportunity carries.
+/// Capacity of an opportunity.
 pub const OPPORTUNITY_BITS: u64 = 12_000;
-/// What mm-link counts besides, for each packet and in each opportunity.
+/// Additional bits that mm-link counts for each packet and in each opportunity.
 const TUN_HEADER_BITS: u64 = 32;
 
 const MILLISECOND_NS: u64 = 1_000_000;
@@ -37,15 +37,15 @@ const LATEST_MS: u64 = 1_000_000_000_000;
 pub struct MahimahiConfig {
     /// The trace, in the format of mm-link.
     pub file: FileRef<MahimahiTrace>,
-    /// Whether it begins anew after its last line; otherwise nothing is sent any more then.
+    /// True: the trace repeats after its last line; false: nothing is sent any more then.
     #[serde(default = "yes")]
     pub repeat: bool,
-    /// What an opportunity and a packet count.
+    /// Accounting of opportunities and packets.
     #[serde(default)]
     pub accounting: Accounting,
 }
 
-/// What counts against an opportunity.
+/// Accounting of opportunities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Accounting {
@@ -57,7 +57,7 @@ pub enum Accounting {
 }
 
 impl Accounting {
-    /// What an opportunity carries.
+    /// Capacity of an opportunity.
     pub fn opportunity_bits(self) -> u64 {
         match self {
             Accounting::Ip => OPPORTUNITY_BITS,
@@ -65,7 +65,7 @@ impl Accounting {
         }
     }
 
-    /// What a frame takes besides its bits: the header of each packet that it completes.
+    /// Additional bits of a frame: the header of each packet that it completes.
     fn extra_bits(self, frame: &Frame) -> u64 {
         match self {
             Accounting::Ip => 0,
@@ -99,7 +99,7 @@ impl MahimahiTrace {
         &self.opportunities
     }
 
-    /// When it begins anew, in milliseconds: with its last opportunity.
+    /// Period in milliseconds: the trace repeats with its last opportunity.
     pub fn period_ms(&self) -> u64 {
         self.opportunities.last().map_or(1, |(at, _)| *at)
     }
@@ -223,7 +223,7 @@ impl Opportunities {
         (cycle * period).checked_add(later).map_or(Time::NEVER, Time::from_nanos)
     }
 
-    /// How many bits may be sent at `at`.
+    /// Number of bits that may be sent at `at`.
     fn bits_at(&self, at: Time) -> u64 {
         let trace = self.config.file.data();
         let period = trace.period_ms() * MILLISECOND_NS;

@@ -15,6 +15,7 @@ pub mod curve;
 pub mod mahimahi;
 mod netem_trace;
 pub mod piecewise;
+mod rate_trace;
 pub mod slotted;
 pub mod steps;
 pub mod trace;
@@ -27,10 +28,9 @@ use airpath_core::{Bits, Direction, LinkRate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Problem;
-use crate::entity::Frame;
+use crate::air::{Air, Frame, Grant};
 use crate::file::VisitFile;
-use crate::medium::{Air, Grant};
+use crate::problem::Problem;
 use crate::registry::registry;
 
 /// The rate of one direction of a link: a quantity, or a table that says how it varies.
@@ -46,9 +46,10 @@ pub enum RateConfig {
 registry! {
     /// A rate that varies over time: `{ type = "mahimahi", file = "up.trace" }`.
     config VaryingConfig,
-    /// What transmits at a varying rate.
+    /// Transmitter at a varying rate.
     model Varying,
     dispatch dispatch_varying, dispatch_varying_config,
+    built from airpath_core::DrawKey,
     reconfigured no,
     /// Rates at given times.
     Steps = steps::{StepsConfig, Piecewise},
@@ -65,27 +66,26 @@ registry! {
 /// A frame whose transmission has begun.
 #[derive(Clone, Debug)]
 pub struct InFlight {
-    /// What it is sent in.
+    /// Grant of the frame.
     pub grant: Grant,
     /// The frame.
     pub frame: Frame,
-    /// How many of its bits have yet to be sent.
+    /// Number of its bits that have yet to be sent.
     pub bits_left: u64,
 }
 
-/// What transmits the frames of one direction.
+/// Transmitter of one direction's frames.
 pub trait Transmit {
     /// Something may be ready at `at` or later.
     fn request(&mut self, at: Time);
 
-    /// When it next does something; `Time::NEVER` if nothing is under way.
+    /// Next internal timer; `Time::NEVER` if nothing is under way.
     fn next_deadline(&self) -> Time;
 
     /// Does what is due at `at`.
     fn step<A: Air>(&mut self, at: Time, direction: Direction, air: &mut A);
 
-    /// How long `bits` of one packet that come at `at` take at least; what comes later never gets there
-    /// earlier.
+    /// Minimum time of `bits` of one packet that come at `at`; later packets never get there earlier.
     fn least_time(&self, at: Time, bits: Bits) -> Span;
 
     /// Gives up the frames under transmission at `at`, in order, with what is left of them.
@@ -114,7 +114,7 @@ impl RateConfig {
         }
     }
 
-    /// What is wrong with the parameters, if anything.
+    /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         match self {
             RateConfig::Constant(_) => Vec::new(),

@@ -10,13 +10,13 @@ use airpath_core::{Direction, DrawKey, DrawScope, Seed};
 use serde_json::Value;
 
 use super::curve::Point;
-use super::trace_file::{POINTS_LIMIT, RateTrace};
+use super::rate_trace::{POINTS_LIMIT, RateTrace};
 
 const DEFAULT_SEED: u64 = 42;
 const SECOND_NS: u64 = 1_000_000_000;
 const DEFAULT_BANDWIDTH: u64 = 12_000_000;
 
-/// Whether `value` is a model of netem-trace.
+/// True if `value` is a model of netem-trace.
 pub(super) fn is_one(value: &Value) -> bool {
     model(value).is_some_and(|(name, _)| name.contains("Bw") && name.ends_with("Config"))
 }
@@ -37,7 +37,7 @@ pub(super) fn expand(value: &Value) -> Result<RateTrace, String> {
 struct Parts {
     points: Vec<Point>,
     end_ns: u64,
-    /// How many samples models have taken, of whatever rate.
+    /// Number of samples that models have taken, of whatever rate.
     samples: u64,
 }
 
@@ -206,7 +206,7 @@ impl<'a> Fields<'a> {
         self.fields.get(key).filter(|value| !value.is_null())
     }
 
-    /// How many samples such a model takes.
+    /// Number of samples that such a model takes.
     fn steps(&self) -> Result<u64, String> {
         let (duration, step) = (self.duration("duration", SECOND_NS)?, self.duration("step", 1_000_000)?);
         Ok(duration.checked_div(step).unwrap_or(0))

@@ -21,8 +21,8 @@ pub struct Piecewise {
     on_air: Option<InFlight>,
     begun: VecDeque<InFlight>,
     due: Time,
-    /// When the last frame ended, and the work done by then since the run began; that includes what
-    /// was left of a nanosecond.
+    /// End of the last frame, and the work done by then since the run began; that includes the rest of a
+    /// nanosecond that it left.
     ended: Time,
     done: Work,
     hint: usize,

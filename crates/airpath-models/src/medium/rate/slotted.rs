@@ -14,21 +14,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InFlight, Transmit, next_frame};
-use crate::config::Problem;
 use crate::medium::Air;
+use crate::problem::Problem;
 use crate::registry::Configured;
 
 /// Slots: `{ type = "slotted", slot = "577 us", period = "4615 us", bits = "114 bit" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SlottedConfig {
-    /// How long a slot lasts.
+    /// Duration of a slot.
     pub slot: Span,
-    /// How many bits it carries.
+    /// Number of bits in a slot.
     pub bits: Bits,
-    /// From the beginning of one slot to that of the next; without it they follow without a gap.
+    /// Period from the beginning of one slot to the next; without it slots follow without a gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<Span>,
-    /// When the first slot begins.
+    /// Start of the first slot.
     #[serde(default)]
     pub offset: Span,
 }
@@ -85,11 +85,11 @@ impl std::fmt::Display for SlottedConfig {
 #[derive(Clone, Debug)]
 pub struct Slots {
     config: SlottedConfig,
-    /// What the slot carries that has begun: each frame with what it needed before.
+    /// Frames in the slot that has begun, each with its need before.
     carried: VecDeque<InFlight>,
-    /// How many bits of the last of those will be left when the slot ends.
+    /// Number of bits of the last of those that will be left when the slot ends.
     left: u64,
-    /// When that slot ends; `Time::NEVER` if none has begun.
+    /// End of that slot; `Time::NEVER` if none has begun.
     ends: Time,
     /// Frames that have begun and are in no slot.
     begun: VecDeque<InFlight>,

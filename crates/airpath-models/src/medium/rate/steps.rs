@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::curve::{Curve, HIGHEST_RATE, LONGEST_LINE_NS, Point};
 pub use super::piecewise::Piecewise;
 use super::trace::Interpolation;
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::Configured;
 
 /// Rates at given times: `{ type = "steps", steps = ["0 s: 1 Mbit/s", "20 s: 64 kbit/s"] }`.
@@ -18,10 +18,10 @@ pub struct StepsConfig {
     /// Times since the run began, the first 0, and the rates that hold from then on; 0 bit/s is an
     /// outage.
     pub steps: Vec<RateStep>,
-    /// What holds between two times.
+    /// Rate between two times.
     #[serde(default)]
     pub interpolation: Interpolation,
-    /// After how long the steps begin anew; without it the last rate stays.
+    /// Period after which the steps repeat; without it the last rate stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<Span>,
 }

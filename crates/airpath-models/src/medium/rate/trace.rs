@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::curve::{Curve, LONGEST_LINE_NS};
 pub use super::piecewise::Piecewise;
-pub use super::trace_file::RateTrace;
-use crate::config::Problem;
+pub use super::rate_trace::RateTrace;
 use crate::file::{AnyFile, FileRef, VisitFile};
+use crate::problem::Problem;
 use crate::registry::Configured;
 
-/// What holds between two times.
+/// Rate between two times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Interpolation {
@@ -29,11 +29,11 @@ pub enum Interpolation {
 pub struct TraceConfig {
     /// Rates at times that count from the file's first one, which is the beginning of the run.
     pub file: FileRef<RateTrace>,
-    /// What holds between two times.
+    /// Rate between two times.
     #[serde(default)]
     pub interpolation: Interpolation,
-    /// Whether the trace begins anew after its end; otherwise its last rate stays. Without it a trace
-    /// repeats, unless the file says that it does not.
+    /// True: the trace repeats after its end; false: its last rate stays. Without it a trace repeats, unless
+    /// the file says that it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<bool>,
 }
@@ -51,7 +51,7 @@ impl TraceConfig {
         Arc::clone(self.file.data().curve(self.interpolation == Interpolation::Linear))
     }
 
-    /// Whether the trace begins anew after its end.
+    /// True if the trace repeats after its end.
     ///
     /// # Panics
     /// Where nobody has loaded the file.

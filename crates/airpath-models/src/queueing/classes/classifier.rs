@@ -1,4 +1,4 @@
-//! Which packets a class takes.
+//! Classification of packets.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,9 +10,9 @@ use airpath_core::{Bits, Direction, FiveTuple, Origin, Pdu};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::Problem;
+use crate::problem::Problem;
 
-/// What a packet must be for a class to take it: all that is named here. Nothing named: any packet.
+/// Conditions for a packet of a class: all that are named here. Nothing named: any packet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MatchConfig {
@@ -41,19 +41,19 @@ pub struct MatchConfig {
     /// Its IP length is at most this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest: Option<Bits>,
-    /// Whose traffic it is.
+    /// Origin of the traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<MatchOrigin>,
-    /// Into how many buckets flows are divided, by the flow's number modulo this.
+    /// Number of buckets for flows, by the flow's number modulo this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub flow_buckets: Option<u32>,
-    /// Its flow is in this bucket, counted from 0.
+    /// Bucket of its flow, counted from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bucket: Option<u32>,
 }
 
-/// Whose traffic a class takes.
+/// Origin of the traffic of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchOrigin {
@@ -64,12 +64,12 @@ pub enum MatchOrigin {
 }
 
 impl MatchConfig {
-    /// Whether it names nothing, so that it takes any packet.
+    /// True if it names nothing, so that it takes any packet.
     pub fn is_any(&self) -> bool {
         *self == MatchConfig::default()
     }
 
-    /// What is wrong with the parameters, if anything.
+    /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut wrong = |key: &str, message: String| problems.push(Problem::new(key, message));
@@ -120,7 +120,7 @@ impl Classifier {
         }
     }
 
-    /// Whether the class takes `pdu`, which travels in `direction`.
+    /// True if the class takes `pdu`, which travels in `direction`.
     pub fn takes(&self, pdu: &Pdu, direction: Direction) -> bool {
         self.any || self.takes_class_and_length(pdu) && self.takes_ends(&pdu.tuple, direction)
     }
@@ -166,7 +166,7 @@ const PROTOCOLS: &[(&str, u8)] =
     &[("icmp", 1), ("tcp", 6), ("udp", 17), ("gre", 47), ("esp", 50), ("icmpv6", 58), ("sctp", 132), ("udp_lite", 136)];
 
 impl Protocol {
-    /// Whether the packets of the protocol have ports that Airpath reads: TCP, UDP and UDP-Lite.
+    /// True if the packets of the protocol have ports that Airpath reads: TCP, UDP and UDP-Lite.
     fn has_ports(self) -> bool {
         matches!(self.0, 6 | 17 | 136)
     }

@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InputQueue, QueueConfig, Queueing, by_arrival};
-use crate::config::Problem;
+use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
 use classifier::Classifier;
@@ -38,14 +38,14 @@ pub use order::Order;
 /// Parameters of several queues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassesConfig {
-    /// Who goes next.
+    /// Scheduling between the classes.
     #[serde(default)]
     pub order: Order,
-    /// What all classes together may hold, in packets and bytes; what arrives and would exceed it is
+    /// Capacity of all classes together, in packets and bytes; arriving packets that would exceed it are
     /// dropped.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub limit: QueueLimit,
-    /// The classes, the first that takes a packet gets it; what none takes goes to the last.
+    /// The classes; a packet joins the first class that matches, or else the last one.
     pub classes: Vec<ClassConfig>,
 }
 
@@ -54,16 +54,14 @@ pub struct ClassesConfig {
 pub struct ClassConfig {
     /// Its name, by which its parameters are named: a letter, then letters, digits, `_` or `-`.
     pub name: String,
-    /// Which packets it takes; all, if nothing is said.
+    /// Packets of the class; without conditions all packets.
     #[serde(default, rename = "match", skip_serializing_if = "MatchConfig::is_any")]
     pub matching: MatchConfig,
-    /// How many packets it sends in its turn, in weighted round robin. A change takes effect with its
-    /// next turn.
+    /// Number of packets in its turn, in weighted round robin. A change takes effect with its next turn.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[schemars(range(min = 1))]
     pub weight: u32,
-    /// How much it may send in its turn, in deficit round robin. A change takes effect with its next
-    /// turn.
+    /// Bits in its turn, in deficit round robin. A change takes effect with its next turn.
     #[serde(default = "default_quantum", skip_serializing_if = "is_default_quantum")]
     pub quantum: Bits,
     /// Its queue.
@@ -219,12 +217,12 @@ pub struct Classes {
     limit: QueueLimit,
     scheduler: Scheduler,
     classes: Vec<Class>,
-    /// Those that hold packets.
+    /// Classes that hold packets.
     occupied: Set,
     length: QueueLength,
     direction: Direction,
     key: DrawKey,
-    /// How often parameters have changed: a class that comes back must not repeat its draws.
+    /// Number of changes of parameters: a class that comes back must not repeat its draws.
     generation: u64,
 }
 
@@ -406,7 +404,7 @@ impl Queueing for Classes {
     }
 }
 
-/// What became of the question whether a packet may go.
+/// Answer to the question whether a packet may go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     /// It may, and management drops it nevertheless; or there was none.

@@ -1,4 +1,4 @@
-//! Who goes next: the order between the queues of several classes.
+//! Scheduling between the queues of several classes.
 //!
 //! A scheduler says whose turn it is and how long a packet may be; what came of it is told to it. When
 //! the packet chosen finds no room downstream, the scheduler returns to where it was, so that its
@@ -136,7 +136,7 @@ impl Scheduler {
         }
     }
 
-    /// Whose turn it is, and how many bits its packet may have.
+    /// Class whose turn it is, and the maximum number of bits of its packet.
     #[inline]
     pub fn choose(&mut self, occupied: Set) -> Option<(usize, u64)> {
         match self {
@@ -213,7 +213,7 @@ struct Turns {
     active: VecDeque<usize>,
     /// Bits that each class may still send; 0 for those that are empty.
     deficits: Vec<u64>,
-    /// Whether the first has had its quantum.
+    /// True if the first has had its quantum.
     in_turn: bool,
 }
 

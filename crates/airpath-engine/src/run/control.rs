@@ -21,14 +21,14 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
 use serde_json::{Value, json};
 
-use super::around::Around;
-use super::folder::{Folder, Socket};
-use super::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
-use crate::run::{RunRequest, machine, measured};
+use super::{RunRequest, machine, measured};
+use crate::control::around::Around;
+use crate::control::folder::{self, Folder, Socket};
+use crate::control::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
 
-/// How many clients at a time.
+/// Maximum number of clients.
 const CLIENTS: usize = 64;
-/// How long the loop may take to answer.
+/// Maximum time for an answer of the loop.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A request, or the beginning of one.
 type Line = Vec<u8>;
@@ -50,7 +50,7 @@ impl Control {
     /// # Errors
     /// When there is no folder for it, or the system refuses.
     pub fn start(request: &RunRequest, handle: Handle) -> io::Result<Control> {
-        let folder = super::folder::path();
+        let folder = folder::path();
         let socket = Folder::open(&folder, true)?.listen()?;
         let number = socket.number;
         socket.listener.set_nonblocking(true)?;
@@ -89,7 +89,7 @@ fn as_recorded(scenario: &Scenario) -> Scenario {
     printed.unwrap_or_else(|| scenario.clone())
 }
 
-/// What is said of a run that does not change.
+/// Unchanging part of a run's description.
 fn about(request: &RunRequest, number: u32) -> Value {
     let command: Vec<_> = request.client.iter().map(|word| word.to_string_lossy()).collect();
     json!({
@@ -110,7 +110,7 @@ struct Client {
     watched: Option<Watched>,
 }
 
-/// How the link of the run had done when a client began to watch it, and the run around it.
+/// Baseline of a client's watch: the state of the run's link, and of the run around it, when it began.
 struct Watched {
     start: Measurements,
     processors: ProcessorTime,
@@ -152,7 +152,7 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
         }
         let refusal = match (owner, clients.len() < CLIENTS) {
             (false, _) => Refusal::new("owner", "only the user who started the run may control it"),
-            (_, false) => Refusal::new("busy", "too many programs control this run; close some"),
+            (_, false) => Refusal::new("busy", "too many control connections; close some"),
             _ => {
                 clients.push(Client { stream, buffer: Vec::new(), watched: None });
                 continue;
@@ -162,17 +162,17 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
     }
 }
 
-/// Who carries requests out.
+/// Executor of requests.
 struct Desk {
     handle: Handle,
     running: Running,
     states: Vec<String>,
     about: Value,
-    /// Whether there is a run around this one.
+    /// True if there is a run around this one.
     nested: bool,
-    /// What the processors had done when the run began.
+    /// State of the processors when the run began.
     begun: ProcessorTime,
-    /// How good the run's calibration is.
+    /// Quality of the run's calibration.
     calibration: Option<CalibrationFacts>,
 }
 
@@ -195,7 +195,7 @@ impl Desk {
                 client.stream.write_all(format!("{answer}\n").as_bytes())?;
             }
             if client.buffer.len() > LONGEST_LINE_BYTES {
-                let message = format!("a request is a line of {LONGEST_LINE_BYTES} bytes at most");
+                let message = format!("a request line is limited to {LONGEST_LINE_BYTES} bytes");
                 client.stream.write_all(format!("{}\n", Refusal::new("request", message).answer()).as_bytes())?;
                 return Err(io::ErrorKind::InvalidData.into());
             }
@@ -280,7 +280,7 @@ impl Desk {
         }
     }
 
-    /// What the link has measured until now.
+    /// Measurements of the link until now.
     fn look(&self) -> Result<Measurements, Refusal> {
         let (answer, answered) = channel();
         self.handle.send(Word::Look(0, answer));
@@ -300,8 +300,7 @@ impl Desk {
             Ok(Answer::Done { received, at, state }) => Ok(Done { received, at, state }),
             Ok(Answer::NotBegun) => Err(not_begun()),
             Ok(Answer::Behind(by)) => {
-                let message =
-                    format!("the link is {by} behind its clock, as it asks for more work than the engine can do");
+                let message = format!("the link is {by} behind its clock: the engine cannot keep up with its load");
                 Err(Refusal::new("behind", message))
             }
             Ok(Answer::Refused(error)) => {
@@ -327,7 +326,7 @@ impl Desk {
 }
 
 fn not_begun() -> Refusal {
-    Refusal::new("not_begun", "the run has not begun; try again in a moment")
+    Refusal::new("not_begun", "the run has not started; try again in a moment")
 }
 
 struct Done {

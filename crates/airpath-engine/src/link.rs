@@ -56,7 +56,7 @@ pub fn only_path(scenario: &Scenario) -> Result<PathConfig> {
     match (paths.pop(), paths.len()) {
         (Some(path), 0) => Ok(path.config),
         (_, others) => Err(Failure::usage(format!(
-            "the scenario has {} paths, but one command runs over one path; keep one [[paths]]",
+            "the scenario has {} paths, but a command uses only one; keep one [[paths]]",
             others + 1
         ))),
     }

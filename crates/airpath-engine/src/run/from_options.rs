@@ -1,0 +1,132 @@
+//! From the options of a command to the request of a run.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use airpath_core::Span;
+use airpath_live::addressing::Nesting;
+use airpath_live::supervise;
+use airpath_live::tcp_state::Mode as TcpStateMode;
+use airpath_live::tuning::Tuning;
+use airpath_log::{Clock, Level};
+use airpath_scenario::Scenario;
+use airpath_warp::guest::is_guest;
+
+use super::RunRequest;
+use super::request::Report;
+use crate::cli::RunArgs;
+use crate::error::{Failure, Result};
+use crate::link;
+use crate::seed::fresh_seed;
+use crate::terminal::say;
+
+/// MTU of both ends where none was asked for, in bytes.
+pub const DEFAULT_MTU_BYTES: u32 = 1500;
+
+/// The request that the common options mean.
+///
+/// # Errors
+/// When they contradict each other or the scenario.
+pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Result<RunRequest> {
+    let path = link::only_path(&scenario)?;
+    let level = level(args.log, args.out.as_deref())?;
+    if !args.quiet
+        && let Some(warning) = Nesting::misleading().map_err(Failure::live)?
+    {
+        say!("airpath: {warning}");
+    }
+    let guest = is_guest();
+    if !args.quiet
+        && !guest
+        && let Some(warning) = airpath_models::load::too_much(&path.background)
+    {
+        say!("airpath: {warning}");
+    }
+    if guest {
+        // The host has looked at the folder, and knows whose it is.
+        airpath_log::place::ignore_owners();
+    }
+    let tuning = if guest {
+        Tuning::where_work_takes_no_time()
+    } else {
+        args.tuned(Tuning::usual(args.spin.unwrap_or_default()))
+    };
+    let is_root = nix::unistd::geteuid().is_root();
+    if args.no_confine && !is_root && !args.quiet {
+        say!("airpath: --no-confine changes nothing: the kernel confines the commands of an ordinary user");
+    }
+    let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
+    Ok(RunRequest {
+        path,
+        scenario,
+        clock: if guest { Clock::Warp } else { Clock::Live },
+        seed: args.seed.unwrap_or_else(fresh_seed),
+        client,
+        server: None,
+        server_timeout: Span::from_secs(10),
+        server_grace: Span::from_millis(200),
+        enclosing: false,
+        internet: args.internet,
+        host_ports: args.host_port.clone(),
+        as_root: args.as_root,
+        confine: args.confine && is_root,
+        congestion_control: args.cc.clone(),
+        mtu_bytes,
+        port_kind: args.port,
+        tuning,
+        calibration: "none: the clock is not the host's".into(),
+        calibration_facts: None,
+        asked_policy: args.policy.filter(|_| !guest),
+        ring: args.log_buffer,
+        lateness_bound: args.lateness_bound,
+        out: args.out.clone(),
+        out_is_ours: false,
+        manifest: args.manifest_descriptor.map(adopt).transpose()?,
+        level,
+        snaplen: args.snaplen,
+        tcp_state: tcp_state(args.tcp_state, level, args.out.as_deref())?,
+        tcp_state_is_asked: args.tcp_state.is_some(),
+        strict: args.strict,
+        report: match (args.quiet, args.json) {
+            (true, _) => Report::Nothing,
+            (_, true) => Report::Json,
+            _ => Report::Summary,
+        },
+    })
+}
+
+/// How much is recorded where `asked` was asked for, into `folder`.
+///
+/// # Errors
+/// When there is something to write and no folder for it.
+pub fn level(asked: Option<Level>, folder: Option<&Path>) -> Result<Level> {
+    let level = asked.unwrap_or(if folder.is_some() { Level::Packets } else { Level::Counters });
+    if folder.is_none() && level >= Level::Events {
+        return Err(Failure::usage(format!("--log {level} needs a folder to write to: add --out DIR")));
+    }
+    Ok(level)
+}
+
+/// How the state of TCP is recorded where `asked` was asked for, at `level` into `folder`.
+///
+/// # Errors
+/// When there is something to write and no folder for it.
+fn tcp_state(asked: Option<TcpStateMode>, level: Level, folder: Option<&Path>) -> Result<TcpStateMode> {
+    match (asked, folder) {
+        (Some(TcpStateMode::Off), _) => Ok(TcpStateMode::Off),
+        (Some(mode), None) => {
+            Err(Failure::usage(format!("--tcp-state '{mode}' needs a folder to write to: add --out DIR")))
+        }
+        (Some(mode), Some(_)) => Ok(mode),
+        (None, _) if level == Level::Packets => Ok(TcpStateMode::Every(TcpStateMode::DEFAULT_INTERVAL)),
+        (None, _) => Ok(TcpStateMode::Off),
+    }
+}
+
+fn adopt(number: i32) -> Result<Arc<File>> {
+    supervise::adopt_descriptor(number)
+        .map(Arc::new)
+        .map_err(|error| Failure::usage(format!("--manifest-descriptor {number} was not inherited: {error}")))
+}

@@ -1,0 +1,57 @@
+//! The manifest of a live run.
+
+use airpath_live::host_state::HostState;
+use airpath_log::manifest::CommandRun;
+use airpath_log::{Clock, Manifest};
+
+use super::files::KeptFiles;
+use super::manifest::Beginning;
+use super::request::RunRequest;
+use crate::terminal::say;
+
+/// The manifest of a run that is about to begin.
+pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
+    let mut manifest = Beginning {
+        scenario: &request.scenario,
+        files,
+        path: &request.path,
+        clock: request.clock,
+        seed: request.seed,
+        level: request.level,
+        snaplen: request.snaplen,
+    }
+    .manifest();
+    let settings = [
+        ("mtu_bytes", serde_json::json!(request.mtu_bytes)),
+        ("lateness_bound", serde_json::json!(request.lateness_bound.to_string())),
+        ("lateness_bound_ns", serde_json::json!(request.lateness_bound.floor().nanos())),
+        ("spin", serde_json::json!(request.tuning.spin.to_string())),
+        ("calibration", request.calibration.clone()),
+        ("policy", serde_json::json!(request.tuning.policy.to_string())),
+        ("log_buffer_bytes", serde_json::json!(request.ring.bytes())),
+        ("tcp_state", serde_json::json!(request.tcp_state.to_string())),
+        ("internet", serde_json::json!(request.internet)),
+        ("host_ports", serde_json::json!(request.host_ports)),
+    ];
+    if request.clock == Clock::Live {
+        manifest.host.state = HostState::look().facts();
+    }
+    manifest.settings.extend(settings.map(|(key, value)| (key.to_string(), value)));
+    let client = request.client.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let server = request.server.iter().map(|line| ("server", vec![line.clone()]));
+    manifest.commands = server
+        .chain([("client", client)])
+        .map(|(end, command)| CommandRun { end: end.into(), command, exit_status: None, signal: None })
+        .collect();
+    manifest
+}
+
+/// Writes the manifest into the run's folder, if there is one; a disk that refuses is told, and the
+/// run goes on.
+pub fn write_manifest(request: &RunRequest, manifest: &Manifest) {
+    if let Some(folder) = &request.out
+        && let Err(error) = manifest.write(folder)
+    {
+        say!("airpath: {error}");
+    }
+}

@@ -1,0 +1,62 @@
+//! The words in which media and link entities speak: grants, frames, and the pieces of packets in
+//! them.
+
+use airpath_core::{Bits, Direction, PduId, Time};
+use smallvec::SmallVec;
+
+/// A part of a packet in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The packet's place among the hop's packets.
+    pub sdu: usize,
+    /// The packet's identity.
+    pub pdu: PduId,
+    /// The first bit of the packet that it carries.
+    pub first_bit: u32,
+    /// Number of the packet's bits.
+    pub bits: u32,
+    /// True if it ends the packet.
+    pub last: bool,
+    /// The bits of the whole packet, and of its own network and transport headers. They are here
+    /// because a repeated frame may outlive its packet.
+    pub packet_bits: u32,
+    /// See `packet_bits`.
+    pub header_bits: u32,
+}
+
+/// Transmission unit of one grant.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Its number; an entity that repeats a frame repeats the number.
+    pub number: u64,
+    /// Its bits on the air, headers and padding included.
+    pub bits: Bits,
+    /// The parts of packets that it carries; none in a control frame.
+    pub pieces: SmallVec<[Piece; 1]>,
+    /// Message between the entities in a control frame or a header, in words of their own.
+    pub words: Option<Box<[u64]>>,
+}
+
+/// Permission to transmit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Index of the resource among those that the medium hands out side by side (a bin, a slot, a code).
+    pub resource: u16,
+    /// Index of the user of the medium.
+    pub user: u16,
+    /// Direction of the frame.
+    pub direction: Direction,
+    /// Maximum number of bits; none where the frame decides.
+    pub bits: Option<Bits>,
+    /// Start of transmission: the instant of the step that hands the grant out.
+    pub start: Time,
+}
+
+/// Requests of a medium to the hops on it.
+pub trait Air {
+    /// The frame that the user of `grant` sends in it, or none: the grant passes unused.
+    fn next_frame(&mut self, grant: &Grant) -> Option<Frame>;
+
+    /// The frame's transmission has ended at `at`.
+    fn sent(&mut self, at: Time, grant: &Grant, frame: Frame);
+}
