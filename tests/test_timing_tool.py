@@ -4,18 +4,46 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
 from airpath.engine import find_engine
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
 SHORT = ("--requests", "5", "--distribution", "uniform:0ms..2ms")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sleep_study() -> Iterator[Path]:
+    """Have the study built, and the engine find it.
+
+    By a test of the study's own: so cargo builds what `cargo test --workspace` builds, and nothing
+    anew after that.
+    """
+    command = ["cargo", "test", "--quiet", "--locked", "--workspace", "--test", "command"]
+    built = subprocess.run(
+        [*command, "--no-run", "--message-format", "json"],
+        cwd=ROOT, stdout=subprocess.PIPE, check=True,
+    )  # fmt: skip
+    artifacts = [json.loads(line) for line in built.stdout.splitlines()]
+    (program,) = [
+        artifact["executable"]
+        for artifact in artifacts
+        if artifact.get("executable") and artifact["target"]["name"] == "airpath-sleep-study"
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIRPATH_SLEEP_STUDY", program)
+        yield Path(program)
 
 
 def timing(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -232,3 +260,45 @@ def test_what_ends_early_leaves_nothing(sent: signal.Signals, tmp_path: Path) ->
         assert written["interrupted"] is True
         assert 2 <= written["series"][0]["measured"]["requests"] < 10_000
         assert "On this machine" in output
+
+
+def test_without_the_study_the_engine_says_how_to_build_it(tmp_path: Path) -> None:
+    engine = tmp_path / "airpath-engine"
+    shutil.copy(find_engine(), engine)
+    without = {name: value for name, value in os.environ.items() if name != "AIRPATH_SLEEP_STUDY"}
+    for words in (("--quick",), (), ("methods", "--json")):
+        result = subprocess.run(
+            [str(engine), "timing", *words],
+            capture_output=True, text=True, timeout=60, env=without, check=False,
+        )  # fmt: skip
+        assert (result.returncode, result.stdout) == (1, "")
+        assert "cargo build --release -p airpath-sleep-study" in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+    host = subprocess.run(
+        [str(engine), "timing", "host"], capture_output=True, timeout=60, env=without, check=False
+    )
+    assert host.returncode == 0, "what the engine does itself needs no study"
+
+
+def test_the_study_beside_the_engine_is_found(tmp_path: Path, sleep_study: Path) -> None:
+    engine = tmp_path / "airpath-engine"
+    shutil.copy(find_engine(), engine)
+    shutil.copy(sleep_study, tmp_path / "airpath-sleep-study")
+    without = {name: value for name, value in os.environ.items() if name != "AIRPATH_SLEEP_STUDY"}
+    result = subprocess.run(
+        [str(engine), "timing", "methods"],
+        capture_output=True, text=True, timeout=60, env=without, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "early_spin" in result.stdout
+
+
+def test_a_word_that_is_no_command_is_told_by_the_engine() -> None:
+    result = timing("calibrat")
+    assert result.returncode == 2
+    assert "did you mean `calibrate`?" in result.stderr
+    helped = timing("--help")
+    assert helped.returncode == 0
+    assert "cargo build --release -p airpath-sleep-study" in helped.stdout
+    of_the_study = timing("methods", "--help")
+    assert "List the sleep methods" in of_the_study.stdout

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use airpath_calibration::{Prober, Wish};
 use airpath_core::Span;
 use airpath_live::engine_loop::{AutoSpin, SpinPolicy};
 use airpath_live::ports::PortKind;
 use airpath_log::{Distribution, Level};
 use airpath_models::LinkConfig;
-use airpath_timing::calibration::{self, Prober, Wish};
 
 use super::Options;
 use crate::busy::Busy;
@@ -39,7 +39,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     ];
     let mut table = Table::new("lateness", title, &columns);
     let usual = Setting::new(PortKind::Packet, Level::Counters);
-    let found = calibration::search(&WISH, &mut Prober::create()?, &mut |_| ())?;
+    let found = airpath_calibration::search(&WISH, &mut Prober::create()?, &mut |_| ())?;
     let spin =
         SpinPolicy::Auto(AutoSpin { budget_ppm: WISH.budget_ppm, bound_ns: WISH.bound_ns, start_ns: found.margin_ns });
     let settings = [

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use airpath_clocks::DEFAULT_PORT;
+use airpath_clocks::simulated::Error;
 use airpath_core::Span;
-use airpath_timing::clocks::DEFAULT_PORT;
-use airpath_timing::clocks::simulated::Error;
 use clap::Args;
 
 /// The examples of `airpath timing sync`.

@@ -3,14 +3,14 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use airpath_calibration::{
+    CalibratedHost, Calibration, Candidate, FORMAT_VERSION, Found, Lateness, Prober, Rights, Watch, Wish, store,
+};
 use airpath_core::Span;
 use airpath_live::engine_loop::show_share;
 use airpath_live::presence::Presence;
 use airpath_live::tuning::{Affinity, Tuning};
 use airpath_live::{clock, privilege};
-use airpath_timing::calibration::{
-    self, CalibratedHost, Calibration, Candidate, FORMAT_VERSION, Found, Lateness, Prober, Rights, Watch, Wish, store,
-};
 
 use crate::cli::calibrate::CalibrateArgs;
 use crate::error::{Failure, Result};
@@ -60,7 +60,7 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
         say!("airpath: measuring for {} s", args.seconds);
     }
     let (watch, begun) = (Watch::begin(host.processors), Instant::now());
-    let found = calibration::search(&wish, &mut prober, &mut |candidate| {
+    let found = airpath_calibration::search(&wish, &mut prober, &mut |candidate| {
         if !args.json {
             show!("{}", line(candidate));
         }
@@ -85,7 +85,8 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
         measured: found.measured,
         disturbed,
     };
-    let kept = old.filter(|_| !args.replace).and_then(|(file, old)| Some((file, calibration::keeps(&old, &made)?)));
+    let kept =
+        old.filter(|_| !args.replace).and_then(|(file, old)| Some((file, airpath_calibration::keeps(&old, &made)?)));
     let refused = made.disturbed.as_ref().filter(|_| !args.force);
     let store = folder.filter(|_| kept.is_none() && refused.is_none());
     let stored = store.map(|folder| store::write(&folder, &made));
@@ -124,7 +125,7 @@ pub fn run(args: &CalibrateArgs) -> Result<i32> {
 fn disturbed_before(host: &CalibratedHost) -> Option<String> {
     let watch = Watch::begin(host.processors);
     std::thread::sleep(LOOK);
-    let words = [watch.disturbance(LOOK), calibration::load_before(host.processors)];
+    let words = [watch.disturbance(LOOK), airpath_calibration::load_before(host.processors)];
     let words: Vec<String> = words.into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", "))
 }

@@ -14,6 +14,7 @@ pub mod schema;
 pub mod send;
 pub mod shell;
 pub mod sim;
+mod study;
 pub mod timing;
 pub mod trace;
 pub mod warp;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use airpath_calibration::{CalibratedHost, Calibration, Rights, store};
 use airpath_live::clock;
 use airpath_log::verdict::CalibrationFacts;
-use airpath_timing::calibration::{CalibratedHost, Calibration, Rights, store};
 use serde_json::json;
 
 use super::request::{Report, RunRequest};

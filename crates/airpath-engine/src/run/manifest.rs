@@ -1,9 +1,9 @@
 //! First part of the manifest, common to the runs of all clocks.
 
+use airpath_clocks::status::status;
 use airpath_log::{Clock, Level, Manifest, Snaplen};
 use airpath_models::PathConfig;
 use airpath_scenario::Scenario;
-use airpath_timing::clocks::status::status;
 
 use super::files::KeptFiles;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use airpath_clocks::message::Message;
 use airpath_load::protocol::{Header, Record};
 use airpath_load::{Arrivals, Datagrams, Extent, Sent, Transport, Work};
-use airpath_timing::clocks::message::Message;
 
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let datagrams = Datagrams {

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use airpath_timing::clocks::correct::{Correction, Request, correct};
-use airpath_timing::clocks::segments::HostSide;
-use airpath_timing::clocks::{ClockError, Estimate};
+use airpath_clocks::correct::{Correction, Request, correct};
+use airpath_clocks::segments::HostSide;
+use airpath_clocks::{ClockError, Estimate};
 
 use super::{ppm, signed, unsigned};
 use crate::cli::clocks::{CorrectArgs, RecordedAt};

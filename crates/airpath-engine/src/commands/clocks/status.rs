@@ -1,6 +1,6 @@
 //! `airpath timing sync --status`.
 
-use airpath_timing::clocks::status::{ClockStatus, KernelClock, status};
+use airpath_clocks::status::{ClockStatus, KernelClock, status};
 
 use super::{ppm, signed, unsigned};
 use crate::terminal::show;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use airpath_clocks::client::{self, MOST_REQUESTS, Plan, Progress};
+use airpath_clocks::server::{Notice, Server};
+use airpath_clocks::{ClockError, DEFAULT_PORT, Estimate};
 use airpath_log::{place, show};
-use airpath_timing::clocks::client::{self, MOST_REQUESTS, Plan, Progress};
-use airpath_timing::clocks::server::{Notice, Server};
-use airpath_timing::clocks::{ClockError, DEFAULT_PORT, Estimate};
 
 use super::{ppm, signed, status, unix, unsigned};
 use crate::cli::clocks::{HostPort, SyncArgs};

@@ -14,18 +14,18 @@ use airpath_live::wake_latency::{HOLD, LEAVE};
 use crate::conditions::{self, Conditions, LockedMemory, POLICIES, try_out, unlock_memory};
 use crate::error::{Result, TimingError};
 use crate::line_rate::{self, Effort};
-use crate::load::{self, Load};
 use crate::method::{Method, MethodOptions, Waiting};
 use crate::pattern::Pattern;
 use crate::report::{Asked, FORMAT_VERSION, LineRate, Series, TimingReport};
 use crate::series::{Outcome, Way};
+use crate::stress::{self, Stress};
 use crate::technique::{TRIALS, Technique};
 use crate::{host, recommend, statistics};
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The ways of sleeping.
+    /// The sleep methods.
     pub methods: Vec<&'static Method>,
     /// What can be chosen of them.
     pub options: MethodOptions,
@@ -44,7 +44,7 @@ pub struct Request {
     /// How long to try each.
     pub effort: Effort,
     /// What else runs.
-    pub load: Option<&'static load::Kind>,
+    pub stress: Option<&'static stress::Kind>,
     /// The scheduling policy.
     pub policy: Policy,
     /// Whether processors are kept from idle states that take long to leave.
@@ -155,20 +155,21 @@ impl Request {
         Ok(())
     }
 
-    /// Measures. A way of sleeping that is not available is told as such. When `stop` is set, what was measured so far is told. To
-    /// be called by a thread that lives as long as the process: loads end with it.
+    /// Measures. A sleep method that is not available is told as such. When `stop` is set, what was
+    /// measured so far is told. To be called by a thread that lives as long as the process: the processes
+    /// of `--load` end with it.
     ///
     /// # Errors
-    /// What [`Request::check`] says, and when the load cannot be had or ends.
+    /// What [`Request::check`] says, and when a process of `--load` cannot be had or ends.
     pub fn measure(&self, stop: &Arc<AtomicBool>, progress: &mut dyn FnMut(&Progress)) -> Result<Measurement> {
         self.check()?;
         let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        // Before the load, which is none of the machine's own.
+        // Before the stress, which is none of the machine's own.
         let host = host::facts();
         let requested_ns: Arc<[u64]> = self.pattern.lengths_ns(self.seed, self.requests as usize).into();
         let items = self.items();
-        let mut load = self.load.map(Load::start).transpose()?;
-        // After the load, whose processes would else hold it, too.
+        let mut stress = self.stress.map(Stress::start).transpose()?;
+        // After the stress, whose processes would else hold it, too.
         let wake_latency = self.hold_wake_latency.then(conditions::hold_wake_latency).transpose()?;
         let mut runner = Runner::new(self, &items, requested_ns.clone(), stop, progress)?;
         for memory_locked in [false, true] {
@@ -179,13 +180,13 @@ impl Request {
                 continue;
             }
             match memory_locked.then(LockedMemory::new).transpose() {
-                Ok(_locked) => runner.run(queue, &mut load)?,
+                Ok(_locked) => runner.run(queue, &mut stress)?,
                 Err(error) => queue.iter().for_each(|index| runner.results[*index] = Some(Err(error.to_string()))),
             }
         }
         let results = runner.results;
         drop(wake_latency);
-        drop(load);
+        drop(stress);
         Ok(self.conclude(&items, results, &requested_ns, began_unix_s, host, stop.load(Ordering::Relaxed)))
     }
 
@@ -240,7 +241,7 @@ impl Request {
                 requests: self.requests,
                 distribution: self.pattern.to_string(),
                 seed: self.seed,
-                load: self.load.map_or(load::NONE, |kind| kind.name).into(),
+                load: self.stress.map_or(stress::NONE, |kind| kind.name).into(),
                 policy: policy.into(),
                 wake_latency: if self.hold_wake_latency { HOLD } else { LEAVE }.into(),
                 jobs: self.jobs,
@@ -319,7 +320,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn run(&mut self, mut queue: VecDeque<usize>, load: &mut Option<Load>) -> Result<()> {
+    fn run(&mut self, mut queue: VecDeque<usize>, stress: &mut Option<Stress>) -> Result<()> {
         let (sender, receiver) = mpsc::channel();
         let (mut running, mut occupied) = (0, 0);
         loop {
@@ -344,8 +345,8 @@ impl<'a> Runner<'a> {
             occupied -= usize::from(self.items[index].way.occupies());
             self.left_ns -= self.request.expected_item_ns(&self.items[index], &self.requested_ns);
             self.results[index] = Some(result);
-            if let Some(load) = load
-                && let Err(error) = load.check()
+            if let Some(stress) = stress
+                && let Err(error) = stress.check()
             {
                 // Threads still running end by themselves soon, and with the process at the latest.
                 self.stop.store(true, Ordering::Relaxed);
@@ -406,7 +407,7 @@ mod tests {
             pattern: Pattern::Uniform(0, 400_000),
             line_rates: Vec::new(),
             effort: Effort { point_ns: 1_000_000, least: 1, most: 3 },
-            load: None,
+            stress: None,
             policy: Policy::Other,
             hold_wake_latency: false,
             jobs: 1,
@@ -537,9 +538,9 @@ mod tests {
     }
 
     #[test]
-    fn under_a_load() {
+    fn under_stress() {
         let mut request = request(&["clock_nanosleep"], &[Technique::Plain]);
-        request.load = load::find("cpu").unwrap();
+        request.stress = stress::find("cpu").unwrap();
         let (measurement, _) = measure(&request);
         assert_eq!(measurement.report.asked.load, "cpu");
         assert!(measurement.report.series.iter().all(|one| one.measured.is_some()));

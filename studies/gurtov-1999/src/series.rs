@@ -14,7 +14,7 @@ use crate::technique::{Compensation, LONGEST_TRIAL_NS, TRIALS, Technique, learn_
 /// How one series is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
-    /// The way of sleeping.
+    /// The sleep method.
     pub method: &'static Method,
     /// What can be chosen of it.
     pub options: MethodOptions,
@@ -66,12 +66,12 @@ impl Way {
         requested_ns + trials_ns + if self.rests() { requested_ns / REST_DIVISOR } else { 0 }
     }
 
-    /// Sets the calling thread, opens the way of sleeping and sleeps for each of `requested_ns`, after
+    /// Sets the calling thread, opens the sleep method and sleeps for each of `requested_ns`, after
     /// having learnt from `trials_ns` if the technique learns. Nothing is allocated or printed between
     /// the first sleep and the last.
     ///
     /// # Errors
-    /// Why the way of sleeping cannot be had or failed, as text.
+    /// Why the sleep method cannot be had or failed, as text.
     pub fn measure(&self, requested_ns: &[u64], trials_ns: &[u64], stop: &AtomicBool) -> Result<Outcome, String> {
         self.conditions.set().map_err(|error| error.to_string())?;
         let mut sleeper = (self.method.open)(&self.options)?;

@@ -1,4 +1,4 @@
-//! `select` without descriptors: the standard way of Gurtov 1999. Its timeout has whole microseconds.
+//! `select` without descriptors: the standard method of Gurtov 1999. Its timeout has whole microseconds.
 
 use std::io;
 

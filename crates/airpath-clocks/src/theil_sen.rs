@@ -48,6 +48,9 @@ pub fn median(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use airpath_core::Direction;
+    use airpath_core::draw::{DrawKey, DrawScope, Seed};
+
     use super::*;
 
     #[test]
@@ -63,7 +66,8 @@ mod tests {
     /// points on, whatever the noise's distribution.
     #[test]
     fn the_interval_holds_from_five_points_on() {
-        let key = crate::pattern::key(7, "noise");
+        let scope = DrawScope { hop: "timing", direction: Direction::Uplink, role: "noise", instance: 0 };
+        let key = DrawKey::new(Seed(7), &scope);
         for count in [5u64, 10, 20] {
             for skewed in [false, true] {
                 let holds = |line: u64| {

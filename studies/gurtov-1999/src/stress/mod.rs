@@ -1,4 +1,4 @@
-//! What else runs while series are measured: one process for each processor, tied to it. They die
+//! Stress on the machine while series are measured: one process for each processor, tied to it. They die
 //! with whoever started them, however that ends.
 
 mod cpu;
@@ -6,7 +6,7 @@ mod disk;
 mod network;
 mod process;
 
-pub use process::Load;
+pub use process::Stress;
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub(crate) trait Work {
     fn step(&mut self) -> io::Result<()>;
 }
 
-/// A kind of load.
+/// A kind of stress, as `--load` names it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Its name.
@@ -32,10 +32,10 @@ pub struct Kind {
     pub(crate) prepare: fn() -> io::Result<Box<dyn Work>>,
 }
 
-/// All kinds of load.
+/// All kinds of stress.
 pub static KINDS: &[Kind] = &[cpu::KIND, disk::KIND, network::KIND];
 
-/// The name of no load.
+/// The name of no stress.
 pub const NONE: &str = "none";
 
 /// The kind called `name`; none for [`NONE`].

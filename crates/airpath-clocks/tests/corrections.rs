@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use airpath_clocks::correct::{Correction, RECORD, Request, capture, correct};
+use airpath_clocks::estimate::{Counts, Host};
+use airpath_clocks::segments::HostSide;
+use airpath_clocks::{ClockError, Estimate};
 use airpath_log::manifest::{LogResults, Results, Status, TimingResults};
 use airpath_log::pcapng::{Interface, PacketBlock, write_head, write_packet};
 use airpath_log::read::capture::{CaptureLog, CapturedPacket};
 use airpath_log::{Clock, Level, Lost, Manifest, Snaplen, Verdict, WriterReport};
-use airpath_timing::clocks::correct::{Correction, RECORD, Request, capture, correct};
-use airpath_timing::clocks::estimate::{Counts, Host};
-use airpath_timing::clocks::segments::HostSide;
-use airpath_timing::clocks::{ClockError, Estimate};
 use tempfile::TempDir;
 
 const SECOND: u64 = 1_000_000_000;

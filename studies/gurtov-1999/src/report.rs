@@ -1,4 +1,4 @@
-//! What a measurement of ways of sleeping says: the content of `timing.json`, declared here once.
+//! Report of a measurement of sleep methods: the content of `timing.json`, declared here once.
 //!
 //! Beside it lies `samples.arrow` with one row a request: `series` (index into
 //! [`TimingReport::series`]), `request` (index in the series), `requested_ns`, `actual_ns`.
@@ -26,9 +26,9 @@ pub struct TimingReport {
     pub host: serde_json::Value,
     /// What was asked for.
     pub asked: Asked,
-    /// One for each way of sleeping and setting, in the order of measurement.
+    /// One for each sleep method and setting, in the order of measurement.
     pub series: Vec<Series>,
-    /// The rate of a line whose packets wait in each way; empty unless asked for.
+    /// The rate of a line whose packets wait by each method; empty unless asked for.
     pub line_rates: Vec<LineRate>,
     /// What is recommended on this machine, a paragraph each.
     pub recommendation: Vec<String>,
@@ -72,7 +72,7 @@ fn one() -> u32 {
 /// One series of requests.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Series {
-    /// The way of sleeping, such as "clock_nanosleep_absolute".
+    /// The sleep method, such as "clock_nanosleep_absolute".
     pub method: String,
     /// What is done about errors: "plain", "slack", "pre_compensation" or "slack_and_pre_compensation".
     pub technique: String,
@@ -149,7 +149,7 @@ pub struct Quantiles {
 /// A line that sends packets of one size one after the other, each waiting for its transmission time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LineRate {
-    /// The way of sleeping.
+    /// The sleep method.
     pub method: String,
     /// What is done about errors.
     pub technique: String,

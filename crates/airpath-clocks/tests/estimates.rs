@@ -1,7 +1,7 @@
 //! The estimate of two clocks against exchanges of which the truth is known.
 
-use airpath_timing::clocks::segments::{HostSide, Step};
-use airpath_timing::clocks::{ClockError, Estimate, Exchange};
+use airpath_clocks::segments::{HostSide, Step};
+use airpath_clocks::{ClockError, Estimate, Exchange};
 
 const SECOND: i128 = 1_000_000_000;
 const START: i128 = 1_700_000_000 * SECOND;

@@ -9,9 +9,9 @@ use airpath_log::manifest::Status;
 use airpath_log::{Clock, Manifest, folder, place};
 
 use super::{Correction, FORMAT_VERSION, Move, RECORD, Request, Stamps, capture};
-use crate::clocks::error::ClockError;
-use crate::clocks::estimate::Host;
-use crate::clocks::segments::HostSide;
+use crate::error::ClockError;
+use crate::estimate::Host;
+use crate::segments::HostSide;
 
 /// The key of `settings` in `run.json` under which the correction is recorded.
 const SETTING: &str = "clock_correction";

@@ -1,7 +1,7 @@
 //! One stamp from the one clock to the other.
 
-use crate::clocks::estimate::Estimate;
-use crate::clocks::segments::HostSide;
+use crate::estimate::Estimate;
+use crate::segments::HostSide;
 
 /// From the clock of the host at which something was recorded to the clock of the other.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! What is done about the errors of a way of sleeping.
+//! Techniques against the errors of a sleep method.
 //!
 //! Source: Gurtov 1999, 3.7.1 (sleep with slack) and 3.7.2 (pre-compensation), with whole
 //! nanoseconds.
@@ -68,7 +68,7 @@ impl Compensation {
         Compensation { technique, slack_ns: 0, expected_oversleep_ns }
     }
 
-    /// What to ask the way of sleeping for, in ns; none where there is nothing left to sleep.
+    /// What to ask the sleep method for, in ns; none where there is nothing left to sleep.
     pub fn ask(&self, requested_ns: u64) -> Option<u64> {
         let left_ns = requested_ns as i64 - self.slack_ns;
         match self.technique {
@@ -93,7 +93,7 @@ pub const LONGEST_TRIAL_NS: u64 = 20_000_000;
 /// The median oversleep over sleeps of `lengths_ns`: one that was preempted teaches nothing.
 ///
 /// # Errors
-/// The way of sleeping's.
+/// Those of the sleep method.
 pub fn learn_oversleep_ns(sleeper: &mut dyn Sleep, clock: &dyn Fn() -> u64, lengths_ns: &[u64]) -> io::Result<i64> {
     let mut oversleeps_ns = Vec::with_capacity(lengths_ns.len());
     for length_ns in lengths_ns {
@@ -110,7 +110,7 @@ pub fn learn_oversleep_ns(sleeper: &mut dyn Sleep, clock: &dyn Fn() -> u64, leng
 /// long; after each calls `rest` with that. Ends early when `stop` is set. Returns how many were slept.
 ///
 /// # Errors
-/// The way of sleeping's.
+/// Those of the sleep method.
 pub fn sleep_series(
     sleeper: &mut dyn Sleep,
     clock: &dyn Fn() -> u64,

@@ -1,20 +1,20 @@
-//! Ways of sleeping, one file each. A way is enrolled by its name in the list below.
+//! Sleep methods, one file each. A method is enrolled by its name in the list below.
 
 use std::io;
 
 use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
 
-/// Something that sleeps in one way.
+/// Something that sleeps by one method.
 pub trait Sleep {
-    /// Sleeps for `span_ns` as this way does it, which may be longer or, for some ways, shorter.
+    /// Sleeps for `span_ns` as this method does it, which may be longer or, for some methods, shorter.
     ///
     /// # Errors
     /// The kernel's. An interruption by a signal is an end of the sleep and no error.
     fn sleep(&mut self, span_ns: u64) -> io::Result<()>;
 }
 
-/// What a way of sleeping does while it waits.
+/// Use of the processor by a sleep method that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
     /// It leaves the processor to others.
@@ -25,17 +25,17 @@ pub enum Waiting {
     AsleepThenAwake,
 }
 
-/// What can be chosen of a way of sleeping.
+/// Options of a sleep method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodOptions {
     /// How long before the end to wake and watch the clock, in ns; none to learn it.
     pub margin_ns: Option<u64>,
 }
 
-/// Why a way of sleeping cannot be had here.
+/// Reason for which a sleep method is not available here.
 pub type Unavailable = String;
 
-/// A way of sleeping.
+/// A sleep method.
 #[derive(Debug)]
 pub struct Method {
     /// Its name.
@@ -55,7 +55,7 @@ pub struct Method {
 macro_rules! methods {
     ($($name:ident),* $(,)?) => {
         $(mod $name;)*
-        /// All ways of sleeping, in the order in which they are told.
+        /// All sleep methods, in the order in which they are told.
         pub static METHODS: &[Method] = &[$($name::METHOD),*];
     };
 }
@@ -82,7 +82,7 @@ methods! {
 pub const USUAL: &[&str] =
     &["select", "epoll_wait", "clock_nanosleep_absolute", "timerfd_absolute", "rtc", "busy", "early_spin"];
 
-/// The way called `name`.
+/// The method called `name`.
 pub fn find(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }

@@ -1,4 +1,4 @@
-//! The processes of a load.
+//! The processes of a stress.
 #![allow(unsafe_code)]
 
 use airpath_live::scheduling;
@@ -11,37 +11,37 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 use super::{Kind, Work};
 use crate::error::{Result, TimingError};
 
-/// A load that goes on until this is dropped. To be started and kept by a thread that outlives it: the
+/// A stress that goes on until this is dropped. To be started and kept by a thread that outlives it: the
 /// kernel ends the processes with that thread.
 #[derive(Debug)]
-pub struct Load {
+pub struct Stress {
     kind: &'static Kind,
     processes: Vec<Pid>,
 }
 
-impl Load {
+impl Stress {
     /// Starts one process for each processor that this one may use.
     ///
     /// # Errors
     /// When a process or what it works on cannot be had.
-    pub fn start(kind: &'static Kind) -> Result<Load> {
+    pub fn start(kind: &'static Kind) -> Result<Stress> {
         let cannot = |what: &str, error: &dyn std::fmt::Display| {
             TimingError::System(format!("cannot {what} for the load `{}`: {error}{}", kind.name, mend(kind)))
         };
         let processors = scheduling::allowed_processors().map_err(|error| cannot("list the processors", &error))?;
         // From here on, whatever was started ends when this is dropped.
-        let mut load = Load { kind, processes: Vec::new() };
+        let mut stress = Stress { kind, processes: Vec::new() };
         for processor in processors {
             let work = (kind.prepare)().map_err(|error| cannot("prepare what is used", &error))?;
             let parent = getpid();
             // SAFETY: the child calls nothing that takes a lock or allocates (other threads of the parent
             // may have held one): it works with what was prepared, and leaves by _exit.
             match unsafe { fork() }.map_err(|errno| cannot("start a process", &errno))? {
-                ForkResult::Parent { child } => load.processes.push(child),
+                ForkResult::Parent { child } => stress.processes.push(child),
                 ForkResult::Child => work_for_ever(work, parent, processor),
             }
         }
-        Ok(load)
+        Ok(stress)
     }
 
     /// Whether all of it still goes on.
@@ -67,7 +67,7 @@ impl Load {
     }
 }
 
-impl Drop for Load {
+impl Drop for Stress {
     fn drop(&mut self) {
         for process in &self.processes {
             let _ = kill(*process, Signal::SIGKILL);
@@ -85,7 +85,7 @@ fn mend(kind: &Kind) -> &'static str {
 /// The child: works until it is killed, or ends with the number of the error that stopped it.
 fn work_for_ever(mut work: Box<dyn Work>, parent: Pid, processor: usize) -> ! {
     let dies_with_parent = prctl::set_pdeathsig(Signal::SIGKILL).is_ok();
-    // The parent may be gone before that was in force. A load anywhere else would still be one.
+    // The parent may be gone before that was in force. Stress anywhere else would still be some.
     let _ = scheduling::pin_to_processor(processor);
     let mut status = if dies_with_parent && getppid() == parent { 0 } else { libc::ESRCH };
     while status == 0 {
@@ -100,7 +100,7 @@ fn work_for_ever(mut work: Box<dyn Work>, parent: Pid, processor: usize) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{KINDS, find};
+    use crate::stress::{KINDS, find};
     use std::time::{Duration, Instant};
 
     fn processor_ticks(process: Pid) -> u64 {
@@ -110,30 +110,30 @@ mod tests {
     }
 
     #[test]
-    fn every_load_works_on_every_processor_and_ends() {
+    fn every_stress_works_on_every_processor_and_ends() {
         for kind in KINDS {
-            let mut load = Load::start(kind).unwrap();
-            let processes = load.processes.clone();
+            let mut stress = Stress::start(kind).unwrap();
+            let processes = stress.processes.clone();
             assert_eq!(processes.len(), scheduling::allowed_processors().unwrap().len());
             let end = Instant::now() + Duration::from_secs(60);
             // A tick of processor time by each: a disk may make one wait for long.
             while processes.iter().any(|process| processor_ticks(*process) == 0) && Instant::now() < end {
-                load.check().unwrap();
+                stress.check().unwrap();
                 std::thread::sleep(Duration::from_millis(10));
             }
             assert!(processes.iter().all(|process| processor_ticks(*process) > 0), "{}", kind.name);
-            drop(load);
+            drop(stress);
             assert!(processes.iter().all(|process| kill(*process, None) == Err(Errno::ESRCH)), "{}", kind.name);
         }
     }
 
     #[test]
-    fn a_load_that_ended_is_noticed() {
-        let mut load = Load::start(find("cpu").unwrap().unwrap()).unwrap();
-        kill(load.processes[0], Signal::SIGKILL).unwrap();
+    fn a_stress_that_ended_is_noticed() {
+        let mut stress = Stress::start(find("cpu").unwrap().unwrap()).unwrap();
+        kill(stress.processes[0], Signal::SIGKILL).unwrap();
         let end = Instant::now() + Duration::from_secs(60);
         let error = loop {
-            match load.check() {
+            match stress.check() {
                 Err(error) => break error.to_string(),
                 Ok(()) => assert!(Instant::now() < end, "the end of a process was not noticed"),
             }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_are_known_by_name() {
+    fn stresses_are_known_by_name() {
         assert!(find("none").unwrap().is_none());
         let error = find("dsk").unwrap_err().to_string();
         assert!(error.contains("did you mean `disk`?") && error.contains("none, cpu, disk, network"), "{error}");
