@@ -1,9 +1,8 @@
 //! A machine from which packets leave by themselves: what the loop is measured with.
 
 use airpath_core::draw::{DrawKey, DrawScope};
-use airpath_core::{
-    Command, CommandError, Cx, Direction, Item, Machine, Payload, Pdu, PortId, Seed, Span, Time, checksum,
-};
+use airpath_core::{Command, CommandError, Cx, Direction, Item, Machine, Payload, Pdu, PortId, Seed, Span, Time};
+use airpath_packet::checksum;
 use bytes::Bytes;
 use std::net::SocketAddrV4;
 

@@ -5,7 +5,6 @@
 //! this crate is its vocabulary.
 
 pub mod bounded;
-pub mod checksum;
 pub mod counters;
 pub mod draw;
 pub mod end;

@@ -2,7 +2,8 @@
 //!
 //! Sources: RFC 791, RFC 768, RFC 3828.
 
-use airpath_core::{Ecn, Pdu, checksum};
+use airpath_core::{Ecn, Pdu};
+use airpath_packet::{checksum, protocol};
 use airpath_workload::UdpProtocol;
 use airpath_workload::kinds::IP_AND_UDP_BYTES;
 use bytes::Bytes;
@@ -37,8 +38,8 @@ impl Protection {
     /// The protocol's IANA number.
     pub(crate) fn number(self) -> u8 {
         match self {
-            Protection::Udp => 17,
-            Protection::UdpLite(_) => 136,
+            Protection::Udp => protocol::UDP,
+            Protection::UdpLite(_) => protocol::UDP_LITE,
         }
     }
 
@@ -97,9 +98,7 @@ pub(crate) fn write(
     transport[4..6].copy_from_slice(&third_word.to_be_bytes());
     fill(&mut transport[UDP_BYTES..]);
     let pseudo_header = checksum::pseudo_header_sum(&ip[12..20], length, protection.number());
-    let value = !checksum::fold(pseudo_header + checksum::sum(&transport[..covered]));
-    // Zero would mean "no checksum"; all ones is the same number.
-    let value = if value == 0 { 0xffff } else { value };
+    let value = checksum::as_sent(!checksum::fold(pseudo_header + checksum::sum(&transport[..covered])));
     transport[6..8].copy_from_slice(&value.to_be_bytes());
     packet.into()
 }

@@ -62,7 +62,7 @@ fn packets_are_those_of_a_kernel() {
         assert_eq!((bytes.len() as u32, passed.pdu.header_len), (passed.pdu.len, 28));
         assert_eq!(bytes[12..16], passed.end.ipv4(0).octets());
         assert_eq!(bytes[1], passed.pdu.ecn as u8);
-        assert_eq!(airpath_core::checksum::checksum(&bytes[..20]), 0);
+        assert_eq!(airpath_packet::checksum::checksum(&bytes[..20]), 0);
     }
     // The first packet is padded to 1200 bytes, and quinn sends with ECT(0).
     assert_eq!((run.sent[0].end, run.sent[0].pdu.len, run.sent[0].pdu.ecn), (End::Client, 1_228, Ecn::Ect0));

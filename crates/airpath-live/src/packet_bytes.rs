@@ -1,14 +1,12 @@
-//! Reading and rewriting packets as bytes, without any system call: headers,
-//! checksums, cutting super-packets into segments.
+//! Packets as the kernel hands them over, as bytes and without any system call: super-packets cut into
+//! segments, checksums left to the device, noise of the host. Headers are read by `airpath-packet`.
 
 mod classify;
-mod edit;
-mod headers;
+mod finish;
 mod segment;
 
 pub use classify::{Noise, noise};
-pub use edit::{ECN_EDIT_BYTES, complete_checksum, ecn_of, set_ecn, shorten};
-pub use headers::{Headers, TransportHeader, flow_number, tcp_flow};
+pub use finish::complete_checksum;
 pub use segment::{ChecksumWork, SegmentHeader, Segmenter, UnsupportedSuperPacket};
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The part of pcapng (draft-ietf-opsawg-pcapng) that Airpath writes and reads: one section, one raw
+//! What Airpath writes into captures (pcapng, by `airpath-packet`) and reads from them: one section, one raw
 //! IP interface, enhanced packet blocks with nanosecond stamps, directions, packet ids and comments.
 //!
 //! One interface and no more, although packets are seen at three points: libpcap 1.10 (tcpdump)
@@ -7,22 +7,11 @@
 //! is still read.
 
 use airpath_core::PduId;
-
-pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
-pub(crate) const INTERFACE: u32 = 1;
-pub(crate) const PACKET: u32 = 6;
-pub(crate) const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-/// Raw IP: the version is in the first four bits.
-pub(crate) const LINKTYPE_RAW: u16 = 101;
-
-pub(crate) const OPTION_END: u16 = 0;
-pub(crate) const OPTION_COMMENT: u16 = 1;
-const SECTION_APPLICATION: u16 = 4;
-pub(crate) const INTERFACE_NAME: u16 = 2;
-const INTERFACE_DESCRIPTION: u16 = 3;
-pub(crate) const INTERFACE_RESOLUTION: u16 = 9;
-pub(crate) const PACKET_FLAGS: u16 = 2;
-pub(crate) const PACKET_ID: u16 = 5;
+use airpath_packet::capture::pcapng::{
+    INTERFACE_DESCRIPTION, INTERFACE_NAME, INTERFACE_RESOLUTION, LINKTYPE_RAW, OPTION_COMMENT, PACKET_FLAGS, PACKET_ID,
+    SECTION_APPLICATION,
+};
+use airpath_packet::capture::write::{interface, option, packet, section};
 
 /// The name of the one interface.
 pub(crate) const LINK: &str = "link";
@@ -90,70 +79,33 @@ pub struct PacketBlock<'a> {
     pub comment: Option<&'a str>,
 }
 
-fn padding(length: usize) -> usize {
-    length.next_multiple_of(4) - length
-}
-
-pub(crate) fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
-    out.extend_from_slice(&code.to_le_bytes());
-    out.extend_from_slice(&(value.len() as u16).to_le_bytes());
-    out.extend_from_slice(value);
-    out.extend_from_slice(&[0; 3][..padding(value.len())]);
-}
-
-/// Writes a block around what `body` writes.
-pub(crate) fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.extend_from_slice(&kind.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
-    body(out);
-    let length = (out.len() - start + 4) as u32;
-    out.extend_from_slice(&length.to_le_bytes());
-    out[start + 4..start + 8].copy_from_slice(&length.to_le_bytes());
-}
-
 /// Writes the head of a capture at `port`.
 pub fn write_head(out: &mut Vec<u8>, port: &str, snaplen: u32) {
-    block(out, SECTION, |out| {
-        out.extend_from_slice(&BYTE_ORDER.to_le_bytes());
-        out.extend_from_slice(&1u16.to_le_bytes());
-        out.extend_from_slice(&0u16.to_le_bytes());
-        out.extend_from_slice(&u64::MAX.to_le_bytes()); // section length: not given
+    section(out, |out| {
         option(out, SECTION_APPLICATION, concat!("Airpath ", env!("CARGO_PKG_VERSION")).as_bytes());
         option(out, OPTION_COMMENT, format!("the link's end at the {port}").as_bytes());
-        option(out, OPTION_END, &[]);
     });
-    block(out, INTERFACE, |out| {
-        out.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
-        out.extend_from_slice(&0u16.to_le_bytes());
-        // 0 means no limit.
-        out.extend_from_slice(&(if snaplen == u32::MAX { 0 } else { snaplen }).to_le_bytes());
+    // 0 means no limit.
+    let snaplen = if snaplen == u32::MAX { 0 } else { snaplen };
+    interface(out, LINKTYPE_RAW, snaplen, |out| {
         option(out, INTERFACE_NAME, LINK.as_bytes());
         option(out, INTERFACE_DESCRIPTION, DESCRIPTION.as_bytes());
         option(out, INTERFACE_RESOLUTION, &[9]);
-        option(out, OPTION_END, &[]);
     });
 }
 
 /// Writes one packet.
-pub fn write_packet(out: &mut Vec<u8>, packet: &PacketBlock<'_>) {
-    block(out, PACKET, |out| {
-        out.extend_from_slice(&0u32.to_le_bytes()); // the one interface
-        out.extend_from_slice(&((packet.unix_ns >> 32) as u32).to_le_bytes());
-        out.extend_from_slice(&(packet.unix_ns as u32).to_le_bytes());
-        out.extend_from_slice(&(packet.bytes.len() as u32).to_le_bytes());
-        out.extend_from_slice(&packet.length.max(packet.bytes.len() as u32).to_le_bytes());
-        out.extend_from_slice(packet.bytes);
-        out.extend_from_slice(&[0; 3][..padding(packet.bytes.len())]);
-        if let Some(comment) = packet.comment {
+pub fn write_packet(out: &mut Vec<u8>, block: &PacketBlock<'_>) {
+    // 0 is the number of the one interface.
+    packet(out, 0, block.unix_ns, block.length, block.bytes, |out| {
+        if let Some(comment) = block.comment {
             option(out, OPTION_COMMENT, comment.as_bytes());
         }
-        if let Some(flags) = packet.interface.flags() {
+        if let Some(flags) = block.interface.flags() {
             option(out, PACKET_FLAGS, &flags.to_le_bytes());
         }
-        if let Some(pdu) = packet.pdu {
+        if let Some(pdu) = block.pdu {
             option(out, PACKET_ID, &pdu.to_le_bytes());
         }
-        option(out, OPTION_END, &[]);
     });
 }

@@ -1,6 +1,8 @@
 //! A host with one TCP connection, and the endpoint that it makes together with an application.
 
 use airpath_core::{Direction, End, Payload, Pdu, Time};
+use airpath_packet::checksum;
+use airpath_packet::protocol::TCP;
 use airpath_virtual::{Endpoint, Progress, Sent};
 use airpath_workload::{Bytes as ByteCount, TcpCongestionControl};
 use bytes::Bytes;
@@ -20,8 +22,6 @@ use crate::tcp::wire::Wire;
 /// Bytes of an IPv4 and a TCP header without options.
 const HEADER_BYTES: u64 = 40;
 const NANOSECONDS_PER_MICROSECOND: u64 = 1_000;
-/// The protocol's IANA number.
-const TCP: u8 = 6;
 /// The least MTU of an IPv4 link (RFC 791).
 const LEAST_MTU_BYTES: u32 = 68;
 /// Time for which it sends in vain before it gives up, as Linux does with 15 retransmissions (at least 100 s by
@@ -242,7 +242,6 @@ fn damaged(pdu: &Pdu, bytes: &Bytes) -> (Verdict, Bytes) {
 }
 
 fn has_good_checksums(packet: &[u8]) -> bool {
-    use airpath_core::checksum;
     let Some((ip, transport)) = packet.split_at_checked(IPV4_BYTES) else { return false };
     let pseudo_header = checksum::pseudo_header_sum(&ip[12..20], transport.len(), TCP);
     checksum::checksum(ip) == 0 && checksum::fold(pseudo_header + checksum::sum(transport)) == 0xffff

@@ -4,12 +4,12 @@
 use std::path::Path as Folder;
 
 use airpath_core::{Counters, Direction, Emission, Event, Item, LogLevel, Payload, Pdu, PortId, Span, Time, UNDAMAGED};
-use airpath_live::packet_bytes::{ecn_of, set_ecn};
 use airpath_log::manifest::{LogResults, Results, Status, TimingResults, counters};
 use airpath_log::recorder::RingSize;
 use airpath_log::verdict::{Measurements, judge};
 use airpath_log::writer::WriterOptions;
 use airpath_log::{LatenessBound, Manifest, Offered, Overflow, Packet, Recorder, Summary, Timings, Writer};
+use airpath_packet::edit::{ecn_of, set_ecn};
 
 use crate::error::{Failure, Result};
 

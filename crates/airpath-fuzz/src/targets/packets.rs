@@ -1,11 +1,12 @@
 //! A packet as a port may read it: ten bytes of what the sender left to the device, then the packet.
 
 use airpath_core::Ecn;
-use airpath_live::packet_bytes::{
-    ChecksumWork, Headers, Segmenter, complete_checksum, ecn_of, flow_number, noise, set_ecn, shorten,
-};
+use airpath_live::packet_bytes::{ChecksumWork, Segmenter, complete_checksum, noise};
 use airpath_live::ports::{OffloadHeader, Segmentation};
 use airpath_log::render::{Sequences, describe};
+use airpath_packet::Headers;
+use airpath_packet::edit::{ecn_of, set_ecn, shorten};
+use airpath_packet::flow::flow_number;
 
 const HEAD_BYTES: usize = 10;
 

@@ -11,11 +11,12 @@ use std::io::IoSlice;
 use std::ops::Range;
 
 use airpath_core::{Ecn, Payload, Pdu, Time};
+use airpath_packet::edit::{ECN_EDIT_BYTES, ecn_of, set_ecn};
 use bytes::Bytes;
 use smallvec::SmallVec;
 
 use super::layout;
-use crate::packet_bytes::{ChecksumWork, ECN_EDIT_BYTES, Segmenter, complete_checksum, ecn_of, set_ecn};
+use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
 use crate::ports::{OffloadHeader, Outgoing, Port};
 
 /// Maximum number of packets in one system call.

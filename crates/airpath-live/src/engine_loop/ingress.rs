@@ -1,10 +1,12 @@
 //! From packets read to PDUs offered.
 
 use airpath_core::{Ecn, Origin, Payload, Pdu, PduId, Time};
+use airpath_packet::Headers;
+use airpath_packet::flow::flow_number;
 use bytes::Bytes;
 
 use super::layout;
-use crate::packet_bytes::{ChecksumWork, Headers, Segmenter, complete_checksum, flow_number};
+use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
 use crate::ports::{OffloadHeader, Received};
 
 /// A packet, or one of the segments of a super-packet, on its way to the machine.
@@ -106,7 +108,7 @@ impl Arrival {
 
 #[cfg(test)]
 mod tests {
-    use airpath_core::checksum;
+    use airpath_packet::checksum;
     use bytes::BytesMut;
 
     use super::*;

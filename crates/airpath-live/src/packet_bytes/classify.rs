@@ -1,7 +1,8 @@
 //! Packets that a kernel sends of its own accord, and that would use up link
 //! time and random draws: they are discarded before the machine, and counted.
 
-use super::headers::Headers;
+use airpath_packet::Headers;
+use airpath_packet::protocol::{ICMPV6, IGMP};
 
 /// Kinds of such packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,15 +15,12 @@ pub enum Noise {
     MulticastMembership,
 }
 
-const IGMP: u8 = 2;
-const ICMPV6: u8 = 58;
-
 /// What kind of noise a packet is, if any.
 pub fn noise(packet: &[u8]) -> Option<Noise> {
     let headers = Headers::read(packet)?;
     match (headers.version, headers.protocol) {
         (4, IGMP) => Some(Noise::MulticastMembership),
-        (6, ICMPV6) if !headers.later_fragment => match packet.get(headers.ip_bytes)? {
+        (6, ICMPV6) if !headers.is_later_fragment() => match packet.get(headers.ip_bytes)? {
             130..=132 | 143 => Some(Noise::MulticastMembership),
             133 | 134 => Some(Noise::RouterDiscovery),
             135..=137 => Some(Noise::NeighbourDiscovery),

@@ -3,16 +3,15 @@
 
 use std::ops::Range;
 
-use super::headers::Headers;
-use crate::ports::{OffloadHeader, Segmentation};
-use airpath_core::checksum;
 use airpath_core::limits::LONGEST_PACKET_BYTES;
+use airpath_packet::protocol::{TCP, UDP};
+use airpath_packet::{Headers, checksum};
+
+use crate::ports::{OffloadHeader, Segmentation};
 
 /// Longest IP and transport header that a super-packet may have, in bytes.
 const LONGEST_HEADER_BYTES: usize = 256;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
@@ -218,8 +217,7 @@ impl<'a> Segmenter<'a> {
         transport[at..at + 2].copy_from_slice(&[0, 0]);
         // The header's length is even, so the sums add up.
         let sum = pseudo + checksum::sum(transport) + checksum::sum(&self.packet[payload.start..payload.end]);
-        let value = !checksum::fold(sum);
-        let value = if value == 0 { 0xffff } else { value };
+        let value = checksum::as_sent(!checksum::fold(sum));
         transport[at..at + 2].copy_from_slice(&value.to_be_bytes());
         OffloadHeader::default()
     }

@@ -5,11 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use airpath_core::End;
 use airpath_log::tcp_state::{Row, SocketState, Source};
+use airpath_packet::flow::tcp_flow;
 
 use super::format::ProbeRecord;
 use super::info::fill;
 use crate::netlink::TcpSocket;
-use crate::packet_bytes::tcp_flow;
 
 /// Time for which a socket that no sample shows any more may still be told of as closed, and records of the
 /// tracepoint wait for their socket to become known.

@@ -1,13 +1,14 @@
 //! Reading the captures that this crate wrote, also those whose writer died in the middle.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Take};
 use std::path::{Path, PathBuf};
 
 use airpath_core::PduId;
+use airpath_packet::capture::{Block, BlockReader, Order, Problem, pcapng};
 
 use crate::error::LogError;
-use crate::pcapng::{self, Interface};
+use crate::pcapng::{Interface, LINK};
 use crate::place;
 
 /// No block that this crate writes comes near this size.
@@ -42,12 +43,15 @@ enum Declared {
 /// A capture of a run's folder, packet by packet.
 pub struct CaptureLog {
     path: PathBuf,
-    reader: BufReader<File>,
-    left: u64,
+    /// How long the file was when it was opened: it may still be written.
+    file_bytes: u64,
+    blocks: BlockReader<Take<BufReader<File>>>,
+    block: Block,
+    /// The block is a packet that was met in search of interfaces.
+    is_packet_next: bool,
     interfaces: Vec<Declared>,
     snaplen: u32,
-    block: Vec<u8>,
-    next: Option<Vec<u8>>,
+    ended: bool,
     torn_bytes: u64,
 }
 
@@ -59,34 +63,37 @@ impl CaptureLog {
     pub fn open(path: &Path) -> Result<CaptureLog, LogError> {
         let io = |source| LogError::io("read", path, source);
         let file = place::open_regular(path).map_err(io)?;
+        let file_bytes = file.metadata().map_err(io)?.len();
+        let reader = BufReader::with_capacity(1 << 16, file).take(file_bytes);
         let mut log = CaptureLog {
             path: path.to_owned(),
-            left: file.metadata().map_err(io)?.len(),
-            reader: BufReader::with_capacity(1 << 16, file),
+            file_bytes,
+            blocks: BlockReader::new(reader, MAX_BLOCK_BYTES),
+            block: Block::default(),
+            is_packet_next: false,
             interfaces: Vec::new(),
             snaplen: u32::MAX,
-            block: Vec::new(),
-            next: None,
+            ended: false,
             torn_bytes: 0,
         };
         let foreign = |what: &str| LogError::content(path, what, "use Wireshark for captures of other programs");
-        if log.read_block().map_err(io)? != Some(pcapng::SECTION) || u32_at(&log.block, 0) != Some(pcapng::BYTE_ORDER) {
+        if log.read_block().map_err(io)? != Some(pcapng::SECTION) || log.block.order() != Order::Little {
             return Err(foreign("it is not a capture of Airpath"));
         }
         while log.interfaces.len() < Interface::ALL.len() {
             match log.read_block().map_err(io)? {
                 Some(pcapng::INTERFACE) => {
-                    let options = log.block.get(8..).unwrap_or_default();
-                    let name = options_of(options).find(|(code, _)| *code == pcapng::INTERFACE_NAME);
-                    let declared = name.and_then(|(_, name)| declared(name));
-                    log.interfaces.push(declared.ok_or_else(|| foreign("it has interfaces of another program"))?);
-                    log.snaplen = u32_at(&log.block, 4).filter(|snaplen| *snaplen > 0).unwrap_or(u32::MAX);
+                    let interface = log.block.interface().ok().flatten();
+                    let known = interface.and_then(|interface| Some((declared(interface.name?)?, interface.snaplen)));
+                    let (declared, snaplen) = known.ok_or_else(|| foreign("it has interfaces of another program"))?;
+                    log.interfaces.push(declared);
+                    log.snaplen = if snaplen > 0 { snaplen } else { u32::MAX };
                     if matches!(log.interfaces[..], [Declared::ByFlags]) {
                         break;
                     }
                 }
                 Some(pcapng::PACKET) => {
-                    log.next = Some(std::mem::take(&mut log.block));
+                    log.is_packet_next = true;
                     break;
                 }
                 Some(_) => {}
@@ -117,45 +124,36 @@ impl CaptureLog {
         Ok(log.torn_bytes())
     }
 
-    /// Reads the body of the next whole block; `None` at the end or at a torn tail.
+    /// Reads the next whole block; its kind, or `None` at the end or at a torn tail: what is no block
+    /// is what a killed writer or machine left behind.
     fn read_block(&mut self) -> io::Result<Option<u32>> {
-        let mut torn = || {
-            self.torn_bytes = self.left;
-            Ok(None)
-        };
-        if self.left < 12 {
-            return torn();
+        if self.ended {
+            return Ok(None);
         }
-        let mut head = [0; 8];
-        self.reader.read_exact(&mut head)?;
-        let kind = u32::from_le_bytes(head[..4].try_into().expect("four bytes"));
-        let length = u32::from_le_bytes(head[4..].try_into().expect("four bytes"));
-        if !(12..=MAX_BLOCK_BYTES).contains(&length) || length % 4 != 0 || u64::from(length) > self.left {
-            return torn();
+        match self.blocks.read(&mut self.block) {
+            Ok(true) => return Ok(Some(self.block.kind())),
+            Ok(false) => {}
+            Err(error) => {
+                if let Problem::Io(source) = error.problem {
+                    self.ended = true;
+                    return Err(source);
+                }
+            }
         }
-        self.block.resize(length as usize - 8, 0);
-        self.reader.read_exact(&mut self.block)?;
-        if u32_at(&self.block, self.block.len() - 4) != Some(length) {
-            return torn();
-        }
-        self.block.truncate(length as usize - 12);
-        self.left -= u64::from(length);
-        Ok(Some(kind))
+        self.ended = true;
+        self.torn_bytes = self.file_bytes - self.blocks.next_place().offset;
+        Ok(None)
     }
 
-    fn decode(&self, body: &[u8]) -> Option<CapturedPacket> {
-        let declared = *self.interfaces.get(u32_at(body, 0)? as usize)?;
-        let unix_ns = u64::from(u32_at(body, 4)?) << 32 | u64::from(u32_at(body, 8)?);
-        let kept = u32_at(body, 12)? as usize;
-        let length = u32_at(body, 16)?;
-        let bytes = body.get(20..20usize.checked_add(kept)?)?.to_vec();
-        let options = body.get(20 + kept.next_multiple_of(4)..).unwrap_or_default();
+    fn decode(&self) -> Option<CapturedPacket> {
+        let packet = self.block.packet().ok()??;
+        let declared = *self.interfaces.get(packet.interface as usize)?;
         let (mut flags, mut pdu, mut comment) = (0, None, None);
-        for (code, value) in options_of(options) {
-            match code {
-                pcapng::PACKET_FLAGS => flags = u32_at(value, 0)?,
-                pcapng::OPTION_COMMENT => comment = Some(String::from_utf8_lossy(value).into_owned()),
-                pcapng::PACKET_ID => pdu = value.try_into().ok().map(u64::from_le_bytes),
+        for option in packet.options {
+            match option.code {
+                pcapng::PACKET_FLAGS => flags = self.block.order().u32(option.value, 0)?,
+                pcapng::OPTION_COMMENT => comment = Some(String::from_utf8_lossy(option.value).into_owned()),
+                pcapng::PACKET_ID => pdu = self.block.order().u64(option.value, 0),
                 _ => {}
             }
         }
@@ -163,13 +161,14 @@ impl CaptureLog {
             Declared::At(interface) => interface,
             Declared::ByFlags => Interface::from_flags(flags)?,
         };
-        Some(CapturedPacket { interface, unix_ns, length, bytes, pdu, comment })
+        let bytes = packet.bytes.to_vec();
+        Some(CapturedPacket { interface, unix_ns: packet.ticks, length: packet.length, bytes, pdu, comment })
     }
 }
 
 /// What the interface of this name says of its packets, if it is one of ours.
 fn declared(name: &[u8]) -> Option<Declared> {
-    if name == pcapng::LINK.as_bytes() {
+    if name == LINK.as_bytes() {
         return Some(Declared::ByFlags);
     }
     Interface::ALL.into_iter().find(|interface| interface.name().as_bytes() == name).map(Declared::At)
@@ -179,42 +178,18 @@ impl Iterator for CaptureLog {
     type Item = Result<CapturedPacket, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let body = match self.next.take() {
-                Some(body) => body,
-                None => match self.read_block() {
-                    Ok(Some(pcapng::PACKET)) => std::mem::take(&mut self.block),
-                    Ok(Some(_)) => continue,
-                    Ok(None) => return None,
-                    Err(source) => {
-                        self.left = 0;
-                        return Some(Err(LogError::io("read", &self.path, source)));
-                    }
-                },
-            };
-            let packet = self.decode(&body);
-            self.block = body;
-            return Some(packet.ok_or_else(|| {
-                LogError::content(&self.path, "a packet block is inconsistent", "the file is damaged")
-            }));
+        while !std::mem::take(&mut self.is_packet_next) {
+            match self.read_block() {
+                Ok(Some(pcapng::PACKET)) => break,
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(source) => return Some(Err(LogError::io("read", &self.path, source))),
+            }
         }
+        Some(self.decode().ok_or_else(|| {
+            let place = self.block.place();
+            let what = format!("its packet at byte {} (block {}) contradicts itself", place.offset, place.number);
+            LogError::content(&self.path, what, "the file is damaged")
+        }))
     }
-}
-
-fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(offset..offset.checked_add(4)?)?.try_into().ok()?))
-}
-
-/// The options in `bytes`: codes and values.
-fn options_of(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let code = u16::from_le_bytes(bytes.get(..2)?.try_into().ok()?);
-        let length = usize::from(u16::from_le_bytes(bytes.get(2..4)?.try_into().ok()?));
-        if code == pcapng::OPTION_END {
-            return None;
-        }
-        let value = bytes.get(4..4 + length)?;
-        bytes = bytes.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
-        Some((code, value))
-    })
 }

@@ -1,19 +1,13 @@
 //! Headers as text, in tcpdump's manner: IPv4 and IPv6 with TCP, UDP, UDP-Lite, ICMP and ICMPv6.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
+
+use airpath_packet::protocol::{ICMP, ICMPV6, TCP, UDP, UDP_LITE};
+use airpath_packet::{Fragment, Headers};
 
 use super::dissect_icmp::{icmp, icmp6};
 use super::dissect_tcp::tcp;
 use super::sequence::Sequences;
-
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const FRAGMENT: u8 = 44;
-const ICMP6: u8 = 58;
-const UDP_LITE: u8 = 136;
-/// Hop-by-hop options, routing, destination options.
-const EXTENSIONS: [u8; 3] = [0, 43, 60];
 
 /// What stands behind the IP header.
 pub(super) struct Transport<'a> {
@@ -52,76 +46,29 @@ pub(super) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
 /// Describes the packet of `length` bytes that begins with `header`, of which any part may be
 /// missing. `sequences` remembers where the sequence numbers of each connection began.
 pub fn describe(header: &[u8], length: u32, sequences: &mut Sequences) -> String {
-    let described = match header.first().map(|first| first >> 4) {
-        Some(4) => ipv4(header, length, sequences),
-        Some(6) => ipv6(header, length, sequences),
-        _ => None,
-    };
-    described.unwrap_or_else(|| match header.first().map(|first| first >> 4) {
-        Some(4) => format!("IP [|ip], length {length}"),
-        Some(6) => format!("IP6 [|ip6], length {length}"),
-        _ => format!("not an IP packet, length {length}"),
-    })
-}
-
-fn ipv4(header: &[u8], length: u32, sequences: &mut Sequences) -> Option<String> {
-    let own = usize::from(header[0] & 15) * 4;
-    let protocol = *header.get(9)?;
-    let transport = Transport {
-        from: Ipv4Addr::from(u32_at(header, 12)?).into(),
-        to: Ipv4Addr::from(u32_at(header, 16)?).into(),
-        bytes: header.get(own..).unwrap_or_default(),
-        length: length.saturating_sub(own as u32),
-    };
-    let fragment = u16_at(header, 6)?;
-    let (offset, more) = (u32::from(fragment & 0x1fff) * 8, fragment & 0x2000 != 0);
-    if offset > 0 {
-        let more = if more { "+" } else { "" };
-        return Some(format!(
-            "{}: {}, fragment {}@{offset}{more}",
-            transport.ends(None),
-            name(protocol),
-            transport.length
-        ));
+    match (Headers::read_beginning(header), header.first().map(|first| first >> 4)) {
+        (Some(headers), _) => ip(&headers, header, length, sequences),
+        (None, Some(4)) => format!("IP [|ip], length {length}"),
+        (None, Some(6)) => format!("IP6 [|ip6], length {length}"),
+        (None, _) => format!("not an IP packet, length {length}"),
     }
-    Some(upper(protocol, &transport, sequences))
 }
 
-fn ipv6(header: &[u8], length: u32, sequences: &mut Sequences) -> Option<String> {
-    let address = |offset: usize| {
-        let bytes: [u8; 16] = header.get(offset..offset + 16)?.try_into().ok()?;
-        Some(IpAddr::from(Ipv6Addr::from(bytes)))
-    };
-    let (from, to) = (address(8)?, address(24)?);
-    let mut next = *header.get(6)?;
-    let mut at = 40;
-    let rest = |at: usize| Transport {
+fn ip(headers: &Headers, header: &[u8], length: u32, sequences: &mut Sequences) -> String {
+    let [from, to] = headers.ends(header);
+    let transport = Transport {
         from,
         to,
-        bytes: header.get(at..).unwrap_or_default(),
-        length: length.saturating_sub(at as u32),
+        bytes: header.get(headers.ip_bytes..).unwrap_or_default(),
+        length: length.saturating_sub(headers.ip_bytes as u32),
     };
-    loop {
-        if EXTENSIONS.contains(&next) {
-            let (Some(after), Some(words)) = (header.get(at), header.get(at + 1)) else { break };
-            next = *after;
-            at += (usize::from(*words) + 1) * 8;
-        } else if next == FRAGMENT {
-            let (Some(after), Some(fragment)) = (header.get(at), u16_at(header, at + 2)) else { break };
-            next = *after;
-            at += 8;
-            let offset = fragment & 0xfff8;
-            if offset > 0 {
-                let transport = rest(at);
-                let more = if fragment & 1 != 0 { "+" } else { "" };
-                let ends = transport.ends(None);
-                return Some(format!("{ends}: {}, fragment {}@{offset}{more}", name(next), transport.length));
-            }
-        } else {
-            break;
+    match headers.fragment {
+        Some(Fragment { offset, more }) if offset > 0 => {
+            let (name, more) = (name(headers.protocol), if more { "+" } else { "" });
+            format!("{}: {name}, fragment {}@{offset}{more}", transport.ends(None), transport.length)
         }
+        _ => upper(headers.protocol, &transport, sequences),
     }
-    Some(upper(next, &rest(at), sequences))
 }
 
 fn name(protocol: u8) -> String {
@@ -129,7 +76,7 @@ fn name(protocol: u8) -> String {
         ICMP => "ICMP".into(),
         TCP => "TCP".into(),
         UDP => "UDP".into(),
-        ICMP6 => "ICMP6".into(),
+        ICMPV6 => "ICMP6".into(),
         UDP_LITE => "UDP-Lite".into(),
         other => format!("protocol {other}"),
     }
@@ -143,12 +90,12 @@ fn upper(protocol: u8, transport: &Transport<'_>, sequences: &mut Sequences) -> 
         }),
         UDP_LITE => udp_lite(transport),
         ICMP => icmp(transport),
-        ICMP6 => icmp6(transport),
+        ICMPV6 => icmp6(transport),
         _ => None,
     };
     described.unwrap_or_else(|| {
         // The brackets say that bytes are missing; without them the protocol is one we do not know.
-        let known = [TCP, UDP, UDP_LITE, ICMP, ICMP6].contains(&protocol);
+        let known = [TCP, UDP, UDP_LITE, ICMP, ICMPV6].contains(&protocol);
         let name = if known { format!("[|{}]", name(protocol).to_lowercase()) } else { name(protocol) };
         format!("{}: {name}, length {}", transport.ends(None), transport.length)
     })

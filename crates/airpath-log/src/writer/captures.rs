@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use airpath_core::{Cause, Event, EventKind, Origin};
+use airpath_packet::headers::ip_header_bytes;
 
 use super::annotate::annotate;
 use super::in_flight::{InFlight, InFlightStore};
@@ -241,12 +242,7 @@ fn cause_word(cause: Cause) -> &'static str {
 /// The IP header of a packet, as far as it was kept.
 fn ip_header(packet: &InFlight) -> &[u8] {
     let bytes = &packet.bytes;
-    let length = match bytes.first().map(|first| (first >> 4, first & 15)) {
-        Some((4, words)) => usize::from(words) * 4,
-        Some((6, _)) => 40,
-        _ => 0,
-    };
-    &bytes[..length.min(bytes.len())]
+    &bytes[..ip_header_bytes(bytes).min(bytes.len())]
 }
 
 impl PortCapture {

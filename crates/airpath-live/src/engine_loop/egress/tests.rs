@@ -1,6 +1,7 @@
 //! Written bytes of packets whose ECN field the link has changed.
 
-use airpath_core::{Damage, checksum};
+use airpath_core::Damage;
+use airpath_packet::checksum;
 
 use super::*;
 use crate::packet_bytes::{naive_check, tcp_packet};

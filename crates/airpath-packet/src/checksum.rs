@@ -42,6 +42,26 @@ pub fn update(checksum: u16, before: u16, after: u16) -> u16 {
     !fold(u64::from(!checksum) + u64::from(!before) + u64::from(after))
 }
 
+/// A transport checksum as it is sent: UDP takes zero for "no checksum", and all ones is the same
+/// number.
+pub fn as_sent(checksum: u16) -> u16 {
+    if checksum == 0 { 0xffff } else { checksum }
+}
+
+/// Finishes the checksum over `packet` from `start` on, whose field lies `offset` bytes behind `start`
+/// and holds the sum of what else is covered (the pseudo header). Returns false, and changes nothing,
+/// where the field lies outside the packet.
+pub fn finish(packet: &mut [u8], start: usize, offset: usize) -> bool {
+    let Some(covered) = packet.get_mut(start..) else { return false };
+    if offset.checked_add(2).is_none_or(|end| end > covered.len()) {
+        return false;
+    }
+    // The field is summed along.
+    let value = as_sent(checksum(covered));
+    covered[offset..offset + 2].copy_from_slice(&value.to_be_bytes());
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +83,22 @@ mod tests {
     fn the_example_of_rfc_1071() {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(fold(sum(&bytes)), 0xddf2);
+    }
+
+    #[test]
+    fn a_checksum_is_finished_in_its_field_or_not_at_all() {
+        // Words 1, 2 (what else is covered) and 4 behind two bytes that are not covered.
+        let mut packet = [9, 9, 0, 1, 0, 2, 0, 4];
+        assert!(finish(&mut packet, 2, 2));
+        assert_eq!(packet, [9, 9, 0, 1, 0xff, 0xf8, 0, 4]);
+        // A sum of all ones has the checksum zero.
+        let mut packet = [0xff, 0xfe, 0, 1];
+        assert!(finish(&mut packet, 0, 2));
+        assert_eq!(packet, [0xff, 0xfe, 0xff, 0xff]);
+        for (start, offset) in [(0, 3), (3, 0), (4, 0), (5, 0), (0, usize::MAX), (usize::MAX, 2)] {
+            assert!(!finish(&mut packet, start, offset), "{start} {offset}");
+        }
+        assert_eq!(packet, [0xff, 0xfe, 0xff, 0xff]);
     }
 
     proptest! {

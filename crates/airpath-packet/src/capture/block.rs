@@ -1,0 +1,140 @@
+//! The blocks of a pcapng file, one at a time.
+
+use std::io::Read;
+
+use super::error::{CaptureError, Place, Problem};
+use super::order::Order;
+use super::pcapng::{BYTE_ORDER, SECTION};
+
+/// Bytes of a block's kind and first length, and of its last length.
+pub(super) const HEAD_BYTES: usize = 8;
+const TAIL_BYTES: usize = 4;
+const LEAST_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
+/// Kind, length, byte order, version, the section's length, length.
+const LEAST_SECTION_BYTES: usize = 28;
+
+/// A block as it stands in the file.
+#[derive(Debug)]
+pub struct Block {
+    bytes: Vec<u8>,
+    order: Order,
+    place: Place,
+}
+
+impl Default for Block {
+    fn default() -> Block {
+        Block { bytes: Vec::new(), order: Order::Little, place: Place::default() }
+    }
+}
+
+impl Block {
+    /// The number of its kind.
+    pub fn kind(&self) -> u32 {
+        self.order.u32(&self.bytes, 0).unwrap_or_default()
+    }
+
+    /// Whether a section begins with it, with interfaces of its own.
+    pub fn is_section(&self) -> bool {
+        self.kind() == SECTION
+    }
+
+    /// The byte order of its section.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Where it stands in the file.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// All its bytes, with kind and lengths.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What it holds.
+    pub fn body(&self) -> &[u8] {
+        self.bytes.get(HEAD_BYTES..self.bytes.len().saturating_sub(TAIL_BYTES)).unwrap_or_default()
+    }
+
+    /// What it holds, to be changed in place.
+    pub(super) fn body_mut(&mut self) -> &mut [u8] {
+        let end = self.bytes.len().saturating_sub(TAIL_BYTES);
+        self.bytes.get_mut(HEAD_BYTES..end).unwrap_or_default()
+    }
+
+    /// `problem` at this block.
+    pub fn error(&self, problem: Problem) -> CaptureError {
+        CaptureError { place: self.place, problem }
+    }
+}
+
+/// Reads a pcapng file block by block.
+#[derive(Debug)]
+pub struct BlockReader<R> {
+    input: R,
+    order: Order,
+    most: u32,
+    next: Place,
+}
+
+impl<R: Read> BlockReader<R> {
+    /// Reads `input` from its beginning; blocks of more than `most` bytes are refused.
+    pub fn new(input: R, most: u32) -> BlockReader<R> {
+        BlockReader { input, order: Order::Little, most, next: Place { unit: "block", number: 1, offset: 0 } }
+    }
+
+    /// Where the next block stands: all bytes before it were whole blocks.
+    pub fn next_place(&self) -> Place {
+        self.next
+    }
+
+    /// Reads the next block into `block`; false at the end of the file.
+    ///
+    /// # Errors
+    /// When reading fails, the file ends within the block, or the block is none. Nothing can be read
+    /// after that.
+    pub fn read(&mut self, block: &mut Block) -> Result<bool, CaptureError> {
+        block.place = self.next;
+        block.bytes.clear();
+        self.fill(block).map_err(|problem| CaptureError { place: self.next, problem })
+    }
+
+    fn fill(&mut self, block: &mut Block) -> Result<bool, Problem> {
+        let bytes = &mut block.bytes;
+        self.input.by_ref().take(LEAST_BYTES as u64).read_to_end(bytes)?;
+        if bytes.is_empty() {
+            return Ok(false);
+        }
+        if bytes.len() < LEAST_BYTES {
+            return Err(Problem::Torn);
+        }
+        // The kind of a section reads the same in both orders, and its order follows its length.
+        let is_section = bytes.starts_with(&SECTION.to_le_bytes());
+        if is_section {
+            self.order = match Order::Little.u32(bytes, HEAD_BYTES) {
+                Some(BYTE_ORDER) => Order::Little,
+                Some(word) if word.swap_bytes() == BYTE_ORDER => Order::Big,
+                _ => return Err(Problem::ByteOrder),
+            };
+        } else if self.next.number == 1 {
+            return Err(Problem::Foreign);
+        }
+        block.order = self.order;
+        let length = self.order.u32(bytes, 4).ok_or(Problem::Short)?;
+        let least = if is_section { LEAST_SECTION_BYTES } else { LEAST_BYTES };
+        if (length as usize) < least || length > self.most || !length.is_multiple_of(4) {
+            return Err(Problem::Length(length));
+        }
+        self.input.by_ref().take(u64::from(length) - LEAST_BYTES as u64).read_to_end(bytes)?;
+        if bytes.len() < length as usize {
+            return Err(Problem::Torn);
+        }
+        if self.order.u32(bytes, bytes.len() - TAIL_BYTES) != Some(length) {
+            return Err(Problem::Lengths);
+        }
+        self.next = self.next.after(u64::from(length));
+        Ok(true)
+    }
+}

@@ -1,0 +1,6 @@
+//! The tests of this crate, as one program.
+
+mod build;
+mod captures;
+mod edits;
+mod headers;
