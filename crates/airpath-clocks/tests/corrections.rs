@@ -205,7 +205,7 @@ fn what_cannot_be_corrected_is_refused_and_leaves_nothing() {
     change(&|manifest| manifest.status = Status::Failed);
     let whole = own_capture();
     fs::write(folder.join("server.pcapng"), &whole[..whole.len() - 5]).unwrap();
-    refused(&folder, &estimate(), "ends in the middle of a block");
+    refused(&folder, &estimate(), "ends in the middle of it");
     fs::write(folder.join("server.pcapng"), b"no capture at all").unwrap();
     refused(&folder, &estimate(), "neither a pcapng nor a pcap");
     fs::write(folder.join("server.pcapng"), whole).unwrap();

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use airpath_log::manifest::Status;
-use airpath_log::{Clock, Manifest, folder, place};
+use airpath_log::{Clock, Manifest, files, folder, place};
 
 use super::{Correction, FORMAT_VERSION, Move, RECORD, Request, Stamps, capture};
 use crate::error::ClockError;
@@ -21,7 +21,7 @@ pub fn correct(request: &Request<'_>) -> Result<Correction, ClockError> {
     let original = request.original;
     let refuse =
         |what: &str, mend: &str| ClockError::File { path: original.to_owned(), what: what.into(), mend: mend.into() };
-    if !original.join(folder::MANIFEST).exists() {
+    if !original.join(files::MANIFEST).exists() {
         return Err(refuse("holds no run.json, so that it is no run", "name the folder of one run, or a capture"));
     }
     let mut manifest = Manifest::read(original)?;
@@ -58,7 +58,7 @@ pub fn correct(request: &Request<'_>) -> Result<Correction, ClockError> {
         }
         if is_capture(name) {
             work.write(name, &from, &to)?;
-        } else if name != Path::new(folder::MANIFEST) {
+        } else if name != Path::new(files::MANIFEST) {
             place::copy(&from, &to).map_err(|source| ClockError::io("copy", &from, source))?;
         }
     }
