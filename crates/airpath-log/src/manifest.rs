@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::Lost;
 use crate::clock::Clock;
-use crate::ends::EndResults;
 use crate::error::LogError;
 use crate::exactness::Exactness;
-use crate::folder::MANIFEST;
+use crate::files::MANIFEST;
 use crate::histogram::{Distribution, Excess, Timings};
 use crate::level::{Level, Snaplen};
 use crate::place;
 use crate::show;
 use crate::tables::events::WHOLE_PATH;
+use crate::verdict::ends::EndResults;
 use crate::verdict::{MachineFacts, Verdict, WallClock};
 use crate::writer::WriterReport;
 

@@ -7,10 +7,10 @@ use airpath_core::{Cause, CauseClass, Counters, Direction, Event, EventKind, Spa
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
-use crate::ends::EndResults;
 use crate::exactness::Exactness;
 use crate::histogram::{Distribution, Timings};
 use crate::show;
+use crate::verdict::ends::EndResults;
 use crate::verdict::{Verdict, WallClock, describe_wall_clock};
 
 /// A program that is kept waiting for less than this is not spoken of.
@@ -388,8 +388,8 @@ fn merged(counts: &[CauseCount]) -> Vec<CauseCount> {
 mod tests {
     use super::*;
     use crate::bound::LatenessBound;
-    use crate::ends::Waits;
     use crate::histogram::{Excess, Late};
+    use crate::verdict::ends::Waits;
     use crate::verdict::{Measurements, judge};
     use airpath_core::{Pdu, Time};
 

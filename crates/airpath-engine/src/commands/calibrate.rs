@@ -19,8 +19,6 @@ use crate::terminal::{say, show};
 
 /// Time for which the machine is watched before anything is measured.
 const LOOK: Duration = Duration::from_millis(500);
-/// The exit status where something disturbs.
-
 /// Measures, tells, and stores.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use airpath_log::render::{
     Filter, RenderError, TimeRange, events_json, events_table, parse_direction, parse_kind, parse_origin,
     tcp_state_json, tcp_state_table, tcpdump,
 };
-use airpath_log::{LogError, Manifest, folder};
+use airpath_log::{LogError, Manifest, files, folder};
 
 use crate::cli::LogArgs;
 use crate::error::{Failure, Result};
@@ -79,7 +79,7 @@ pub fn run(args: &LogArgs) -> Result<i32> {
 
 /// Says what of the captures beside the log cannot be read.
 fn check_captures(directory: &Path) {
-    for name in ["client", "server"].map(folder::capture_name) {
+    for name in ["client", "server"].map(files::capture_name) {
         let path = directory.join(&name);
         if !path.exists() {
             continue;

@@ -8,8 +8,6 @@ use crate::run::replay::{Outcome, replay};
 use crate::status;
 use crate::terminal::{say, show};
 
-/// Exit status of a replay that differs.
-
 /// Replays it; the exit status is 1 if the traces differ.
 ///
 /// # Errors

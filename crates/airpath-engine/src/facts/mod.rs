@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use airpath_core::event::{CauseClass, Stage};
 use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 use airpath_core::{Cause, Direction, EventKind, Origin};
-use airpath_log::folder::{self, RunFile};
+use airpath_log::files::{self, RunFile};
 use airpath_log::tables::ColumnAbout;
 use airpath_log::tables::events::EventColumns;
 use airpath_log::tables::inputs::InputColumns;
@@ -111,13 +111,13 @@ fn facts() -> Facts {
         cause_classes: classes(),
         causes: causes(),
         tables: BTreeMap::from([
-            (folder::EVENTS, EventColumns::about()),
-            (folder::INPUT, InputColumns::about()),
-            (folder::TCP_STATE, tcp_state::about()),
+            (files::EVENTS, EventColumns::about()),
+            (files::INPUT, InputColumns::about()),
+            (files::TCP_STATE, tcp_state::about()),
         ]),
         verdicts: Grade::ALL.map(|one| Word { name: one.name(), meaning: one.description() }).into(),
         reasons: Code::ALL.iter().map(|one| Word { name: one.name(), meaning: one.description() }).collect(),
-        files: folder::files(),
+        files: files::files(),
         run_format_version: manifest::FORMAT_VERSION,
         exit_statuses: exit_statuses(),
         limits: Limits { least_mtu_bytes: LEAST_MTU_BYTES, longest_packet_bytes: LONGEST_PACKET_BYTES },

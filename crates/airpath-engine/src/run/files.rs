@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use airpath_log::folder::FILES;
+use airpath_log::files::FILES;
 use airpath_log::place;
 use airpath_scenario::Scenario;
 

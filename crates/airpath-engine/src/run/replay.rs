@@ -57,7 +57,7 @@ pub struct Outcome {
 pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<Outcome> {
     let begun = Instant::now();
     let manifest = recorded::manifest(folder)?;
-    let origin = folder.join(airpath_log::folder::MANIFEST).display().to_string();
+    let origin = folder.join(airpath_log::files::MANIFEST).display().to_string();
     let scenario = Scenario::from_toml(&manifest.scenario_toml, &origin).map_err(usage)?;
     let path = only_path(&scenario)?;
     let duration = recorded::duration(&manifest);
@@ -126,7 +126,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<Outcome> {
 
 /// No run can have recorded an input that the machine refuses.
 fn refused(folder: &Folder, error: &DriveError) -> Failure {
-    let path = folder.join(airpath_log::folder::INPUT);
+    let path = folder.join(airpath_log::files::INPUT);
     Failure::usage(format!("{} does not fit the scenario in run.json: {error}; record the run again", path.display()))
 }
 

@@ -79,7 +79,7 @@ pub fn folder(all: &Path, number: u32) -> PathBuf {
 /// When it is; the message names one of them.
 pub fn refuse_many(path: &Path, action: &str) -> Result<()> {
     let first = folder(path, 1);
-    if path.join(airpath_log::folder::MANIFEST).exists() || !first.is_dir() {
+    if path.join(airpath_log::files::MANIFEST).exists() || !first.is_dir() {
         return Ok(());
     }
     Err(Failure::usage(format!(

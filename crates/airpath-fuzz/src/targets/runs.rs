@@ -10,7 +10,7 @@ use airpath_log::read::capture::CaptureLog;
 use airpath_log::render::{
     Filter, MahimahiLog, TimeRange, events_json, events_table, mahimahi, tcp_state_json, tcp_state_table, tcpdump,
 };
-use airpath_log::{Manifest, folder};
+use airpath_log::{Manifest, files};
 
 use super::Context;
 
@@ -21,10 +21,10 @@ const END_NS: u64 = 3_600_000_000_000;
 
 pub fn run(input: &[u8], context: &Context) {
     let names: &[&str] = match input {
-        [b'A', ..] | [0xff, 0xff, 0xff, 0xff, ..] => &[folder::EVENTS, folder::INPUT, folder::TCP_STATE],
+        [b'A', ..] | [0xff, 0xff, 0xff, 0xff, ..] => &[files::EVENTS, files::INPUT, files::TCP_STATE],
         [0x0a, 0x0d, ..] => &["client.pcapng", "server.pcapng"],
         // A manifest, if it is anything.
-        _ => &[folder::MANIFEST],
+        _ => &[files::MANIFEST],
     };
     let whole = context.corpus.join(RUN);
     for name in names {
@@ -48,15 +48,15 @@ fn copy(from: &Path, to: &Path) {
 /// Reads `run`, of which the file `changed` is damaged, as the commands do that look at it.
 fn read(run: &Path, changed: &str) {
     let filter = Filter::default();
-    if changed == folder::MANIFEST
+    if changed == files::MANIFEST
         && let Ok(manifest) = Manifest::read(run)
     {
         serde_json::to_string(&manifest).expect("a manifest can be written");
     }
-    if changed != folder::TCP_STATE {
+    if changed != files::TCP_STATE {
         let _ = tcpdump(run, &filter, &mut sink());
     }
-    if [folder::MANIFEST, folder::EVENTS].contains(&changed) {
+    if [files::MANIFEST, files::EVENTS].contains(&changed) {
         let _ = events_table(run, &filter, &mut sink());
         let _ = events_json(run, &filter, &mut sink());
         let log = MahimahiLog {
@@ -70,14 +70,14 @@ fn read(run: &Path, changed: &str) {
         };
         let _ = mahimahi(run, &log, &mut |_, _, _| None, &mut sink());
     }
-    if [folder::MANIFEST, folder::TCP_STATE].contains(&changed) {
+    if [files::MANIFEST, files::TCP_STATE].contains(&changed) {
         let range = TimeRange { from_ns: None, to_ns: None };
         let _ = tcp_state_table(run, range, &mut sink());
         let _ = tcp_state_json(run, range, &mut sink());
     }
     if changed.ends_with(".pcapng") {
         let _ = CaptureLog::check(&run.join(changed));
-    } else if changed != folder::TCP_STATE
+    } else if changed != files::TCP_STATE
         && let Err(message) = airpath_engine::inside::replay(run)
     {
         assert!(!message.is_empty(), "refused without a reason");

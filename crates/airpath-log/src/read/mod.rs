@@ -8,7 +8,7 @@ pub(crate) mod columns;
 use std::path::Path;
 
 use crate::error::LogError;
-use crate::folder;
+use crate::files;
 use crate::{Level, Manifest};
 use arrow::ArrowLog;
 
@@ -17,7 +17,7 @@ use arrow::ArrowLog;
 /// # Errors
 /// When there is none; the message says what to do.
 pub fn open_events(folder: &Path) -> Result<ArrowLog, LogError> {
-    open(folder, folder::EVENTS)
+    open(folder, files::EVENTS)
 }
 
 /// Opens the input log in `folder`.
@@ -25,7 +25,7 @@ pub fn open_events(folder: &Path) -> Result<ArrowLog, LogError> {
 /// # Errors
 /// When there is none; the message says what to do.
 pub fn open_inputs(folder: &Path) -> Result<ArrowLog, LogError> {
-    open(folder, folder::INPUT)
+    open(folder, files::INPUT)
 }
 
 /// Opens the log of TCP state in `folder`.
@@ -33,8 +33,8 @@ pub fn open_inputs(folder: &Path) -> Result<ArrowLog, LogError> {
 /// # Errors
 /// When there is none; the message says what to do.
 pub fn open_tcp_state(folder: &Path) -> Result<ArrowLog, LogError> {
-    let path = folder.join(folder::TCP_STATE);
-    if path.exists() || !folder.join(folder::MANIFEST).exists() {
+    let path = folder.join(files::TCP_STATE);
+    if path.exists() || !folder.join(files::MANIFEST).exists() {
         return ArrowLog::open(&path);
     }
     Manifest::read(folder)?;
@@ -44,7 +44,7 @@ pub fn open_tcp_state(folder: &Path) -> Result<ArrowLog, LogError> {
 
 fn open(folder: &Path, name: &str) -> Result<ArrowLog, LogError> {
     let path = folder.join(name);
-    if path.exists() || !folder.join(folder::MANIFEST).exists() {
+    if path.exists() || !folder.join(files::MANIFEST).exists() {
         return ArrowLog::open(&path);
     }
     let (what, mend) = match Manifest::read(folder)?.log_level {

@@ -1,47 +1,12 @@
 //! Headers as text, in tcpdump's manner: IPv4 and IPv6 with TCP, UDP, UDP-Lite, ICMP and ICMPv6.
 
-use std::net::IpAddr;
-
 use airpath_packet::protocol::{ICMP, ICMPV6, TCP, UDP, UDP_LITE};
 use airpath_packet::{Fragment, Headers};
 
 use super::dissect_icmp::{icmp, icmp6};
 use super::dissect_tcp::tcp;
 use super::sequence::Sequences;
-
-/// What stands behind the IP header.
-pub(super) struct Transport<'a> {
-    pub from: IpAddr,
-    pub to: IpAddr,
-    /// As much of it as was captured.
-    pub bytes: &'a [u8],
-    /// Its whole length on the link.
-    pub length: u32,
-}
-
-impl Transport<'_> {
-    /// "IP a.port > b.port", or "IP6 …".
-    pub fn ends(&self, ports: Option<(u16, u16)>) -> String {
-        let version = if self.from.is_ipv4() { "IP" } else { "IP6" };
-        match ports {
-            Some((from, to)) => format!("{version} {}.{from} > {}.{to}", self.from, self.to),
-            None => format!("{version} {} > {}", self.from, self.to),
-        }
-    }
-
-    /// The two ports at the front, if they were captured.
-    pub fn ports(&self) -> Option<(u16, u16)> {
-        Some((u16_at(self.bytes, 0)?, u16_at(self.bytes, 2)?))
-    }
-}
-
-pub(super) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(bytes.get(offset..offset + 2)?.try_into().ok()?))
-}
-
-pub(super) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(bytes.get(offset..offset + 4)?.try_into().ok()?))
-}
+use super::transport::{Transport, u16_at};
 
 /// Describes the packet of `length` bytes that begins with `header`, of which any part may be
 /// missing. `sequences` remembers where the sequence numbers of each connection began.

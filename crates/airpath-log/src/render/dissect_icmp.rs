@@ -1,6 +1,6 @@
 //! ICMP and ICMPv6 messages as text.
 
-use super::dissect::{Transport, u16_at, u32_at};
+use super::transport::{Transport, u16_at, u32_at};
 
 /// Describes an ICMP message; `None` if its first bytes were not captured.
 pub(super) fn icmp(transport: &Transport<'_>) -> Option<String> {

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
-use super::dissect::{Transport, u16_at, u32_at};
 use super::sequence::Sequences;
+use super::transport::{Transport, u16_at, u32_at};
 
 const FIN: u8 = 1;
 const SYN: u8 = 2;

@@ -15,7 +15,7 @@ use super::filter::Filter;
 use super::table::{check_names, for_each_event};
 use super::{RenderError, Rendered, tolerate};
 use crate::error::LogError;
-use crate::folder::EVENTS;
+use crate::files::EVENTS;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 /// Of how much time opportunities are asked for at once.

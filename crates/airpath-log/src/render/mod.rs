@@ -10,6 +10,7 @@ mod packets;
 mod sequence;
 mod table;
 mod tcp_state;
+mod transport;
 
 pub use dissect::describe;
 pub use filter::{Filter, FilterError, parse_direction, parse_kind, parse_origin};

@@ -12,7 +12,7 @@ use super::sequence::Sequences;
 use super::table::{check_names, seconds};
 use super::{RenderError, Rendered, tolerate};
 use crate::batch::InputKind;
-use crate::folder;
+use crate::files;
 use crate::read::open_inputs;
 use crate::tables::inputs::{InputBatch, InputRow};
 
@@ -31,7 +31,7 @@ fn write_packets(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<
     let (fates, events) = Fates::read(folder, filter)?;
     let mut out = BufWriter::with_capacity(1 << 16, out);
     let log = open_inputs(folder)?;
-    let path = folder.join(folder::INPUT);
+    let path = folder.join(files::INPUT);
     let mut rendered = Rendered { lines: 0, torn_bytes: events.torn_bytes + log.torn_bytes() };
     let mut sequences = Sequences::default();
     for batch in log {

@@ -7,7 +7,7 @@ use airpath_core::{Cause, EventKind, Stage, background_number};
 
 use super::filter::{Filter, check_hop};
 use super::{RenderError, Rendered, tolerate};
-use crate::folder;
+use crate::files;
 use crate::read::open_events;
 use crate::tables::events::{EventBatch, EventRow};
 
@@ -16,7 +16,7 @@ pub(super) fn check_names(folder: &Path, filter: &Filter) -> Result<(), RenderEr
     let Some(hop) = &filter.hop else { return Ok(()) };
     // Every batch carries the names of all hops, whether something happened there or not.
     if let Some(batch) = open_events(folder)?.next() {
-        check_hop(hop, &EventBatch::new(&batch?, &folder.join(folder::EVENTS))?.hop_names())?;
+        check_hop(hop, &EventBatch::new(&batch?, &folder.join(files::EVENTS))?.hop_names())?;
     }
     Ok(())
 }
@@ -28,7 +28,7 @@ pub(super) fn for_each_event(
     mut row: impl FnMut(&EventRow<'_>, usize) -> Result<(), RenderError>,
 ) -> Result<Rendered, RenderError> {
     let log = open_events(folder)?;
-    let path = folder.join(folder::EVENTS);
+    let path = folder.join(files::EVENTS);
     let mut rendered = Rendered { lines: 0, torn_bytes: log.torn_bytes() };
     for batch in log {
         let batch = EventBatch::new(&batch?, &path)?;

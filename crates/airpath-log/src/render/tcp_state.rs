@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::table::seconds;
 use super::{RenderError, Rendered, tolerate};
-use crate::folder;
+use crate::files;
 use crate::read::open_tcp_state;
 use crate::tcp_state::{Row, rows};
 
@@ -30,7 +30,7 @@ fn for_each_row(
     mut show: impl FnMut(&Row) -> Result<(), RenderError>,
 ) -> Result<Rendered, RenderError> {
     let log = open_tcp_state(folder)?;
-    let path = folder.join(folder::TCP_STATE);
+    let path = folder.join(files::TCP_STATE);
     let mut rendered = Rendered { lines: 0, torn_bytes: log.torn_bytes() };
     for batch in log {
         for row in rows(&batch?, &path)?.iter().filter(|row| range.holds(row.time_ns)) {

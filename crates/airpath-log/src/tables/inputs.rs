@@ -14,7 +14,7 @@ use crate::batch::Lost;
 use crate::batch::{Input, InputKind, LogBatch};
 use crate::error::LogError;
 use crate::read::columns::Columns;
-use crate::writer::columns::words_type;
+use crate::tables::words::words_type;
 
 table! {
     /// The columns of `input.arrow`, and rows that wait to be written. What does not belong to the kind of

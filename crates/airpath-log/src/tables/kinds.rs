@@ -16,7 +16,7 @@ use super::{Column, Names};
 use crate::error::LogError;
 use crate::read::columns::{Columns, ListColumn, WordColumn, number};
 use crate::show::count;
-use crate::writer::columns::words_type;
+use crate::tables::words::words_type;
 
 const NOTHING: &str = "none";
 

@@ -5,6 +5,7 @@ mod column;
 pub mod events;
 pub mod inputs;
 mod kinds;
+pub(crate) mod words;
 
 use arrow_schema::DataType;
 use serde::Serialize;

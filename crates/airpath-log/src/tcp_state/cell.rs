@@ -16,7 +16,7 @@ use arrow_schema::DataType;
 use super::words::{CongestionState, SocketState, Source, Word};
 use crate::error::LogError;
 use crate::read::columns::{Columns, number};
-use crate::writer::columns::{dictionary_u8, words, words_type};
+use crate::tables::words::{dictionary_u8, words, words_type};
 
 /// The longest name of a congestion control, with its end (`TCP_CA_NAME_MAX`).
 const NAME_BYTES: usize = 16;

@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 
 use super::{Row, batch, schema};
 use crate::error::LogError;
-use crate::folder;
+use crate::files;
 use crate::writer::sink::Sink;
 use crate::writer::table::Table;
 
@@ -34,7 +34,7 @@ impl TcpStateLog {
     /// When the file cannot be made.
     pub fn create(folder: &Path) -> Result<TcpStateLog, LogError> {
         let schema = schema();
-        let table = Table::new(Sink::create(folder.join(folder::TCP_STATE))?, &schema);
+        let table = Table::new(Sink::create(folder.join(files::TCP_STATE))?, &schema);
         Ok(TcpStateLog { schema, table })
     }
 
@@ -86,7 +86,7 @@ mod tests {
     fn read(folder: &Path) -> (Vec<Row>, u64) {
         let log = open_tcp_state(folder).unwrap();
         let torn = log.torn_bytes();
-        let path = folder.join(folder::TCP_STATE);
+        let path = folder.join(files::TCP_STATE);
         (log.flat_map(|batch| rows(&batch.unwrap(), &path).unwrap()).collect(), torn)
     }
 
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_torn_stream_is_read_up_to_its_last_batch() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(folder::TCP_STATE);
+        let path = folder.path().join(files::TCP_STATE);
         let mut log = TcpStateLog::create(folder.path()).unwrap();
         log.write(&some_rows());
         let whole = std::fs::metadata(&path).unwrap().len();

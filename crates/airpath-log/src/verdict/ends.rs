@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::{Grade, Reason};
+use super::{Grade, Reason};
 
 /// Processor wait times of the tasks of one party.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -4,8 +4,8 @@ use airpath_core::Span;
 
 use super::WallClock;
 use super::machine::MachineFacts;
-use crate::ends::EndResults;
 use crate::histogram::{Distribution, Late, Timings};
+use crate::verdict::ends::EndResults;
 
 /// Lateness of packets at their reading, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -2,6 +2,7 @@
 
 pub mod advice;
 mod code;
+pub mod ends;
 mod machine;
 mod measurements;
 mod rules;
@@ -113,8 +114,8 @@ pub fn describe_wall_clock(clock: &WallClock) -> Option<String> {
 mod tests {
     use super::*;
     use crate::bound::LatenessBound;
-    use crate::ends::EndResults;
     use crate::histogram::{Distribution, Excess, Late, Timings};
+    use crate::verdict::ends::EndResults;
     use airpath_core::Span;
 
     fn clean() -> Measurements {

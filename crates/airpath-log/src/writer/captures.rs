@@ -17,7 +17,7 @@ use super::in_flight::{InFlight, InFlightStore};
 use super::sink::Sink;
 use crate::batch::{Emitted, InputKind, LogBatch};
 use crate::error::LogError;
-use crate::folder::capture_name;
+use crate::files::capture_name;
 use crate::pcapng::{self, Interface, PacketBlock};
 use crate::tables::events::WHOLE_PATH;
 

@@ -2,7 +2,6 @@
 
 mod annotate;
 mod captures;
-pub(crate) mod columns;
 mod in_flight;
 pub(crate) mod sink;
 #[cfg(test)]
@@ -19,7 +18,7 @@ use crossbeam_channel::TryRecvError;
 
 use crate::batch::LogBatch;
 use crate::error::LogError;
-use crate::folder;
+use crate::files;
 use crate::level::{Level, Snaplen};
 use crate::recorder::{Overflow, Recorder, Ring, RingSize};
 use crate::show;
@@ -226,8 +225,8 @@ impl Files {
             .transpose()?;
         Ok(Files {
             start_unix_ns,
-            event_table: Table::new(open(options.folder.join(folder::EVENTS))?, events.schema()),
-            input_table: Table::new(open(options.folder.join(folder::INPUT))?, inputs.schema()),
+            event_table: Table::new(open(options.folder.join(files::EVENTS))?, events.schema()),
+            input_table: Table::new(open(options.folder.join(files::INPUT))?, inputs.schema()),
             events,
             inputs,
             captures,

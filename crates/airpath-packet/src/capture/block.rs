@@ -4,8 +4,11 @@ use std::io::Read;
 
 use super::error::{CaptureError, Place, Problem};
 use super::order::Order;
-use super::pcapng::{BYTE_ORDER, SECTION};
 
+/// The kind of a section header block.
+pub const SECTION: u32 = 0x0a0d_0d0a;
+/// What a section begins with, in its own byte order.
+pub const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Bytes of a block's kind and first length, and of its last length.
 pub(super) const HEAD_BYTES: usize = 8;
 const TAIL_BYTES: usize = 4;

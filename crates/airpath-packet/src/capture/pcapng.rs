@@ -1,12 +1,11 @@
 //! What blocks of pcapng hold.
 
 use super::block::Block;
+pub use super::block::{BYTE_ORDER, SECTION};
 use super::error::{CaptureError, Problem};
 use super::order::Order;
 use super::resolution::Resolution;
 
-/// The kind of a section header block.
-pub const SECTION: u32 = 0x0a0d_0d0a;
 /// The kind of an interface description block.
 pub const INTERFACE: u32 = 1;
 /// The kind of a packet block, which enhanced packet blocks have replaced.
@@ -18,8 +17,6 @@ pub const STATISTICS: u32 = 5;
 /// The kind of an enhanced packet block.
 pub const PACKET: u32 = 6;
 
-/// What a section begins with, in its own byte order.
-pub const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// The link type of packets that begin with their IP header.
 pub const LINKTYPE_RAW: u16 = 101;
 

@@ -1,6 +1,7 @@
 //! Blocks of pcapng written: little-endian, into memory.
 
-use super::pcapng::{BYTE_ORDER, OPTION_END, PACKET, SECTION};
+use super::block::{BYTE_ORDER, SECTION};
+use super::pcapng::{OPTION_END, PACKET};
 
 fn padding(length: usize) -> &'static [u8] {
     &[0; 3][..length.next_multiple_of(4) - length]

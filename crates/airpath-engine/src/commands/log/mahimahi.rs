@@ -5,7 +5,7 @@ use std::path::Path;
 
 use airpath_core::{Direction, LinkRate, Time};
 use airpath_log::render::{MahimahiLog, RenderError, Rendered, mahimahi};
-use airpath_log::{Manifest, folder};
+use airpath_log::{Manifest, files};
 use airpath_models::medium::rate::curve::{Curve, WORK_PER_BIT, Work};
 use airpath_models::medium::rate::mahimahi::{Accounting, MahimahiConfig, OPPORTUNITY_BITS};
 use airpath_models::medium::rate::slotted::SlottedConfig;
@@ -79,8 +79,8 @@ pub fn write(
 
 /// The path that was run. Files that it names are looked for where the user is, then beside the run.
 fn path(folder: &Path, manifest: &Manifest) -> Result<PathConfig> {
-    let beside = folder.join(folder::MANIFEST).display().to_string();
-    let scenario = Scenario::from_toml(&manifest.scenario_toml, folder::MANIFEST)
+    let beside = folder.join(files::MANIFEST).display().to_string();
+    let scenario = Scenario::from_toml(&manifest.scenario_toml, files::MANIFEST)
         .or_else(|_| Scenario::from_toml(&manifest.scenario_toml, &beside));
     only_path(&scenario.map_err(|report| Failure::usage(format!("the run's scenario cannot be read again: {report}")))?)
 }

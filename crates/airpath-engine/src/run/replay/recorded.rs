@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use airpath_core::{Command, Ecn, Item, Pdu, PortId, Span, Time};
 use airpath_log::batch::InputKind;
-use airpath_log::folder::{EVENTS, INPUT};
+use airpath_log::files::{EVENTS, INPUT};
 use airpath_log::manifest::Status;
 use airpath_log::read::arrow::ArrowLog;
 use airpath_log::read::{open_events, open_inputs};

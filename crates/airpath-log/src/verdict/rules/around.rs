@@ -1,7 +1,7 @@
 //! The run around a nested one: its link carries the nested run's packets as well.
 
 use super::super::{Code, Grade, Measurements, Reason};
-use crate::ends::Around;
+use crate::verdict::ends::Around;
 
 pub(super) fn judged(measured: &Measurements) -> Vec<Reason> {
     match &measured.ends.around {
@@ -30,7 +30,7 @@ pub(super) fn judged(measured: &Measurements) -> Vec<Reason> {
 mod tests {
     use super::super::super::{Grade, judge};
     use super::*;
-    use crate::ends::EndResults;
+    use crate::verdict::ends::EndResults;
 
     fn nested(around: Around) -> Measurements {
         let ends = EndResults { around: Some(around), ..EndResults::default() };

@@ -2,8 +2,8 @@
 
 use super::super::{Code, Grade, Measurements, Reason};
 use super::ends_waits::INVALID_FROM_ONE_IN;
-use crate::ends::PartyHolds;
 use crate::show;
+use crate::verdict::ends::PartyHolds;
 
 fn parties(measured: &Measurements) -> [(&'static str, &PartyHolds); 3] {
     let holds = &measured.ends.holds;
@@ -51,7 +51,7 @@ pub(super) fn traced(measured: &Measurements) -> Vec<Reason> {
 mod tests {
     use super::super::super::judge;
     use super::*;
-    use crate::ends::{EndResults, Holds};
+    use crate::verdict::ends::{EndResults, Holds};
 
     const MS: u64 = 1_000_000;
 

@@ -2,8 +2,8 @@
 
 use super::super::share::by_packets;
 use super::super::{Code, Grade, Measurements, Reason};
-use crate::ends::SocketLosses;
 use crate::show;
+use crate::verdict::ends::SocketLosses;
 
 /// Both ends by name; others may use the network of the second.
 fn ends(measured: &Measurements) -> [(&'static str, &SocketLosses); 2] {
@@ -78,7 +78,7 @@ pub(super) fn segments(measured: &Measurements) -> Vec<Reason> {
 mod tests {
     use super::super::super::judge;
     use super::*;
-    use crate::ends::EndResults;
+    use crate::verdict::ends::EndResults;
 
     fn at_server(losses: SocketLosses) -> Measurements {
         let ends = EndResults { server_sockets: losses, ..EndResults::default() };

@@ -5,8 +5,8 @@
 //! shares two processors with its own server waits too, but that is the workload's own doing.
 
 use super::super::{Code, Grade, Measurements, Reason};
-use crate::ends::PartyWaits;
 use crate::show;
+use crate::verdict::ends::PartyWaits;
 
 /// A single wait of so many bounds of lateness makes a run suspect: programs are ordinary threads, and
 /// wait a little on any machine.
@@ -62,7 +62,7 @@ pub(super) fn relays(measured: &Measurements) -> Vec<Reason> {
 mod tests {
     use super::super::super::judge;
     use super::*;
-    use crate::ends::{EndResults, Waits};
+    use crate::verdict::ends::{EndResults, Waits};
 
     const MS: u64 = 1_000_000;
 

@@ -12,7 +12,7 @@ pub(super) fn changed(measured: &Measurements) -> Vec<Reason> {
 mod tests {
     use super::super::super::judge;
     use super::*;
-    use crate::ends::EndResults;
+    use crate::verdict::ends::EndResults;
 
     #[test]
     fn an_interface_that_was_taken_down_is_told() {

@@ -1,0 +1,54 @@
+//! The names of the files of a run.
+
+use airpath_core::End;
+
+/// The manifest's file name.
+pub const MANIFEST: &str = "run.json";
+/// The event log's file name.
+pub const EVENTS: &str = "events.arrow";
+/// The input log's file name.
+pub const INPUT: &str = "input.arrow";
+/// The file name of the log of TCP state.
+pub const TCP_STATE: &str = "tcp.arrow";
+
+/// The folder of copies of the files that the scenario names.
+pub const FILES: &str = "files";
+
+/// A file or folder that a run leaves.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct RunFile {
+    /// Its name.
+    pub name: String,
+    /// A word for programs.
+    pub role: &'static str,
+    /// Whether a folder that holds it is known as a run's.
+    pub shows_a_run: bool,
+    /// What is in it.
+    pub meaning: &'static str,
+}
+
+/// Every file and folder that a run can leave, the manifest first.
+pub fn files() -> Vec<RunFile> {
+    let file = |name: &str, role, shows_a_run, meaning| RunFile { name: name.into(), role, shows_a_run, meaning };
+    let captures = End::ALL.map(|end| {
+        let meaning = match end {
+            End::Client => "The packets at the client's port, as they came and as they left.",
+            End::Server => "The packets at the server's port, as they came and as they left.",
+        };
+        file(&capture_name(end.name()), "capture", true, meaning)
+    });
+    let mut files = vec![
+        file(MANIFEST, "manifest", true, "How the run was made, its counters, its verdict."),
+        file(EVENTS, "events", true, "What happened in the link, one row an event."),
+        file(INPUT, "inputs", false, "What drove the link, one row an input; a replay plays it again."),
+        file(TCP_STATE, "tcp_state", false, "What the kernels of both ends knew of their TCP connections."),
+    ];
+    files.extend(captures);
+    files.push(file(FILES, "copies", false, "Copies of the files that the scenario names."));
+    files
+}
+
+/// The file name of the capture at the port called `name`.
+pub fn capture_name(name: &str) -> String {
+    format!("{name}.pcapng")
+}
