@@ -8,7 +8,7 @@ use std::time::Duration;
 use airpath_live::clock;
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, LiveLink, LoopReport, SpinPolicy, Word};
 use airpath_live::ports::Port;
-use airpath_live::session::{Endpoint, Session, SessionOptions};
+use airpath_live::session::{Session, SessionEnd, SessionOptions};
 use airpath_live::tuning::{Affinity, Policy, Tuning};
 use airpath_live::{LiveError, Result};
 use airpath_log::{Distribution, LatenessBound, Level, Writer, WriterOptions};
@@ -48,7 +48,7 @@ pub struct Probed {
 /// A link to try settings with: two namespaces and the ports between them.
 pub struct Prober {
     /// Both ends: with them would go the link.
-    _ends: [Endpoint; 2],
+    _ends: [SessionEnd; 2],
     ports: Option<[Port; 2]>,
     receiver: UdpSocket,
     packet: Bytes,
@@ -106,7 +106,7 @@ impl Prober {
 }
 
 /// A socket at the client's end.
-fn receiver(client: &Endpoint) -> Result<UdpSocket> {
+fn receiver(client: &SessionEnd) -> Result<UdpSocket> {
     let address = client.addresses()[0];
     let bound = client.network().run(move || {
         let socket = UdpSocket::bind((address, 0))?;

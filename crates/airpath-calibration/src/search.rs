@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use airpath_core::Span;
 use airpath_live::engine_loop::{AutoSpin, MOST_MARGIN_NS, SpinPolicy};
-use airpath_live::scheduling::{Outcome, allowed_processors};
+use airpath_live::scheduling::{Permission, allowed_processors};
 use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY};
 use airpath_live::wake_latency::WakeLatency;
 use serde::Serialize;
@@ -152,7 +152,7 @@ fn choose_policy(policies: &[Policy], rounds: &[Vec<Lateness>]) -> usize {
 /// real-time policies hold when the machine becomes loaded.
 fn policies() -> Vec<Policy> {
     let try_out = |policy: Policy| {
-        std::thread::spawn(move || policy.take()).join().is_ok_and(|outcome| outcome == Outcome::Allowed)
+        std::thread::spawn(move || policy.take()).join().is_ok_and(|outcome| outcome == Permission::Allowed)
     };
     let all = [Policy::Fifo(REAL_TIME_PRIORITY), Policy::RoundRobin(REAL_TIME_PRIORITY), Policy::Other];
     all.into_iter().filter(|policy| try_out(*policy)).collect()

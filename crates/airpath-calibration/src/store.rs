@@ -9,7 +9,7 @@ use airpath_log::place;
 
 use super::{CalibratedHost, Calibration, FORMAT_VERSION, Rights};
 
-/// What is wrong with a stored calibration, with how to mend it.
+/// What is wrong with a stored calibration, with how to fix it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unusable(pub String);
 

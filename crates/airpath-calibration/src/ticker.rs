@@ -72,7 +72,7 @@ impl Machine for Ticker {
         0
     }
 
-    fn is_restless(&self) -> bool {
+    fn never_idle(&self) -> bool {
         true
     }
 }

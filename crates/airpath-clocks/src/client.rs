@@ -78,7 +78,7 @@ struct Pending {
 }
 
 /// Exchanges, counts, the remote identity, and that the answers stopped, if so.
-type Outcome = (Vec<Exchange>, Counts, u64, Option<String>);
+type Exchanged = (Vec<Exchange>, Counts, u64, Option<String>);
 
 struct Session {
     socket: StampedSocket,
@@ -119,7 +119,7 @@ impl Session {
         })
     }
 
-    fn run(mut self, plan: &Plan, progress: &mut impl FnMut(Progress)) -> Result<Outcome, ClockError> {
+    fn run(mut self, plan: &Plan, progress: &mut impl FnMut(Progress)) -> Result<Exchanged, ClockError> {
         let began = Instant::now();
         let requests = (plan.duration.as_nanos() / plan.interval.as_nanos().max(1)) as u64 + 1;
         let mut silent = None;

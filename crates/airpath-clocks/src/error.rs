@@ -1,4 +1,4 @@
-//! What can go wrong between two clocks, said with what, where and how to mend it.
+//! What can go wrong between two clocks, said with what, where and how to fix it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -72,14 +72,14 @@ pub enum ClockError {
         ours: u8,
     },
     /// A port that cannot be had.
-    #[error("cannot listen at {address}: {source}; {mend}")]
+    #[error("cannot listen at {address}: {source}; {hint}")]
     Listen {
         /// The address and port.
         address: String,
         /// What the system says.
         source: io::Error,
         /// What to do about it.
-        mend: &'static str,
+        hint: &'static str,
     },
     /// The network fails.
     #[error("cannot {action} {target}: {source}; check the network there and here")]
@@ -92,7 +92,7 @@ pub enum ClockError {
         source: io::Error,
     },
     /// A file or folder that cannot be used.
-    #[error("cannot {action} {path}: {source}; {mend}")]
+    #[error("cannot {action} {path}: {source}; {hint}")]
     Io {
         /// What was tried, such as "read".
         action: &'static str,
@@ -101,17 +101,17 @@ pub enum ClockError {
         /// What the system says.
         source: io::Error,
         /// What to do about it.
-        mend: &'static str,
+        hint: &'static str,
     },
     /// A file that is not what it should be.
-    #[error("{path} {what}; {mend}")]
+    #[error("{path} {what}; {hint}")]
     File {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         what: String,
         /// What to do about it.
-        mend: String,
+        hint: String,
     },
     /// A log that cannot be read or written.
     #[error(transparent)]
@@ -120,7 +120,7 @@ pub enum ClockError {
 
 impl ClockError {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> ClockError {
-        let mend = match source.kind() {
+        let hint = match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free space there, or name another place",
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 "check the rights, or name another place"
@@ -128,6 +128,6 @@ impl ClockError {
             io::ErrorKind::NotFound => "check the name",
             _ => "check the file system",
         };
-        ClockError::Io { action, path: path.to_owned(), source, mend }
+        ClockError::Io { action, path: path.to_owned(), source, hint }
     }
 }

@@ -246,14 +246,14 @@ impl Estimate {
         let wrong = |error: serde_json::Error| ClockError::File {
             path: path.to_owned(),
             what: format!("is no estimate of two clocks: {error}"),
-            mend: "name the file that `airpath timing sync HOST --out FILE` wrote".into(),
+            hint: "name the file that `airpath timing sync HOST --out FILE` wrote".into(),
         };
         let head: Head = serde_json::from_slice(&text).map_err(wrong)?;
         if head.format_version != FORMAT_VERSION {
             return Err(ClockError::File {
                 path: path.to_owned(),
                 what: format!("has format {}, and this Airpath reads format {FORMAT_VERSION}", head.format_version),
-                mend: "measure again with this version".into(),
+                hint: "measure again with this version".into(),
             });
         }
         let estimate: Estimate = serde_json::from_slice(&text).map_err(wrong)?;
@@ -264,7 +264,7 @@ impl Estimate {
             return Err(ClockError::File {
                 path: path.to_owned(),
                 what: "contradicts itself".into(),
-                mend: "measure again".into(),
+                hint: "measure again".into(),
             });
         }
         Ok(estimate)

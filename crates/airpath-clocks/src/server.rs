@@ -158,13 +158,13 @@ impl Server {
 }
 
 fn refused(address: SocketAddr, source: io::Error) -> ClockError {
-    let mend = match source.kind() {
+    let hint = match source.kind() {
         io::ErrorKind::AddrInUse => "the port is taken: name another with --listen ADDRESS:PORT",
         io::ErrorKind::AddrNotAvailable => "it is no address of this host: name one, or leave --listen out for all",
         io::ErrorKind::PermissionDenied => "ports below 1024 are root's: name another with --listen ADDRESS:PORT",
         _ => "name another with --listen ADDRESS:PORT",
     };
-    ClockError::Listen { address: address.to_string(), source, mend }
+    ClockError::Listen { address: address.to_string(), source, hint }
 }
 
 /// When answers left, as the kernel tells it afterwards.

@@ -4,10 +4,10 @@ use airpath_core::{Direction, Time};
 use airpath_workload::Workload;
 use serde::Serialize;
 
-/// Outcome of a flow.
+/// WorkloadOutcome of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum WorkloadOutcome {
     /// All that it was to do is done.
     Complete,
     /// It was going on when the run ended.
@@ -25,8 +25,8 @@ pub struct FlowReport {
     pub flow: u32,
     /// The workload with all its defaults.
     pub workload: Workload,
-    /// Outcome.
-    pub outcome: Outcome,
+    /// WorkloadOutcome.
+    pub outcome: WorkloadOutcome,
     /// Start time; none if the run ended before.
     pub start_ns: Option<u64>,
     /// Time at which the last part of its work was done.

@@ -2,7 +2,7 @@
 //! are the thread's, and every series has a thread of its own, so that they end with it; memory is
 //! the process's, and is unlocked again.
 
-use airpath_live::scheduling::{self, Outcome};
+use airpath_live::scheduling::{self, Permission};
 use airpath_live::tuning::{Policy, REAL_TIME_PRIORITY};
 use airpath_live::wake_latency::{DEVICE, LEAVE, WakeLatency};
 use nix::sys::mman::munlockall;
@@ -29,16 +29,16 @@ impl Conditions {
     /// Sets the calling thread, for good.
     ///
     /// # Errors
-    /// When the kernel refuses; with how to mend it.
+    /// When the kernel refuses; with how to fix it.
     pub fn set(&self) -> Result<()> {
         if let Some(slack_ns) = self.timer_slack_ns
-            && let Outcome::Refused(reason) = scheduling::timer_slack(slack_ns)
+            && let Permission::Refused(reason) = scheduling::timer_slack(slack_ns)
         {
             return Err(TimingError::Refused(format!("the kernel refuses a timer slack of {slack_ns} ns: {reason}")));
         }
         match self.policy.take() {
-            Outcome::Allowed => Ok(()),
-            Outcome::Refused(reason) => Err(TimingError::Refused(format!(
+            Permission::Allowed => Ok(()),
+            Permission::Refused(reason) => Err(TimingError::Refused(format!(
                 "the kernel refuses {} ({reason}), or measure with --policy other",
                 self.policy.kernel_name()
             ))),
@@ -72,11 +72,11 @@ impl LockedMemory {
     /// Locks it as the live loop does.
     ///
     /// # Errors
-    /// When the kernel refuses; with how to mend it.
+    /// When the kernel refuses; with how to fix it.
     pub fn new() -> Result<LockedMemory> {
         match scheduling::lock_memory() {
-            Outcome::Allowed => Ok(LockedMemory(())),
-            Outcome::Refused(reason) => Err(TimingError::Refused(format!(
+            Permission::Allowed => Ok(LockedMemory(())),
+            Permission::Refused(reason) => Err(TimingError::Refused(format!(
                 "the kernel refuses to lock memory ({reason}), or measure with --memory unlocked"
             ))),
         }
@@ -93,7 +93,7 @@ impl Drop for LockedMemory {
 /// is dropped.
 ///
 /// # Errors
-/// When the kernel refuses; with how to mend it.
+/// When the kernel refuses; with how to fix it.
 pub fn hold_wake_latency() -> Result<WakeLatency> {
     match WakeLatency::hold(0) {
         (_, Some(held)) => Ok(held),

@@ -17,7 +17,7 @@ use crate::line_rate::{self, Effort};
 use crate::method::{Method, MethodOptions, Waiting};
 use crate::pattern::Pattern;
 use crate::report::{Asked, FORMAT_VERSION, LineRate, Series, TimingReport};
-use crate::series::{Outcome, Way};
+use crate::series::{SeriesOutcome, Way};
 use crate::stress::{self, Stress};
 use crate::technique::{TRIALS, Technique};
 use crate::{host, recommend, statistics};
@@ -193,7 +193,7 @@ impl Request {
     fn conclude(
         &self,
         items: &[Item],
-        results: Vec<Option<std::result::Result<Outcome, String>>>,
+        results: Vec<Option<std::result::Result<SeriesOutcome, String>>>,
         requested_ns: &[u64],
         began_unix_s: u64,
         host: serde_json::Value,
@@ -278,7 +278,7 @@ struct Runner<'a> {
     progress: &'a mut dyn FnMut(&Progress),
     /// How many series at a time may keep their processors from others.
     occupiers: usize,
-    results: Vec<Option<std::result::Result<Outcome, String>>>,
+    results: Vec<Option<std::result::Result<SeriesOutcome, String>>>,
     begun: usize,
     /// About how long all that has not ended takes by itself, in ns.
     left_ns: u64,
@@ -358,7 +358,7 @@ impl<'a> Runner<'a> {
     fn begin(
         &mut self,
         index: usize,
-        sender: mpsc::Sender<(usize, std::result::Result<Outcome, String>)>,
+        sender: mpsc::Sender<(usize, std::result::Result<SeriesOutcome, String>)>,
     ) -> Result<()> {
         let item = &self.items[index];
         self.begun += 1;

@@ -26,7 +26,7 @@ pub struct Way {
 
 /// What came out of one series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct SeriesOutcome {
     /// How long each sleep really was, in ns; fewer than were requested if it was broken off.
     pub actual_ns: Vec<u64>,
     /// How long the series took, in ns.
@@ -72,7 +72,7 @@ impl Way {
     ///
     /// # Errors
     /// Why the sleep method cannot be had or failed, as text.
-    pub fn measure(&self, requested_ns: &[u64], trials_ns: &[u64], stop: &AtomicBool) -> Result<Outcome, String> {
+    pub fn measure(&self, requested_ns: &[u64], trials_ns: &[u64], stop: &AtomicBool) -> Result<SeriesOutcome, String> {
         self.conditions.set().map_err(|error| error.to_string())?;
         let mut sleeper = (self.method.open)(&self.options)?;
         let failed = |error: std::io::Error| format!("{} failed: {error}", self.method.name);
@@ -112,7 +112,7 @@ impl Way {
         let usage_after = usage()?;
         actual_ns.truncate(slept.map_err(failed)?);
         let more = |after: libc::c_long, before: libc::c_long| (after - before) as u64;
-        Ok(Outcome {
+        Ok(SeriesOutcome {
             actual_ns,
             elapsed_ns,
             rested_ns,
@@ -140,7 +140,7 @@ mod tests {
         Way { method, options: MethodOptions::default(), technique, conditions: Conditions::default() }
     }
 
-    fn measure(way: Way, requested_ns: &[u64]) -> Result<Outcome, String> {
+    fn measure(way: Way, requested_ns: &[u64]) -> Result<SeriesOutcome, String> {
         let requested_ns = requested_ns.to_vec();
         let thread = std::thread::spawn(move || way.measure(&requested_ns, &[100_000; 3], &AtomicBool::new(false)));
         thread.join().unwrap()

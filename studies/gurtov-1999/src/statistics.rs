@@ -4,7 +4,7 @@ use airpath_core::draw::DrawKey;
 
 use crate::pattern;
 use crate::report::{Estimates, Measured, Quantiles};
-use crate::series::Outcome;
+use crate::series::SeriesOutcome;
 
 /// How often a sample is drawn again for its intervals.
 pub const RESAMPLES: u64 = 2_000;
@@ -71,7 +71,7 @@ pub fn estimates(values: &[f64], key: DrawKey) -> Estimates {
 }
 
 /// Everything that is said of a series of `requested_ns`, of which at least one was slept.
-pub fn measured(requested_ns: &[u64], outcome: &Outcome, seed: u64) -> Measured {
+pub fn measured(requested_ns: &[u64], outcome: &SeriesOutcome, seed: u64) -> Measured {
     let actual_ns = &outcome.actual_ns;
     let pairs = || requested_ns.iter().zip(actual_ns).map(|(requested, actual)| (*requested, *actual));
     let mut errors_ns: Vec<i64> = pairs().map(|(requested, actual)| actual as i64 - requested as i64).collect();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_series_by_hand() {
-        let outcome = Outcome {
+        let outcome = SeriesOutcome {
             actual_ns: vec![3_000_000, 0, 4_000_000],
             elapsed_ns: 8_000_000,
             rested_ns: 0,

@@ -53,8 +53,8 @@ impl ArrowLog {
         let is_file = file.read_exact(&mut magic).is_ok() && &magic == FILE_MAGIC;
         if is_file {
             if !ends_with_magic(&mut file).map_err(io)? {
-                let mend = "the file is truncated: copy it again from its source, or record the run again";
-                return Err(LogError::content(path, "it is truncated", mend));
+                let hint = "the file is truncated: copy it again from its source, or record the run again";
+                return Err(LogError::content(path, "it is truncated", hint));
             }
             claims::check_file(&mut BufReader::new(&file), length).map_err(refused)?;
             file.rewind().map_err(io)?;
@@ -63,8 +63,8 @@ impl ArrowLog {
         }
         let whole = whole_messages(&mut BufReader::new(&file), length).map_err(refused)?;
         if length == 0 {
-            let mend = "copy it again from its source, or record the run again";
-            return Err(LogError::content(path, "it is empty", mend));
+            let hint = "copy it again from its source, or record the run again";
+            return Err(LogError::content(path, "it is empty", hint));
         }
         if whole == 0 {
             return Err(LogError::content(

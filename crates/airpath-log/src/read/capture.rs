@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read, Take};
 use std::path::{Path, PathBuf};
 
 use airpath_core::PduId;
-use airpath_packet::capture::{Block, BlockReader, Order, Problem, pcapng};
+use airpath_packet::capture::{Block, BlockReader, CaptureProblem, Order, pcapng};
 
 use crate::error::LogError;
 use crate::pcapng::{Interface, LINK};
@@ -134,7 +134,7 @@ impl CaptureLog {
             Ok(true) => return Ok(Some(self.block.kind())),
             Ok(false) => {}
             Err(error) => {
-                if let Problem::Io(source) = error.problem {
+                if let CaptureProblem::Io(source) = error.problem {
                     self.ended = true;
                     return Err(source);
                 }

@@ -16,11 +16,11 @@ pub(super) struct Fate {
     entered_ns: u64,
     flipped: u64,
     kept_bytes: Option<u64>,
-    end: Option<End>,
+    end: Option<Ending>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum End {
+enum Ending {
     Delivered { at_ns: u64, times: u64 },
     Dropped { at_ns: u64, cause: String, hop: String },
 }
@@ -55,15 +55,15 @@ impl Fates {
                 let end = &mut fates.entry(event.pdu).or_default().end;
                 match end {
                     // A copy.
-                    Some(End::Delivered { times, .. }) => *times += 1,
-                    _ => *end = Some(End::Delivered { at_ns: event.time_ns, times: 1 }),
+                    Some(Ending::Delivered { times, .. }) => *times += 1,
+                    _ => *end = Some(Ending::Delivered { at_ns: event.time_ns, times: 1 }),
                 }
             } else if kind == EventKind::Dropped.name() {
                 let end =
-                    End::Dropped { at_ns: event.time_ns, cause: event.cause.to_owned(), hop: event.hop.to_owned() };
+                    Ending::Dropped { at_ns: event.time_ns, cause: event.cause.to_owned(), hop: event.hop.to_owned() };
                 let fate = fates.entry(event.pdu).or_default();
                 // Where another copy has arrived, the packet has.
-                if !matches!(fate.end, Some(End::Delivered { .. })) {
+                if !matches!(fate.end, Some(Ending::Delivered { .. })) {
                     fate.end = Some(end);
                 }
             }
@@ -87,14 +87,14 @@ impl Fates {
         let after = |at_ns: u64| show::span(at_ns.saturating_sub(fate.entered_ns));
         match &fate.end {
             None => format!("{damage}still in the link at the end"),
-            Some(End::Delivered { at_ns, times }) => {
+            Some(Ending::Delivered { at_ns, times }) => {
                 let copies = if *times > 1 { format!(", {times} times in all") } else { String::new() };
                 format!("{damage}delivered after {}{copies}", after(*at_ns))
             }
-            Some(End::Dropped { at_ns, cause, hop }) if *at_ns == fate.entered_ns => {
+            Some(Ending::Dropped { at_ns, cause, hop }) if *at_ns == fate.entered_ns => {
                 format!("{damage}dropped: {cause} at {hop}")
             }
-            Some(End::Dropped { at_ns, cause, hop }) => {
+            Some(Ending::Dropped { at_ns, cause, hop }) => {
                 format!("{damage}dropped: {cause} at {hop} after {}", after(*at_ns))
             }
         }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::error::{CaptureError, Place, Problem};
+use super::error::{CaptureError, CaptureProblem, Place};
 use super::order::Order;
 
 /// The kind of a section header block.
@@ -68,7 +68,7 @@ impl Block {
     }
 
     /// `problem` at this block.
-    pub fn error(&self, problem: Problem) -> CaptureError {
+    pub fn error(&self, problem: CaptureProblem) -> CaptureError {
         CaptureError { place: self.place, problem }
     }
 }
@@ -104,14 +104,14 @@ impl<R: Read> BlockReader<R> {
         self.fill(block).map_err(|problem| CaptureError { place: self.next, problem })
     }
 
-    fn fill(&mut self, block: &mut Block) -> Result<bool, Problem> {
+    fn fill(&mut self, block: &mut Block) -> Result<bool, CaptureProblem> {
         let bytes = &mut block.bytes;
         self.input.by_ref().take(LEAST_BYTES as u64).read_to_end(bytes)?;
         if bytes.is_empty() {
             return Ok(false);
         }
         if bytes.len() < LEAST_BYTES {
-            return Err(Problem::Torn);
+            return Err(CaptureProblem::Torn);
         }
         // The kind of a section reads the same in both orders, and its order follows its length.
         let is_section = bytes.starts_with(&SECTION.to_le_bytes());
@@ -119,23 +119,23 @@ impl<R: Read> BlockReader<R> {
             self.order = match Order::Little.u32(bytes, HEAD_BYTES) {
                 Some(BYTE_ORDER) => Order::Little,
                 Some(word) if word.swap_bytes() == BYTE_ORDER => Order::Big,
-                _ => return Err(Problem::ByteOrder),
+                _ => return Err(CaptureProblem::ByteOrder),
             };
         } else if self.next.number == 1 {
-            return Err(Problem::Foreign);
+            return Err(CaptureProblem::Foreign);
         }
         block.order = self.order;
-        let length = self.order.u32(bytes, 4).ok_or(Problem::Short)?;
+        let length = self.order.u32(bytes, 4).ok_or(CaptureProblem::Short)?;
         let least = if is_section { LEAST_SECTION_BYTES } else { LEAST_BYTES };
         if (length as usize) < least || length > self.most || !length.is_multiple_of(4) {
-            return Err(Problem::Length(length));
+            return Err(CaptureProblem::Length(length));
         }
         self.input.by_ref().take(u64::from(length) - LEAST_BYTES as u64).read_to_end(bytes)?;
         if bytes.len() < length as usize {
-            return Err(Problem::Torn);
+            return Err(CaptureProblem::Torn);
         }
         if self.order.u32(bytes, bytes.len() - TAIL_BYTES) != Some(length) {
-            return Err(Problem::Lengths);
+            return Err(CaptureProblem::Lengths);
         }
         self.next = self.next.after(u64::from(length));
         Ok(true)

@@ -27,12 +27,12 @@ pub struct CaptureError {
     /// Where.
     pub place: Place,
     /// What.
-    pub problem: Problem,
+    pub problem: CaptureProblem,
 }
 
 /// What is wrong with a capture.
 #[derive(Debug, thiserror::Error)]
-pub enum Problem {
+pub enum CaptureProblem {
     /// Reading failed.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -78,14 +78,14 @@ impl fmt::Display for CaptureError {
 impl CaptureError {
     /// Whether the file ends in the middle of a block or packet.
     pub fn is_torn(&self) -> bool {
-        matches!(self.problem, Problem::Torn)
+        matches!(self.problem, CaptureProblem::Torn)
     }
 }
 
 impl From<CaptureError> for io::Error {
     fn from(error: CaptureError) -> io::Error {
         match error.problem {
-            Problem::Io(source) => source,
+            CaptureProblem::Io(source) => source,
             _ => io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
         }
     }

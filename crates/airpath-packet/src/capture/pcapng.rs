@@ -2,7 +2,7 @@
 
 use super::block::Block;
 pub use super::block::{BYTE_ORDER, SECTION};
-use super::error::{CaptureError, Problem};
+use super::error::{CaptureError, CaptureProblem};
 use super::order::Order;
 use super::resolution::Resolution;
 
@@ -128,21 +128,21 @@ impl Block {
         }
         let (order, body) = (self.order(), self.body());
         let (Some(link_type), Some(snaplen)) = (order.u16(body, 0), order.u32(body, 4)) else {
-            return Err(self.error(Problem::Short));
+            return Err(self.error(CaptureProblem::Short));
         };
         let (mut exponent, mut epoch, mut name) = (6, 0, None);
         for Choice { code, value, .. } in self.options(INTERFACE_OPTIONS) {
             match (code, value) {
                 (INTERFACE_NAME, value) => name = Some(value),
                 (INTERFACE_RESOLUTION, [value]) => exponent = *value,
-                (INTERFACE_RESOLUTION, _) => return Err(self.error(Problem::Resolution)),
+                (INTERFACE_RESOLUTION, _) => return Err(self.error(CaptureProblem::Resolution)),
                 (INTERFACE_EPOCH, value) if value.len() == 8 => {
                     epoch = order.u64(value, 0).unwrap_or_default().cast_signed();
                 }
                 _ => {}
             }
         }
-        let resolution = Resolution::new(exponent, epoch).ok_or_else(|| self.error(Problem::Resolution))?;
+        let resolution = Resolution::new(exponent, epoch).ok_or_else(|| self.error(CaptureProblem::Resolution))?;
         Ok(Some(Interface { link_type, snaplen, resolution, name }))
     }
 
@@ -164,7 +164,7 @@ impl Block {
             Some(Packet { interface, ticks: self.stamp(STAMP)?, length, bytes, options })
         };
         match self.kind() {
-            PACKET | OLD_PACKET => read().map(Some).ok_or_else(|| self.error(Problem::Short)),
+            PACKET | OLD_PACKET => read().map(Some).ok_or_else(|| self.error(CaptureProblem::Short)),
             _ => Ok(None),
         }
     }
@@ -189,7 +189,7 @@ impl Block {
         }
         match (interface, self.stamp(STAMP)) {
             (Some(interface), Some(_)) => Ok(Some((interface, places))),
-            _ => Err(self.error(Problem::Short)),
+            _ => Err(self.error(CaptureProblem::Short)),
         }
     }
 

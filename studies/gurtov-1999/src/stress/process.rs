@@ -26,7 +26,7 @@ impl Stress {
     /// When a process or what it works on cannot be had.
     pub fn start(kind: &'static Kind) -> Result<Stress> {
         let cannot = |what: &str, error: &dyn std::fmt::Display| {
-            TimingError::System(format!("cannot {what} for the load `{}`: {error}{}", kind.name, mend(kind)))
+            TimingError::System(format!("cannot {what} for the load `{}`: {error}{}", kind.name, hint(kind)))
         };
         let processors = scheduling::allowed_processors().map_err(|error| cannot("list the processors", &error))?;
         // From here on, whatever was started ends when this is dropped.
@@ -60,7 +60,7 @@ impl Stress {
             let name = self.kind.name;
             return Err(TimingError::System(format!(
                 "a process of the load `{name}` ended: {why}; the series since are not under that load{}",
-                mend(self.kind)
+                hint(self.kind)
             )));
         }
         Ok(())
@@ -78,7 +78,7 @@ impl Drop for Stress {
     }
 }
 
-fn mend(kind: &Kind) -> &'static str {
+fn hint(kind: &Kind) -> &'static str {
     if kind.name == "disk" { " (the folder is that of TMPDIR, or /tmp)" } else { "" }
 }
 
