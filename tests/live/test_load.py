@@ -159,7 +159,7 @@ def test_what_goes_wrong_is_told_with_a_remedy(airpath: Airpath) -> None:
 def test_no_way_to_the_other_end(airpath: Airpath) -> None:
     # TCP to a multicast group: the one address to which no host has a way.
     result = airpath.run("send", "224.0.0.1", "--bytes", "1000").check(1)
-    assert "no way to 224.0.0.1" in result.err
+    assert "no route to 224.0.0.1" in result.err
 
 
 @pytest.mark.parametrize("under_way", [False, True], ids=["waiting", "receiving"])

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arrival, EntityBeginning, EntityParameters, LinkEntity, Sdus, Simple};
 use crate::air::{Frame, Grant};
-use crate::channel::Outcome;
+use crate::channel::ChannelOutcome;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::StageCx;
 
@@ -71,7 +71,7 @@ impl LinkEntity for Padded {
     fn receive(
         &mut self,
         frame: Frame,
-        outcome: Outcome,
+        outcome: ChannelOutcome,
         sdus: &mut Sdus,
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
