@@ -4,7 +4,7 @@ use airpath_core::{Direction, Time};
 use airpath_workload::Workload;
 use serde::Serialize;
 
-/// WorkloadOutcome of a flow.
+/// Outcome of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkloadOutcome {
@@ -25,7 +25,7 @@ pub struct FlowReport {
     pub flow: u32,
     /// The workload with all its defaults.
     pub workload: Workload,
-    /// WorkloadOutcome.
+    /// Outcome.
     pub outcome: WorkloadOutcome,
     /// Start time; none if the run ended before.
     pub start_ns: Option<u64>,

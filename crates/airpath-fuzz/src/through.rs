@@ -18,7 +18,7 @@ use crate::findings::{Finding, Findings};
 use crate::supervise::tell;
 use crate::{mutate, worker};
 
-/// TrialOutcome of an input.
+/// Outcome of an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum TrialOutcome {
     /// The command did it or said why not.

@@ -48,10 +48,10 @@ impl TimedInput {
     }
 }
 
-/// DriveUntil condition of a run.
+/// End condition of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DriveUntil {
-    /// DriveUntil of the inputs, with nothing due any more. A machine that always has something due (one with a load
+    /// End of the inputs, with nothing due any more. A machine that always has something due (one with a load
     /// of its own) never gets there.
     Idle,
     /// An instant: everything due at or before it is run; later inputs are not taken.

@@ -72,7 +72,7 @@ pub struct Plan {
     pub stall_limit: Duration,
 }
 
-/// GuestOutcome of a run in the guest.
+/// Outcome of a run in the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestOutcome {
     /// The engine's exit status in the guest.

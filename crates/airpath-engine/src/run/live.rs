@@ -194,7 +194,7 @@ fn carry_out(
     Ok(Carried { client, server, ends, losses, link, report, shares, manifest })
 }
 
-/// Privilege of the request for real-time scheduling, if the kernel refused it.
+/// Outcome of the request for real-time scheduling, if the kernel refused it.
 fn refused_policy(told: &[Told]) -> Option<&Told> {
     told.iter().find(|(name, outcome)| name.starts_with("SCHED_") && outcome.starts_with("refused"))
 }

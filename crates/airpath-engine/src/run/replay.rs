@@ -32,7 +32,7 @@ use crate::terminal::say;
 /// Time for which a replay is silent.
 const SILENT: Duration = Duration::from_secs(2);
 
-/// ReplayOutcome of a replay.
+/// Outcome of a replay.
 #[derive(Debug)]
 pub struct ReplayOutcome {
     /// Number of identical events, from the first on.

@@ -58,7 +58,7 @@ pub struct Transmission {
     pub header_bits: u32,
 }
 
-/// ChannelOutcome of a transmission.
+/// Outcome of a transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChannelOutcome {
     /// It arrives as it was sent.
@@ -90,7 +90,7 @@ pub trait ErrorProcess {
     /// True if transmission number `step` as a whole is hit.
     fn hits(&mut self, step: u64) -> bool;
 
-    /// ChannelOutcome of transmission number `step`, where the process knows more than hit or not.
+    /// Outcome of transmission number `step`, where the process knows more than hit or not.
     fn record(&mut self, step: u64) -> Record<'_> {
         if self.hits(step) { Record::Hit } else { Record::Ok }
     }
@@ -293,7 +293,7 @@ impl Channel {
         }
     }
 
-    /// ChannelOutcome of a frame whose transmission ends at `at`; `packet` is the whole packet if this is its last
+    /// Outcome of a frame whose transmission ends at `at`; `packet` is the whole packet if this is its last
     /// frame.
     #[inline]
     pub fn outcome(&mut self, at: Time, frame: &Transmission, packet: Option<&Transmission>) -> ChannelOutcome {
@@ -333,7 +333,7 @@ impl Channel {
         }
     }
 
-    /// ChannelOutcome of a unit that is hit as a whole, by the effect.
+    /// Outcome of a unit that is hit as a whole, by the effect.
     fn outcome_of_hit(&mut self, flip_key: DrawKey, step: u64, unit: &Transmission) -> ChannelOutcome {
         match self.effect.effect {
             Effect::Corrupt => self.effect.choose_flips(flip_key, step, unit, &mut self.scratch),

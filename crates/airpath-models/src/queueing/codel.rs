@@ -177,7 +177,7 @@ pub struct CodelState {
 }
 
 impl CodelState {
-    /// AqmDecision on the packet that leaves the queue at `at` after it has `waited`, with `left_bytes` behind it;
+    /// Decision on the packet that leaves the queue at `at` after it has `waited`, with `left_bytes` behind it;
     /// `can_mark` says that it would be marked instead of dropped. After a drop it is asked about the next
     /// packet, at the same instant or later.
     pub fn judge(&mut self, law: &CodelLaw, at: Time, waited: Span, left_bytes: u64, can_mark: bool) -> AqmDecision {

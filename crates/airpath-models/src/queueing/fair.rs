@@ -43,7 +43,7 @@ pub(super) trait FlowManagement {
     /// Of a queue that has been empty since the run began.
     fn begin(&self) -> Self::State;
 
-    /// AqmDecision on a packet that arrives while `queued_bytes` are in its queue; draws are those of `key` for
+    /// Decision on a packet that arrives while `queued_bytes` are in its queue; draws are those of `key` for
     /// `step`.
     fn arrival(
         &self,
@@ -54,7 +54,7 @@ pub(super) trait FlowManagement {
         can_mark: bool,
     ) -> AqmDecision;
 
-    /// AqmDecision on a packet that goes after it `waited`, with `left_bytes` behind it.
+    /// Decision on a packet that goes after it `waited`, with `left_bytes` behind it.
     fn departure(
         &self,
         state: &mut Self::State,

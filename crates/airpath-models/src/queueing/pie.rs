@@ -266,7 +266,7 @@ impl PieState {
         self.delay_before = self.delay;
     }
 
-    /// AqmDecision on a packet that arrives while `queued_bytes` are queued; `can_mark` says that it is marked
+    /// Decision on a packet that arrives while `queued_bytes` are queued; `can_mark` says that it is marked
     /// rather than dropped. The draw is that of `key` for `step`, a number of its own for each arrival.
     pub fn judge(&mut self, law: &PieLaw, key: DrawKey, step: u64, queued_bytes: u64, can_mark: bool) -> AqmDecision {
         if self.burst_left > Span::ZERO {
