@@ -21,9 +21,9 @@ pub struct RunFile {
     pub name: String,
     /// A word for programs.
     pub role: &'static str,
-    /// Whether a folder that holds it is known as a run's.
+    /// True if a folder that holds it is recognised as a run's.
     pub shows_a_run: bool,
-    /// What is in it.
+    /// Its content.
     pub meaning: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! The words of the reasons, declared once.
 
 airpath_core::named! {
-    /// Why a verdict is not better, in a word for programs.
+    /// Reason for a verdict that is not better, in a word for programs.
     Code {
         LateEmissions = "late_emissions": "packets that left later than their bounds",
         LateReads = "late_reads": "packets that entered later than their bounds, or may have",
