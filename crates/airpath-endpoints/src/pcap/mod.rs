@@ -20,10 +20,10 @@ use crate::{Context, Ends};
 use packet::Captured;
 use replay::{Arrival, Replay};
 
-/// How many IP packets the capture in `bytes` holds.
+/// Returns the number of IP packets in the capture `bytes`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The defect of the capture.
 pub fn packets_in(bytes: &[u8]) -> Result<usize, String> {
     file::read(bytes).map(|packets| packets.len())
 }

@@ -9,7 +9,7 @@ use crate::cli::Cli;
 #[derive(Serialize)]
 pub struct Command {
     name: String,
-    /// What it does, in a line.
+    /// Its purpose, in a line.
     summary: String,
     /// A way to call it.
     example: String,
