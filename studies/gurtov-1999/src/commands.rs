@@ -1,4 +1,4 @@
-//! What the command line asks for: a measurement, or the list of sleep methods.
+//! The two commands: a measurement, and the list of sleep methods.
 
 use std::io::IsTerminal;
 use std::path::Path;

@@ -26,7 +26,7 @@ pub(crate) trait Work {
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its description, in one line.
     pub what: &'static str,
     /// Prepares one process's work, before the process is made.
     pub(crate) prepare: fn() -> io::Result<Box<dyn Work>>,

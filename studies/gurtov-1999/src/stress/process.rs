@@ -44,10 +44,10 @@ impl Stress {
         Ok(stress)
     }
 
-    /// Whether all of it still goes on.
+    /// Returns an error if a process of it has ended.
     ///
     /// # Errors
-    /// When a process ended, and why.
+    /// The process's name and its end.
     pub fn check(&mut self) -> Result<()> {
         for index in 0..self.processes.len() {
             let why = match waitpid(self.processes[index], Some(WaitPidFlag::WNOHANG)) {
