@@ -271,7 +271,7 @@ class _Options:
     directions: Offsets
     comments: pl.Series
     endless: NDArray[np.bool_]
-    """Of which packets the options did not end."""
+    """True for each packet whose options did not end."""
 
 
 def _options_of(

@@ -85,7 +85,7 @@ CONTRADICTIONS = (
     TypeError,
     ValueError,
 )
-"""In what computing may end over files each of which can be read, and which contradict each other:
+"""Exceptions of computing over files each of which can be read, and which contradict each other:
 a flow that ends before it begins, a time centuries long."""
 
 
@@ -174,7 +174,7 @@ class Run:
 
     @property
     def clock(self) -> str:
-        """By which clock it ran: live, warp or virtual; live where the run does not say."""
+        """Clock of the run: live, warp or virtual; live where the run does not say."""
         value = self.manifest.get("clock")
         return value if isinstance(value, str) else "live"
 

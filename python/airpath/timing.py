@@ -175,7 +175,7 @@ class Asked:
 
     @property
     def conditions(self) -> str:
-        """Under what was measured; the wake latency only where it was held."""
+        """Conditions of the measurement; the wake latency only where it was held."""
         load = "no load" if self.load == "none" else f"{self.load} load"
         held = ", wake latency held" if self.wake_latency == "hold" else ""
         return f"{load}, policy {self.policy}{held}"

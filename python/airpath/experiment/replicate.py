@@ -51,7 +51,7 @@ sys.exit(agent.main())"""
 compile it is half of what its start takes. Last in the path, it hides nothing."""
 
 MOST_LAST_WORDS_BYTES = 200
-"""Of what a program said last that is repeated where its failure is told."""
+"""Greatest part of a program's last output that the message of its failure repeats."""
 
 _OF_THE_ENGINE = (EXIT_STATUSES["failed"], EXIT_STATUSES["usage"])
 """Exit statuses with which the engine ends where no program was started."""

@@ -1,4 +1,4 @@
-"""Which sets and runs are drawn, where a page has too many for all of them."""
+"""Choice of the sets and runs to draw, where a page has too many for all of them."""
 
 from __future__ import annotations
 
