@@ -42,7 +42,7 @@ FATAL = (
 )
 KINDS = ("exec", "server", "shell", "replications", "sim", "run")
 OWN_STATUSES = frozenset({0, 1, 2, 3, 125, 126, 127})
-"""How a command ends that no signal has reached."""
+"""Exit statuses of a command that no signal has reached."""
 
 PATIENCE_S = 90.0
 
@@ -95,7 +95,7 @@ class Try:
 
     @property
     def out(self) -> Path:
-        """Where the command records."""
+        """Folder in which the command records."""
         return self.airpath.folder("files") / "out"
 
     def __str__(self) -> str:
@@ -284,7 +284,7 @@ def end(airpath: Airpath) -> None:
 
 @dataclass(frozen=True)
 class Ground:
-    """Where tries take place, and with what."""
+    """Place and programs of the tries."""
 
     folder: Path
     command: Path

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 SLACK_MS = 400
-"""How late a loaded machine may be; what is asserted exactly is what the model decides."""
+"""Lateness of a loaded machine that passes; the decisions of the model are asserted exactly."""
 
 
 def send(

@@ -1,4 +1,4 @@
-"""What real programs send through a link arrives, byte for byte, whatever the protocol."""
+"""Transfers of real programs through a link, compared byte for byte, by many protocols."""
 
 from __future__ import annotations
 
