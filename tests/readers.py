@@ -327,7 +327,7 @@ def _other_value(content: bytes, generator: random.Random) -> bytes:
 
 
 def _word_at(content: bytearray, at: int) -> tuple[int, int]:
-    """Return the value of a text format that stands at a place: up to the next separators."""
+    """Return the value of a text format at a place: up to the next separators."""
     marks = b',:=[]{}\n"'
     begin = end = at
     while begin > 0 and content[begin - 1] not in marks and at - begin < 40:

@@ -61,7 +61,7 @@ OWN: dict[str, pl.DataType] = {
     "length": pl.Int64(),
     "comment": pl.String(),
 }
-"""Columns that the capture itself tells, beside those of ``headers.PARSED_COLUMNS``."""
+"""Columns that the capture itself has, in addition to those of ``headers.PARSED_COLUMNS``."""
 
 
 class CaptureError(Exception):

@@ -118,7 +118,7 @@ NOT_TRUSTED: tuple[str, ...] = tuple(VERDICTS)[1:]
 """The other verdicts."""
 
 NO_VERDICT = "unknown"
-"""Stands where a run is active, or was killed."""
+"""Verdict of a run that is active, or was killed."""
 
 REASONS = _meanings(_FACTS["reasons"])
 """The codes of the reasons of a verdict, and what each tells."""

@@ -431,7 +431,7 @@ def _read_samples(report: Report) -> pl.DataFrame:
 
 
 def _check_counts(path: Path, frame: pl.DataFrame, measured: Sequence[Series]) -> None:
-    """Refuse samples that are not those of the report beside them."""
+    """Refuse samples that are not those of the report in their folder."""
     found = dict(frame.group_by("series").len().iter_rows())
     for series in measured:
         expected = series.measured.requests if series.measured else 0

@@ -120,7 +120,7 @@ def _difference(population: Population, count: int, random: np.random.Generator)
 
 
 def _stopped(population: Population, count: int, random: np.random.Generator) -> bool | None:
-    """Run a stopping rule of 10 % that begins with so many values and may go on to 400."""
+    """Run a stopping rule of 10 % that begins with so many values and may continue to 400."""
     values = population.draw(random, 400).tolist()
     found = None
     for looked in checkpoints(count, 400):

@@ -15,7 +15,7 @@ KEPT = 3
 
 
 def drawn_seed() -> int:
-    """Return a seed that nobody chose."""
+    """Return a random seed."""
     return random.SystemRandom().randrange(1_000_000_007)
 
 

@@ -151,7 +151,7 @@ class Try:
         with contextlib.suppress(OSError):
             handle = os.pidfd_open(pid)
             try:
-                # Of the process behind the handle: the number may be somebody else's by now.
+                # Of the process behind the handle: the number may be another process's by now.
                 environment = Path(f"/proc/{pid}/environ").read_bytes()
                 what = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
                 if self.airpath.mark.encode() not in environment:
@@ -219,7 +219,7 @@ class Try:
             self.problems.append("a mount is left")
 
     def finish(self, words: list[str], whole: bool = False) -> subprocess.CompletedProcess[str]:
-        """Run a command that nobody disturbs."""
+        """Run a command without disturbances."""
         command = self.runner if whole else (str(self.airpath.command),)
         environment = {**self.airpath.environment(), "XDG_RUNTIME_DIR": ""}
         environment["AIRPATH_ENGINE"] = str(self.airpath.command)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 MARK = "AIRPATH_TEST_MARK"
-"""Variable by which every process of a test is known, whoever its parent is."""
+"""Variable by which every process of a test is known, whatever its parent is."""
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -45,7 +45,7 @@ class User:
 
 
 def users() -> list[User]:
-    """Return root and nobody where the tests may change users, otherwise whoever runs them."""
+    """Return root and nobody where the tests may change users, otherwise the user who runs them."""
     if os.geteuid() != 0:
         return [User("user", ())]
     # setpriv still has its capabilities when it looks the command up; env has none.
@@ -138,7 +138,7 @@ class Airpath:
             MARK: self.mark,
             "PATH": SYSTEM_PATH,
             "TMPDIR": str(self.temporary),
-            # Nobody's calibration, unless the test makes one.
+            # No calibration, unless the test makes one.
             "XDG_DATA_HOME": str(self.work / "data"),
             "LC_ALL": "C.UTF-8",
         }

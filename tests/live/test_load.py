@@ -1,4 +1,4 @@
-"""The load generator through an emulated link, and its JSON beside iperf3's."""
+"""The load generator through an emulated link, and its JSON compared with iperf3's."""
 
 from __future__ import annotations
 

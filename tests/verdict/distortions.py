@@ -199,7 +199,7 @@ def _(stage: Stage) -> Seen:
 def with_hog(
     *words: object, sender: Sender | None = None, options: tuple[str, ...] = ()
 ) -> Callable[[Stage], Seen]:
-    """Return a play of datagrams beside a busy program."""
+    """Return a play of datagrams next to a busy program."""
 
     def play(stage: Stage) -> Seen:
         with stage.beside("hog", *words):

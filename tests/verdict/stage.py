@@ -86,7 +86,7 @@ def grade_of(folder: Path) -> tuple[str, list[str], str]:
 
 
 class Running:
-    """A run that goes on."""
+    """An active run."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         self.process = process
@@ -208,7 +208,7 @@ class Stage:
         client: list[str],
         environment: dict[str, str] | None = None,
     ) -> Iterator[Running]:
-        """Start a run; at the end it is killed if it still goes on."""
+        """Start a run; at the end it is killed if it is still active."""
         out = folder / "run"
         words = [*self.prefix, str(self.engine), "exec", "--quiet", "--out", str(out), *options]
         if server:
@@ -248,7 +248,7 @@ class Stage:
 
     @contextlib.contextmanager
     def beside(self, *words: object, prefix: tuple[str, ...] = ()) -> Iterator[None]:
-        """Have a program run beside the run."""
+        """Have a program run next to the run."""
         process = subprocess.Popen([*prefix, *self.program(*words)], stdin=subprocess.DEVNULL)
         try:
             yield

@@ -83,7 +83,7 @@ impl Prober {
         };
         let over = AtomicBool::new(false);
         let (link, report) = std::thread::scope(|scope| {
-            // Somebody receives, as in a run: waking the receiver is part of what it costs to write a packet.
+            // A socket receives, as in a run: waking the receiver is part of what it costs to write a packet.
             scope.spawn(|| {
                 let mut bytes = [0; 256];
                 while !over.load(Ordering::Acquire) {

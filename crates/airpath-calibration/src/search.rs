@@ -180,7 +180,7 @@ impl Search<'_> {
         Ok(self.try_rounds(step, settings)?.into_iter().map(together).collect())
     }
 
-    /// The same, with every round told apart.
+    /// The same, with the result of every round.
     fn try_rounds(&mut self, step: &'static str, settings: &[Setting]) -> airpath_live::Result<Vec<Vec<Lateness>>> {
         let mut rounds = vec![Vec::new(); settings.len()];
         for _ in 0..ROUNDS {
@@ -222,7 +222,7 @@ fn together(mut rounds: Vec<Lateness>) -> Lateness {
     }
 }
 
-/// Tries settings over `prober`'s link; `tell` hears of each.
+/// Tries settings over `prober`'s link; `tell` is called for each.
 ///
 /// # Errors
 /// When the loop cannot run.
@@ -236,7 +236,7 @@ pub fn search(wish: &Wish, prober: &mut Prober, tell: &mut dyn FnMut(&Candidate)
         Setting { policy: policies[0], affinity: Affinity::Any, spin: SpinPolicy::Off, wake_latency: true };
     let mut reasons = Vec::new();
 
-    // Told and not chosen by: a machine that is busy now may be idle during the runs.
+    // Reported, and not chosen by: a machine that is busy now may be idle during the runs.
     let left =
         if may_hold { Some(search.try_all("idle", &[Setting { wake_latency: false, ..setting }])?[0]) } else { None };
 

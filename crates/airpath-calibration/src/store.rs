@@ -205,7 +205,7 @@ mod tests {
         fs::write(&taken, "").unwrap();
         let error = write(&taken.join("airpath"), &calibration()).unwrap_err().to_string();
         assert!(error.contains("cannot be stored") && error.contains("XDG_DATA_HOME"), "{error}");
-        // Whoever reads there finds nothing, and goes on.
+        // A reader finds nothing there, and continues.
         let host = calibration().host;
         assert_eq!(find(&taken.join("airpath"), &host, Rights::Root), Ok(None));
     }

@@ -19,7 +19,7 @@ use super::socket::StampedSocket;
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// The most requests of a measurement.
 pub const MOST_REQUESTS: u64 = 500_000;
-/// A departure that the kernel tells lies no farther than this behind the program's own stamp, in ns.
+/// A departure that the kernel reports lies no farther than this behind the program's own stamp, in ns.
 const SENDING_NS: u64 = 1_000_000_000;
 
 /// Parameters of a measurement.
@@ -44,7 +44,7 @@ pub struct Progress {
     pub answered: u64,
 }
 
-/// Compares this host's clock with that of `host`; `progress` is told after each request.
+/// Compares this host's clock with that of `host`; `progress` is called after each request.
 ///
 /// # Errors
 /// When the name is not known, nothing or something else answers, or too few answers come.
@@ -203,7 +203,7 @@ impl Session {
         let target = self.target.to_string();
         match source.kind() {
             io::ErrorKind::ConnectionRefused if self.answered == 0 => Err(ClockError::Refused { target }),
-            // A server that ended, or a gap in the network: silence tells in the end.
+            // A server that ended, or a gap in the network: a long silence ends the measurement.
             io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
             _ if source.raw_os_error() == Some(libc::ENOBUFS) || self.answered > 0 => Ok(()),
             _ => Err(ClockError::Network { action: "send to", target, source }),

@@ -19,7 +19,7 @@ use super::socket::{Arrival, StampedSocket, plain};
 const ANSWERS_PER_SECOND: u32 = 5_000;
 /// Sessions of which the last departure is remembered.
 const MOST_SESSIONS: usize = 64;
-/// Answers whose departure the kernel has not told yet.
+/// Answers whose departure the kernel has not reported yet.
 const MOST_UNTOLD: usize = 1_024;
 
 /// Answers `airpath timing sync`.
@@ -35,9 +35,9 @@ pub struct Server {
 pub enum Notice {
     /// A client begins to measure.
     Session(SocketAddr),
-    /// A datagram that is none of this protocol; told once.
+    /// A datagram that is none of this protocol; reported once.
     Foreign(SocketAddr),
-    /// More was asked than is answered in a second; told once.
+    /// More was asked than is answered in a second; reported once.
     TooMany(SocketAddr),
 }
 

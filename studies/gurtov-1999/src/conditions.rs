@@ -29,7 +29,7 @@ impl Conditions {
     /// Sets the calling thread, for good.
     ///
     /// # Errors
-    /// When the kernel refuses; with how to mend it.
+    /// When the kernel refuses; with how to fix it.
     pub fn set(&self) -> Result<()> {
         if let Some(slack_ns) = self.timer_slack_ns
             && let Outcome::Refused(reason) = scheduling::timer_slack(slack_ns)
@@ -72,7 +72,7 @@ impl LockedMemory {
     /// Locks it as the live loop does.
     ///
     /// # Errors
-    /// When the kernel refuses; with how to mend it.
+    /// When the kernel refuses; with how to fix it.
     pub fn new() -> Result<LockedMemory> {
         match scheduling::lock_memory() {
             Outcome::Allowed => Ok(LockedMemory(())),
@@ -93,7 +93,7 @@ impl Drop for LockedMemory {
 /// is dropped.
 ///
 /// # Errors
-/// When the kernel refuses; with how to mend it.
+/// When the kernel refuses; with how to fix it.
 pub fn hold_wake_latency() -> Result<WakeLatency> {
     match WakeLatency::hold(0) {
         (_, Some(held)) => Ok(held),
@@ -103,7 +103,7 @@ pub fn hold_wake_latency() -> Result<WakeLatency> {
     }
 }
 
-/// Makes sure that no memory is locked, whoever locked it.
+/// Makes sure that no memory is locked.
 pub fn unlock_memory() {
     // It fails only where locking is not known at all.
     let _ = munlockall();

@@ -155,8 +155,8 @@ impl Request {
         Ok(())
     }
 
-    /// Measures. A sleep method that is not available is told as such. When `stop` is set, what was
-    /// measured so far is told. To be called by a thread that lives as long as the process: the processes
+    /// Measures. A sleep method that is not available is reported as such. When `stop` is set, the
+    /// report has what was measured so far. To be called by a thread that lives as long as the process: the processes
     /// of `--load` end with it.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl Request {
                         ),
                     });
                 }
-                // Broken off before it began, or unavailable and told so with the series.
+                // Broken off before it began, or unavailable, which the series reports.
                 _ => {}
             }
         }
@@ -372,7 +372,7 @@ impl<'a> Runner<'a> {
         let (way, trials_ns, stop) = (item.way, self.trials_ns.clone(), self.stop.clone());
         let measure = move || {
             let result = way.measure(&requested_ns, &trials_ns, &stop);
-            // Nobody asks any more after an error.
+            // No result is received any more after an error.
             let _ = sender.send((index, result));
         };
         std::thread::Builder::new()
@@ -479,7 +479,7 @@ mod tests {
         assert_eq!(rates.len(), 4);
         // 800 bit at 1 Mbit/s take 0.8 ms: one packet in the millisecond of a point.
         assert_eq!((rates[0].packets, rates[0].requested_bits_per_second, rates[0].timer_slack_ns), (1, 1e6, None));
-        // Nobody wakes early, so no line is faster than asked for without slack.
+        // No method wakes early, so no line is faster than asked for without slack.
         let plain = rates.iter().filter(|rate| rate.technique == "plain");
         assert!(plain.into_iter().all(|rate| rate.actual_bits_per_second <= rate.requested_bits_per_second));
     }

@@ -1,6 +1,6 @@
 //! Report of a measurement of sleep methods: the content of `timing.json`, declared here once.
 //!
-//! Beside it lies `samples.arrow` with one row a request: `series` (index into
+//! Next to it is `samples.arrow` with one row a request: `series` (index into
 //! [`TimingReport::series`]), `request` (index in the series), `requested_ns`, `actual_ns`.
 
 use airpath_live::wake_latency::LEAVE;

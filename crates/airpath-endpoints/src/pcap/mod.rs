@@ -2,7 +2,7 @@
 //!
 //! Times count from the first packet of the capture that is replayed. Lengths are those on the wire;
 //! of packets that were captured in part, the rest is zero where bytes are wanted. Nothing answers to
-//! what arrives, and nobody checks it: a damaged packet counts as received and damaged, a truncated
+//! what arrives, and nothing checks it: a damaged packet counts as received and damaged, a truncated
 //! one as rejected. Packets other than IP are left out, and so are those that the client neither
 //! sends nor gets.
 

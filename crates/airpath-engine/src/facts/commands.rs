@@ -15,7 +15,7 @@ pub struct Command {
     example: String,
 }
 
-/// All commands but those that nobody types, in the order of the help.
+/// All commands but the hidden ones, in the order of the help.
 pub fn commands() -> Vec<Command> {
     let cli = Cli::command();
     let shown = cli.get_subcommands().filter(|command| !command.is_hide_set());

@@ -1,4 +1,4 @@
-//! Cutting a super-packet into the packets that it stands for. Only headers
+//! Cutting a super-packet into the packets that it represents. Only headers
 //! are written; payloads stay where they are, as ranges of the original.
 
 use std::ops::Range;

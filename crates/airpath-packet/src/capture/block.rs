@@ -16,7 +16,7 @@ const LEAST_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
 /// Kind, length, byte order, version, the section's length, length.
 const LEAST_SECTION_BYTES: usize = 28;
 
-/// A block as it stands in the file.
+/// A block as it is in the file.
 #[derive(Debug)]
 pub struct Block {
     bytes: Vec<u8>,

@@ -21,7 +21,7 @@ pub(super) fn kind(magic: [u8; MAGIC_BYTES]) -> Option<(Order, u64)> {
     })
 }
 
-/// A packet as it stands in the file.
+/// A packet as it is in the file.
 #[derive(Debug, Default)]
 pub struct Record {
     /// Seconds, ticks within the second, kept length, length.
@@ -73,14 +73,14 @@ impl<R: Read> PcapReader<R> {
         Ok(PcapReader { input, order, tick_ns, head, next })
     }
 
-    /// The file's head as it stands there.
+    /// The file's head, unchanged.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
     /// Link type of the packets, of libpcap's registry.
     pub fn link_type(&self) -> u32 {
-        // The upper bits tell of checksums behind the frames.
+        // The upper bits describe checksums behind the frames.
         self.order.u32(&self.head, 20).unwrap_or_default() & 0xffff
     }
 

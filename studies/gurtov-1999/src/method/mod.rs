@@ -55,7 +55,7 @@ pub struct Method {
 macro_rules! methods {
     ($($name:ident),* $(,)?) => {
         $(mod $name;)*
-        /// All sleep methods, in the order in which they are told.
+        /// All sleep methods, in the order of the list.
         pub static METHODS: &[Method] = &[$($name::METHOD),*];
     };
 }

@@ -11,7 +11,7 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 use super::{Kind, Work};
 use crate::error::{Result, TimingError};
 
-/// A stress that goes on until this is dropped. To be started and kept by a thread that outlives it: the
+/// A stress that continues until this is dropped. To be started and kept by a thread that outlives it: the
 /// kernel ends the processes with that thread.
 #[derive(Debug)]
 pub struct Stress {
