@@ -1,4 +1,4 @@
-"""What notebooks and programs use: runs made, found, filtered, measured and drawn."""
+"""The interface for notebooks and programs: runs made, found, filtered, measured and drawn."""
 
 from __future__ import annotations
 

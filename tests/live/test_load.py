@@ -1,4 +1,4 @@
-"""The load generator through an emulated link, and its JSON beside iperf3's."""
+"""The load generator through an emulated link, and its JSON compared with iperf3's."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody listens at a port of this host, as the kernel's table tells."""
+    """Return true if a socket listens at a port of this host, by the kernel's table."""
     from pathlib import Path
 
     tables = [Path("/proc/net/tcp").read_text(), Path("/proc/net/tcp6").read_text()]
@@ -190,7 +190,7 @@ UNLIKE_IPERF3 = {
     # It counts what it could not send for itself.
     "end.streams[].udp.sender",
 }
-"""What iperf3 tells and we do not, with everything below."""
+"""Keys of iperf3's report that ours does not have, with everything below."""
 
 
 def keys(value: Any, place: str = "") -> set[str]:

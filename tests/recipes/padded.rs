@@ -10,7 +10,7 @@ use crate::channel::ChannelOutcome;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::StageCx;
 
-/// How much.
+/// Padding of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PaddedConfig {
     /// Bits added to every packet.

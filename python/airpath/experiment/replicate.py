@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from airpath.experiment.model import Experiment
 
 STOP = threading.Event()
-"""Set when no replication shall go on: those that run are ended and not recorded."""
+"""Set when no replication shall continue: those that run are ended and not recorded."""
 
 PART = ".part"
 """End of the name of a run's folder until it is complete."""
@@ -51,13 +51,13 @@ sys.exit(agent.main())"""
 compile it is half of what its start takes. Last in the path, it hides nothing."""
 
 MOST_LAST_WORDS_BYTES = 200
-"""Of what a program said last that is repeated where its failure is told."""
+"""Greatest part of a program's last output that the message of its failure repeats."""
 
 _OF_THE_ENGINE = (EXIT_STATUSES["failed"], EXIT_STATUSES["usage"])
 """Exit statuses with which the engine ends where no program was started."""
 
 JOBS_VARIABLE = "AIRPATH_JOBS"
-"""Tells the engine how many runs go on side by side."""
+"""Variable with the number of runs that are active side by side, for the engine."""
 
 GRACE_S = 15
 """Time limit for the server's end to stop its programs and write its record."""
@@ -407,7 +407,7 @@ def _last_words(part: Path, program: str) -> str:
 
 
 def _keep(task: Task, folder: Path) -> None:
-    """Delete what programs left and nobody asked for."""
+    """Delete files that the programs left and their `keep` does not name."""
     for program in task.programs:
         own = folder / program["name"]
         for path in sorted(own.rglob("*"), reverse=True):

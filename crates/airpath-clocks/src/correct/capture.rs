@@ -6,7 +6,7 @@ use airpath_packet::capture::{
     Block, BlockReader, CaptureProblem, Format, MAGIC_BYTES, MOST_BYTES, PcapReader, Record, Resolution,
 };
 
-/// What is done to a stamp, in ns since 1970.
+/// Function that replaces a stamp, in ns since 1970.
 pub type Change<'a> = dyn FnMut(u64) -> io::Result<u64> + 'a;
 
 /// Copies a capture from `input` to `output`, each stamp as `change` makes it. Stamps keep the

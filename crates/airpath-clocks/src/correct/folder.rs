@@ -152,7 +152,7 @@ fn files(original: &Path) -> Result<Vec<PathBuf>, ClockError> {
     Ok(files)
 }
 
-/// What is done, and what was found out on the way.
+/// A correction in progress: its request, and its record.
 struct Work<'a> {
     request: &'a Request<'a>,
     to_other: Move<'a>,

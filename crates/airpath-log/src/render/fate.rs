@@ -1,4 +1,4 @@
-//! What became of each packet.
+//! The fate of each packet.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::table::for_each_event;
 use super::{RenderError, Rendered};
 use crate::show;
 
-/// What the link did to a packet.
+/// The fate of a packet in the link.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Fate {
     entered_ns: u64,
@@ -72,12 +72,12 @@ impl Fates {
         Ok((Fates { fates, wanted: filter.asks_for_events().then_some(wanted) }, rendered))
     }
 
-    /// Whether a packet has the events that the filter asks for.
+    /// True if a packet has the events that the filter asks for.
     pub fn wants(&self, pdu: PduId) -> bool {
         self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&pdu))
     }
 
-    /// What became of `pdu`, in a few words.
+    /// Describes the fate of `pdu` in a few words.
     pub fn words(&self, pdu: PduId) -> String {
         let Some(fate) = self.fates.get(&pdu) else { return "fate not recorded".into() };
         let mut damage = if fate.flipped > 0 { format!("{} bits flipped, ", fate.flipped) } else { String::new() };

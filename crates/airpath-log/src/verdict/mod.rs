@@ -36,7 +36,7 @@ impl Grade {
     /// Every grade, the best first.
     pub const ALL: [Grade; 3] = [Grade::Trusted, Grade::Suspect, Grade::Invalid];
 
-    /// What it says of a run, in a sentence.
+    /// The meaning for a run, in a sentence.
     pub const fn description(self) -> &'static str {
         match self {
             Grade::Trusted => "every packet left as the model gave it, within the bound",

@@ -21,7 +21,7 @@ pub(super) fn kind(magic: [u8; MAGIC_BYTES]) -> Option<(Order, u64)> {
     })
 }
 
-/// A packet as it stands in the file.
+/// A packet as it is in the file.
 #[derive(Debug, Default)]
 pub struct Record {
     /// Seconds, ticks within the second, kept length, length.
@@ -36,12 +36,12 @@ impl Record {
         &self.bytes
     }
 
-    /// What stands before these bytes: the stamp and two lengths.
+    /// The record header before these bytes: the stamp and two lengths.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Where it stands in the file.
+    /// Place of the packet in the file.
     pub fn place(&self) -> Place {
         self.place
     }
@@ -73,14 +73,14 @@ impl<R: Read> PcapReader<R> {
         Ok(PcapReader { input, order, tick_ns, head, next })
     }
 
-    /// The file's head as it stands there.
+    /// The file's head, unchanged.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// What packets begin with, by libpcap's registry.
+    /// Link type of the packets, of libpcap's registry.
     pub fn link_type(&self) -> u32 {
-        // The upper bits tell of checksums behind the frames.
+        // The upper bits describe checksums behind the frames.
         self.order.u32(&self.head, 20).unwrap_or_default() & 0xffff
     }
 
@@ -114,7 +114,7 @@ impl<R: Read> PcapReader<R> {
         Ok(true)
     }
 
-    /// When a packet was captured, in nanoseconds since 1970.
+    /// Returns the time at which a packet was captured, in nanoseconds since 1970.
     ///
     /// # Errors
     /// When the part of the second is none.

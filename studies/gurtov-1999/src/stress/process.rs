@@ -11,7 +11,7 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 use super::{Kind, Work};
 use crate::error::{Result, TimingError};
 
-/// A stress that goes on until this is dropped. To be started and kept by a thread that outlives it: the
+/// A stress that continues until this is dropped. To be started and kept by a thread that outlives it: the
 /// kernel ends the processes with that thread.
 #[derive(Debug)]
 pub struct Stress {
@@ -44,10 +44,10 @@ impl Stress {
         Ok(stress)
     }
 
-    /// Whether all of it still goes on.
+    /// Returns an error if a process of it has ended.
     ///
     /// # Errors
-    /// When a process ended, and why.
+    /// The process's name and its end.
     pub fn check(&mut self) -> Result<()> {
         for index in 0..self.processes.len() {
             let why = match waitpid(self.processes[index], Some(WaitPidFlag::WNOHANG)) {
