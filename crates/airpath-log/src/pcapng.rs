@@ -15,8 +15,8 @@ use airpath_packet::capture::write::{interface, option, packet, section};
 
 /// The name of the one interface.
 pub(crate) const LINK: &str = "link";
-const DESCRIPTION: &str = "inbound: packets from the endpoint that enter the link; outbound: packets that leave the \
-    link to the endpoint; no direction: headers of the endpoint's packets that the link dropped";
+const DESCRIPTION: &str = "inbound: packets of the endpoint entering the link; outbound: packets leaving the link for \
+                           the endpoint; of no direction: headers of the endpoint's packets, when the link dropped them";
 /// The bits of a packet's flags that hold its direction.
 const DIRECTION_BITS: u32 = 0b11;
 
