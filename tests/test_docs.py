@@ -1,4 +1,4 @@
-"""What the documentation shows is valid: every scenario, every command line, every link."""
+"""Validity of the documentation: every scenario, every command line, every link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the package reads from the engine's declarations, and that it has no other."""
+"""Facts that the package reads from the engine's declarations, and that it has no other."""
 
 from __future__ import annotations
 

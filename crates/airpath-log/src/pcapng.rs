@@ -1,5 +1,5 @@
-//! What Airpath writes into captures (pcapng, by `airpath-packet`) and reads from them: one section, one raw
-//! IP interface, enhanced packet blocks with nanosecond stamps, directions, packet ids and comments.
+//! Format of Airpath's captures (pcapng, by `airpath-packet`): one section, one raw IP interface, enhanced
+//! packet blocks with nanosecond stamps, directions, packet ids and comments.
 //!
 //! One interface and no more, although packets are seen at three points: libpcap 1.10 (tcpdump)
 //! takes a second raw IP interface for one of another link type, and refuses the file. The direction
