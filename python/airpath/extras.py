@@ -1,4 +1,4 @@
-"""What parts of Airpath need beside the standard library, as extras of the package.
+"""Extras of the package: what parts of Airpath need beside the standard library.
 
 The engine's commands need none of it, so `pip install airpath` installs none. `pyproject.toml` says
 the same to installers; a test compares them.
