@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from airpath import facts
-from airpath.commands import PYTHON_COMMANDS, commands
+from airpath import facts, routing
+from airpath.commands import commands
+from airpath.declarations import DECLARATIONS
 
 START = "import sys; from airpath.cli import main; sys.exit(main())"
 
@@ -49,14 +50,33 @@ def test_help_names_every_command_with_an_example() -> None:
 def test_the_overview_has_the_commands_of_the_engine_and_of_python() -> None:
     names = [command.name for command in commands()]
     assert len(names) == len(set(names))
-    assert set(names) == set(facts.COMMANDS) | PYTHON_COMMANDS
-    assert not set(facts.COMMANDS) & PYTHON_COMMANDS
+    assert set(names) == set(facts.COMMANDS) | routing.OF_PYTHON
+    assert not set(facts.COMMANDS) & routing.OF_PYTHON
+    assert set(facts.COMMANDS) >= routing.OF_BOTH
+    below = {" ".join(words) for words in routing.BELOW_THE_ENGINES}
+    assert set(DECLARATIONS) == routing.OF_PYTHON | routing.OF_BOTH | below
+    assert {name.split()[0] for name in below} <= set(facts.COMMANDS)
 
 
 def test_no_arguments_show_the_help_and_fail() -> None:
     result = airpath()
     assert result.returncode == 2
-    assert "usage: airpath COMMAND" in result.stdout
+    assert "Usage: airpath <COMMAND>" in result.stdout
+
+
+@pytest.mark.parametrize(("word", "meant"), [("plto", "plot"), ("repor", "report")])
+def test_a_mistyped_command_of_python_is_told_with_the_right_one(word: str, meant: str) -> None:
+    result = airpath(word, "results")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert f"error: unrecognized subcommand '{word}'" in result.stderr
+    assert f"tip: a similar subcommand exists: '{meant}'" in result.stderr
+
+
+def test_what_no_command_of_python_resembles_is_left_to_the_engine(stand_in: Path) -> None:
+    result = airpath("calibrate", "--x", environment={"AIRPATH_ENGINE": str(stand_in)})
+    assert result.returncode == 42
+    assert result.stdout.splitlines()[1:] == ["calibrate", "--x"]
 
 
 def test_version_is_that_of_the_package() -> None:
@@ -133,7 +153,7 @@ def test_becoming_the_engine_imports_no_heavy_module(stand_in: Path) -> None:
     )
     loaded = set(result.stderr.strip().split(","))
     assert "airpath.engine" in loaded
-    assert not loaded & {"cyclopts", "polars", "numpy", "matplotlib", "typing_extensions", "rich"}
+    assert not loaded & {"polars", "numpy", "matplotlib", "argparse", "airpath.declarations"}
 
 
 def test_the_overview_may_be_cut_short() -> None:

@@ -303,7 +303,7 @@ def test_a_folder_that_is_not_there_is_no_run(
 
 
 def test_a_wrong_option_names_the_right_ones(download: Path) -> None:
-    start = "from airpath.cli import main; main()"
+    start = "import sys; from airpath.cli import main; sys.exit(main())"
     result = subprocess.run(
         [sys.executable, "-c", start, "plot", str(download), "--format", "gif"],
         capture_output=True,
@@ -313,7 +313,7 @@ def test_a_wrong_option_names_the_right_ones(download: Path) -> None:
         check=False,
     )
     assert result.returncode == 2
-    assert "png" in result.stdout + result.stderr
+    assert "[possible values: png, svg, pdf, xplot]" in result.stderr
     assert "Traceback" not in result.stderr
 
 

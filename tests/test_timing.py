@@ -6,12 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from airpath.app import TimingKind
 from airpath.app import run as run_app
 from airpath.plots.timing import KINDS, cost, draw, errors, line_rate, look, packet_delay, requests
 from airpath.timing import TimingError, load_report
@@ -232,10 +231,6 @@ def test_names_are_spread_in_order_and_within_limits() -> None:
     assert min(crowded) >= 0
     assert max(crowded) <= 10 + 1e-9
     assert np.diff(crowded).min() == pytest.approx(0.5)
-
-
-def test_every_kind_of_picture_can_be_asked_for() -> None:
-    assert get_args(TimingKind) == tuple(KINDS)
 
 
 def test_known_ways_look_different_from_one_another() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airpath.experiment.catalogue import FilterError
     from airpath.experiment.folder import FolderError
     from airpath.experiment.load import ExperimentError
+    from airpath.extras import MissingExtraError
     from airpath.run import Run, RunError
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "ExperimentError",
     "FilterError",
     "FolderError",
+    "MissingExtraError",
     "PlotError",
     "Replication",
     "Results",
@@ -55,28 +57,36 @@ __all__ = [
 
 if not TYPE_CHECKING:  # a type checker would let every name pass
     _MODULES = {
-        "airpath.analysis.folders": ("Replication",),
-        "airpath.analysis.statistics": ("CompareError",),
-        "airpath.analysis.metric": ("UnknownMetricError",),
-        "airpath.api.collection": ("AirpathWarning", "Runs", "load", "runs"),
-        "airpath.api.experiments": ("Results", "results", "run_experiment"),
-        "airpath.api.figures": ("PlotError", "pictures", "plot"),
-        "airpath.api.simulation": ("SimulationError", "simulate"),
-        "airpath.api.tables": ("compare", "frame", "summarise"),
-        "airpath.engine": ("EngineError",),
-        "airpath.experiment.catalogue": ("FilterError",),
-        "airpath.experiment.folder": ("FolderError",),
-        "airpath.experiment.load": ("ExperimentError",),
-        "airpath.run": ("Run", "RunError"),
+        "airpath.analysis.folders": ("analysis", ("Replication",)),
+        "airpath.analysis.statistics": ("analysis", ("CompareError",)),
+        "airpath.analysis.metric": ("analysis", ("UnknownMetricError",)),
+        "airpath.api.collection": ("analysis", ("AirpathWarning", "Runs", "load", "runs")),
+        "airpath.api.experiments": ("experiments", ("Results", "results", "run_experiment")),
+        "airpath.api.figures": ("plots", ("PlotError", "pictures", "plot")),
+        "airpath.api.simulation": ("analysis", ("SimulationError", "simulate")),
+        "airpath.api.tables": ("analysis", ("compare", "frame", "summarise")),
+        "airpath.engine": ("", ("EngineError",)),
+        "airpath.experiment.catalogue": ("analysis", ("FilterError",)),
+        "airpath.experiment.folder": ("", ("FolderError",)),
+        "airpath.experiment.load": ("experiments", ("ExperimentError",)),
+        "airpath.extras": ("", ("MissingExtraError",)),
+        "airpath.run": ("analysis", ("Run", "RunError")),
     }
-    _HOME = {name: module for module, names in _MODULES.items() for name in names}
+    """Of each module the extra of the package that it needs, and what it gives."""
+    _HOME = {name: (module, extra) for module, (extra, names) in _MODULES.items() for name in names}
 
     def __getattr__(name):
-        # Not imported before it is asked for: the command starts without polars.
+        # Not imported before it is asked for: the command starts without polars, and what a part
+        # of this needs may not be installed.
         if name in _HOME:
             import importlib
 
-            return getattr(importlib.import_module(_HOME[name]), name)
+            module, extra = _HOME[name]
+            if extra:
+                from airpath.extras import require
+
+                require(extra, f"airpath.{name}")
+            return getattr(importlib.import_module(module), name)
         message = f"module airpath has no attribute {name}"
         raise AttributeError(message)
 

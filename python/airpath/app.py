@@ -1,50 +1,34 @@
-"""The commands that Python owns, parsed by cyclopts."""
+"""The commands that Python carries out: found, read, run."""
 
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from cyclopts import App, Parameter
-
-from airpath.plots.kinds import ALL
-from airpath.plots.timing import KINDS as TIMING
+from airpath.commandline import HelpAsked, UsageError, parse
+from airpath.declarations import DECLARATIONS
+from airpath.extras import MissingExtraError, require
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from airpath.declarations import Declaration
     from airpath.plots.style import Span
-
-app = App(name="airpath", help="Commands over the files of a run.", help_format="plaintext")
-trace = App(name="trace", help="Pictures of traces of rates.", help_format="plaintext")
-app.command(trace)
-timing = App(name="timing", help="Pictures of sleep methods.", help_format="plaintext")
-app.command(timing)
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    Kind: TypeAlias = str
-    TimingKind: TypeAlias = str
-else:  # what is declared there, and no second list of it
-    Kind = Literal[ALL]
-    TimingKind = Literal[tuple(TIMING)]
-Format = Literal["png", "svg", "pdf"]
 
 
 def run(arguments: list[str]) -> int:
     """Parse and run one of Python's commands; return its exit status."""
     from airpath import interrupt
-    from airpath.commands import EXPERIMENT_COMMANDS
 
     interrupt.arm()
-    if arguments[0] in EXPERIMENT_COMMANDS:
-        from airpath.experiment.commands import register
-
-        register(app)
+    name = " ".join(arguments[:2])
+    name = name if name in DECLARATIONS else arguments[0]
     try:
-        result = app(arguments, result_action="return_value")
+        result = _carry_out(DECLARATIONS[name], arguments[len(name.split()) :])
         # What is still in the buffer would fail where nobody can say of what.
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -56,11 +40,29 @@ def run(arguments: list[str]) -> int:
         if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
             raise
         _discard_output()
-        print(
-            f"airpath {arguments[0]}: output cannot be written: {error.strerror}", file=sys.stderr
-        )
+        print(f"airpath {name}: output cannot be written: {error.strerror}", file=sys.stderr)
         return 1
-    return result if isinstance(result, int) else 0
+    return result
+
+
+def _carry_out(command: Declaration, words: list[str]) -> int:
+    from airpath.facts import EXIT_STATUSES
+
+    try:
+        values = parse(command, words)
+        require(command.extra, f"airpath {command.name}")
+        module, _, name = command.runs.partition(":")
+        function: Callable[..., int] = getattr(importlib.import_module(module), name)
+        return function(**values)
+    except HelpAsked as asked:
+        print(asked)
+        return EXIT_STATUSES["done"]
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return EXIT_STATUSES["usage"]
+    except MissingExtraError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_STATUSES["failed"]
 
 
 def _discard_output() -> None:
@@ -68,38 +70,19 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-@app.command
 def plot(
     directory: Path,
-    /,
     *,
-    out: Path | None = None,
-    file_format: Annotated[
-        Literal["png", "svg", "pdf", "xplot"], Parameter(name="--format")
-    ] = "png",
-    only: Annotated[list[Kind] | None, Parameter(negative="")] = None,
-    metrics: Annotated[list[str] | None, Parameter(negative="")] = None,
-    include_untrusted: Annotated[bool, Parameter(negative="")] = False,
-    jobs: int | None = None,
-    begin: Annotated[float | None, Parameter(name="--from")] = None,
-    end: Annotated[float | None, Parameter(name="--to")] = None,
+    out: Path | None,
+    file_format: str,
+    only: list[str] | None,
+    metrics: list[str] | None,
+    include_untrusted: bool,
+    jobs: int | None,
+    begin: float | None,
+    end: float | None,
 ) -> int:
-    """Draw the pictures of a run, or of sets of replications; print the path of each.
-
-    Args:
-        directory: the run's folder, as given to --out of airpath exec, or one with runs below it:
-            of those distribution, cdf and courses over time are drawn, by set, and of experiments
-            the sweep of each parameter (it alone where there are many sets).
-        out: the folder for the pictures; by default the folder plots in the run's.
-        file_format: format of the pictures; xplot writes the time-sequence diagrams alone.
-        only: draw this kind only; may be given several times.
-        metrics: of sets, the metrics to draw, separated by commas (see airpath analyse --list).
-        include_untrusted: of sets, keep replications whose verdict is not trusted.
-        jobs: processes that measure sets; by default one a processor where there are many runs.
-        begin: start of the part to draw, in seconds since the run began.
-        end: end of the part to draw, in seconds since the run began.
-
-    """
+    """Carry ``airpath plot`` out."""
     from airpath.analysis.command import DAMAGED, plot_sets
     from airpath.analysis.folders import is_run
     from airpath.files import make_folder, told
@@ -192,80 +175,18 @@ def _plot_xplot(directory: Path, out: Path | None, span: Span) -> int:
     return DAMAGED if run_folder.damage else 0
 
 
-@app.command
-def report(
-    directories: Annotated[list[Path], Parameter(required=True)],
-    /,
-    *,
-    out: Path | None = None,
-    title: str | None = None,
-    pictures: int = 4,
-    figures: Path | None = None,
-    file_format: Annotated[Format, Parameter(name="--format")] = "png",
-    csv: Path | None = None,
-    xplot: Path | None = None,
-    experiment: Path | None = None,
-) -> int:
-    """Write one page of HTML about runs, complete in itself; print its path.
-
-    For example: airpath report results/gprs --out gprs.html --figures figures --format pdf
-
-    Args:
-        directories: folders of runs, or folders with runs in them, such as replications.
-        out: the page; by default report.html in the folder, or here if several are given.
-        title: its title; by default what the experiment says, or the names of the scenarios.
-        pictures: how many runs have their pictures on it, from the first on.
-        figures: a folder into which all pictures are written as files too.
-        file_format: their format.
-        csv: a folder for the values of all runs, the figures of sets and comparisons, as CSV.
-        xplot: a folder for a time-sequence diagram of each TCP transfer, as xplot reads it.
-        experiment: an experiment's file whose notes, references and report keys are shown, instead
-            of the copy in the folder of results.
-
-    """
-    from airpath.report.command import write
-
-    return write(
-        directories,
-        out=out,
-        title=title,
-        pictures=pictures,
-        figures=figures,
-        file_format=file_format,
-        csv=csv,
-        xplot=xplot,
-        experiment=experiment,
-    )
-
-
-@app.command
 def analyse(
-    directories: Annotated[list[Path] | None, Parameter(negative="")] = None,
-    /,
+    directories: list[Path] | None,
     *,
-    metrics: Annotated[list[str] | None, Parameter(negative="")] = None,
-    list_metrics: Annotated[bool, Parameter(name="--list", negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
-    csv: Annotated[bool, Parameter(negative="")] = False,
-    compare: Annotated[tuple[str, str] | None, Parameter(negative="")] = None,
-    include_untrusted: Annotated[bool, Parameter(negative="")] = False,
-    jobs: int | None = None,
+    metrics: list[str] | None,
+    list_metrics: bool,
+    json: bool,
+    csv: bool,
+    compare: tuple[str, str] | None,
+    include_untrusted: bool,
+    jobs: int | None,
 ) -> int:
-    """Measure runs: metrics of each, figures of sets of replications, comparisons of two sets.
-
-    Example: airpath analyse results/ --compare reno cubic --metrics transfer_time,goodput
-
-    Args:
-        directories: folders of runs, of replications, or of sets of replications.
-        metrics: names, separated by commas; rtt* for all that begin so, all for all.
-        list_metrics: list all metrics with their definitions, and do nothing else.
-        json: print values, figures and notes as JSON.
-        csv: print the values (with --compare the comparison) as CSV, one a line.
-        compare: two sets to compare, paired by seed where they share seeds.
-        include_untrusted: keep replications of a set whose verdict is not trusted.
-        jobs: processes that measure; by default one a processor where there are many runs.
-
-    """
+    """Carry ``airpath analyse`` out."""
     if list_metrics:
         from airpath.analysis.text import metrics_text
 
@@ -287,22 +208,8 @@ def analyse(
     )
 
 
-@trace.command(name="plot")
-def trace_plot(
-    files: Annotated[list[Path], Parameter(required=True)],
-    /,
-    *,
-    out: Path = Path("rate.png"),
-    bin_width: Annotated[str, Parameter(name="--bin")] = "100 ms",
-) -> int:
-    """Draw the rate of traces over time, one panel each; print the path of the picture.
-
-    Args:
-        files: traces in any format that airpath trace show reads.
-        out: the picture; its suffix (.png, .svg, .pdf) is its format.
-        bin_width: over how long opportunities of mm-link are counted to become a rate.
-
-    """
+def trace_plot(files: list[Path], *, out: Path, bin_width: str) -> int:
+    """Carry ``airpath trace plot`` out."""
     from airpath.engine import EngineError
     from airpath.files import make_folder, told
     from airpath.plots import rate_trace
@@ -325,28 +232,12 @@ def trace_plot(
     return 0
 
 
-@timing.command(name="plot")
 def timing_plot(
-    directories: Annotated[list[Path], Parameter(required=True)],
-    /,
-    *,
-    out: Path | None = None,
-    file_format: Annotated[Format, Parameter(name="--format")] = "png",
-    only: Annotated[list[TimingKind] | None, Parameter(negative="")] = None,
+    directories: list[Path], *, out: Path | None, file_format: str, only: list[str] | None
 ) -> int:
-    """Draw the pictures of measurements, side by side; print the path of each.
-
-    For example: airpath timing plot quiet/ loaded/ --out figures --format pdf
-
-    Args:
-        directories: folders of measurements, as given to --out of airpath timing.
-        out: the folder for the pictures; by default the folder plots in the first measurement's.
-        file_format: format of the pictures.
-        only: draw this kind only; may be given several times.
-
-    """
+    """Carry ``airpath timing plot`` out."""
     from airpath.files import make_folder
-    from airpath.plots.timing import draw, nothing
+    from airpath.plots.timing import KINDS, draw, nothing
     from airpath.timing import TimingError, load_report
 
     target = out or directories[0] / "plots"
@@ -354,7 +245,7 @@ def timing_plot(
         reports = [load_report(directory) for directory in directories]
         make_folder(target)
         drawn = 0
-        for kind in only or TIMING:
+        for kind in only or KINDS:
             pictures = draw(reports, [kind])
             drawn += len(pictures)
             for picture in pictures:
@@ -382,16 +273,8 @@ def timing_plot(
     return 0 if drawn else 1
 
 
-@timing.command(name="table")
-def timing_table(directories: Annotated[list[Path], Parameter(required=True)], /) -> int:
-    """Print measurements as tables in Markdown, beside those of Gurtov 1999.
-
-    For example: airpath timing table quiet/ loaded/ > timing.md
-
-    Args:
-        directories: folders of measurements, as given to --out of airpath timing.
-
-    """
+def timing_table(directories: list[Path]) -> int:
+    """Carry ``airpath timing table`` out."""
     from airpath.timing import TimingError, load_report
     from airpath.timing_table import tables
 

@@ -34,17 +34,17 @@ def main() -> int:
         print(f"airpath {version('airpath')}")
         return 0
 
-    from airpath.commands import PYTHON_COMMANDS, PYTHON_SUBCOMMANDS
+    from airpath.routing import NAMES, is_mistyped, is_of_python
 
-    if (
-        command in PYTHON_COMMANDS
-        or tuple(arguments[:2]) in PYTHON_SUBCOMMANDS
-        or (command == "schema" and "--experiment" in arguments)
-        or (command == "check" and _names_an_experiment(arguments[1:]))
-    ):
+    if is_of_python(arguments):
         from airpath.app import run
 
         return run(arguments)
+    if is_mistyped(command):
+        from airpath.commandline import unknown_command
+
+        print(unknown_command(command, NAMES), file=sys.stderr)
+        return 2
 
     from airpath.engine import EngineError, become_engine
 
@@ -53,10 +53,3 @@ def main() -> int:
     except EngineError as error:
         print(f"airpath: {error}", file=sys.stderr)
     return 127
-
-
-def _names_an_experiment(arguments: list[str]) -> bool:
-    """Say whether one of the files to check is an experiment, which Python checks."""
-    from airpath.experiment.detect import is_experiment
-
-    return any(is_experiment(word) for word in arguments if not word.startswith("-"))

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import polars as pl
-
-from airpath.arrow import ArrowLogError, read_arrow_log
 from airpath.files import read_text, told
 from airpath.jsontext import parse_json
 
@@ -20,18 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import polars as pl
+
 FORMAT_VERSION = 1
 """The format that this version reads."""
 FILE = "timing.json"
 SAMPLES = "samples.arrow"
 
 SAMPLE_COLUMNS = {
-    "series": pl.UInt32(),
-    "request": pl.UInt32(),
-    "requested_ns": pl.Int64(),
-    "actual_ns": pl.Int64(),
+    "series": "UInt32",
+    "request": "UInt32",
+    "requested_ns": "Int64",
+    "actual_ns": "Int64",
 }
-"""Columns of ``Report.samples``; times are signed so that their differences are safe."""
+"""Columns of ``Report.samples`` and the names of their types in polars, which a table needs not;
+times are signed so that their differences are safe."""
 
 TECHNIQUE_TEXTS = {
     "plain": "plain",
@@ -405,6 +405,10 @@ def _line_rate(fields: _Fields) -> LineRate:
 
 
 def _read_samples(report: Report) -> pl.DataFrame:
+    import polars as pl
+
+    from airpath.arrow import ArrowLogError, read_arrow_log
+
     path = report.directory / SAMPLES
     try:
         log = read_arrow_log(path)
@@ -422,7 +426,9 @@ def _read_samples(report: Report) -> pl.DataFrame:
         message = f"{path}: no column {', '.join(missing)}; it has {', '.join(log.frame.columns)}"
         raise TimingError(message)
     try:
-        frame = log.frame.select(pl.col(name).cast(kind) for name, kind in SAMPLE_COLUMNS.items())
+        frame = log.frame.select(
+            pl.col(name).cast(getattr(pl, kind)) for name, kind in SAMPLE_COLUMNS.items()
+        )
     except pl.exceptions.PolarsError as error:
         message = f"{path}: a column has values of another kind: {error}"
         raise TimingError(message) from error

@@ -14,8 +14,8 @@ from airpath.analysis.folders import Replication, find, is_run
 from airpath.experiment.about import name_of_set, read_about
 from airpath.experiment.catalogue import Filter, FilterError, open_catalogue
 from airpath.experiment.folder import PLAN, open_results
-from airpath.experiment.load import nearest
 from airpath.html import table
+from airpath.nearest import nearest
 from airpath.run import Run, RunError, load_run
 
 VERDICTS = (*facts.VERDICTS, facts.NO_VERDICT)

@@ -10,7 +10,7 @@ from airpath.analysis.statistics import summarise
 from airpath.api.collection import gather, warn
 from airpath.api.tables import names
 from airpath.experiment.about import parameters_of_sets
-from airpath.experiment.load import nearest
+from airpath.nearest import nearest
 from airpath.plots import kinds, sets, sweeps
 from airpath.plots.style import Span
 from airpath.run import Run

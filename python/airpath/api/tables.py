@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Literal, overload
 
 from airpath.analysis import statistics
 from airpath.analysis.table import frame as measured
 from airpath.api.collection import gather, warn
+from airpath.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -125,13 +125,8 @@ def to_pandas(table: pl.DataFrame) -> pd.DataFrame:
     """Return a polars frame as a pandas one.
 
     Raises:
-        ModuleNotFoundError: pandas or pyarrow is not installed.
+        MissingExtraError: pandas or pyarrow is not installed.
 
     """
-    try:
-        # Before pyarrow tries, which takes what cannot be imported for a module without version.
-        importlib.import_module("pandas")
-        return table.to_pandas()
-    except ModuleNotFoundError as error:
-        message = f"{error.name or 'pandas'} is missing: pip install 'airpath[pandas]'"
-        raise ModuleNotFoundError(message, name=error.name) from error
+    require("pandas", "a pandas frame")
+    return table.to_pandas()

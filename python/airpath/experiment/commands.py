@@ -1,45 +1,31 @@
-"""The commands over experiments: run, plan, check, results and the schema."""
+"""The commands over experiments: run, plan, results and the schema."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import App, Parameter
+from typing import TYPE_CHECKING, Any
 
 from airpath import interrupt
-from airpath.engine import EngineError, find_engine
+from airpath.engine import EngineError
 from airpath.experiment.folder import FolderError, open_results
 from airpath.experiment.jobs import Jobs
-from airpath.experiment.load import ExperimentError, load
-from airpath.experiment.plan import Plan, make_plan
+from airpath.experiment.load import ExperimentError
+from airpath.experiment.planned import plan_of
 from airpath.experiment.quantities import counted, show_bytes, show_seconds
 from airpath.files import told
 
-Names = Annotated[list[str] | None, Parameter(negative="")]
-Flag = Annotated[bool, Parameter(negative="")]
+if TYPE_CHECKING:
+    from airpath.experiment.plan import Plan
 
 STATUS_PROBLEM = 2
 STATUS_INCOMPLETE = 1
 STATUS_INTERRUPTED = 130
-
-
-def register(app: App) -> None:
-    """Add the commands to the command line, once in a process."""
-    if "run" in app:
-        return
-    app.command(run)
-    app.command(plan)
-    app.command(check)
-    app.command(results)
-    app.command(schema)
 
 
 def _fail(command: str, error: object, status: int = STATUS_PROBLEM) -> int:
@@ -48,64 +34,23 @@ def _fail(command: str, error: object, status: int = STATUS_PROBLEM) -> int:
     return status
 
 
-class _Checking:
-    """Says how far checking is, on a terminal, once that has taken two seconds."""
-
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.shown = False
-
-    def __call__(self, done: int, of: int) -> None:
-        if sys.stderr.isatty() and time.monotonic() - self.began > 2:
-            print(f"\rchecking cell {done + 1} of {of}", end="", file=sys.stderr, flush=True)
-            self.shown = True
-
-    def end(self) -> None:
-        if self.shown:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
-
-
-def _plan(file: Path, only: list[str] | None) -> Plan:
-    progress = _Checking()
-    try:
-        return make_plan(load(file), only or [], progress)
-    finally:
-        progress.end()
-
-
 def run(
     file: Path,
-    /,
     *,
-    only: Names = None,
-    jobs: str = "auto",
-    resume: Flag = False,
-    out: Path | None = None,
-    manual: Flag = False,
-    json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    only: list[str] | None,
+    jobs: str,
+    resume: bool,
+    out: Path | None,
+    manual: bool,
+    json_: bool,
 ) -> int:
-    """Run the sets of an experiment, unattended.
-
-    Exit status: 0 if every replication succeeded, 1 if some did not or it could not go on, 2 if
-    the file or the folder is wrong, 130 after Ctrl-C. --resume goes on where it was broken off.
-
-    Args:
-        file: the experiment.
-        only: run this set only; may be given several times.
-        jobs: how many replications at a time: a number, or auto for as many as keep verdicts
-            trusted, found by trying.
-        resume: go on with what the folder holds; nothing is run twice.
-        out: the folder of results; by default results/NAME.
-        manual: bring up the network of a set's first cell, and take commands from the terminal.
-        json_: print what it came to as JSON.
-
-    """
+    """Carry ``airpath run`` out."""
     from airpath.experiment.conduct import runner_in, usual_folder
     from airpath.experiment.runner import summary
 
     try:
         how_many = Jobs.of(jobs)
-        made = _plan(file, only)
+        made = plan_of(file, only)
     except (ExperimentError, EngineError, ValueError) as error:
         return _fail("run", error)
     if manual:
@@ -177,26 +122,10 @@ def _tell(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def plan(
-    file: Path,
-    /,
-    *,
-    only: Names = None,
-    pilot: Flag = False,
-    json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
-) -> int:
-    """Say what an experiment would run, how long it takes at most, and where that is known.
-
-    Args:
-        file: the experiment.
-        only: this set only; may be given several times.
-        pilot: run the first replication of every cell in a temporary folder, and tell from it how
-            long everything takes and how much disk it needs.
-        json_: print it as JSON.
-
-    """
+def plan(file: Path, *, only: list[str] | None, pilot: bool, json_: bool) -> int:
+    """Carry ``airpath plan`` out."""
     try:
-        made = _plan(file, only)
+        made = plan_of(file, only)
     except (ExperimentError, EngineError) as error:
         return _fail("plan", error)
     pilots: dict[str, Any] = {}
@@ -277,58 +206,8 @@ def _pilot(made: Plan) -> dict[str, Any]:
     return measured
 
 
-def check(
-    files: Annotated[list[Path], Parameter(required=True)],
-    /,
-    *,
-    json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
-) -> int:
-    """Check experiment and scenario files and say what is wrong with them.
-
-    Args:
-        files: experiments, or scenarios, which the engine checks.
-        json_: print problems as JSON, one object a line.
-
-    """
-    from airpath.experiment.detect import is_experiment
-
-    status = 0
-    for file in files:
-        if not is_experiment(str(file)):
-            words = [find_engine(), "check", *(["--json"] if json_ else []), str(file)]
-            status = max(status, subprocess.run(words, check=False).returncode)
-            continue
-        try:
-            made = _plan(file, None)
-        except EngineError as error:
-            return _fail("check", error)
-        except ExperimentError as error:
-            status = max(status, 1)  # as the engine does for scenarios
-            for problem in error.problems:
-                if json_:
-                    print(
-                        json.dumps(
-                            {"file": problem.file, "line": problem.line, "message": problem.what}
-                        )
-                    )
-                else:
-                    print(problem, file=sys.stderr)
-            continue
-        if not json_:
-            sets = len({p.cell.set_name for p in made.cells})
-            print(f"{file}: right; {counted(sets, 'set')}, {counted(len(made.cells), 'cell')}")
-        for line in made.missing:
-            print(f"{file}: on this machine: {line}", file=sys.stderr)
-    return status
-
-
-def schema(*, experiment: Flag = False) -> int:
-    """Print the JSON Schema of experiment files (without --experiment the engine's, of scenarios).
-
-    Args:
-        experiment: that of experiment files.
-
-    """
+def schema(*, experiment: bool) -> int:
+    """Carry ``airpath schema --experiment`` out."""
     from airpath.experiment.model import schema as made
 
     assert experiment, "the engine prints the other"
@@ -337,51 +216,25 @@ def schema(*, experiment: Flag = False) -> int:
 
 
 def results(
-    directory: Path | None = None,
-    /,
+    directory: Path | None,
     *,
-    set_: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None,
-    cell: Names = None,
-    verdict: Names = None,
-    status: Names = None,
-    tag: Names = None,
-    where: Names = None,
-    metric: Names = None,
-    runs: Flag = False,
-    compare: Annotated[tuple[str, str] | None, Parameter(negative="")] = None,
-    add_tag: Names = None,
-    remove_tag: Names = None,
-    remove: Flag = False,
-    yes: Flag = False,
-    rebuild: Flag = False,
-    json_: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    set_: list[str] | None,
+    cell: list[str] | None,
+    verdict: list[str] | None,
+    status: list[str] | None,
+    tag: list[str] | None,
+    where: list[str] | None,
+    metric: list[str] | None,
+    runs: bool,
+    compare: tuple[str, str] | None,
+    add_tag: list[str] | None,
+    remove_tag: list[str] | None,
+    remove: bool,
+    yes: bool,
+    rebuild: bool,
+    json_: bool,
 ) -> int:
-    """List, filter, compare, tag and remove results of experiments.
-
-    Without a folder, list the folders of results beneath results/.
-
-    Args:
-        directory: the folder of results, as given to --out of airpath run.
-        set_: runs of this set only; may be given several times, as may the other filters.
-        cell: runs of this cell.
-        verdict: runs of this verdict: trusted, suspect, invalid or unknown.
-        status: runs of this status: succeeded, failed or broken.
-        tag: runs with this tag.
-        where: runs for which a comparison of a metric, parameter or column holds, such as
-            'elapsed < 20'.
-        metric: show this metric of airpath analyse --list, NAME or NAME/PLACE (goodput/downlink);
-            by default elapsed and goodput. What has not been measured yet is.
-        runs: list every run instead of a line for each cell.
-        compare: two cells (SET/CELL) to compare, replication by replication.
-        add_tag: give the selected runs this tag.
-        remove_tag: take this tag from the selected runs.
-        remove: delete the selected runs and their folders.
-        yes: delete without asking.
-        rebuild: build the catalogue anew from the folders first, and what is damaged of the
-            journal.
-        json_: print JSON, one object a line.
-
-    """
+    """Carry ``airpath results`` out."""
     from airpath.experiment.catalogue import Filter, FilterError
     from airpath.experiment.listing import Request, carry_out, list_folders
     from airpath.experiment.metrics import MetricError

@@ -12,10 +12,10 @@ from airpath.analysis.intervals import Mean, mean_with_half_width
 from airpath.experiment.catalogue import Catalogue, Filter, FilterError, open_catalogue
 from airpath.experiment.catalogue import rebuild as build_anew
 from airpath.experiment.folder import FolderError, Results, open_results
-from airpath.experiment.load import nearest
 from airpath.experiment.metrics import choices, pick
 from airpath.experiment.quantities import alike, show_bytes
 from airpath.experiment.replicate import remove as remove_folder
+from airpath.nearest import nearest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 import types
@@ -18,9 +17,9 @@ from airpath.experiment.positions import Path as KeyPath
 from airpath.experiment.positions import key_lines, line_of
 from airpath.files import read_text
 from airpath.jsontext import MOST_DEPTH, check_depth
+from airpath.nearest import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
@@ -178,15 +177,6 @@ def _deepest(text: str) -> int:
     """Return the line, counted from 1, that has most brackets more open than closed."""
     lines = text.splitlines() or [""]
     return 1 + max(range(len(lines)), key=lambda n: sum(map(lines[n].count, "[{")), default=0)
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean …?" or a list of what there is."""
-    known = list(known)
-    close = difflib.get_close_matches(word, known, 1, 0.5)
-    if close:
-        return f"; did you mean `{close[0]}`?"
-    return f"; there are: {', '.join(known)}" if known else ""
 
 
 def completed(workloads: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:

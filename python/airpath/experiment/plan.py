@@ -11,9 +11,10 @@ from airpath.experiment import shown
 from airpath.experiment.differences import without_effect
 from airpath.experiment.expand import Cell, cells
 from airpath.experiment.links import LinkError, check_virtual, resolve_cell
-from airpath.experiment.load import ExperimentError, Loaded, Problem, nearest
+from airpath.experiment.load import ExperimentError, Loaded, Problem
 from airpath.experiment.quantities import time_ns
 from airpath.experiment.templates import missing_programs, unfit
+from airpath.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

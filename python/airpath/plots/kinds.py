@@ -1,11 +1,11 @@
 """The kinds of pictures, each declared once: what ``--only`` takes, and what draws it.
 
-Nothing heavy is imported here: every start of a command of Python's comes by.
+Nothing heavy is imported here: every start of the command comes by.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 RUN = {
     "time-sequence": "time_sequence",
@@ -18,8 +18,7 @@ RUN = {
 """Of one run: the name of a kind, and the module of ``airpath.plots`` that draws it."""
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(NamedTuple):
     """Subject of a series over time."""
 
     text: str

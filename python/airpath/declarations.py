@@ -1,0 +1,497 @@
+"""The commands that Python carries out, each declared once: its words, its help, what it needs.
+
+``commandline.py`` makes parsers and help from them, ``commands.py`` the overview. Nothing heavy is
+imported here: help must not wait for it, and packages that a command needs may be missing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from airpath.plots.kinds import ALL as PICTURES
+from airpath.plots.timing import KINDS as TIMING_PICTURES
+
+IMAGES = ("png", "svg", "pdf")
+"""Formats of pictures."""
+
+
+class Argument(NamedTuple):
+    """An argument of a command, which stands by itself."""
+
+    metavar: str
+    help: str
+    key: str
+    """Name of its value for the function."""
+    type: str = "path"
+    several: bool = False
+    required: bool = True
+
+
+class Option(NamedTuple):
+    """An option of a command, and the values that follow it."""
+
+    flag: str
+    metavars: tuple[str, ...]
+    """One for each value; a switch has none."""
+    help: str
+    key: str = ""
+    """Name of its value for the function; by default that of the option."""
+    type: str = "text"
+    """Of its values: text, path, whole (number) or number."""
+    default: str | int | None = None
+    choices: tuple[str, ...] = ()
+    """All valid values, if only some are."""
+    several: bool = False
+    """Whether it may be given several times."""
+
+
+class Declaration(NamedTuple):
+    """A command."""
+
+    name: str
+    """Its words behind ``airpath``."""
+    summary: str
+    runs: str
+    """``module:function``, which gets all values by name and returns the exit status."""
+    examples: tuple[str, ...]
+    arguments: tuple[Argument, ...] = ()
+    options: tuple[Option, ...] = ()
+    notes: str = ""
+    extra: str = ""
+    """The extra of the package without which it cannot run."""
+
+
+_ONLY_SET = Option("--only", ("SET",), "This set only; may be given several times", several=True)
+_AS_JSON = ("--json", ())
+_MEASUREMENTS = Argument(
+    "DIR",
+    "Directories of measurements, as given to --out of airpath timing",
+    "directories",
+    several=True,
+)
+_INCLUDE_UNTRUSTED = "replications whose verdict is not trusted"
+
+_EXPERIMENTS = (
+    Declaration(
+        "run",
+        "Run the sets of an experiment, unattended",
+        "airpath.experiment.commands:run",
+        (
+            "airpath run experiment.toml --jobs auto",
+            "airpath run experiment.toml --only gprs --out results/gprs --resume",
+        ),
+        (Argument("FILE", "The experiment", "file"),),
+        (
+            _ONLY_SET,
+            Option(
+                "--jobs",
+                ("N",),
+                "Number of parallel replications, or auto for as many as keep verdicts trusted, "
+                "found by trying",
+                default="auto",
+            ),
+            Option("--resume", (), "Continue with what the directory holds; nothing runs twice"),
+            Option("--out", ("DIR",), "Directory of results [default: results/NAME]", type="path"),
+            Option(
+                "--manual",
+                (),
+                "Bring up the network of a set's first cell, and take commands from the terminal",
+            ),
+            Option(*_AS_JSON, "Print the outcome as JSON", key="json_"),
+        ),
+        "Exit status: 0 if every replication succeeded, 1 if some did not or it could not go on, "
+        "2 if the file or the directory is wrong, 125 if packages are missing, 130 after Ctrl-C. "
+        "--resume continues an interrupted run.",
+        "experiments",
+    ),
+    Declaration(
+        "plan",
+        "Print the runs of an experiment, their duration and size",
+        "airpath.experiment.commands:plan",
+        ("airpath plan experiment.toml --pilot",),
+        (Argument("FILE", "The experiment", "file"),),
+        (
+            _ONLY_SET,
+            Option(
+                "--pilot",
+                (),
+                "Run the first replication of every cell in a temporary directory, and estimate "
+                "from it how long everything takes and how much disk space it needs",
+            ),
+            Option(*_AS_JSON, "Print the plan as JSON", key="json_"),
+        ),
+        "Without --pilot the duration is the sum of the time limits.",
+        "experiments",
+    ),
+    Declaration(
+        "check",
+        "Validate scenario and experiment files",
+        "airpath.experiment.check:check",
+        ("airpath check experiment.toml",),
+        (Argument("FILE", "Scenarios and experiments", "files", several=True),),
+        (Option(*_AS_JSON, "Print errors as JSON, one object per line", key="json_"),),
+        "Experiments need pip install 'airpath[experiments]'; scenarios need nothing.",
+    ),
+    Declaration(
+        "schema",
+        "Print the JSON Schema of scenario files, or of experiment files",
+        "airpath.experiment.commands:schema",
+        ("airpath schema --experiment > experiment.schema.json",),
+        (),
+        (Option("--experiment", (), "Schema of experiment files [default: of scenario files]"),),
+        "",
+        "experiments",
+    ),
+    Declaration(
+        "results",
+        "List, compare, tag and remove results of experiments",
+        "airpath.experiment.commands:results",
+        (
+            "airpath results results/experiment --where 'elapsed < 20'",
+            "airpath results results/experiment --compare model/reno model/cubic --metric goodput",
+        ),
+        (
+            Argument(
+                "DIR",
+                "Directory of results, as given to --out of airpath run [default: list the "
+                "directories of results beneath results/]",
+                "directory",
+                required=False,
+            ),
+        ),
+        (
+            Option(
+                "--set",
+                ("SET",),
+                "Runs of this set only; may be given several times, as may the other filters",
+                key="set_",
+                several=True,
+            ),
+            Option("--cell", ("CELL",), "Runs of this cell", several=True),
+            Option(
+                "--verdict",
+                ("VERDICT",),
+                "Runs of this verdict: trusted, suspect, invalid or unknown",
+                several=True,
+            ),
+            Option(
+                "--status",
+                ("STATUS",),
+                "Runs of this status: succeeded, failed or broken",
+                several=True,
+            ),
+            Option("--tag", ("TAG",), "Runs with this tag", several=True),
+            Option(
+                "--where",
+                ("COMPARISON",),
+                "Runs for which a comparison of a metric, parameter or column holds, such as "
+                "'elapsed < 20'",
+                several=True,
+            ),
+            Option(
+                "--metric",
+                ("METRIC",),
+                "Show this metric of airpath analyse --list: NAME or NAME/PLACE "
+                "(goodput/downlink); what has not been measured yet is measured "
+                "[default: elapsed and goodput]",
+                several=True,
+            ),
+            Option("--runs", (), "List every run instead of one line per cell"),
+            Option(
+                "--compare",
+                ("CELL", "CELL"),
+                "Two cells (SET/CELL) to compare, replication by replication",
+            ),
+            Option("--add-tag", ("TAG",), "Add this tag to the selected runs", several=True),
+            Option(
+                "--remove-tag", ("TAG",), "Remove this tag from the selected runs", several=True
+            ),
+            Option("--remove", (), "Delete the selected runs and their directories"),
+            Option("--yes", (), "Delete without asking"),
+            Option(
+                "--rebuild",
+                (),
+                "First rebuild the catalogue, and what is damaged of the journal, from the "
+                "directories of the runs",
+            ),
+            Option(*_AS_JSON, "Print JSON, one object per line", key="json_"),
+        ),
+        "",
+        "experiments",
+    ),
+)
+
+_ANALYSIS = (
+    Declaration(
+        "analyse",
+        "Measure runs, summarise sets of replications, compare two sets",
+        "airpath.app:analyse",
+        (
+            "airpath analyse results/ --compare reno cubic",
+            "airpath analyse results/ --metrics transfer_time,goodput --csv",
+        ),
+        (
+            Argument(
+                "DIR",
+                "Directories of runs, of replications, or of sets of replications",
+                "directories",
+                several=True,
+                required=False,
+            ),
+        ),
+        (
+            Option(
+                "--metrics",
+                ("METRIC[,…]",),
+                "Metrics, separated by commas; rtt* for all that begin so, all for all",
+                several=True,
+            ),
+            Option(
+                "--list",
+                (),
+                "List all metrics with their definitions, and do nothing else",
+                key="list_metrics",
+            ),
+            Option(*_AS_JSON, "Print values, summaries and notes as JSON"),
+            Option("--csv", (), "Print values, or with --compare the comparison, as CSV"),
+            Option(
+                "--compare",
+                ("SET", "SET"),
+                "Two sets to compare, paired by seed where they share seeds",
+            ),
+            Option("--include-untrusted", (), f"Keep {_INCLUDE_UNTRUSTED}"),
+            Option(
+                "--jobs",
+                ("N",),
+                "Number of processes that measure [default: one per processor where there are "
+                "many runs]",
+                type="whole",
+            ),
+        ),
+        "Exit status: 0 if everything was read, 1 if there is nothing to show, 2 if an argument is "
+        "wrong, 3 if files of some runs are damaged, 125 if packages are missing.",
+        "analysis",
+    ),
+    Declaration(
+        "plot",
+        "Draw the pictures of a run, or of sets of replications",
+        "airpath.app:plot",
+        (
+            "airpath plot results/ --format svg",
+            "airpath plot results/gprs --only time-sequence --from 2 --to 5",
+        ),
+        (
+            Argument(
+                "DIR",
+                "Directory of a run, as given to --out of airpath exec, or one with runs below it: "
+                "of those distribution, cdf and courses over time are drawn, by set, and of "
+                "experiments the sweep of each parameter (it alone where there are many sets)",
+                "directory",
+            ),
+        ),
+        (
+            Option(
+                "--out",
+                ("DIR",),
+                "Directory of the pictures [default: plots in the directory of the run]",
+                type="path",
+            ),
+            Option(
+                "--format",
+                ("FORMAT",),
+                "Format of the pictures; xplot writes the time-sequence diagrams alone",
+                key="file_format",
+                default="png",
+                choices=(*IMAGES, "xplot"),
+            ),
+            Option(
+                "--only",
+                ("KIND",),
+                "Draw this kind only; may be given several times",
+                choices=PICTURES,
+                several=True,
+            ),
+            Option(
+                "--metrics",
+                ("METRIC[,…]",),
+                "Of sets: metrics to draw, separated by commas (airpath analyse --list)",
+                several=True,
+            ),
+            Option("--include-untrusted", (), f"Of sets: keep {_INCLUDE_UNTRUSTED}"),
+            Option(
+                "--jobs",
+                ("N",),
+                "Of sets: number of processes that measure [default: one per processor where there "
+                "are many runs]",
+                type="whole",
+            ),
+            Option(
+                "--from",
+                ("SECONDS",),
+                "Start of the part to draw, since the run began",
+                key="begin",
+                type="number",
+            ),
+            Option(
+                "--to",
+                ("SECONDS",),
+                "End of the part to draw, since the run began",
+                key="end",
+                type="number",
+            ),
+        ),
+        "Prints the path of each picture.",
+        "plots",
+    ),
+    Declaration(
+        "report",
+        "Write one page of HTML about runs, complete in itself",
+        "airpath.report.command:write",
+        (
+            "airpath report results/ --out gprs.html",
+            "airpath report results/gprs --out gprs.html --figures figures --format pdf",
+        ),
+        (
+            Argument(
+                "DIR",
+                "Directories of runs, or directories with runs in them, such as replications",
+                "directories",
+                several=True,
+            ),
+        ),
+        (
+            Option(
+                "--out",
+                ("FILE",),
+                "The page [default: report.html in DIR, or here if there are several]",
+                type="path",
+            ),
+            Option(
+                "--title",
+                ("TEXT",),
+                "Title of the page [default: from the experiment, or the names of the scenarios]",
+            ),
+            Option(
+                "--pictures",
+                ("N",),
+                "Number of runs whose pictures the page shows, from the first on",
+                type="whole",
+                default=4,
+            ),
+            Option(
+                "--figures",
+                ("DIR",),
+                "Also write all pictures as files to this directory",
+                type="path",
+            ),
+            Option(
+                "--format",
+                ("FORMAT",),
+                "Format of the files of --figures",
+                key="file_format",
+                default="png",
+                choices=IMAGES,
+            ),
+            Option(
+                "--csv",
+                ("DIR",),
+                "Also write the values of all runs, the summaries of sets and the comparisons as "
+                "CSV to this directory",
+                type="path",
+            ),
+            Option(
+                "--xplot",
+                ("DIR",),
+                "Also write a time-sequence diagram of each TCP transfer for xplot to this "
+                "directory",
+                type="path",
+            ),
+            Option(
+                "--experiment",
+                ("FILE",),
+                "Experiment file whose notes, references and report keys the page shows [default: "
+                "the copy in the directory of results]",
+                type="path",
+            ),
+        ),
+        "Prints the path of the page.",
+        "report",
+    ),
+)
+
+_OF_THE_ENGINES_COMMANDS = (
+    Declaration(
+        "trace plot",
+        "Draw the rates of traces over time, one panel each",
+        "airpath.app:trace_plot",
+        ("airpath trace plot up.trace down.trace --out rates.svg",),
+        (
+            Argument(
+                "FILE", "Traces in any format that airpath trace show reads", "files", several=True
+            ),
+        ),
+        (
+            Option(
+                "--out",
+                ("FILE",),
+                "The picture; its suffix (.png, .svg, .pdf) is its format",
+                type="path",
+                default="rate.png",
+            ),
+            Option(
+                "--bin",
+                ("TIME",),
+                "Interval over which opportunities of mm-link are counted to become a rate",
+                key="bin_width",
+                default="100 ms",
+            ),
+        ),
+        "Prints the path of the picture.",
+        "plots",
+    ),
+    Declaration(
+        "timing plot",
+        "Draw the pictures of measurements of sleep methods, side by side",
+        "airpath.app:timing_plot",
+        ("airpath timing plot quiet/ loaded/ --out figures --format pdf",),
+        (_MEASUREMENTS,),
+        (
+            Option(
+                "--out",
+                ("DIR",),
+                "Directory of the pictures [default: plots in the first DIR]",
+                type="path",
+            ),
+            Option(
+                "--format",
+                ("FORMAT",),
+                "Format of the pictures",
+                key="file_format",
+                default="png",
+                choices=IMAGES,
+            ),
+            Option(
+                "--only",
+                ("KIND",),
+                "Draw this kind only; may be given several times",
+                choices=tuple(TIMING_PICTURES),
+                several=True,
+            ),
+        ),
+        "Prints the path of each picture.",
+        "plots",
+    ),
+    Declaration(
+        "timing table",
+        "Print measurements of sleep methods as Markdown tables, beside those of Gurtov 1999",
+        "airpath.app:timing_table",
+        ("airpath timing table quiet/ loaded/ > timing.md",),
+        (_MEASUREMENTS,),
+    ),
+)
+
+DECLARATIONS = {
+    declaration.name: declaration
+    for declaration in (*_EXPERIMENTS, *_ANALYSIS, *_OF_THE_ENGINES_COMMANDS)
+}
+"""Every command of Python's, by name."""

@@ -1,0 +1,69 @@
+"""Command ``airpath check``: the engine's for scenarios, Python's for experiments.
+
+Only experiments need packages beside the standard library, so nothing heavy is imported before one
+is found.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from airpath.engine import EngineError, find_engine
+from airpath.experiment.detect import is_experiment
+from airpath.extras import require
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def check(files: list[Path], *, json_: bool) -> int:
+    """Carry ``airpath check`` out."""
+    status = 0
+    try:
+        for file in files:
+            if is_experiment(str(file)):
+                found = _check_experiment(file, as_json=json_)
+            else:
+                words = [find_engine(), "check", *(["--json"] if json_ else []), str(file)]
+                found = subprocess.run(words, check=False).returncode
+            status = max(status, found)
+    except EngineError as error:
+        print(f"airpath check: {error}", file=sys.stderr)
+        return 2
+    return status
+
+
+def _check_experiment(file: Path, *, as_json: bool) -> int:
+    try:
+        file.stat()
+    except OSError as error:
+        _tell(str(file), 1, f"cannot be read: {error.strerror}", as_json=as_json)
+        return 1
+    require("experiments", f"airpath check of the experiment {file}")
+
+    from airpath.experiment.load import ExperimentError
+    from airpath.experiment.planned import plan_of
+    from airpath.experiment.quantities import counted
+
+    try:
+        made = plan_of(file, None)
+    except ExperimentError as error:
+        for problem in error.problems:
+            _tell(problem.file, problem.line, problem.what, as_json=as_json)
+        return 1  # as the engine does for scenarios
+    if not as_json:
+        sets = len({p.cell.set_name for p in made.cells})
+        print(f"{file}: right; {counted(sets, 'set')}, {counted(len(made.cells), 'cell')}")
+    for line in made.missing:
+        print(f"{file}: on this machine: {line}", file=sys.stderr)
+    return 0
+
+
+def _tell(file: str, line: int, what: str, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"file": file, "line": line, "message": what}))
+    else:
+        print(f"{file}:{line}: {what}", file=sys.stderr)

@@ -1,0 +1,45 @@
+"""The plan of an experiment file for commands, which tell how far they are with it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from airpath.experiment.load import load
+from airpath.experiment.plan import Plan, make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class _Checking:
+    """Says how far checking is, on a terminal, once that has taken two seconds."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.shown = False
+
+    def __call__(self, done: int, of: int) -> None:
+        if sys.stderr.isatty() and time.monotonic() - self.began > 2:
+            print(f"\rchecking cell {done + 1} of {of}", end="", file=sys.stderr, flush=True)
+            self.shown = True
+
+    def end(self) -> None:
+        if self.shown:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def plan_of(file: Path, only: list[str] | None) -> Plan:
+    """Return the plan of an experiment file, or of some of its sets.
+
+    Raises:
+        ExperimentError: it cannot be read, or something in it is wrong.
+        EngineError: the engine, which checks links, cannot be run.
+
+    """
+    progress = _Checking()
+    try:
+        return make_plan(load(file), only or [], progress)
+    finally:
+        progress.end()
