@@ -26,6 +26,21 @@ class Template(Common, ABC):
     template start in their turn are named too: nothing else tells them."""
 
     @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Refuse a template that leaves out what each must have.
+
+        Raises:
+            TypeError: it has no key ``template``, or makes no programs.
+
+        """
+        if "template" not in cls.model_fields:
+            message = f'{cls.__name__} has no key `template: Literal["NAME"]`'
+            raise TypeError(message)
+        if cls.__abstractmethods__:
+            message = f"{cls.__name__} does not define {', '.join(sorted(cls.__abstractmethods__))}"
+            raise TypeError(message)
+
+    @classmethod
     def tag(cls) -> str:
         """Return the template's name in experiment files."""
         return str(get_args(cls.model_fields["template"].annotation)[0])
