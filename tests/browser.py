@@ -120,7 +120,7 @@ class Browser:
 
     @property
     def requests(self) -> list[str]:
-        """What the page asked for."""
+        """Addresses that the page requested."""
         return [
             event["params"]["request"]["url"]
             for event in self.events

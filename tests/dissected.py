@@ -1,4 +1,4 @@
-"""What tshark says of the TCP packets of a capture."""
+"""The TCP packets of a capture, as tshark dissects them."""
 
 from __future__ import annotations
 

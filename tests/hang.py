@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LIMIT_S = 420
 """Far beyond what any test takes on a slow machine with every processor busy."""
 GRACE_S = 120
-"""How long a test that was told may clean up before this process gives up, with its stacks."""
+"""Time for a test to clean up after the signal, before this process gives up, with its stacks."""
 
 
 class Hung(BaseException):

@@ -51,7 +51,7 @@ class Seen:
 
     @property
     def order(self) -> tuple[int, bool]:
-        """When it counts, and arrivals first."""
+        """Order in which packets count: by time, arrivals first."""
         return (self.time if self.sent else self.time - SLACK, self.sent)
 
 
@@ -171,7 +171,7 @@ def near(value: int, anchor: int) -> int:
 
 @dataclass
 class Stream:
-    """What one end of a connection sent, and what came back, by one pass."""
+    """Counts of one end of a connection, sent and received, by one pass."""
 
     segments: int = 0
     sent_bytes: int = 0

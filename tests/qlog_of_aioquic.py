@@ -34,7 +34,7 @@ CLIENT, SERVER = ("192.0.2.1", 1), ("192.0.2.2", 2)
 
 @dataclass
 class End:
-    """What one end itself knew at the end."""
+    """One end's own statistics at the end of the transfer."""
 
     packets_sent: int = 0
     least_rtt_s: float = 0.0

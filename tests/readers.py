@@ -268,7 +268,7 @@ ODD = (
     b"9223372036854775808", b"[]", b"{}", b'""', '"²"'.encode(), b'"\\ud800"', b'"\x00"',
     b"[" * 2000 + b"]" * 2000, b"\xff\xfe", b"1" * 5000, b"0.5", b"4294967295",
 )  # fmt: skip
-"""What stands where something else is expected."""
+"""Values to put where something else is expected."""
 
 NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63)
 
@@ -327,7 +327,7 @@ def _other_value(content: bytes, generator: random.Random) -> bytes:
 
 
 def _word_at(content: bytearray, at: int) -> tuple[int, int]:
-    """Return the value of a text format that stands at a place: up to the next separators."""
+    """Return the value of a text format at a place: up to the next separators."""
     marks = b',:=[]{}\n"'
     begin = end = at
     while begin > 0 and content[begin - 1] not in marks and at - begin < 40:

@@ -1,7 +1,8 @@
-"""What notebooks and programs use: runs made, found, filtered, measured and drawn."""
+"""The interface for notebooks and programs: runs made, found, filtered, measured and drawn."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -271,6 +272,8 @@ def test_what_users_write_is_checked_strictly(tmp_path: Path) -> None:
 
 
 def test_the_example_notebook_runs_and_its_stored_outputs_are_of_these_cells() -> None:
+    # On a new machine Matplotlib says that it builds its list of fonts: here, not in a cell.
+    importlib.import_module("matplotlib.font_manager")
     read: Any = nbformat.read  # without types
     stored, fresh = read(NOTEBOOK, as_version=4), read(NOTEBOOK, as_version=4)
     resources = {"metadata": {"path": str(NOTEBOOK.parent)}}

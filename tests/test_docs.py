@@ -1,8 +1,7 @@
-"""What the documentation shows is valid: every scenario, every command line, every link."""
+"""Validity of the documentation: every scenario, every command line, every link."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
@@ -10,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from airpath.commands import COMMANDS
+from airpath.commands import commands
 from airpath.engine import find_engine
-from airpath.scenario_tables import of_tree, pages
-from airpath.schema_tables import MARKED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
@@ -103,7 +100,7 @@ def shown_lines() -> list[tuple[str, list[str]]]:
 
 
 def test_every_command_shown_exists() -> None:
-    commands = {command.name for command in COMMANDS}
+    names = {command.name for command in commands()}
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     wrong = []
     counts = {"airpath": 0, "make": 0, "scripts": 0}
@@ -111,7 +108,7 @@ def test_every_command_shown_exists() -> None:
         program, *rest = words or [""]
         if program in ("airpath", ".venv/bin/airpath"):
             counts["airpath"] += 1
-            known = rest[0] in commands or rest[0].startswith("-")
+            known = rest[0] in names or rest[0].startswith("-")
         elif program == "make":
             counts["make"] += 1
             known = rest[0] in targets
@@ -252,43 +249,6 @@ def test_every_option_named_in_the_text_exists() -> None:
             if not code.startswith(("airpath plot", "tc ", "mm-", "sysctl", "--security-opt "))
         }
         assert named <= known, f"{page.name}: {named - known}"
-
-
-def test_the_tables_of_keys_are_those_of_the_schema() -> None:
-    made = of_tree(ROOT)
-    filled = [page for page in pages(ROOT) if MARKED.search(page.read_text())]
-    assert len(filled) >= 12
-    for page in filled:
-        text = page.read_text()
-        assert text.count("<!-- end of keys -->") == len(MARKED.findall(text)), page.name
-        assert text == made.renewed(text), f"{page.name}: run python -m airpath.scenario_tables"
-
-
-def test_every_type_of_a_scenario_has_a_table_of_its_keys() -> None:
-    text = "\n".join(page.read_text() for page in pages(ROOT))
-    schema = json.loads((ROOT / "schema/scenario.schema.json").read_text())["$defs"]
-    roles = ("QueueConfig", "VaryingConfig", "ErrorsConfig", "EntityConfig", "MediumConfig")
-    for union in (*roles, "Background", "Distribution"):
-        assert f"<!-- types: {union} -->" in text
-        if f"<!-- keys of types: {union}" in text:
-            continue
-        named = [one["$ref"].rpartition("/")[2] for one in schema[union]["oneOf"] if "$ref" in one]
-        for name in named:
-            # A queue that has only a limit needs no table for that.
-            if set(schema[name].get("properties", {})) - {"limit"}:
-                assert f"<!-- keys: {name} " in text, f"no page has the keys of {name}"
-
-
-def test_every_key_of_a_scenario_is_in_a_table() -> None:
-    """A page may choose keys: together the pages leave none out."""
-    text = "\n".join(page.read_text() for page in pages(ROOT))
-    told = set(re.findall(r"^\|(?: `?\w*`? \|)? `(\w+)` \|", text, re.MULTILINE))
-    schema = json.loads((ROOT / "schema/scenario.schema.json").read_text())
-    objects = [schema, *schema["$defs"].values()]
-    known = {key for node in objects for key in node.get("properties", {})}
-    assert len(known) > 90
-    # The tables of a hop's directions are told in words, the parts of a mixture in its row.
-    assert known - told <= {"link", "uplink", "downlink", "value", "least", "most", "correlation"}
 
 
 SEAWIND = ROOT / "docs/seawind.md"

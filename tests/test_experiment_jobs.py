@@ -1,4 +1,4 @@
-"""How many replications run side by side, and what becomes of suspect ones."""
+"""Number of replications that run side by side, and the repetition of suspect ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the package reads from the engine's declarations, and that it has no other."""
+"""Facts that the package reads from the engine's declarations, and that it has no other."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ def test_the_reasons_are_those_that_the_documentation_explains() -> None:
     assert set(facts.REASONS) | set(facts.VERDICTS) <= set(rows)
 
 
-def test_the_readme_names_the_columns_of_events() -> None:
-    row = re.search(r"^\| `events.arrow` \|.*: `([a-z_, ]+)` \|$", _text("README.md"), re.MULTILINE)
+def test_the_documentation_names_the_columns_of_events() -> None:
+    row = re.search(
+        r"^\| `events.arrow` \|.*: `([a-z_, ]+)` \|$", _text("docs/running.md"), re.MULTILINE
+    )
     assert row is not None
     assert row[1].split(", ") == list(EVENT_COLUMNS)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Log:
-    """What a log says, by type of event."""
+    """Lines of a log, by type of event."""
 
     head: list[str] = field(default_factory=list)
     arrivals: list[tuple[int, int]] = field(default_factory=list)

@@ -1,10 +1,10 @@
-"""CONTRIBUTING's recipes for models and for templates of experiments, tried.
+"""CONTRIBUTING's recipes, tried with toys.
 
-A toy of each role of models goes into a scratch copy of their crate by nothing but its file, its
-``mod`` line and one line in a registry, and the compiler takes it. A toy template goes into a
-scratch copy of the Python package by its file, its import and one line in ``TEMPLATES``, and the
-commands know it. A toy that leaves out what its registry needs is refused: nothing is forgotten in
-silence.
+A model is one file, its ``mod`` line and one line in a registry: a toy of each role goes into a
+scratch copy of the crate of models by nothing else, and the compiler takes it; so does a cause of
+drops, an entry in one file. A template of experiments is one file, its import and one line in
+``TEMPLATES``: a toy goes into a scratch copy of the Python package, and the commands know it. A toy
+that leaves out what its registry needs is refused: nothing is forgotten in silence.
 """
 
 from __future__ import annotations
@@ -83,6 +83,18 @@ def enrol(copy: Path, recipe: Recipe) -> Path:
     return Path(file)
 
 
+def declare_cause(copy: Path) -> None:
+    """Add a cause of drops where CONTRIBUTING says: one entry, with class, mark and words."""
+    file = copy / "crates/airpath-core/src/event.rs"
+    entry = """    Toy = "toy", Error, Circle Black, "toy":
+        "A toy.",
+"""
+    text = file.read_text()
+    declared = re.compile(r"^(causes! \{.*?)^\}", re.MULTILINE | re.DOTALL)
+    assert len(declared.findall(text)) == 1
+    file.write_text(declared.sub(lambda found: f"{found[1]}{entry}}}", text))
+
+
 def check(copy: Path, target: Path) -> subprocess.CompletedProcess[str]:
     """Have the compiler look at the copy."""
     return subprocess.run(
@@ -96,6 +108,7 @@ def check(copy: Path, target: Path) -> subprocess.CompletedProcess[str]:
 def test_a_toy_of_each_role_is_one_file_and_its_lines(tmp_path: Path) -> None:
     copy = scratch_copy(tmp_path)
     files = {recipe.module: enrol(copy, recipe) for recipe in RECIPES}
+    declare_cause(copy)
     told = check(copy, ROOT / "target/recipes")
     assert told.returncode == 0, told.stderr
 

@@ -1,4 +1,4 @@
-"""What the report says of sets of replications and of experiments, and the files it writes."""
+"""Reports of sets of replications and of experiments, and the files that they write."""
 
 from __future__ import annotations
 

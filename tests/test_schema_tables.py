@@ -1,13 +1,22 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tables of keys made from a JSON Schema."""
+"""Tables of keys made from a JSON Schema, and those of the documentation."""
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
 import pytest
 
-from airpath.schema_tables import SchemaTables, UnknownNameError, Words
+from airpath import experiment_tables, key_tables, scenario_tables
+from airpath.schema_tables import MARKED, SchemaTables, UnknownNameError, Words
+
+ROOT = Path(__file__).resolve().parent.parent
 
 SCHEMA = {
     "required": ["name"],
@@ -94,6 +103,51 @@ def test_variants_have_their_types_and_keys() -> None:
     ]
 
 
+def test_a_default_may_be_words_or_nothing() -> None:
+    schema = {
+        "properties": {
+            "like": {"type": "string", "default": None, "description": "Absent"},
+            "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+            "note": {"type": "string", "default": ""},
+            "least": {"type": "integer", "minimum": 1, "default": 0},
+            "clock": {"type": "string", "default": "live"},
+        }
+    }
+    tables = SchemaTables(schema, Words(keys={".like": "a name"}, absent={".clock": "the set's"}))
+    assert tables.keys(".").splitlines()[2:] == [
+        "| `like` | a name | none | Absent. |",
+        "| `tags` | list of text | none |  |",
+        "| `note` | text | none |  |",
+        "| `least` | 1 or more | `0` |  |",
+        "| `clock` | text | the set's |  |",
+    ]
+
+
+def test_a_union_within_a_key_has_the_variants_that_its_definitions_name() -> None:
+    schema = {
+        "$defs": {
+            "Work": {
+                "properties": {
+                    "programs": {
+                        "type": "array",
+                        "items": {"oneOf": [{"$ref": "#/$defs/Plain"}, {"$ref": "#/$defs/Ping"}]},
+                    }
+                }
+            },
+            "Plain": {"properties": {"command": {"type": "string"}}},
+            "Ping": {
+                "description": "Requests of ``ping``",
+                "properties": {"template": {"const": "ping"}},
+            },
+        }
+    }
+    assert SchemaTables(schema).types("Work.programs").splitlines() == [
+        "| `template` | meaning |",
+        "|---|---|",
+        "| `ping` | Requests of `ping`. |",
+    ]
+
+
 def test_a_page_is_renewed_between_its_marks_alone() -> None:
     page = "Before.\n\n<!-- types: Queue -->\nstale\n<!-- end of keys -->\n\nAfter.\n"
     renewed = TABLES.renewed(page)
@@ -103,7 +157,90 @@ def test_a_page_is_renewed_between_its_marks_alone() -> None:
     assert TABLES.renewed(renewed) == renewed
 
 
-@pytest.mark.parametrize("mark", ["keys: None", "keys: . none", "keys: . -none", "types: None"])
+@pytest.mark.parametrize(
+    "mark", ["keys: None", "keys: . none", "keys: . -none", "types: None", "types: Red.none"]
+)
 def test_a_mark_that_names_nothing_is_refused(mark: str) -> None:
     with pytest.raises(UnknownNameError):
         TABLES.renewed(f"<!-- {mark} -->\n<!-- end of keys -->\n")
+
+
+SCENARIO = json.loads((ROOT / "schema/scenario.schema.json").read_text())
+EXPERIMENT = json.loads((ROOT / "schema/experiment.schema.json").read_text())
+
+
+def written(source: ModuleType) -> str:
+    """Return the text of all pages with tables of one schema."""
+    return "\n".join(page.read_text() for page in source.pages(ROOT))
+
+
+def test_the_tables_of_keys_are_those_of_the_schemas() -> None:
+    filled = [
+        (page, made) for page, made in key_tables.pages(ROOT) if MARKED.search(page.read_text())
+    ]
+    assert len(filled) >= 18
+    for page, made in filled:
+        text = page.read_text()
+        assert text.count("<!-- end of keys -->") == len(MARKED.findall(text)), page.name
+        assert text == made.renewed(text), f"{page.name}: run {key_tables.COMMAND}"
+
+
+def test_every_type_of_a_scenario_has_a_table_of_its_keys() -> None:
+    text = written(scenario_tables)
+    schema = SCENARIO["$defs"]
+    roles = ("QueueConfig", "VaryingConfig", "ErrorsConfig", "EntityConfig", "MediumConfig")
+    for union in (*roles, "Background", "Distribution"):
+        assert f"<!-- types: {union} -->" in text
+        if f"<!-- keys of types: {union}" in text:
+            continue
+        named = [one["$ref"].rpartition("/")[2] for one in schema[union]["oneOf"] if "$ref" in one]
+        for name in named:
+            # A queue that has only a limit needs no table for that.
+            if set(schema[name].get("properties", {})) - {"limit"}:
+                assert f"<!-- keys: {name} " in text, f"no page has the keys of {name}"
+
+
+def test_every_key_of_a_scenario_is_in_a_table() -> None:
+    """A page may choose keys: together the pages leave none out."""
+    told = set(
+        re.findall(r"^\|(?: `?\w*`? \|)? `(\w+)` \|", written(scenario_tables), re.MULTILINE)
+    )
+    objects = [SCENARIO, *SCENARIO["$defs"].values()]
+    known = {key for node in objects for key in node.get("properties", {})}
+    assert len(known) > 90
+    # The tables of a hop's directions are told in words, the parts of a mixture in its row.
+    assert known - told <= {"link", "uplink", "downlink", "value", "least", "most", "correlation"}
+
+
+def keys_told(tables: SchemaTables, name: str, text: str) -> set[str]:
+    """Return the keys of a definition that the marks of pages put into tables."""
+    marks = re.findall(rf"<!-- keys: {re.escape(name)}((?: \S+)*) -->", text)
+    rows = [row for mark in marks for row in tables.keys(name, mark.split()).splitlines()[2:]]
+    return {row.split("`")[1] for row in rows}
+
+
+def test_every_key_of_every_table_of_an_experiment_is_told() -> None:
+    text, tables = written(experiment_tables), experiment_tables.of_tree(ROOT)
+    objects: dict[str, Any] = {".": EXPERIMENT, **EXPERIMENT["$defs"]}
+    # The page on workloads tells the keys that every template has, too.
+    every_program = {"name", "start", "time_limit", "environment"}
+    assert every_program <= keys_told(tables, "Program", text)
+    for name, node in objects.items():
+        known = set(node["properties"])
+        told = keys_told(tables, name, text)
+        if "template" in known:
+            told |= {"template", *every_program}
+        assert known - told == set(), f"no page has these keys of {name}"
+
+
+@pytest.mark.parametrize("source", [scenario_tables, experiment_tables])
+def test_words_are_of_keys_and_definitions_that_exist(source: ModuleType) -> None:
+    schema = source.of_tree(ROOT).schema
+    definitions = {"": schema, **schema["$defs"]}
+    places = {
+        f"{name}.{key}" for name, node in definitions.items() for key in node.get("properties", {})
+    }
+    keys = {place.rpartition(".")[2] for place in places}
+    assert set(source.WORDS.definitions) <= set(definitions)
+    assert set(source.WORDS.keys) <= places | keys
+    assert set(source.WORDS.absent) <= places

@@ -61,7 +61,7 @@ OWN: dict[str, pl.DataType] = {
     "length": pl.Int64(),
     "comment": pl.String(),
 }
-"""Columns that the capture itself tells, beside those of ``headers.PARSED_COLUMNS``."""
+"""Columns that the capture itself has, in addition to those of ``headers.PARSED_COLUMNS``."""
 
 
 class CaptureError(Exception):
@@ -271,7 +271,7 @@ class _Options:
     directions: Offsets
     comments: pl.Series
     endless: NDArray[np.bool_]
-    """Of which packets the options did not end."""
+    """True for each packet whose options did not end."""
 
 
 def _options_of(

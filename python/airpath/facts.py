@@ -1,4 +1,4 @@
-"""What this package knows of the engine, as the engine says it.
+"""Declarations of the engine that this package uses.
 
 ``facts.json`` is what ``airpath facts`` prints; ``scripts/lint`` compares them. Whatever the engine
 declares (units, causes of drops, columns, verdicts, files, limits, commands) is read from there,
@@ -118,7 +118,7 @@ NOT_TRUSTED: tuple[str, ...] = tuple(VERDICTS)[1:]
 """The other verdicts."""
 
 NO_VERDICT = "unknown"
-"""Stands where a run is active, or was killed."""
+"""Verdict of a run that is active, or was killed."""
 
 REASONS = _meanings(_FACTS["reasons"])
 """The codes of the reasons of a verdict, and what each tells."""
@@ -151,7 +151,7 @@ LONGEST_PACKET_BYTES: int = _FACTS["limits"]["longest_packet_bytes"]
 """The longest IP packet, and the largest MTU."""
 
 CONTROL: dict[str, Any] = _FACTS["control"]
-"""How active runs are reached: the version of the protocol, the names of folder and sockets."""
+"""Control sockets of active runs: version of the protocol, names of the folder and sockets."""
 
 COMMANDS: dict[str, EngineCommand] = {
     command["name"]: EngineCommand(**command) for command in _FACTS["commands"]

@@ -37,7 +37,7 @@ DIRECTIONS = facts.DIRECTIONS
 """Client to server, and server to client; also the order in which pictures show them."""
 
 _IDENTITIES = frozenset({"pdu", "flow", "reverse_flow", "snd_una", "snd_nxt"})
-"""Columns that name something or wrap around: nobody subtracts them."""
+"""Columns that name something or wrap around: differences have no meaning."""
 
 _TYPES: dict[str, pl.DataType] = {
     "word": pl.Categorical(),
@@ -85,7 +85,7 @@ CONTRADICTIONS = (
     TypeError,
     ValueError,
 )
-"""In what computing may end over files each of which can be read, and which contradict each other:
+"""Exceptions of computing over files each of which can be read, and which contradict each other:
 a flow that ends before it begins, a time centuries long."""
 
 
@@ -162,7 +162,7 @@ class Run:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings of the run beside the scenario: MTU, congestion control and the like."""
+        """Settings of the run in addition to the scenario: MTU, congestion control and the like."""
         settings = self.manifest.get("settings")
         return settings if isinstance(settings, dict) else {}
 
@@ -174,7 +174,7 @@ class Run:
 
     @property
     def clock(self) -> str:
-        """By which clock it ran: live, warp or virtual; live where the run does not say."""
+        """Clock of the run: live, warp or virtual; live where the run does not say."""
         value = self.manifest.get("clock")
         return value if isinstance(value, str) else "live"
 

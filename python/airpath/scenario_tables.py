@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of keys in docs/scenario.md and docs/scenario/, made from the scenario's schema.
+"""Tables of keys in docs/scenario.md and docs/scenario/, made from the scenario's schema.
 
-``python -m airpath.scenario_tables``, in the root of the source tree, writes them anew between
-their marks.
+``python -m airpath.key_tables`` writes them.
 """
 
 from __future__ import annotations
@@ -62,7 +61,6 @@ WORDS = Words(
         "until": "name of a hop",
     },
     absent={
-        ".background": "none",
         ".mtu": "1500",
         "Background.flow": "one made of the name",
         "Background.stop": "never",
@@ -122,9 +120,3 @@ def pages(root: Path) -> list[Path]:
 def of_tree(root: Path) -> SchemaTables:
     """Return the tables of a source tree's scenario schema."""
     return tables(json.loads((root / "schema/scenario.schema.json").read_text()))
-
-
-if __name__ == "__main__":
-    made = of_tree(Path())
-    for page in pages(Path()):
-        page.write_text(made.renewed(page.read_text()))

@@ -6,7 +6,8 @@ A page holds a pair of marks for each table, ``<!-- keys: NAME -->`` and ``<!-- 
 and ``renewed`` writes the table of the definition NAME between them. Keys behind the name choose
 and order the rows, ``…`` stands for all others, and ``-key`` leaves one out.
 ``<!-- types: NAME -->`` lists the variants of a tagged union, and ``<!-- keys of types: NAME -->``
-the keys of all its variants.
+the keys of all its variants. A union that has no name of its own is called by the key whose value
+it is: ``DEFINITION.KEY``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 Node = Mapping[str, Any]
 
@@ -25,6 +26,8 @@ MARKED = re.compile(
 HEAD = ("key", "value", "default", "meaning")
 
 REST = "…"
+TAGS = ("type", "template")
+"""Keys whose value names the variant of a union."""
 
 
 class UnknownNameError(LookupError):
@@ -38,9 +41,20 @@ class Words:
     definitions: Mapping[str, str] = field(default_factory=dict)
     """By the name of a definition, such as a quantity with its unit."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """By the name of a key, such as ``file``."""
+    """By the name of a key, such as ``file``, or by ``Definition.key``."""
     absent: Mapping[str, str] = field(default_factory=dict)
-    """Defaults of keys that may be left out, by ``Definition.key``."""
+    """Defaults of keys that may be left out, by ``Definition.key``; they precede the schema's."""
+
+
+class Variant(NamedTuple):
+    """A variant of a tagged union."""
+
+    tag: str
+    name: str
+    node: Node
+    """As the union has it."""
+    keys: Node
+    """The definition to which it refers; empty if it refers to none."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +80,10 @@ class SchemaTables:
             UnknownNameError: the schema has no such definition.
 
         """
-        rows = ((f"`{tag}`", _text(variant)) for tag, variant in _variants(self._definition(name)))
-        return _table(("`type`", "meaning"), rows)
+        variants = list(self._variants(self._definition(name)))
+        head = variants[0].tag if variants else TAGS[0]
+        rows = ((f"`{one.name}`", _text(one.node) or _text(one.keys)) for one in variants)
+        return _table((f"`{head}`", "meaning"), rows)
 
     def keys_of_types(self, name: str, chosen: Sequence[str] = ()) -> str:
         """Return one table of the keys of a tagged union's variants.
@@ -77,12 +93,13 @@ class SchemaTables:
 
         """
         rows: list[Sequence[str]] = []
-        for tag, variant in _variants(self._definition(name)):
-            inner = variant["$ref"].rpartition("/")[2]
-            known = self._definition(inner).get("properties", {})
+        for variant in self._variants(self._definition(name)):
+            inner = variant.node["$ref"].rpartition("/")[2]
+            known = variant.keys.get("properties", {})
             fitting = [key for key in chosen if key.removeprefix("-") in known]
-            own = list(self._rows(inner, self._definition(inner), fitting))
-            rows += ((f"`{tag}`" if first else "", *row) for row, first in _with_first(own))
+            own = list(self._rows(inner, variant.keys, fitting))
+            shown = f"`{variant.name}`"
+            rows += ((shown if first else "", *row) for row, first in _with_first(own))
         return _table(("`type`", *HEAD), rows)
 
     def renewed(self, page: str) -> str:
@@ -104,29 +121,44 @@ class SchemaTables:
     def _definition(self, name: str) -> Node:
         if name == ".":
             return self.schema
+        definition, _, key = name.partition(".")
         try:
-            found: Node = self.schema["$defs"][name]
+            found: Node = self.schema["$defs"][definition]
+            if key:
+                found = found["properties"][key]
+                found = found.get("items", found)
         except KeyError as error:
             message = f"the schema has no definition {name}"
             raise UnknownNameError(message) from error
         return found
+
+    def _variants(self, node: Node) -> Iterator[Variant]:
+        """Yield the variants of a union that have a tag."""
+        for variant in node.get("oneOf", []):
+            target: Node = {}
+            if (reference := variant.get("$ref")) is not None:
+                target = self._definition(reference.rpartition("/")[2])
+            known = {**target.get("properties", {}), **variant.get("properties", {})}
+            for tag in TAGS:
+                if (name := known.get(tag, {}).get("const")) is not None:
+                    yield Variant(tag, name, variant, target)
 
     def _rows(self, name: str, node: Node, chosen: Sequence[str]) -> Iterator[Sequence[str]]:
         properties: Node = node.get("properties", {})
         needed = node.get("required", [])
         for key in _order(name, list(properties), needed, chosen):
             it = properties[key]
+            place = f"{name.lstrip('.')}.{key}"
             if key in needed:
                 default = "needed"
-            elif "default" in it:
-                default = f"`{self._default(it)}`"
             else:
-                default = self.words.absent.get(f"{name.lstrip('.')}.{key}", "none")
-            yield f"`{key}`", self._value(key, it), default, self._meaning(it)
+                default = self.words.absent.get(place) or self._default(it)
+            yield f"`{key}`", self._value(place, it), default, self._meaning(it)
 
-    def _value(self, key: str, node: Node) -> str:
-        """Return what may be written for a key."""
-        return self.words.keys.get(key) or self._kind(node)
+    def _value(self, place: str, node: Node) -> str:
+        """Return the words for the values of a key, by its ``Definition.key``."""
+        known = self.words.keys
+        return known.get(place) or known.get(place.rpartition(".")[2]) or self._kind(node)
 
     def _kind(self, node: Node) -> str:
         if (reference := node.get("$ref")) is not None:
@@ -169,31 +201,23 @@ class SchemaTables:
         return f"{text} {'; '.join(told)}." if told else text
 
     def _default(self, node: Node) -> str:
-        value = node["default"]
+        value = node.get("default")
         if isinstance(value, Mapping) and "$ref" in node:
             target = self._definition(node["$ref"].rpartition("/")[2])
             value = {
                 key: one for key, one in value.items() if one != self._inner(target, key, value)
             }
-        return _toml(value)
+        empty = value is None or (isinstance(value, str | list | Mapping) and not value)
+        return "none" if empty else f"`{_toml(value)}`"
 
     def _inner(self, target: Node, key: str, value: Node) -> object:
         """Return the default of a key within a table, or something unequal to any value."""
-        chosen = [one for tag, one in _variants(target) if tag == value.get("type")]
-        named = [self._definition(one["$ref"].rpartition("/")[2]) for one in chosen]
-        for table in [target, *named]:
+        chosen = [one.keys for one in self._variants(target) if one.name == value.get("type")]
+        for table in [target, *chosen]:
             inner = table.get("properties", {}).get(key, {})
             if "default" in inner:
                 return inner["default"]
         return _toml
-
-
-def _variants(node: Node) -> Iterator[tuple[str, Node]]:
-    """Yield the variants of a tagged union with their tags."""
-    for variant in node.get("oneOf", []):
-        tag = variant.get("properties", {}).get("type", {}).get("const")
-        if tag is not None:
-            yield tag, variant
 
 
 def _order(name: str, known: list[str], needed: list[str], chosen: Sequence[str]) -> list[str]:
@@ -239,7 +263,9 @@ def _number(node: Node, *, whole: bool) -> str:
 
 
 def _text(node: Node) -> str:
-    return " ".join(str(node.get("description", "")).split())
+    """Return a description as one sentence or more, in Markdown."""
+    text = " ".join(str(node.get("description", "")).split()).replace("``", "`")
+    return f"{text}." if text and not text.endswith((".", "!", "?")) else text
 
 
 def _toml(value: object) -> str:

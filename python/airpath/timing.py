@@ -175,7 +175,7 @@ class Asked:
 
     @property
     def conditions(self) -> str:
-        """Under what was measured; the wake latency only where it was held."""
+        """Conditions of the measurement; the wake latency only where it was held."""
         load = "no load" if self.load == "none" else f"{self.load} load"
         held = ", wake latency held" if self.wake_latency == "hold" else ""
         return f"{load}, policy {self.policy}{held}"
@@ -431,7 +431,7 @@ def _read_samples(report: Report) -> pl.DataFrame:
 
 
 def _check_counts(path: Path, frame: pl.DataFrame, measured: Sequence[Series]) -> None:
-    """Refuse samples that are not those of the report beside them."""
+    """Refuse samples that are not those of the report in their folder."""
     found = dict(frame.group_by("series").len().iter_rows())
     for series in measured:
         expected = series.measured.requests if series.measured else 0

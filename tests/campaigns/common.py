@@ -1,4 +1,4 @@
-"""What campaigns share: seeds, and how findings are kept and told."""
+"""The common parts of campaigns: seeds, and the storing and printing of findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEPT = 3
 
 
 def drawn_seed() -> int:
-    """Return a seed that nobody chose."""
+    """Return a random seed."""
     return random.SystemRandom().randrange(1_000_000_007)
 
 
@@ -28,7 +28,7 @@ def limit_memory(megabytes: int) -> None:
 
 @dataclass
 class Campaign:
-    """What was tried, and what failed."""
+    """Numbers of tries and failures of a campaign."""
 
     name: str
     seed: int
@@ -52,7 +52,7 @@ class Campaign:
 
     @property
     def failures(self) -> int:
-        """How many tries failed."""
+        """Number of tries that failed."""
         return sum(self.ways.values())
 
     def tell(self, more: str = "") -> int:

@@ -48,11 +48,11 @@ class Job:
     seed: int
     inputs: int
     seconds: float
-    """For so long at most; 0 for no limit."""
+    """Limit of the whole time; 0 for none."""
     limit: float
-    """How long one input may take, in seconds."""
+    """Limit of the time for one input, in seconds."""
     memory: int
-    """How much memory the readers may have, in megabytes; 0 for any."""
+    """Limit of the readers' memory, in megabytes; 0 for none."""
 
 
 def reader_of(name: str) -> readers.Reader:

@@ -42,7 +42,7 @@ FATAL = (
 )
 KINDS = ("exec", "server", "shell", "replications", "sim", "run")
 OWN_STATUSES = frozenset({0, 1, 2, 3, 125, 126, 127})
-"""How a command ends that no signal has reached."""
+"""Exit statuses of a command that no signal has reached."""
 
 PATIENCE_S = 90.0
 
@@ -95,7 +95,7 @@ class Try:
 
     @property
     def out(self) -> Path:
-        """Where the command records."""
+        """Folder in which the command records."""
         return self.airpath.folder("files") / "out"
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ class Try:
         with contextlib.suppress(OSError):
             handle = os.pidfd_open(pid)
             try:
-                # Of the process behind the handle: the number may be somebody else's by now.
+                # Of the process behind the handle: the number may be another process's by now.
                 environment = Path(f"/proc/{pid}/environ").read_bytes()
                 what = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
                 if self.airpath.mark.encode() not in environment:
@@ -219,7 +219,7 @@ class Try:
             self.problems.append("a mount is left")
 
     def finish(self, words: list[str], whole: bool = False) -> subprocess.CompletedProcess[str]:
-        """Run a command that nobody disturbs."""
+        """Run a command without disturbances."""
         command = self.runner if whole else (str(self.airpath.command),)
         environment = {**self.airpath.environment(), "XDG_RUNTIME_DIR": ""}
         environment["AIRPATH_ENGINE"] = str(self.airpath.command)
@@ -284,7 +284,7 @@ def end(airpath: Airpath) -> None:
 
 @dataclass(frozen=True)
 class Ground:
-    """Where tries take place, and with what."""
+    """Place and programs of the tries."""
 
     folder: Path
     command: Path

@@ -35,7 +35,7 @@ MOST_GROWTH_MB = 100
 
 @dataclass(frozen=True)
 class Sample:
-    """What the processes of the engine had at one time."""
+    """Resources of the processes of the engine at one time."""
 
     at_s: float
     memory_mb: float

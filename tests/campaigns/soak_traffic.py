@@ -1,4 +1,4 @@
-"""What the two ends of a soak send: many flows, and packets that no honest host sends.
+"""Traffic of the two ends of a soak: many flows, and packets that no honest host sends.
 
 Usage: soak_traffic.py client|server SECONDS SEED FLOWS REPORT. Run in the namespace of one end;
 hostile packets need CAP_NET_RAW there. The report has what was sent, and the drops of the

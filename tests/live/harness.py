@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 MARK = "AIRPATH_TEST_MARK"
-"""Variable by which every process of a test is known, whoever its parent is."""
+"""Variable by which every process of a test is known, whatever its parent is."""
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -30,12 +30,12 @@ OF_A_RUN = re.compile(r"\.?airpath-(?!live|\d+$)")
 """Temporary files that a run may have left. Not the folder in which all runs of a user meet."""
 
 PATIENCE_S = 60.0
-"""For what takes milliseconds on a quiet machine and must not fail on a loaded one."""
+"""Limit for steps that take milliseconds on a quiet machine and must not fail on a loaded one."""
 
 
 @dataclass(frozen=True)
 class User:
-    """Who runs the command."""
+    """User who runs the command."""
 
     name: str
     prefix: tuple[str, ...]
@@ -45,7 +45,7 @@ class User:
 
 
 def users() -> list[User]:
-    """Return root and nobody where the tests may change users, otherwise whoever runs them."""
+    """Return root and nobody where the tests may change users, otherwise the user who runs them."""
     if os.geteuid() != 0:
         return [User("user", ())]
     # setpriv still has its capabilities when it looks the command up; env has none.
@@ -55,7 +55,7 @@ def users() -> list[User]:
 
 @dataclass(frozen=True)
 class Way:
-    """Who runs the command, over which kind of port."""
+    """User who runs the command, and the kind of port."""
 
     user: User
     port: str
@@ -65,7 +65,7 @@ class Way:
 
 
 def tun_opens(user: User) -> bool:
-    """Whether `user` may open /dev/net/tun."""
+    """Return true if `user` may open /dev/net/tun."""
     probe = [*user.prefix, "sh", "-c", ": <>/dev/net/tun"]
     return subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
@@ -83,7 +83,7 @@ def port_ways() -> list[Way]:
 
 @dataclass
 class Result:
-    """How a finished command ended."""
+    """Exit status, output and duration of a finished command."""
 
     status: int
     out: str
@@ -138,7 +138,7 @@ class Airpath:
             MARK: self.mark,
             "PATH": SYSTEM_PATH,
             "TMPDIR": str(self.temporary),
-            # Nobody's calibration, unless the test makes one.
+            # No calibration, unless the test makes one.
             "XDG_DATA_HOME": str(self.work / "data"),
             "LC_ALL": "C.UTF-8",
         }
@@ -262,7 +262,7 @@ def await_true(
 
 @dataclass(frozen=True)
 class World:
-    """What of the host a run must leave as it was."""
+    """Parts of the host that a run must leave as they were."""
 
     named_namespaces: frozenset[str]
     interfaces: frozenset[str]

@@ -155,7 +155,7 @@ TCP_INFO_FIELDS = {
     "delivered": ("I", 192),
     "snd_wnd": ("I", 228),
 }
-"""Where some fields of the kernel's struct tcp_info lie."""
+"""Formats and offsets of some fields of the kernel's struct tcp_info."""
 
 
 def tcp_info_client(family: str, port: str, up: str, down: str) -> None:

@@ -237,7 +237,7 @@ def test_an_interrupted_comparison_writes_nothing(airpath: Airpath) -> None:
         words = ("timing", "sync", f"127.0.0.1:{port}", "--seconds", "600", "--out", out)
         process = airpath.start(*words)
         assert server.stderr is not None
-        await_true(lambda: "measures" in server.stderr.readline())
+        await_true(lambda: "measurement" in server.stderr.readline())
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM

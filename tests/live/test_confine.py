@@ -1,4 +1,4 @@
-"""What commands at the ends of a link cannot reach."""
+"""Confinement: parts of the host that commands at the ends of a link cannot reach."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from live.harness import Airpath, Way
 
 EVERY_WAY = {"network", "trace", "memory", "mount", "sysctl", "core", "clock", "parents"}
-"""What a command of root's can do where nothing confines it."""
+"""Ways out that are open to a command of root's where nothing confines it."""
 OWN_MOUNTS = {"mount"}
 """An ordinary user mounts in a namespace of the run's own."""
 

@@ -1,4 +1,4 @@
-"""What disturbs a run: stalled disks, engines that run away, and what the record says of them."""
+"""Disturbances of a run (stalled disks, engines that run away), and their record."""
 
 from __future__ import annotations
 

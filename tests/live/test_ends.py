@@ -1,4 +1,4 @@
-"""What the ends of a link suffer beside the link is told, and such a run is not trusted."""
+"""Disturbances of the ends apart from the link: they are reported, and the run is not trusted."""
 
 from __future__ import annotations
 

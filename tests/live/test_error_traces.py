@@ -135,7 +135,7 @@ def test_a_truncated_packet_is_in_every_file(airpath: Airpath) -> None:
     assert rows["kind"].unique().to_list() == ["delivered"]
     assert (out / "server.pcapng").read_bytes().count(b"truncated: 100 of 200 bytes left") == 5
     said = airpath.run("log", out, "--tcpdump").check().out
-    assert said.count("cut to 100 bytes, delivered after") == 5
+    assert said.count("truncated to 100 bytes, delivered after") == 5
     summary = airpath.run("sim", "--scenario", path, "--workload", CBR, "--json").check().out
     assert json.loads(summary)["uplink"]["truncated_packets"] == 5
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 SLACK_MS = 400
-"""How late a loaded machine may be; what is asserted exactly is what the model decides."""
+"""Lateness of a loaded machine that passes; the decisions of the model are asserted exactly."""
 
 
 def send(
@@ -290,7 +290,7 @@ def test_an_engine_that_goes_on_does_not_watch_the_clock_for_seconds(
     airpath: Airpath, port_way: Way
 ) -> None:
     out = airpath.path("run")
-    # One packet is under way for so long that the engine is stopped meanwhile, and goes on.
+    # One packet is under way for so long that the engine is stopped meanwhile, and continues.
     ping = ("ping", "-c", "1", "-W", "30", "server")
     options = ("exec", "--port", port_way.port, "--log", "none", "--out", out, "--delay", "4 s")
     process = airpath.start(*options, "--", *ping, user=port_way.user)

@@ -1,4 +1,4 @@
-"""The load generator through an emulated link, and its JSON beside iperf3's."""
+"""The load generator through an emulated link, and its JSON compared with iperf3's."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody listens at a port of this host, as the kernel's table tells."""
+    """Return true if a socket listens at a port of this host, by the kernel's table."""
     from pathlib import Path
 
     tables = [Path("/proc/net/tcp").read_text(), Path("/proc/net/tcp6").read_text()]
@@ -159,7 +159,7 @@ def test_what_goes_wrong_is_told_with_a_remedy(airpath: Airpath) -> None:
 def test_no_way_to_the_other_end(airpath: Airpath) -> None:
     # TCP to a multicast group: the one address to which no host has a way.
     result = airpath.run("send", "224.0.0.1", "--bytes", "1000").check(1)
-    assert "no way to 224.0.0.1" in result.err
+    assert "no route to 224.0.0.1" in result.err
 
 
 @pytest.mark.parametrize("under_way", [False, True], ids=["waiting", "receiving"])
@@ -190,7 +190,7 @@ UNLIKE_IPERF3 = {
     # It counts what it could not send for itself.
     "end.streams[].udp.sender",
 }
-"""What iperf3 tells and we do not, with everything below."""
+"""Keys of iperf3's report that ours does not have, with everything below."""
 
 
 def keys(value: Any, place: str = "") -> set[str]:

@@ -1,4 +1,4 @@
-"""What is outside the link on purpose: a port of the host's loopback, and the host's network."""
+"""Ways outside the link on purpose: a port of the host's loopback, and the host's network."""
 
 from __future__ import annotations
 

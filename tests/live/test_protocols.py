@@ -1,4 +1,4 @@
-"""What real programs send through a link arrives, byte for byte, whatever the protocol."""
+"""Transfers of real programs through a link, compared byte for byte, by many protocols."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_names_and_addresses(airpath: Airpath, way: Way) -> None:
     assert found["client4"] == found["client04"] == "10.77.0.2"
     assert found["server6"] == found["server06"] == "fd61:6972:7000::1"
     assert found["client6"] == found["client06"] == "fd61:6972:7000::2"
-    # Whoever asks for any other name is told at once that there is no name server.
+    # A query for any other name is refused at once: there is no name server.
     result = airpath.exec(way, "--", "sh", "-c", "getent hosts example.org; cat /etc/hosts")
     assert result.seconds < 30
     assert re.search(r"^10\.77\.0\.1\s+server\b", result.out, re.MULTILINE), result.out

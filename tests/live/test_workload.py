@@ -1,4 +1,4 @@
-"""What the command promises to the programs it runs: status, streams, signals, names, order."""
+"""Guarantees to the programs that a command runs: status, streams, signals, names, order."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::declare::{Configured, Draw};
 use super::{Quantity, share};
-use crate::config::Problem;
+use crate::problem::Problem;
 
 /// The two values, equally likely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

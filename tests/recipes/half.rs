@@ -11,7 +11,7 @@ use super::curve::{Curve, Point};
 pub use super::piecewise::Piecewise;
 use crate::registry::Configured;
 
-/// When it halves.
+/// Time at which the rate halves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HalfConfig {
     /// Since the run began.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Generator, Packet};
 use crate::registry::Configured;
 
-/// When the packet comes.
+/// Time of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OnePacketConfig {
     /// After the load has begun.

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arrival, EntityBeginning, EntityParameters, LinkEntity, Sdus, Simple};
 use crate::air::{Frame, Grant};
-use crate::channel::Outcome;
+use crate::channel::ChannelOutcome;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::StageCx;
 
-/// How much.
+/// Padding of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PaddedConfig {
     /// Bits added to every packet.
@@ -71,7 +71,7 @@ impl LinkEntity for Padded {
     fn receive(
         &mut self,
         frame: Frame,
-        outcome: Outcome,
+        outcome: ChannelOutcome,
         sdus: &mut Sdus,
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,

@@ -27,7 +27,7 @@ Play = Callable[[Stage], Seen]
 
 @dataclass(frozen=True)
 class Distortion:
-    """One way to make a run say what is not so."""
+    """One way to make a run report wrong results."""
 
     name: str
     what: str
@@ -35,15 +35,15 @@ class Distortion:
     codes: tuple[str, ...]
     """Codes of reasons that name this distortion; one of them is expected."""
     nobody: bool = False
-    """Whether an ordinary user starts the run."""
+    """True if an ordinary user starts the run."""
     needs: tuple[str, ...] = ()
     """Programs, or `root`."""
     sure: bool = False
-    """Whether it gets through on any machine: these are in the tests."""
+    """True if it gets through on any machine: these are in the tests."""
     uncertain: bool = False
-    """Whether a run on a good machine may stand it, and is rightly trusted then."""
+    """True if a run on a good machine may withstand it, and is rightly trusted then."""
     own: bool = False
-    """Whether the programs at the ends are slow by themselves, so that a trusted run is right."""
+    """True if the programs at the ends are slow by themselves, so that a trusted run is right."""
 
 
 ALL: list[Distortion] = []
@@ -199,7 +199,7 @@ def _(stage: Stage) -> Seen:
 def with_hog(
     *words: object, sender: Sender | None = None, options: tuple[str, ...] = ()
 ) -> Callable[[Stage], Seen]:
-    """Return a play of datagrams beside a busy program."""
+    """Return a play of datagrams next to a busy program."""
 
     def play(stage: Stage) -> Seen:
         with stage.beside("hog", *words):

@@ -12,12 +12,12 @@ from verdict.distortions import Distortion, calm
 from verdict.stage import NOBODY, NotHere, Seen, Stage
 
 ATTEMPTS = 3
-"""How often a distortion is tried until it gets through."""
+"""Number of times a distortion is tried until it gets through."""
 
 
 @dataclass
 class Judged:
-    """What came of one distortion."""
+    """Outcome of one distortion."""
 
     distortion: Distortion
     outcome: str
@@ -29,14 +29,14 @@ class Judged:
 
     @property
     def named(self) -> bool:
-        """Whether a reason names the distortion."""
+        """True if a reason names the distortion."""
         expected = self.distortion.codes
         codes = self.seen.codes if self.seen else []
         return any(code.startswith(start) for code in codes for start in expected)
 
     @property
     def failed(self) -> bool:
-        """Whether the bench fails by it."""
+        """True if the bench fails by it."""
         return self.outcome in ("not told", "not reached")
 
     def row(self) -> list[str]:
@@ -96,21 +96,21 @@ def judge(distortion: Distortion, stage: Stage, attempts: int = ATTEMPTS) -> Jud
             return judged("spared", seen, attempt)
         if seen.note:
             return judged("not here", seen, attempt, seen.note)
-    # What a good machine stands need not be trusted on another.
+    # A run that a good machine withstands need not be trusted on another.
     return judged("spared" if distortion.uncertain else "not reached", seen, attempts)
 
 
 @dataclass
 class Calm:
-    """What came of undisturbed runs of one rate."""
+    """Outcome of undisturbed runs of one rate."""
 
     label: str
     runs: int
     trusted: int
     distorted: int
-    """How many were distorted all the same, by whatever else runs on the machine."""
+    """Number of runs distorted all the same, by other programs on the machine."""
     wrong: int
-    """How many of these were trusted."""
+    """Number of these that were trusted."""
     longest: int
     """The most runs in a row until one was trusted."""
 

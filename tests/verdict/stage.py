@@ -1,4 +1,4 @@
-"""Where a run is disturbed: the command, the programs at its ends, and what disturbs them.
+"""Stage for a disturbed run: the command, the programs at its ends, and the disturbances.
 
 Everything that is started here ends here: each run and each disturbing program is a process of this
 one, and a run takes its own processes down with it.
@@ -34,7 +34,7 @@ class NotHere(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Sender:
-    """How datagrams are sent."""
+    """Parameters of the sender of datagrams."""
 
     count: int = 120
     interval_s: float = 0.02
@@ -44,7 +44,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class Receiver:
-    """How they are received."""
+    """Parameters of their receiver."""
 
     buffer_bytes: int = 0
     """The socket's receive buffer; 0 for one in which all datagrams have room."""
@@ -54,7 +54,7 @@ class Receiver:
 
 @dataclass
 class Seen:
-    """How a disturbed run ended."""
+    """Result of a disturbed run."""
 
     truth: Truth
     grade: str
@@ -66,7 +66,7 @@ class Seen:
 
     @property
     def trusted(self) -> bool:
-        """Whether the run says that it can be trusted."""
+        """True if the run's verdict is that it can be trusted."""
         return self.grade == "trusted"
 
 
@@ -86,7 +86,7 @@ def grade_of(folder: Path) -> tuple[str, list[str], str]:
 
 
 class Running:
-    """A run that goes on."""
+    """An active run."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         self.process = process
@@ -141,7 +141,7 @@ class Running:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         return self.process.poll() is not None
 
     def stop(self, pid: int, seconds: float) -> None:
@@ -208,7 +208,7 @@ class Stage:
         client: list[str],
         environment: dict[str, str] | None = None,
     ) -> Iterator[Running]:
-        """Start a run; at the end it is killed if it still goes on."""
+        """Start a run; at the end it is killed if it is still active."""
         out = folder / "run"
         words = [*self.prefix, str(self.engine), "exec", "--quiet", "--out", str(out), *options]
         if server:
@@ -248,7 +248,7 @@ class Stage:
 
     @contextlib.contextmanager
     def beside(self, *words: object, prefix: tuple[str, ...] = ()) -> Iterator[None]:
-        """Have a program run beside the run."""
+        """Have a program run next to the run."""
         process = subprocess.Popen([*prefix, *self.program(*words)], stdin=subprocess.DEVNULL)
         try:
             yield

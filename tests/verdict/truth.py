@@ -1,4 +1,4 @@
-"""What really happened, measured at the ends by one clock.
+"""The true course of a run, measured at the ends by one clock.
 
 Both ends live on one host, so that CLOCK_MONOTONIC stamps of the sender's and the receiver's
 programs can be compared: how long a datagram was under way, less what the scenario's link has to
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 LATE_NS = 2_000_000
 """Twice the usual bound of 1 ms: what a program needs to read a datagram is no distortion."""
 LATE_SHARE = 0.02
-"""When more than one datagram in fifty is late, the run is distorted."""
+"""Share of late datagrams beyond which the run is distorted."""
 FEW = 50
-"""Of fewer datagrams than this, one that is very late is enough."""
+"""Number of datagrams below which a single very late one is enough."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """How far a run was from what its scenario says."""
+    """Deviation of a run from its scenario."""
 
     what: str
     """In words, with the numbers."""
     distorted: bool
-    """Whether that is beyond what a trusted run may show."""
+    """True if that is beyond what a trusted run may show."""
 
 
 def of_datagrams(sent: Path, received: Path, transit_ns: int, wanted: int) -> Truth:

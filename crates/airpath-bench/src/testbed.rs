@@ -10,7 +10,7 @@ use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, Loop
 use airpath_live::namespaces::NetNamespace;
 use airpath_live::netlink::{LinkOptions, Route, RouteSocket};
 use airpath_live::ports::PortKind;
-use airpath_live::session::{Endpoint, Session, SessionOptions};
+use airpath_live::session::{Session, SessionEnd, SessionOptions};
 use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY, Tuning};
 use airpath_live::wake_latency::WakeLatency;
 use airpath_live::{clock, scheduling};
@@ -25,13 +25,13 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// One end of what is measured.
 #[derive(Clone, Copy)]
-pub struct End<'a> {
+pub struct NetworkEnd<'a> {
     network: &'a NetNamespace,
     /// Its address.
     pub address: IpAddr,
 }
 
-impl End<'_> {
+impl NetworkEnd<'_> {
     /// Runs `work` inside the end's namespace; the sockets that it makes stay of that namespace.
     ///
     /// # Errors
@@ -79,8 +79,8 @@ impl BareVeth {
     }
 
     /// Both ends.
-    pub fn ends(&self) -> [End<'_>; 2] {
-        [0, 1].map(|index| End { network: &self.networks[index], address: BareVeth::address(index) })
+    pub fn ends(&self) -> [NetworkEnd<'_>; 2] {
+        [0, 1].map(|index| NetworkEnd { network: &self.networks[index], address: BareVeth::address(index) })
     }
 }
 
@@ -177,7 +177,7 @@ type LoopThread = JoinHandle<io::Result<(Vec<FinishedLink>, LoopReport)>>;
 
 /// Links between pairs of namespaces, running.
 pub struct Emulation {
-    endpoints: Vec<[Endpoint; 2]>,
+    endpoints: Vec<[SessionEnd; 2]>,
     loops: Vec<(Handle, LoopThread)>,
     writers: Vec<(Writer, Option<TempDir>)>,
     started_ns: u64,
@@ -185,7 +185,7 @@ pub struct Emulation {
 }
 
 /// Measurements after it has stopped.
-pub struct Outcome {
+pub struct LinkOutcome {
     /// The loops' reports.
     pub reports: Vec<LoopReport>,
     /// Packets lost beside the model.
@@ -202,7 +202,7 @@ pub struct Outcome {
     pub log_complete: bool,
 }
 
-impl Outcome {
+impl LinkOutcome {
     /// Processor time of all loops, in ns.
     pub fn processor_ns(&self) -> u64 {
         self.reports.iter().map(|report| report.processor_ns).sum()
@@ -286,16 +286,16 @@ impl Emulation {
     }
 
     /// The client's and the server's end of link `index`.
-    pub fn ends(&self, index: usize) -> [End<'_>; 2] {
+    pub fn ends(&self, index: usize) -> [NetworkEnd<'_>; 2] {
         let ends = &self.endpoints[index];
-        [0, 1].map(|end| End { network: ends[end].network(), address: ends[end].addresses()[0] })
+        [0, 1].map(|end| NetworkEnd { network: ends[end].network(), address: ends[end].addresses()[0] })
     }
 
     /// Stops the loops.
     ///
     /// # Errors
     /// When a loop failed.
-    pub fn stop(self) -> Result<Outcome, Failure> {
+    pub fn stop(self) -> Result<LinkOutcome, Failure> {
         let mut reports = Vec::new();
         let mut finished = Vec::new();
         for (handle, thread) in self.loops {
@@ -322,6 +322,6 @@ impl Emulation {
         for (writer, _folder) in self.writers {
             log_complete &= writer.finish().incomplete.is_empty();
         }
-        Ok(Outcome { reports, lost_outside, dropped, elapsed_ns, lateness, latenesses, log_complete })
+        Ok(LinkOutcome { reports, lost_outside, dropped, elapsed_ns, lateness, latenesses, log_complete })
     }
 }

@@ -10,7 +10,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
 use crate::sockets::{self, Arrival, Receiver, Sender};
-use crate::testbed::End;
+use crate::testbed::NetworkEnd;
 
 /// IPv4 and UDP headers, in bytes.
 pub const UDP_HEADERS_BYTES: usize = 28;
@@ -54,7 +54,7 @@ impl Received {
 ///
 /// # Errors
 /// The kernel's.
-pub fn pair(from: &End<'_>, to: &End<'_>) -> io::Result<(UdpSocket, UdpSocket)> {
+pub fn pair(from: &NetworkEnd<'_>, to: &NetworkEnd<'_>) -> io::Result<(UdpSocket, UdpSocket)> {
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
     let receiving = to.run(move || UdpSocket::bind(any))?;
     let target = SocketAddr::new(to.address, receiving.local_addr()?.port());
@@ -75,7 +75,7 @@ pub fn pair(from: &End<'_>, to: &End<'_>) -> io::Result<(UdpSocket, UdpSocket)> 
 ///
 /// # Errors
 /// The kernel's.
-pub fn run(from: &End<'_>, to: &End<'_>, pace: Pace, drain: Duration) -> io::Result<Received> {
+pub fn run(from: &NetworkEnd<'_>, to: &NetworkEnd<'_>, pace: Pace, drain: Duration) -> io::Result<Received> {
     let (sending, receiving) = pair(from, to)?;
     let sent_all = AtomicBool::new(false);
     std::thread::scope(|scope| {

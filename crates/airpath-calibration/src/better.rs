@@ -1,4 +1,4 @@
-//! Whether a new calibration is to take the place of the one that is stored.
+//! Comparison of a new calibration with the one that is stored.
 
 use airpath_core::Span;
 
@@ -9,12 +9,13 @@ use super::{Calibration, Lateness};
 const WORSE_SHARE: f64 = 0.5;
 const SAME_NS: u64 = 5_000;
 
-/// Whether the policy is one of real time.
+/// True if the policy is one of real time.
 fn is_real_time(calibration: &Calibration) -> bool {
     calibration.policy != "other"
 }
 
-/// Why to keep `old` rather than `new`; none if the new one is as good, or does another thing.
+/// Returns the reason to keep `old` rather than `new`; none if `new` is as good, or was made for another
+/// bound or budget.
 pub fn keeps(old: &Calibration, new: &Calibration) -> Option<String> {
     let same_wish = (old.bound_ns, old.budget_ppm) == (new.bound_ns, new.budget_ppm);
     if !same_wish || (old.disturbed.is_some() && new.disturbed.is_none()) {

@@ -1,5 +1,6 @@
-//! Whether something disturbs a calibration: what is measured beside other work, or while the host of a virtual
-//! machine takes its processors away, holds for that moment alone, and would make every later run worse.
+//! Detection of other load during a calibration. A measurement made next to other work, or while the host of
+//! a virtual machine takes its processors away, holds for that moment alone, and would make every later run
+//! worse.
 
 use std::time::Duration;
 
@@ -7,14 +8,15 @@ use airpath_live::processor_time::{ProcessorShares, ProcessorTime, load_hundredt
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-/// From which share of all processors on, in millionths, what others do disturbs.
+/// Least share of all processors, in millionths, at which other programs disturb a calibration.
 const MUCH_BUSY_PPM: u64 = 150_000;
-/// From which share on it disturbs that the host takes processors away.
+/// Least share of processor time taken by the host, in millionths, that disturbs a calibration.
 const MUCH_STOLEN_PPM: u64 = 10_000;
-/// From which share of the time on it disturbs that programs wait for a processor.
+/// Least share of the time, in millionths, for which programs wait for a processor, that disturbs a
+/// calibration.
 const MUCH_WAITING_PPM: u64 = 250_000;
 
-/// What others do from some instant on.
+/// Observation of other load from some instant on.
 #[derive(Debug)]
 pub struct Watch {
     begun: ProcessorTime,
@@ -29,12 +31,13 @@ fn own() -> Duration {
 }
 
 impl Watch {
-    /// From now on, on a machine with so many processors.
+    /// Begins now, on a machine with so many processors.
     pub fn begin(processors: usize) -> Watch {
         Watch { begun: ProcessorTime::now(), own: own(), processors: processors.max(1) }
     }
 
-    /// What disturbed since, in words; none if nothing did. `elapsed` has passed.
+    /// Returns a description of the disturbances since the beginning; none if there were none. `elapsed` has
+    /// passed.
     pub fn disturbance(&self, elapsed: Duration) -> Option<String> {
         let shares = ProcessorTime::now().since(&self.begun);
         let whole_ns = elapsed.as_nanos() * self.processors as u128;
@@ -43,7 +46,7 @@ impl Watch {
     }
 }
 
-/// What disturbs by `shares`, of which `own_ppm` are this process's own.
+/// Returns a description of the disturbances in `shares`, of which `own_ppm` are this process's own.
 fn told(shares: ProcessorShares, own_ppm: u64, processors: usize) -> Option<String> {
     let percent = |ppm: u64| format!("{} %", (ppm + 5_000) / 10_000);
     let others_ppm = shares.busy_ppm.map(|ppm| ppm.saturating_sub(own_ppm)).filter(|ppm| *ppm >= MUCH_BUSY_PPM);
@@ -61,7 +64,7 @@ fn told(shares: ProcessorShares, own_ppm: u64, processors: usize) -> Option<Stri
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// What the load average tells of the last minute on a machine with so many processors, if it is much.
+/// Returns a description of the load average of the last minute, if it is high for so many processors.
 pub fn load_before(processors: usize) -> Option<String> {
     busy_load(load_hundredths()?, processors)
 }

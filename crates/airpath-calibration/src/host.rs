@@ -1,21 +1,22 @@
-//! What a calibration is good for: this machine as it is now.
+//! The machine for which a calibration holds: this machine as it is now.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// A machine, as far as it decides how exactly it wakes a thread.
+/// A machine, by the properties that decide how exactly it wakes a thread.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CalibratedHost {
-    /// A hash of the machine's identity (machine-id(5) asks that it is not told as it is), or of its name.
+    /// A hash of the machine's identity, or of its name. machine-id(5) asks programs not to publish the
+    /// identity itself.
     pub machine: String,
     /// The kernel's release.
     pub kernel: String,
     /// The processor's name.
     pub processor: String,
-    /// How many processors are online.
+    /// Number of processors online.
     pub processors: usize,
-    /// What it runs on, if it is virtual: the hypervisor's name, or "unknown"; "none" for a real machine.
+    /// The hypervisor's name, "unknown" if it has none, or "none" for a real machine.
     pub hypervisor: String,
 }
 
@@ -42,7 +43,7 @@ impl CalibratedHost {
         }
     }
 
-    /// What is not as in `now`, in words; nothing if all is.
+    /// Returns a description of the properties that differ in `now`; none if all are equal.
     pub fn differs_from(&self, now: &CalibratedHost) -> Option<String> {
         let (count, count_now) = (self.processors.to_string(), now.processors.to_string());
         let facts = [

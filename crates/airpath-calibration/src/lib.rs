@@ -24,18 +24,18 @@ pub use search::{Candidate, Found, PACKETS_PER_SECOND, Wish, search};
 /// The version of the format of a stored calibration.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// Whose calibration it is: other users may have other policies.
+/// Kind of user for whom a calibration holds: other users may be allowed other policies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rights {
-    /// Of root.
+    /// Root.
     Root,
-    /// Of an ordinary user.
+    /// An ordinary user.
     User,
 }
 
 impl Rights {
-    /// Those of this process, as long as it has entered no user namespace.
+    /// Returns the rights of this process, as long as it has entered no user namespace.
     pub fn current() -> Rights {
         if nix::unistd::geteuid().is_root() { Rights::Root } else { Rights::User }
     }
@@ -49,18 +49,18 @@ impl Rights {
     }
 }
 
-/// How late packets were while calibrating, and what that cost.
+/// Lateness of packets during a calibration, and its cost.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Lateness {
-    /// How many packets left.
+    /// Number of packets that left.
     pub packets: u64,
-    /// Half of them were not later than this, in ns.
+    /// Median lateness, in ns.
     pub p50_ns: u64,
-    /// 99 in 100 were not.
+    /// 99th percentile of the lateness, in ns.
     pub p99_ns: u64,
-    /// 999 in 1000 were not.
+    /// 99.9th percentile of the lateness, in ns.
     pub p999_ns: u64,
-    /// The latest, in ns.
+    /// Greatest lateness, in ns.
     pub max_ns: u64,
     /// The share of a core that 100 packets a second take, in percent.
     pub core_percent: f64,
@@ -75,11 +75,11 @@ pub struct Calibration {
     pub format_version: u32,
     /// The version of Airpath that measured.
     pub airpath_version: String,
-    /// When, in seconds since 1970.
+    /// Time of the measurement, in seconds since 1970.
     pub measured_unix_s: u64,
-    /// On which machine.
+    /// The machine on which it was measured.
     pub host: CalibratedHost,
-    /// With which rights.
+    /// The rights with which it was measured.
     pub rights: Rights,
     /// The bound that was wanted, in ns: 99 in 100 packets are to leave no later.
     pub bound_ns: u64,
@@ -91,9 +91,9 @@ pub struct Calibration {
     pub processor: Option<usize>,
     /// The margin with which a run begins, in ns.
     pub margin_ns: u64,
-    /// What was measured with these settings.
+    /// Lateness and cost measured with these settings.
     pub measured: Lateness,
-    /// What disturbed the measurement, if it was stored all the same.
+    /// Description of the disturbances of the measurement, if it was stored all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<String>,
 }
@@ -102,10 +102,10 @@ pub struct Calibration {
 const MOST_MARGIN_NS: u64 = 1_000_000_000;
 
 impl Calibration {
-    /// Whether what is stored makes sense.
+    /// Returns an error if the stored values make no sense.
     ///
     /// # Errors
-    /// What does not.
+    /// A description of the value that does not.
     pub fn check(&self) -> Result<(), String> {
         read_policy(&self.policy)?;
         if self.budget_ppm > WHOLE_CORE_PPM {
@@ -120,8 +120,8 @@ impl Calibration {
         Ok(())
     }
 
-    /// What the loop asks of the kernel by this calibration. `spin`, if asked for, is how it meets deadlines;
-    /// an `auto` begins with the margin that was found.
+    /// Returns the settings of the kernel and the loop according to this calibration. `spin` replaces the
+    /// calibrated spin policy; an `auto` begins with the margin that was found.
     pub fn tuning(&self, spin: Option<SpinPolicy>) -> Tuning {
         let spin = match spin {
             None => SpinPolicy::Auto(AutoSpin {

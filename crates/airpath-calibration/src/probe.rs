@@ -8,7 +8,7 @@ use std::time::Duration;
 use airpath_live::clock;
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, LiveLink, LoopReport, SpinPolicy, Word};
 use airpath_live::ports::Port;
-use airpath_live::session::{Endpoint, Session, SessionOptions};
+use airpath_live::session::{Session, SessionEnd, SessionOptions};
 use airpath_live::tuning::{Affinity, Policy, Tuning};
 use airpath_live::{LiveError, Result};
 use airpath_log::{Distribution, LatenessBound, Level, Writer, WriterOptions};
@@ -16,39 +16,40 @@ use bytes::Bytes;
 
 use super::ticker::{Ticker, datagram};
 
-/// How long the thread may take to get its memory before anything is due: no packet waits for that.
+/// Time between the start of the loop and that of the run, in ns, in which the thread gets its memory: no
+/// packet waits for that.
 const LEAD_NS: u64 = 20_000_000;
-/// How long the receiver waits before it looks whether it is to end.
+/// Interval at which the receiver checks whether it is to end.
 const RECEIVER_PATIENCE: Duration = Duration::from_millis(50);
 
-/// How the loop's thread is scheduled, and how it meets deadlines.
+/// Scheduling and spin policy of the loop's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Its policy.
+    /// Scheduling policy.
     pub policy: Policy,
-    /// Where it runs.
+    /// Processors on which it runs.
     pub affinity: Affinity,
-    /// How it meets deadlines.
+    /// Spin policy.
     pub spin: SpinPolicy,
-    /// Whether processors are kept from idle states that take long to leave, where that is allowed.
+    /// True if processors are kept from idle states that take long to leave, where that is allowed.
     pub wake_latency: bool,
 }
 
-/// What came of it.
+/// Result of a measurement with one setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Probed {
-    /// How late packets left.
+    /// Distribution of the lateness of packets.
     pub lateness: Distribution,
     /// Processor time of the loop for each packet, in ns.
     pub processor_ns: f64,
-    /// For how long of it the clock was watched, in ns.
+    /// Part of it spent watching the clock, in ns for each packet.
     pub watching_ns: f64,
 }
 
 /// A link to try settings with: two namespaces and the ports between them.
 pub struct Prober {
     /// Both ends: with them would go the link.
-    _ends: [Endpoint; 2],
+    _ends: [SessionEnd; 2],
     ports: Option<[Port; 2]>,
     receiver: UdpSocket,
     packet: Bytes,
@@ -82,7 +83,7 @@ impl Prober {
         };
         let over = AtomicBool::new(false);
         let (link, report) = std::thread::scope(|scope| {
-            // Somebody receives, as in a run: waking the receiver is part of what it costs to write a packet.
+            // A socket receives, as in a run: waking the receiver is part of what it costs to write a packet.
             scope.spawn(|| {
                 let mut bytes = [0; 256];
                 while !over.load(Ordering::Acquire) {
@@ -106,7 +107,7 @@ impl Prober {
 }
 
 /// A socket at the client's end.
-fn receiver(client: &Endpoint) -> Result<UdpSocket> {
+fn receiver(client: &SessionEnd) -> Result<UdpSocket> {
     let address = client.addresses()[0];
     let bound = client.network().run(move || {
         let socket = UdpSocket::bind((address, 0))?;

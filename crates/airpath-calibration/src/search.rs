@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use airpath_core::Span;
 use airpath_live::engine_loop::{AutoSpin, MOST_MARGIN_NS, SpinPolicy};
-use airpath_live::scheduling::{Outcome, allowed_processors};
+use airpath_live::scheduling::{Permission, allowed_processors};
 use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY};
 use airpath_live::wake_latency::WakeLatency;
 use serde::Serialize;
@@ -24,7 +24,7 @@ const SAME_NS: u64 = 3_000;
 /// A policy or a processor is clearly worse only if they are later by this share: a few hundred packets say
 /// little of the latest in a hundred, and one disturbance more or less must not decide for long.
 const CLEARLY_SHARE: f64 = 1.0;
-/// How often each is tried.
+/// Number of rounds in which each setting is tried.
 const ROUNDS: u32 = 3;
 /// The shortest time for all rounds of one that says something of one packet in a hundred.
 const LEAST_PROBE: Duration = Duration::from_millis(200);
@@ -34,50 +34,50 @@ const ALL_THE_TIME_NS: u64 = 10_000_000;
 /// For so long at a time, so that the watchdog of a real-time loop does not put it back.
 const LONGEST_WATCH: Duration = Duration::from_millis(300);
 
-/// What is wanted.
+/// The bound to meet, and the cost that is allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
     /// 99 in 100 packets are to leave no later than this, in ns.
     pub bound_ns: u64,
     /// The share of a core that watching the clock may take, in millionths.
     pub budget_ppm: u64,
-    /// How long all probes may take together.
+    /// Limit of the duration of all probes together.
     pub duration: Duration,
 }
 
-/// A setting that was tried, and what came of it.
+/// A setting that was tried, and its result.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Candidate {
-    /// What was varied: idle, policy, processor, margin, auto or floor.
+    /// The parameter that was varied: idle, policy, processor, margin, auto or floor.
     pub step: &'static str,
-    /// Its policy.
+    /// Scheduling policy.
     pub policy: String,
     /// The processor to which it was tied, if it was.
     pub processor: Option<usize>,
-    /// How it met deadlines.
+    /// Spin policy.
     pub spin: String,
-    /// What was measured.
+    /// Lateness and cost that were measured.
     pub measured: Lateness,
-    /// Whether 99 in 100 packets left within the bound, within the budget.
+    /// True if 99 in 100 packets left within the bound, within the budget.
     pub meets: bool,
 }
 
-/// What was found.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// Everything that was tried, in order.
     pub candidates: Vec<Candidate>,
-    /// The policy and the processor.
+    /// Scheduling policy of the loop.
     pub policy: Policy,
-    /// Where the loop runs.
+    /// Processors on which the loop runs.
     pub affinity: Affinity,
     /// The margin with which to begin, in ns.
     pub margin_ns: u64,
-    /// What was measured with them.
+    /// Lateness and cost measured with these settings.
     pub measured: Lateness,
-    /// Whether the wish is met.
+    /// True if the bound is met within the budget.
     pub meets: bool,
-    /// Why these, a sentence each.
+    /// Reasons for the choice, a sentence each.
     pub reasons: Vec<String>,
 }
 
@@ -105,9 +105,9 @@ impl Wish {
         measured.p99_ns <= self.bound_ns && self.within_budget(measured)
     }
 
-    /// Which of `tried`, with the margins in ascending order, to take: the least that meets the bound; where none
-    /// does, the least of those within the budget that are hardly later than the best. What watching costs
-    /// grows with the margin, while a single measurement of it may not.
+    /// Returns the index of the margin to use in `tried`, which is in ascending order of margins: the least
+    /// that meets the bound; if none does, the least of those within the budget that are hardly later than
+    /// the best. The cost of watching grows with the margin, while a single measurement of it may not.
     fn choose(&self, tried: &[Lateness]) -> usize {
         let affordable = || (0..tried.len()).filter(|index| self.within_budget(&tried[*index]));
         let meeting = affordable().find(|index| self.is_met_by(&tried[*index]));
@@ -118,7 +118,7 @@ impl Wish {
     }
 }
 
-/// Whether `late_ns` is later than `other_ns` by more than `share` of it.
+/// True if `late_ns` is later than `other_ns` by more than `share` of it.
 fn is_later(late_ns: u64, other_ns: u64, share: f64) -> bool {
     late_ns > other_ns.saturating_add(SAME_NS.max((other_ns as f64 * share) as u64))
 }
@@ -152,7 +152,7 @@ fn choose_policy(policies: &[Policy], rounds: &[Vec<Lateness>]) -> usize {
 /// real-time policies hold when the machine becomes loaded.
 fn policies() -> Vec<Policy> {
     let try_out = |policy: Policy| {
-        std::thread::spawn(move || policy.take()).join().is_ok_and(|outcome| outcome == Outcome::Allowed)
+        std::thread::spawn(move || policy.take()).join().is_ok_and(|outcome| outcome == Permission::Allowed)
     };
     let all = [Policy::Fifo(REAL_TIME_PRIORITY), Policy::RoundRobin(REAL_TIME_PRIORITY), Policy::Other];
     all.into_iter().filter(|policy| try_out(*policy)).collect()
@@ -180,7 +180,7 @@ impl Search<'_> {
         Ok(self.try_rounds(step, settings)?.into_iter().map(together).collect())
     }
 
-    /// The same, with every round told apart.
+    /// The same, with the result of every round.
     fn try_rounds(&mut self, step: &'static str, settings: &[Setting]) -> airpath_live::Result<Vec<Vec<Lateness>>> {
         let mut rounds = vec![Vec::new(); settings.len()];
         for _ in 0..ROUNDS {
@@ -208,8 +208,8 @@ impl Search<'_> {
     }
 }
 
-/// What rounds of one setting say: the times are those of the round in the middle, which a disturbance of one
-/// leaves as they are; the costs are means, and the latest of all is the latest of all.
+/// Summary of the rounds of one setting. Percentiles are those of the median round, which a disturbance of
+/// one round leaves as they are; costs are means; the maximum is that of all rounds.
 fn together(mut rounds: Vec<Lateness>) -> Lateness {
     rounds.sort_by_key(|round| round.p99_ns);
     let mean = |of: fn(&Lateness) -> f64| rounds.iter().map(of).sum::<f64>() / rounds.len() as f64;
@@ -222,7 +222,7 @@ fn together(mut rounds: Vec<Lateness>) -> Lateness {
     }
 }
 
-/// Tries settings over `prober`'s link; `tell` hears of each.
+/// Tries settings over `prober`'s link; `tell` is called for each.
 ///
 /// # Errors
 /// When the loop cannot run.
@@ -236,7 +236,7 @@ pub fn search(wish: &Wish, prober: &mut Prober, tell: &mut dyn FnMut(&Candidate)
         Setting { policy: policies[0], affinity: Affinity::Any, spin: SpinPolicy::Off, wake_latency: true };
     let mut reasons = Vec::new();
 
-    // Told and not chosen by: a machine that is busy now may be idle during the runs.
+    // Reported, and not chosen by: a machine that is busy now may be idle during the runs.
     let left =
         if may_hold { Some(search.try_all("idle", &[Setting { wake_latency: false, ..setting }])?[0]) } else { None };
 
@@ -285,7 +285,7 @@ pub fn search(wish: &Wish, prober: &mut Prober, tell: &mut dyn FnMut(&Candidate)
     Ok(Found { candidates, policy, affinity, margin_ns, measured, meets, reasons })
 }
 
-/// What `left`, with idle states as they are, differs by from `held`.
+/// Returns a sentence that compares `left`, with idle states as they are, with `held`.
 fn reason_for_wake_latency(left: &Lateness, held: &Lateness) -> String {
     let [left, held] = [left, held].map(|measured| Span::from_nanos(measured.p99_ns / 100 * 100));
     format!("idle states are left quickly during a run (--wake-latency hold): {held}, and {left} if they are not")

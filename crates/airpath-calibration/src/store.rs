@@ -1,4 +1,4 @@
-//! Where calibrations are kept: one file for each machine and right, in the user's data folder.
+//! Storage of calibrations: one file for each machine and right, in the user's data folder.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use airpath_log::place;
 
 use super::{CalibratedHost, Calibration, FORMAT_VERSION, Rights};
 
-/// What is wrong with a stored calibration, with how to mend it.
+/// Defect of a stored calibration, and its remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unusable(pub String);
 
@@ -21,7 +21,7 @@ impl std::fmt::Display for Unusable {
 
 impl std::error::Error for Unusable {}
 
-/// How to get another calibration.
+/// The advice that gets another calibration.
 pub const MEND: &str = "run `airpath timing calibrate`";
 
 /// The folder of calibrations: `$XDG_DATA_HOME/airpath/calibration`, or that under `~/.local/share`.
@@ -205,7 +205,7 @@ mod tests {
         fs::write(&taken, "").unwrap();
         let error = write(&taken.join("airpath"), &calibration()).unwrap_err().to_string();
         assert!(error.contains("cannot be stored") && error.contains("XDG_DATA_HOME"), "{error}");
-        // Whoever reads there finds nothing, and goes on.
+        // A reader finds nothing there, and continues.
         let host = calibration().host;
         assert_eq!(find(&taken.join("airpath"), &host, Rights::Root), Ok(None));
     }

@@ -1,4 +1,4 @@
-//! A machine from which packets leave by themselves: what the loop is measured with.
+//! A machine from which packets leave by themselves, with which the loop is measured.
 
 use airpath_core::draw::{DrawKey, DrawScope};
 use airpath_core::{Command, CommandError, Cx, Direction, Item, Machine, Payload, Pdu, PortId, Seed, Span, Time};
@@ -6,11 +6,12 @@ use airpath_packet::checksum;
 use bytes::Bytes;
 use std::net::SocketAddrV4;
 
-/// Between two packets at least.
+/// Least interval between two packets.
 const LEAST_INTERVAL_NS: u64 = 1_000_000;
-/// Beyond that, uniformly up to so much more, so that they keep no step with the machine's own ticks.
+/// Greatest random addition to the interval, uniformly distributed, so that packets keep no step with the
+/// machine's own ticks.
 const SPREAD_NS: u64 = 3_000_000;
-/// Of a packet, in bytes.
+/// Payload of a packet, in bytes.
 const PAYLOAD_BYTES: usize = 100;
 const IP_HEADER_BYTES: usize = 20;
 const UDP_HEADER_BYTES: usize = 8;
@@ -41,7 +42,7 @@ impl Ticker {
 }
 
 impl Machine for Ticker {
-    /// What endpoints say of themselves is swallowed.
+    /// Discards packets of the endpoints.
     fn offer(&mut self, _: Time, _: PortId, _: Item, _: &mut Cx<'_>) {}
 
     fn control(&mut self, _: Time, _: &Command, _: &mut Cx<'_>) -> Result<(), CommandError> {
@@ -72,7 +73,7 @@ impl Machine for Ticker {
         0
     }
 
-    fn is_restless(&self) -> bool {
+    fn never_idle(&self) -> bool {
         true
     }
 }

@@ -19,24 +19,24 @@ use super::socket::StampedSocket;
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// The most requests of a measurement.
 pub const MOST_REQUESTS: u64 = 500_000;
-/// A departure that the kernel tells lies no farther than this behind the program's own stamp, in ns.
+/// A departure that the kernel reports lies no farther than this behind the program's own stamp, in ns.
 const SENDING_NS: u64 = 1_000_000_000;
 
-/// What is to be done.
+/// Parameters of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// For how long to ask.
+    /// Duration of the measurement.
     pub duration: Duration,
-    /// How long from one request to the next.
+    /// Interval between two requests.
     pub interval: Duration,
     /// A known error in place of this host's own clock; for tests.
     pub error: Error,
 }
 
-/// How far a measurement is.
+/// Progress of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Since it began.
+    /// Time since it began.
     pub elapsed: Duration,
     /// Requests sent.
     pub sent: u64,
@@ -44,10 +44,10 @@ pub struct Progress {
     pub answered: u64,
 }
 
-/// Compares this host's clock with that of `host`; `progress` is told after each request.
+/// Compares this host's clock with that of `host`; `progress` is called after each request.
 ///
 /// # Errors
-/// When the name is not known, nobody or somebody else answers, or too few answers come.
+/// When the name is not known, nothing or something else answers, or too few answers come.
 pub fn measure(host: &str, port: u16, plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Estimate, ClockError> {
     let unknown = |source| ClockError::Name { host: host.to_owned(), source };
     let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(unknown)?.collect();
@@ -68,17 +68,17 @@ pub fn measure(host: &str, port: u16, plan: &Plan, mut progress: impl FnMut(Prog
     Ok(estimate)
 }
 
-/// One exchange while it goes on.
+/// One exchange that is not over.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     exchange: Exchange,
     answered: bool,
-    /// Which stamps are the kernel's: T1, T2, T3, T4.
+    /// True for each stamp of the kernel: T1, T2, T3, T4.
     kernel: [bool; 4],
 }
 
 /// Exchanges, counts, the remote identity, and that the answers stopped, if so.
-type Outcome = (Vec<Exchange>, Counts, u64, Option<String>);
+type Exchanged = (Vec<Exchange>, Counts, u64, Option<String>);
 
 struct Session {
     socket: StampedSocket,
@@ -88,7 +88,7 @@ struct Session {
     identity: u64,
     remote_identity: u64,
     exchanges: Vec<Pending>,
-    /// Which exchange each datagram belongs to, in the order in which they were sent.
+    /// The exchange of each datagram, in the order in which datagrams were sent.
     departing: Vec<u32>,
     answered: u64,
     duplicates: u64,
@@ -119,7 +119,7 @@ impl Session {
         })
     }
 
-    fn run(mut self, plan: &Plan, progress: &mut impl FnMut(Progress)) -> Result<Outcome, ClockError> {
+    fn run(mut self, plan: &Plan, progress: &mut impl FnMut(Progress)) -> Result<Exchanged, ClockError> {
         let began = Instant::now();
         let requests = (plan.duration.as_nanos() / plan.interval.as_nanos().max(1)) as u64 + 1;
         let mut silent = None;
@@ -162,7 +162,7 @@ impl Session {
         Ok((used.iter().map(|one| one.exchange).collect(), counts, self.remote_identity, silent))
     }
 
-    /// How long to wait for the last answers: as long as any took, twice, and a second.
+    /// Time to wait for the last answers: twice the longest round trip, and a second.
     fn patience_at_end(&self) -> Duration {
         if self.answered == 0 {
             return PATIENCE;
@@ -198,12 +198,12 @@ impl Session {
         }
     }
 
-    /// Whether `error` ends the measurement.
+    /// Returns an error if `source` ends the measurement.
     fn endure(&self, source: io::Error) -> Result<(), ClockError> {
         let target = self.target.to_string();
         match source.kind() {
             io::ErrorKind::ConnectionRefused if self.answered == 0 => Err(ClockError::Refused { target }),
-            // A server that ended, or a gap in the network: silence tells in the end.
+            // A server that ended, or a gap in the network: a long silence ends the measurement.
             io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
             _ if source.raw_os_error() == Some(libc::ENOBUFS) || self.answered > 0 => Ok(()),
             _ => Err(ClockError::Network { action: "send to", target, source }),

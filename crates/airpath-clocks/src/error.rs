@@ -1,20 +1,20 @@
-//! What can go wrong between two clocks, said with what, where and how to mend it.
+//! Errors of comparing clocks and correcting logs, each with its subject, its place and its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why clocks could not be compared or logs not be corrected.
+/// A reason for which clocks could not be compared or logs not be corrected.
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
     /// Too few exchanges for an estimate.
     #[error("{used} usable exchanges make no estimate of the clocks, {least} do{}; measure longer (--seconds) or more \
              often (--interval)", if *steps > 0 { " (a clock was set meanwhile)" } else { "" })]
     TooFew {
-        /// How many there were.
+        /// Number of usable exchanges.
         used: usize,
-        /// How many there should be.
+        /// Least number of exchanges for an estimate.
         least: usize,
-        /// How often a clock was set.
+        /// Number of times a clock was set.
         steps: usize,
     },
     /// The clocks are centuries apart.
@@ -25,10 +25,10 @@ pub enum ClockError {
     Name {
         /// The host.
         host: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The host says that nobody listens.
+    /// The host says that no program listens.
     #[error("nobody answers at {target}: the port is closed; start `airpath timing sync --serve` there")]
     Refused {
         /// The address and port.
@@ -42,12 +42,12 @@ pub enum ClockError {
     Silence {
         /// The address and port.
         target: String,
-        /// How many requests.
+        /// Number of requests.
         sent: u64,
-        /// How long.
+        /// Time waited, in seconds.
         waited_s: u64,
     },
-    /// Somebody else answers.
+    /// Another program answers.
     #[error(
         "what answers at {target} is not `airpath timing sync --serve`: {datagrams} of its datagrams made no sense; \
          check the port"
@@ -55,7 +55,7 @@ pub enum ClockError {
     Foreign {
         /// The address and port.
         target: String,
-        /// How many datagrams came.
+        /// Number of datagrams that came.
         datagrams: u64,
     },
     /// The other end is of another version.
@@ -72,46 +72,46 @@ pub enum ClockError {
         ours: u8,
     },
     /// A port that cannot be had.
-    #[error("cannot listen at {address}: {source}; {mend}")]
+    #[error("cannot listen at {address}: {source}; {hint}")]
     Listen {
         /// The address and port.
         address: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
-        /// What to do about it.
-        mend: &'static str,
+        /// The remedy.
+        hint: &'static str,
     },
     /// The network fails.
     #[error("cannot {action} {target}: {source}; check the network there and here")]
     Network {
-        /// What was tried, such as "send to".
+        /// The operation, such as "send to".
         action: &'static str,
-        /// With whom.
+        /// The address and port.
         target: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A file or folder that cannot be used.
-    #[error("cannot {action} {path}: {source}; {mend}")]
+    #[error("cannot {action} {path}: {source}; {hint}")]
     Io {
-        /// What was tried, such as "read".
+        /// The operation, such as "read".
         action: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
-        /// What to do about it.
-        mend: &'static str,
+        /// The remedy.
+        hint: &'static str,
     },
     /// A file that is not what it should be.
-    #[error("{path} {what}; {mend}")]
+    #[error("{path} {what}; {hint}")]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         what: String,
-        /// What to do about it.
-        mend: String,
+        /// The remedy.
+        hint: String,
     },
     /// A log that cannot be read or written.
     #[error(transparent)]
@@ -120,7 +120,7 @@ pub enum ClockError {
 
 impl ClockError {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> ClockError {
-        let mend = match source.kind() {
+        let hint = match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free space there, or name another place",
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 "check the rights, or name another place"
@@ -128,6 +128,6 @@ impl ClockError {
             io::ErrorKind::NotFound => "check the name",
             _ => "check the file system",
         };
-        ClockError::Io { action, path: path.to_owned(), source, mend }
+        ClockError::Io { action, path: path.to_owned(), source, hint }
     }
 }

@@ -23,7 +23,7 @@ const SECOND_NS: f64 = 1e9;
 /// 1 ppm in ns/s.
 const PPM: f64 = 1e3;
 
-/// Where and when exchanges were made, and how many.
+/// Numbers of requests, answers and exchanges of a measurement.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Requests sent.
@@ -43,7 +43,7 @@ pub struct Counts {
 pub struct Host {
     /// Its name; of the remote host the name it was called by.
     pub name: String,
-    /// What tells it from other hosts until it boots again; empty if unknown.
+    /// Identity of the host's clock until it boots again; empty if unknown.
     pub identity: String,
 }
 
@@ -64,15 +64,15 @@ pub struct Estimate {
     pub offset_ns: i64,
     /// The offset is not farther off than this: half of the least round trip, about.
     pub bound_ns: u64,
-    /// Where the offset is for certain, then.
+    /// Interval that certainly contains the offset at that time.
     pub offset_interval_ns: [i64; 2],
     /// The same of CLOCK_MONOTONIC.
     pub monotonic_offset_ns: i64,
-    /// By how much the remote clock is faster, in parts per million.
+    /// Drift of the remote clock relative to the local one, in parts per million; positive if faster.
     pub drift_ppm: f64,
     /// The interval of 95 % of the drift.
     pub drift_interval_ppm: [f64; 2],
-    /// Where the drift is for certain, if it was constant.
+    /// Interval that certainly contains the drift, if it was constant.
     pub drift_bound_ppm: [f64; 2],
     /// From this local time…
     pub from_unix_ns: u64,
@@ -84,13 +84,13 @@ pub struct Estimate {
     pub least_round_trip_ns: u64,
     /// The median round trip.
     pub median_round_trip_ns: u64,
-    /// By how much the clocks strayed from a straight line at least; contained in the bounds.
+    /// Least deviation of the clocks from a straight line; contained in the bounds.
     pub wander_ns: u64,
     /// Clocks that were set meanwhile.
     pub steps: Vec<Step>,
-    /// How many exchanges.
+    /// Numbers of exchanges.
     pub exchanges: Counts,
-    /// What else is to be known.
+    /// Warnings about the estimate, a sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -168,7 +168,7 @@ impl Estimate {
         Ok(estimate)
     }
 
-    /// What speaks against the estimate by itself.
+    /// Returns the warnings that follow from the estimate itself.
     fn doubts(&self) -> Vec<String> {
         let mut doubts: Vec<String> = self
             .steps
@@ -192,12 +192,12 @@ impl Estimate {
         doubts
     }
 
-    /// What the remote clock shows when the local one shows `local_ns`; none before 1970.
+    /// Returns the time of the remote clock when the local one shows `local_ns`; none before 1970.
     pub fn remote_ns(&self, local_ns: u64) -> Option<u64> {
         u64::try_from(i128::from(local_ns) + self.offset_at_ns(local_ns)).ok()
     }
 
-    /// What the local clock shows when the remote one shows `remote_ns`; none before 1970.
+    /// Returns the time of the local clock when the remote one shows `remote_ns`; none before 1970.
     pub fn local_ns(&self, remote_ns: u64) -> Option<u64> {
         let since = i128::from(remote_ns) - i128::from(self.at_unix_ns) - i128::from(self.offset_ns);
         let drift = self.drift_ppm / 1e6;
@@ -205,14 +205,14 @@ impl Estimate {
         u64::try_from(i128::from(self.at_unix_ns) + since - behind).ok()
     }
 
-    /// Remote less local clock when the local one shows `local_ns`.
+    /// Returns the remote less the local clock when the local one shows `local_ns`.
     pub fn offset_at_ns(&self, local_ns: u64) -> i128 {
         let since = i128::from(local_ns) - i128::from(self.at_unix_ns);
         i128::from(self.offset_ns) + (since as f64 * self.drift_ppm / 1e6).round() as i128
     }
 
-    /// How far off that may be. Outside the time for which the estimate holds it grows with what the
-    /// drift may be, and supposes that this stays as it was.
+    /// Returns the bound of the error of that offset, in ns. Outside the time for which the estimate holds it
+    /// grows with the greatest possible drift, supposing that the drift does not change.
     pub fn bound_at_ns(&self, local_ns: u64) -> u64 {
         let (from, to) = (self.from_unix_ns, self.to_unix_ns.max(self.from_unix_ns + 1));
         let [first, last] = self.bound_at_ends_ns;
@@ -228,7 +228,7 @@ impl Estimate {
         end.saturating_add((beyond_ns as f64 * doubt).ceil() as u64)
     }
 
-    /// Whether the estimate holds at this local time.
+    /// True if the estimate holds at this local time.
     pub fn covers(&self, local_ns: u64) -> bool {
         (self.from_unix_ns..=self.to_unix_ns).contains(&local_ns)
     }
@@ -246,14 +246,14 @@ impl Estimate {
         let wrong = |error: serde_json::Error| ClockError::File {
             path: path.to_owned(),
             what: format!("is no estimate of two clocks: {error}"),
-            mend: "name the file that `airpath timing sync HOST --out FILE` wrote".into(),
+            hint: "name the file that `airpath timing sync HOST --out FILE` wrote".into(),
         };
         let head: Head = serde_json::from_slice(&text).map_err(wrong)?;
         if head.format_version != FORMAT_VERSION {
             return Err(ClockError::File {
                 path: path.to_owned(),
                 what: format!("has format {}, and this Airpath reads format {FORMAT_VERSION}", head.format_version),
-                mend: "measure again with this version".into(),
+                hint: "measure again with this version".into(),
             });
         }
         let estimate: Estimate = serde_json::from_slice(&text).map_err(wrong)?;
@@ -264,7 +264,7 @@ impl Estimate {
             return Err(ClockError::File {
                 path: path.to_owned(),
                 what: "contradicts itself".into(),
-                mend: "measure again".into(),
+                hint: "measure again".into(),
             });
         }
         Ok(estimate)

@@ -27,7 +27,7 @@ impl Exchange {
         (self.greatest_offset_ns() + self.least_offset_ns()) / 2
     }
 
-    /// How long the packets were under way, in ns: (T4 − T1) − (T3 − T2).
+    /// Round-trip time, in ns, without the time at the remote host: (T4 − T1) − (T3 − T2).
     pub fn round_trip_ns(&self) -> i128 {
         self.greatest_offset_ns() - self.least_offset_ns()
     }

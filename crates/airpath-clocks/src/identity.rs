@@ -1,4 +1,4 @@
-//! What tells one host's clock from another's.
+//! Identity of a host's clock.
 
 use airpath_log::hash::hash64;
 

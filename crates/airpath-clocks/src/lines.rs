@@ -19,7 +19,7 @@ pub type Point = (f64, f64);
 pub struct Lines {
     above: Vec<Point>,
     below: Vec<Point>,
-    /// By how much every point had to give way for there to be a line, in ns.
+    /// Least distance by which every point had to give way for there to be a line, in ns.
     wander_ns: f64,
     slope: [f64; 2],
 }
@@ -42,7 +42,7 @@ impl Lines {
         lines
     }
 
-    /// By how much the clocks strayed from a straight line at least, in ns.
+    /// Least deviation of the clocks from a straight line, in ns.
     pub fn wander_ns(&self) -> f64 {
         self.wander_ns
     }
@@ -77,7 +77,7 @@ impl Lines {
     }
 }
 
-/// Where the convex `function` is least.
+/// Returns the place of the minimum of the convex `function`.
 fn least_of(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..ROUNDS {
         let third = (high - low) / 3.0;

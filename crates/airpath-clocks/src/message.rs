@@ -1,5 +1,5 @@
-//! What goes over the wire: one message of 80 bytes, the same size there and back, so that an answer
-//! is never longer than what asked for it.
+//! Format of datagrams: one message of 80 bytes, the same size in both directions, so that an answer is never
+//! longer than its request.
 //!
 //! | bytes | |
 //! |---|---|
@@ -27,7 +27,7 @@ pub const LENGTH: usize = 80;
 pub const VERSION: u8 = 1;
 const MAGIC: [u8; 4] = *b"APCK";
 
-/// What a message is.
+/// Kind of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// "What time is it?"
@@ -41,15 +41,15 @@ pub enum Kind {
 /// A message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// What it is.
+    /// Kind of the message.
     pub kind: Kind,
-    /// Whether T2 is the kernel's.
+    /// True if T2 is the kernel's.
     pub kernel_receive: bool,
-    /// Drawn by who asks.
+    /// Random number of the session, drawn by the client.
     pub session: u64,
     /// The number of the exchange.
     pub number: u32,
-    /// Of which exchange `earlier_transmit_ns` is T3.
+    /// The number of the exchange of which `earlier_transmit_ns` is T3.
     pub earlier_number: u32,
     /// T1.
     pub origin_ns: u64,
@@ -61,16 +61,16 @@ pub struct Message {
     pub earlier_transmit_ns: u64,
     /// CLOCK_REALTIME less CLOCK_MONOTONIC.
     pub ahead_ns: i64,
-    /// Who sends.
+    /// Identity of the sender's clock.
     pub identity: u64,
 }
 
-/// Why bytes are no message.
+/// Reason for which bytes are no message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoMessage {
     /// They are something else.
     Foreign,
-    /// They are a message of this version.
+    /// They are a message of another version.
     Version(u8),
 }
 

@@ -15,13 +15,13 @@ const SAMPLES: usize = 5;
 pub struct HardwareClock {
     /// Its device, such as "/dev/ptp0".
     pub device: String,
-    /// What its driver calls it.
+    /// The driver's name for it.
     pub name: String,
     /// It less CLOCK_REALTIME, in ns; PTP clocks often show TAI, which is 37 s ahead.
     pub offset_ns: Option<i64>,
     /// Half of the time that the reading took.
     pub bound_ns: Option<u64>,
-    /// Why it could not be read.
+    /// Reason for which it could not be read.
     pub unavailable: Option<String>,
 }
 

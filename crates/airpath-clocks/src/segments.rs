@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::exchange::Exchange;
 
-/// What CLOCK_REALTIME less CLOCK_MONOTONIC may change by without being a step, in ns: how far apart
-/// two readings may lie on a loaded machine.
+/// Greatest change of CLOCK_REALTIME less CLOCK_MONOTONIC that is no step, in ns: the distance of two
+/// readings on a loaded machine.
 const SAME_NS: u64 = 50_000;
 /// So many exchanges in a row show a step; fewer are readings that went wrong.
 const CONFIRMED: usize = 3;
@@ -30,14 +30,14 @@ impl HostSide {
     }
 }
 
-/// A clock was set while the measurement went on.
+/// A clock that was set during the measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// Whose.
+    /// The host whose clock was set.
     pub host: HostSide,
     /// No later than this, by the local clock after the step.
     pub at_unix_ns: u64,
-    /// By how much, in ns; positive: forward.
+    /// Size of the step, in ns; positive: forward.
     pub by_ns: i64,
 }
 

@@ -19,7 +19,7 @@ use super::socket::{Arrival, StampedSocket, plain};
 const ANSWERS_PER_SECOND: u32 = 5_000;
 /// Sessions of which the last departure is remembered.
 const MOST_SESSIONS: usize = 64;
-/// Answers whose departure the kernel has not told yet.
+/// Answers whose departure the kernel has not reported yet.
 const MOST_UNTOLD: usize = 1_024;
 
 /// Answers `airpath timing sync`.
@@ -30,14 +30,14 @@ pub struct Server {
     answered: AtomicU64,
 }
 
-/// What is worth a line while it serves.
+/// Event that the server reports while it serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// Somebody begins to measure.
+    /// A client begins to measure.
     Session(SocketAddr),
-    /// A datagram that is none of this protocol; told once.
+    /// A datagram that is none of this protocol; reported once.
     Foreign(SocketAddr),
-    /// More was asked than is answered in a second; told once.
+    /// More was asked than is answered in a second; reported once.
     TooMany(SocketAddr),
 }
 
@@ -67,7 +67,7 @@ impl Server {
         Ok(Server { socket, clock: HostClock::new(error), answered: AtomicU64::new(0) })
     }
 
-    /// Where it listens.
+    /// Returns the address at which the server listens.
     ///
     /// # Errors
     /// The kernel's.
@@ -75,7 +75,7 @@ impl Server {
         self.socket.local_addr()
     }
 
-    /// How many requests have been answered.
+    /// Number of requests answered.
     pub fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
@@ -158,21 +158,21 @@ impl Server {
 }
 
 fn refused(address: SocketAddr, source: io::Error) -> ClockError {
-    let mend = match source.kind() {
+    let hint = match source.kind() {
         io::ErrorKind::AddrInUse => "the port is taken: name another with --listen ADDRESS:PORT",
         io::ErrorKind::AddrNotAvailable => "it is no address of this host: name one, or leave --listen out for all",
         io::ErrorKind::PermissionDenied => "ports below 1024 are root's: name another with --listen ADDRESS:PORT",
         _ => "name another with --listen ADDRESS:PORT",
     };
-    ClockError::Listen { address: address.to_string(), source, mend }
+    ClockError::Listen { address: address.to_string(), source, hint }
 }
 
-/// When answers left, as the kernel tells it afterwards.
+/// Departure times of answers, which the kernel reports afterwards.
 #[derive(Debug, Default)]
 struct Departures {
     sent: u32,
     untold: VecDeque<(u32, u64, u32)>,
-    /// By session: when it asked last (in answers), and the last departure known.
+    /// Time of the last request (in answers), and the last departure known, by session.
     sessions: HashMap<u64, (u32, Option<(u32, u64)>)>,
 }
 
@@ -212,7 +212,7 @@ impl Departures {
     }
 }
 
-/// How many answers are left in this second.
+/// Number of answers left in this second.
 #[derive(Debug)]
 struct Allowance {
     second: Instant,

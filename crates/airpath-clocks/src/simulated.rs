@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use airpath_live::clock::{ClockOffset, monotonic_ns, realtime_ns};
 
-/// How the clock differs from the host's. Both clocks of a host drift alike, and only CLOCK_REALTIME
-/// has an offset and steps.
+/// Difference between the simulated clock and the host's. Both clocks of a host drift alike, and only
+/// CLOCK_REALTIME has an offset and steps.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Error {
     /// It is ahead by so much at first, in ns.
@@ -57,7 +57,7 @@ impl HostClock {
         self.shown_at_ns(realtime_ns())
     }
 
-    /// What this clock shows when the host's CLOCK_REALTIME shows `unix_ns`.
+    /// Returns the time of this clock when the host's CLOCK_REALTIME shows `unix_ns`.
     pub fn shown_at_ns(&self, unix_ns: u64) -> u64 {
         let since = i128::from(unix_ns) - i128::from(self.started_ns);
         let stepped = self.error.step_ns != 0 && since >= i128::from(self.error.step_after_ns);
@@ -69,7 +69,7 @@ impl HostClock {
         (since as f64 * self.error.drift_ppm / 1e6).round() as i128
     }
 
-    /// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, in ns.
+    /// CLOCK_REALTIME less CLOCK_MONOTONIC, in ns.
     pub fn ahead_ns(&self) -> i64 {
         let host = ClockOffset::measure().ahead_ns;
         if self.error == Error::default() {

@@ -17,11 +17,11 @@ use nix::sys::time::TimeSpec;
 pub struct Arrival {
     /// Its length in bytes.
     pub length: usize,
-    /// Who sent it.
+    /// Address of the sender.
     pub from: SocketAddr,
-    /// To which of this host's addresses, where the socket has many.
+    /// The address of this host to which it was sent, where the socket has many.
     pub to: Option<nix::libc::in6_pktinfo>,
-    /// When the kernel got it, in ns since 1970.
+    /// The kernel's receive time, in ns since 1970.
     pub kernel_ns: Option<u64>,
 }
 
@@ -107,7 +107,7 @@ impl StampedSocket {
         Ok(())
     }
 
-    /// When datagrams left: the number of each among those sent, and the time in ns since 1970.
+    /// Departure times of datagrams: the number of each among those sent, and the time in ns since 1970.
     /// Numbers begin at 0 and wrap around.
     pub fn departures(&self) -> Vec<(u32, u64)> {
         let mut departures = Vec::new();

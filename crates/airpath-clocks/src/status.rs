@@ -1,4 +1,4 @@
-//! What this host itself knows of its clock: whether it is synchronised, by whom, and how well.
+//! State of the host's clock as the host knows it: synchronisation, its source, and its quality.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -14,13 +14,13 @@ use super::ptp::{HardwareClock, clocks};
 pub struct ClockStatus {
     /// The host's name.
     pub host: String,
-    /// What tells its clock from those of other hosts until it boots again.
+    /// Identity of the clock until the host boots again.
     pub identity: String,
-    /// What the kernel's clock counts, such as "tsc".
+    /// Source of the kernel's clock, such as "tsc".
     pub clock_source: Option<String>,
-    /// What the kernel says of its clock; none where it does not tell.
+    /// State of the kernel's clock; none if the kernel does not report it.
     pub kernel: Option<KernelClock>,
-    /// Why the kernel does not tell.
+    /// Reason for which the kernel does not report it.
     pub kernel_unavailable: Option<String>,
     /// The programs that leave traces of adjusting the clock.
     pub daemons: Vec<Daemon>,
@@ -28,20 +28,20 @@ pub struct ClockStatus {
     pub hardware_clocks: Vec<HardwareClock>,
 }
 
-/// What `adjtimex` says (Mills 1994, RFC 1589).
+/// State of the clock reported by `adjtimex` (Mills 1994, RFC 1589).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KernelClock {
-    /// Whether whoever adjusts the clock says that it is right.
+    /// True if the program that adjusts the clock reports that it is right.
     pub synchronised: bool,
-    /// What is still to be slewed, in ns.
+    /// Offset that is still to be slewed, in ns.
     pub offset_ns: i64,
     /// The frequency by which the clock is corrected, in parts per million.
     pub frequency_ppm: f64,
     /// The estimated error, in µs.
     pub estimated_error_us: i64,
-    /// The maximum error, in µs; grows by 500 ppm while nobody adjusts the clock.
+    /// The maximum error, in µs; grows by 500 ppm while no program adjusts the clock.
     pub maximum_error_us: i64,
-    /// TAI less UTC, in s; 0 if nobody has said.
+    /// TAI less UTC, in s; 0 if no program has set it.
     pub tai_offset_s: i32,
     /// The status flags that are set.
     pub flags: Vec<&'static str>,
@@ -52,7 +52,7 @@ pub struct KernelClock {
 pub struct Daemon {
     /// Its name.
     pub name: &'static str,
-    /// What it left.
+    /// File that it left.
     pub evidence: &'static str,
 }
 

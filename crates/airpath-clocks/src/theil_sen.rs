@@ -62,8 +62,8 @@ mod tests {
         assert!(line.slope_interval[0] <= 2.0 && line.slope_interval[1] >= 2.0);
     }
 
-    /// How often 2,000 lines with noise hold the true slope: Sen's ranks, rounded outwards, hold 95 % from five
-    /// points on, whatever the noise's distribution.
+    /// Share of 2,000 lines with noise whose interval holds the true slope: Sen's ranks, rounded outwards,
+    /// hold 95 % from five points on, whatever the noise's distribution.
     #[test]
     fn the_interval_holds_from_five_points_on() {
         let scope = DrawScope { hop: "timing", direction: Direction::Uplink, role: "noise", instance: 0 };

@@ -46,7 +46,7 @@ fn estimate() -> Estimate {
     }
 }
 
-/// What the remote clock shows, reckoned in whole numbers.
+/// Returns the time of the remote clock, computed in whole numbers.
 fn there(unix_ns: u64) -> u64 {
     let since = i128::from(unix_ns) - i128::from(START + 50 * SECOND);
     (i128::from(unix_ns) + 2_500_000_000 + (since * 40 + since.signum() * 500_000) / 1_000_000) as u64

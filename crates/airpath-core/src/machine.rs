@@ -230,7 +230,7 @@ pub trait Machine: Send {
 
     /// True if the machine may have endless work without packets of endpoints inside: a driver that waits for
     /// the end of the work must not wait for silence.
-    fn is_restless(&self) -> bool {
+    fn never_idle(&self) -> bool {
         false
     }
 }
@@ -266,7 +266,7 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     fn held(&self) -> u64 {
         (**self).held()
     }
-    fn is_restless(&self) -> bool {
-        (**self).is_restless()
+    fn never_idle(&self) -> bool {
+        (**self).never_idle()
     }
 }

@@ -12,7 +12,7 @@ macro_rules! named {
         impl $name {
             /// Every value, in order of its number.
             pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-            /// How many values there are.
+            /// Number of values.
             pub const COUNT: usize = $name::ALL.len();
 
             /// The word used in logs.
@@ -20,7 +20,7 @@ macro_rules! named {
                 match self { $($name::$variant => $text,)* }
             }
 
-            /// What it means, in a sentence.
+            /// The meaning, in a sentence.
             pub const fn description(self) -> &'static str {
                 match self { $($name::$variant => $doc,)* }
             }

@@ -55,7 +55,7 @@ impl Protection {
 
 /// Decision of a kernel about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Reception {
     /// It is as it was sent.
     Intact,
     /// Its payload is damaged where no checksum covers it, and delivered.
@@ -131,13 +131,13 @@ pub(crate) fn is_valid(packet: &[u8], route: &Route, protection: Protection) -> 
 
 /// Decision of a kernel about `pdu`, sent as `bytes`, after the link's damage to it; and its payload, if it
 /// takes it. A truncated packet is shorter than its header says, and never taken.
-pub(crate) fn judge(pdu: &Pdu, bytes: &Bytes, route: &Route, protection: Protection) -> (Verdict, Bytes) {
-    let Some(damage) = &pdu.damage else { return (Verdict::Intact, bytes.slice(HEADER_BYTES..)) };
+pub(crate) fn judge(pdu: &Pdu, bytes: &Bytes, route: &Route, protection: Protection) -> (Reception, Bytes) {
+    let Some(damage) = &pdu.damage else { return (Reception::Intact, bytes.slice(HEADER_BYTES..)) };
     let mut packet = bytes.to_vec();
     damage.apply(&mut packet);
     match packet.len() == bytes.len() && is_valid(&packet, route, protection) {
-        true => (Verdict::Damaged, Bytes::from(packet).slice(HEADER_BYTES..)),
-        false => (Verdict::Rejected, Bytes::new()),
+        true => (Reception::Damaged, Bytes::from(packet).slice(HEADER_BYTES..)),
+        false => (Reception::Rejected, Bytes::new()),
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
         })
     }
 
-    fn damaged(protection: Protection, flips: &[u32], truncated_to: Option<u32>) -> Verdict {
+    fn damaged(protection: Protection, flips: &[u32], truncated_to: Option<u32>) -> Reception {
         let bytes = packet(protection, 100);
         let damage = Damage { flips: flips.to_vec(), truncated_to };
         let pdu = Pdu { len: 100, damage: Some(Box::new(damage)), ..Pdu::default() };
@@ -190,22 +190,22 @@ mod tests {
             (Protection::UdpLite(20), 40),
         ] {
             for bit in 0..800 {
-                let expected = if bit < covered * 8 { Verdict::Rejected } else { Verdict::Damaged };
+                let expected = if bit < covered * 8 { Reception::Rejected } else { Reception::Damaged };
                 assert_eq!(damaged(protection, &[bit], None), expected, "{protection:?} bit {bit}");
             }
         }
         // Two flips make up for each other where words have different bits in the same column: the bytes
         // of the payload count up from 0, so that those at 0 and 2 do in the second bit from the end.
         let column = |byte: usize| (HEADER_BYTES + byte) as u32 * 8 + 6;
-        assert_eq!(damaged(Protection::Udp, &[column(0), column(2)], None), Verdict::Damaged);
-        assert_eq!(damaged(Protection::Udp, &[column(0), column(4)], None), Verdict::Rejected);
+        assert_eq!(damaged(Protection::Udp, &[column(0), column(2)], None), Reception::Damaged);
+        assert_eq!(damaged(Protection::Udp, &[column(0), column(4)], None), Reception::Rejected);
     }
 
     #[test]
     fn a_truncated_packet_is_never_taken() {
         for protection in [Protection::Udp, Protection::UdpLite(8)] {
             for left in [0, 19, 28, 99] {
-                assert_eq!(damaged(protection, &[], Some(left)), Verdict::Rejected);
+                assert_eq!(damaged(protection, &[], Some(left)), Reception::Rejected);
             }
         }
     }

@@ -21,7 +21,7 @@ pub mod tcp;
 pub use error::EndpointError;
 pub use options::Options;
 pub use record::Results;
-pub use report::{Delivery, FlowReport, MediaReport, Outcome, QuicReport, QuicReports, RequestReport};
+pub use report::{Delivery, FlowReport, MediaReport, QuicReport, QuicReports, RequestReport, WorkloadOutcome};
 
 use airpath_core::{DrawKey, DrawScope, End, Seed, Time};
 use airpath_virtual::Endpoint;

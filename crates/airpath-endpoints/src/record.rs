@@ -7,8 +7,8 @@ use airpath_core::{Direction, Pdu, PduId, Time};
 use airpath_virtual::Progress;
 use airpath_workload::Workload;
 
-use crate::ip::Verdict;
-use crate::report::{Delivery, FlowReport, MediaReport, Outcome, QuicReports, RequestReport, between};
+use crate::ip::Reception;
+use crate::report::{Delivery, FlowReport, MediaReport, QuicReports, RequestReport, WorkloadOutcome, between};
 
 /// Results of a flow, to be asked at any time.
 #[derive(Clone, Debug)]
@@ -55,11 +55,11 @@ impl Side {
     }
 
     /// Notes that `pdu` came out of the link at `at`; whether it is the first of its kind and taken.
-    pub(crate) fn received(&mut self, at: Time, pdu: &Pdu, verdict: Verdict) -> bool {
+    pub(crate) fn received(&mut self, at: Time, pdu: &Pdu, verdict: Reception) -> bool {
         self.arrivals += 1;
         self.latest_sent = self.latest_sent.max(Some(pdu.arrived));
         let delivery = &mut self.delivery;
-        if verdict == Verdict::Rejected {
+        if verdict == Reception::Rejected {
             delivery.packets_rejected += 1;
             return false;
         }
@@ -78,7 +78,7 @@ impl Side {
         }
         delivery.packets_received += 1;
         delivery.received_bytes += u64::from(pdu.len);
-        delivery.packets_damaged += u64::from(verdict == Verdict::Damaged);
+        delivery.packets_damaged += u64::from(verdict == Reception::Damaged);
         let transit = at.since(pdu.arrived).nanos();
         delivery.least_delay_ns = Some(delivery.least_delay_ns.map_or(transit, |least| least.min(transit)));
         delivery.longest_delay_ns = delivery.longest_delay_ns.max(Some(transit));
@@ -203,9 +203,9 @@ impl Results {
             flow: self.flow,
             workload: (*self.workload).clone(),
             outcome: match (&record.failure, record.end) {
-                (Some(why), _) => Outcome::Failed(why.clone()),
-                (None, Some(_)) => Outcome::Complete,
-                (None, None) => Outcome::Incomplete,
+                (Some(why), _) => WorkloadOutcome::Failed(why.clone()),
+                (None, Some(_)) => WorkloadOutcome::Complete,
+                (None, None) => WorkloadOutcome::Incomplete,
             },
             start_ns: record.start.map(Time::nanos),
             end_ns: record.end.map(Time::nanos),

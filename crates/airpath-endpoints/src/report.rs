@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Outcome of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum WorkloadOutcome {
     /// All that it was to do is done.
     Complete,
     /// It was going on when the run ended.
@@ -26,7 +26,7 @@ pub struct FlowReport {
     /// The workload with all its defaults.
     pub workload: Workload,
     /// Outcome.
-    pub outcome: Outcome,
+    pub outcome: WorkloadOutcome,
     /// Start time; none if the run ended before.
     pub start_ns: Option<u64>,
     /// Time at which the last part of its work was done.

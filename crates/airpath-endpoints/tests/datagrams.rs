@@ -1,7 +1,7 @@
 //! Sources of datagrams: when they send, against times computed by hand.
 
 use airpath_core::{End, Payload, Time};
-use airpath_endpoints::{Options, Outcome};
+use airpath_endpoints::{Options, WorkloadOutcome};
 
 use crate::common::{link, run, scenario, seconds};
 
@@ -17,7 +17,7 @@ fn a_constant_rate_is_constant_to_the_nanosecond() {
     let arrivals: Vec<u64> = expected.iter().map(|at| at + 21_600_000).collect();
     assert_eq!(run.arrival_times(End::Client), arrivals);
     let report = &run.reports[0];
-    assert_eq!((report.name.as_str(), &report.outcome), ("cbr-0", &Outcome::Complete));
+    assert_eq!((report.name.as_str(), &report.outcome), ("cbr-0", &WorkloadOutcome::Complete));
     let delivery = report.downlink.as_ref().unwrap();
     assert_eq!((delivery.packets_sent, delivery.packets_received, delivery.packets_lost), (5, 5, 0));
     assert_eq!((delivery.received_bytes, delivery.delivered_bytes), (1_000, 5 * 172));
@@ -275,5 +275,5 @@ fn copies_and_late_packets_are_told_apart() {
     assert_eq!(delivery("reorder = { probability = 1, gap = 2, distance = 1, delay = \"15 ms\" }"), (0, 4));
     let both = "duplicate = { probability = 0.2, delay = \"5 ms\" }\nreorder = { probability = 0.1, delay = \"5 ms\" }";
     let tcp = run(scenario(&text(both), 1), &["tcp bytes='200 kB'"], &Options::default(), 1, Time::NEVER);
-    assert_eq!(tcp.reports[0].outcome, Outcome::Complete);
+    assert_eq!(tcp.reports[0].outcome, WorkloadOutcome::Complete);
 }

@@ -1,7 +1,7 @@
 //! QUIC: transfers complete, and the same seed gives the same packets.
 
 use airpath_core::{Ecn, End, Payload, Seed};
-use airpath_endpoints::{Options, Outcome, endpoints};
+use airpath_endpoints::{Options, WorkloadOutcome, endpoints};
 use airpath_workload::Workload;
 
 use crate::common::{Run, link, run, scenario, seconds};
@@ -11,7 +11,7 @@ fn a_bulk_transfer_fills_the_link() {
     for (text, to) in [("quic bytes='5 MB'", End::Client), ("quic bytes='5 MB' cc=newreno from=client", End::Server)] {
         let run = run(link("10 Mbit/s,20 ms", 1), &[text], &Options::default(), 1, seconds(60.0));
         let report = &run.reports[0];
-        assert_eq!(report.outcome, Outcome::Complete, "{text}");
+        assert_eq!(report.outcome, WorkloadOutcome::Complete, "{text}");
         let delivery = report.delivery(to.other().sends()).unwrap();
         assert_eq!(delivery.delivered_bytes, 5_000_000);
         // No more than 1472 bytes of 1500 on the link are a datagram, and some of that are headers.
@@ -31,7 +31,7 @@ fn losses_and_damage_are_made_good() {
         let text = format!("quic bytes=102400 from={from}");
         let run = run(link(plain, 4), &[&text], &Options::default(), 4, seconds(3_600.0));
         let report = &run.reports[0];
-        assert_eq!(report.outcome, Outcome::Complete, "{text} {plain}");
+        assert_eq!(report.outcome, WorkloadOutcome::Complete, "{text} {plain}");
         let quic = report.quic.as_ref().unwrap();
         let (direction, sender) = match from {
             "server" => (&report.downlink, &quic.server),
@@ -73,7 +73,7 @@ fn a_transfer_for_a_time_ends_with_it() {
     let run =
         run(link("1 Mbit/s,50 ms,50 packets", 1), &["quic duration='10 s'"], &Options::default(), 1, seconds(99.0));
     let report = &run.reports[0];
-    assert_eq!((report.elapsed_ns, &report.outcome), (Some(10_000_000_000), &Outcome::Complete));
+    assert_eq!((report.elapsed_ns, &report.outcome), (Some(10_000_000_000), &WorkloadOutcome::Complete));
     let delivered = report.downlink.as_ref().unwrap().delivered_bytes;
     assert!((1_000_000..1_250_000).contains(&delivered), "{delivered}");
     assert!(run.end < seconds(12.0), "{:?}", run.end);

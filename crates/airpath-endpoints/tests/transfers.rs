@@ -1,7 +1,7 @@
 //! TCP: transfers complete, and take the time that they should.
 
 use airpath_core::{End, Payload, Time};
-use airpath_endpoints::{Options, Outcome};
+use airpath_endpoints::{Options, WorkloadOutcome};
 
 use crate::common::{link, run, scenario, seconds};
 
@@ -16,7 +16,7 @@ fn a_bulk_transfer_fills_the_link() {
     ] {
         let run = run(link("10 Mbit/s,20 ms", 1), &[text], &Options::default(), 1, seconds(60.0));
         let report = &run.reports[0];
-        assert_eq!(report.outcome, Outcome::Complete, "{text}");
+        assert_eq!(report.outcome, WorkloadOutcome::Complete, "{text}");
         let delivery = report.delivery(port.other().sends()).unwrap();
         assert_eq!(delivery.delivered_bytes, 5_000_000);
         // 1460 of 1500 bytes are data.
@@ -47,7 +47,7 @@ fn losses_and_damage_are_made_good() {
             let options = Options { mtu_bytes: 296, ..Options::default() };
             let run = run(link(plain, 4), &[&text], &options, 4, seconds(3_600.0));
             let report = &run.reports[0];
-            assert_eq!(report.outcome, Outcome::Complete, "{text} {plain}");
+            assert_eq!(report.outcome, WorkloadOutcome::Complete, "{text} {plain}");
             let (to, other) = match from {
                 "server" => (report.downlink.as_ref().unwrap(), report.uplink.as_ref().unwrap()),
                 _ => (report.uplink.as_ref().unwrap(), report.downlink.as_ref().unwrap()),
@@ -75,7 +75,7 @@ fn a_transfer_gives_up_when_nothing_comes_back_and_not_before() {
     let options = Options::default();
     for text in ["tcp bytes=102400", "tcp bytes=102400 from=client", "request count=2 request=100 response=100"] {
         let dead = run(link("1 Mbit/s,20 ms,100 packets,100%", 1), &[text], &options, 1, seconds(100_000.0));
-        let Outcome::Failed(why) = &dead.reports[0].outcome else { panic!("{text}: {:?}", dead.reports[0]) };
+        let WorkloadOutcome::Failed(why) = &dead.reports[0].outcome else { panic!("{text}: {:?}", dead.reports[0]) };
         assert!(why.contains("924.6 s"), "{why}");
         let last = dead.sent.last().unwrap().at;
         assert!(last <= seconds(925.0), "{text}: {last:?}");
@@ -83,7 +83,7 @@ fn a_transfer_gives_up_when_nothing_comes_back_and_not_before() {
     // Silence with nothing to send is no failure: the user thinks for longer than that.
     let text = "request count=2 request=100 response=100 think='2000 s'";
     let slow = run(link("1 Mbit/s,20 ms", 1), &[text], &options, 1, seconds(100_000.0));
-    assert_eq!(slow.reports[0].outcome, Outcome::Complete);
+    assert_eq!(slow.reports[0].outcome, WorkloadOutcome::Complete);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_transfer_for_a_time_ends_with_it() {
         seconds(99.0),
     );
     let report = &run.reports[0];
-    assert_eq!((report.elapsed_ns, &report.outcome), (Some(10_000 * MS), &Outcome::Complete));
+    assert_eq!((report.elapsed_ns, &report.outcome), (Some(10_000 * MS), &WorkloadOutcome::Complete));
     let delivered = report.downlink.as_ref().unwrap().delivered_bytes;
     assert!((1_050_000..1_250_000).contains(&delivered), "{delivered}");
     assert!(run.end < seconds(11.0), "{:?}", run.end);
@@ -138,7 +138,7 @@ fn flows_share_a_link_and_keep_apart() {
     let texts = ["tcp bytes=300000 cc=cubic", "tcp bytes=300000 cc=reno start='1 s'", "request response=5000 count=20"];
     let run = run(link("2 Mbit/s,20 ms,40 packets", 1), &texts, &Options::default(), 1, seconds(60.0));
     for report in &run.reports {
-        assert_eq!(report.outcome, Outcome::Complete, "{}", report.name);
+        assert_eq!(report.outcome, WorkloadOutcome::Complete, "{}", report.name);
     }
     assert_eq!(run.reports[1].start_ns, Some(1_000 * MS));
     assert_eq!(run.reports[2].downlink.as_ref().unwrap().delivered_bytes, 100_000);

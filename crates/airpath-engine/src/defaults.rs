@@ -2,9 +2,9 @@
 
 use airpath_core::Span;
 
-/// How long the server's command may take until it listens, unless an option says otherwise.
+/// Time for the server's command to listen, unless an option says otherwise.
 pub const SERVER_TIMEOUT: Span = Span::from_secs(10);
-/// How long the server's command may take to end by itself, unless an option says otherwise.
+/// Time for the server's command to end by itself, unless an option says otherwise.
 pub const SERVER_GRACE: Span = Span::from_millis(200);
 /// The MTU of both ends in bytes where neither options nor scenario say otherwise.
 pub const DEFAULT_MTU_BYTES: u32 = 1500;

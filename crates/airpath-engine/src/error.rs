@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::status;
 
-/// A failure of Airpath itself: what, where, and how to mend it.
+/// A failure of Airpath itself: what, where, and how to fix it.
 #[derive(Debug)]
 pub struct Failure {
     message: String,

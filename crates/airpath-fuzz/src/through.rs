@@ -20,7 +20,7 @@ use crate::{mutate, worker};
 
 /// Outcome of an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Outcome {
+enum TrialOutcome {
     /// The command did it or said why not.
     Fine,
     /// The scenario asks for more than there is time or memory for, which is no defect.
@@ -47,8 +47,8 @@ impl Command {
     ) -> Result<Option<String>, String> {
         let words = self.prepare(input, corpus, scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
         Ok(match self.outcome(engine, &words, scratch, limit)? {
-            Outcome::Broken(what) => Some(what),
-            Outcome::Fine | Outcome::Heavy => None,
+            TrialOutcome::Broken(what) => Some(what),
+            TrialOutcome::Fine | TrialOutcome::Heavy => None,
         })
     }
 
@@ -124,31 +124,31 @@ impl Command {
         }
     }
 
-    fn outcome(self, engine: &Path, words: &[String], scratch: &Path, limit: Duration) -> Result<Outcome, String> {
+    fn outcome(self, engine: &Path, words: &[String], scratch: &Path, limit: Duration) -> Result<TrialOutcome, String> {
         let mut command = std::process::Command::new(engine);
         command.args(words).current_dir(scratch).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", engine.display()))?;
         let (said, status) = wait(&mut child, limit).map_err(|error| format!("cannot wait for the engine: {error}"))?;
         let may_be_heavy = matches!(self, Command::Sim);
         let Some(status) = status else {
-            let heavy = if may_be_heavy { Outcome::Heavy } else { Outcome::Broken("took too long".into()) };
+            let heavy = if may_be_heavy { TrialOutcome::Heavy } else { TrialOutcome::Broken("took too long".into()) };
             return Ok(heavy);
         };
         if may_be_heavy && said.contains("memory allocation of") {
-            return Ok(Outcome::Heavy);
+            return Ok(TrialOutcome::Heavy);
         }
         let line = said.lines().find(|line| line.contains("panicked") || line.contains("overflow")).unwrap_or_default();
         if said.contains("panicked at") || !status.code().is_some_and(|code| STATUSES.contains(&code)) {
             let how = status.signal().map_or(format!("status {status}"), |signal| format!("signal {signal}"));
             let after: Vec<&str> = said.lines().skip_while(|other| *other != line).take(2).collect();
-            return Ok(Outcome::Broken(format!("{how}: {}", after.join(" "))));
+            return Ok(TrialOutcome::Broken(format!("{how}: {}", after.join(" "))));
         }
         // `replay` tells the difference on standard output.
         let told = matches!(self, Command::Replay);
         if status.code() != Some(0) && said.trim().is_empty() && !told && !may_be_heavy {
-            return Ok(Outcome::Broken(format!("{status} without a word")));
+            return Ok(TrialOutcome::Broken(format!("{status} without a word")));
         }
-        Ok(Outcome::Fine)
+        Ok(TrialOutcome::Fine)
     }
 }
 
@@ -211,9 +211,9 @@ pub fn campaign(arguments: &Arguments, command: Command, seed: u64) -> Result<(u
             let (input, _) = mutate::input(&corpus, seed, number);
             let words = command.prepare(&input, &folder, scratch.path()).map_err(|error| error.to_string())?;
             match command.outcome(&engine, &words, scratch.path(), arguments.limit())? {
-                Outcome::Fine => {}
-                Outcome::Heavy => drop(heavy.fetch_add(1, Ordering::Relaxed)),
-                Outcome::Broken(what) => {
+                TrialOutcome::Fine => {}
+                TrialOutcome::Heavy => drop(heavy.fetch_add(1, Ordering::Relaxed)),
+                TrialOutcome::Broken(what) => {
                     let mut findings = findings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     findings.add(&Finding { number, what }, &input, &name, &arguments.findings);
                 }

@@ -18,7 +18,7 @@ use nix::unistd::{Pid, geteuid};
 
 use crate::capability::{self, Bounds};
 use crate::error::{Attempting, LiveError, Result};
-use crate::session::Endpoint;
+use crate::session::SessionEnd;
 use crate::supervise::{EngineProcess, Inherited};
 
 /// A command to run.
@@ -132,7 +132,7 @@ impl Commands {
     ///
     /// # Errors
     /// See [`start_failure_status`].
-    pub fn start(&mut self, endpoint: &Endpoint, spec: CommandSpec) -> Result<CommandId> {
+    pub fn start(&mut self, endpoint: &SessionEnd, spec: CommandSpec) -> Result<CommandId> {
         let program = spec.program.clone();
         let mut command = Command::new(&spec.program);
         let [input, output, error] = spec.stdio;

@@ -31,7 +31,7 @@ pub use spin::{AutoSpin, MOST_MARGIN_NS, MarginCourse, Spin, SpinPolicy, WHOLE_C
 use stamps::Stamps;
 pub use stamps::{ClockReport, ClockStep};
 use step::Step;
-pub use traffic::TrafficBell;
+pub use traffic::TrafficNotifier;
 use waiter::{Waiter, Wake};
 
 use crate::clock;
@@ -104,7 +104,7 @@ pub enum Answer {
 #[derive(Clone)]
 pub struct Handle {
     words: Sender<Word>,
-    bell: std::sync::Arc<EventFd>,
+    notifier: std::sync::Arc<EventFd>,
 }
 
 impl Handle {
@@ -120,7 +120,7 @@ impl Handle {
     /// Sends a word; a loop that has ended hears nothing.
     pub fn send(&self, word: Word) {
         if self.words.send(word).is_ok() {
-            let _ = self.bell.write(1);
+            let _ = self.notifier.write(1);
         }
     }
 }
@@ -157,15 +157,15 @@ pub struct EngineLoop {
     links: Vec<LiveLink>,
     waiter: Waiter,
     words: Receiver<Word>,
-    bell: std::sync::Arc<EventFd>,
+    notifier: std::sync::Arc<EventFd>,
     spin_policy: SpinPolicy,
     pool: BufferPool,
     epoch_ns: u64,
     started: bool,
     stamps: Stamps,
     reads_unwatched: bool,
-    work_takes_no_time: bool,
-    traffic: Option<std::sync::Arc<TrafficBell>>,
+    frozen_clock: bool,
+    traffic: Option<std::sync::Arc<TrafficNotifier>>,
 }
 
 impl EngineLoop {
@@ -174,9 +174,9 @@ impl EngineLoop {
     /// # Errors
     /// When descriptors run out.
     pub fn new(mut links: Vec<LiveLink>, spin_policy: SpinPolicy) -> io::Result<(EngineLoop, Handle)> {
-        let bell = std::sync::Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
+        let notifier = std::sync::Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
         let (sender, words) = channel();
-        let waiter = Waiter::new(bell.as_fd())?;
+        let waiter = Waiter::new(notifier.as_fd())?;
         for (index, link) in links.iter_mut().enumerate() {
             for (side, port) in link.ports().iter().enumerate() {
                 waiter.add_port(port.as_fd(), (index * 2 + side) as u32)?;
@@ -186,31 +186,31 @@ impl EngineLoop {
             links,
             waiter,
             words,
-            bell: bell.clone(),
+            notifier: notifier.clone(),
             spin_policy,
             pool: BufferPool::new(SLAB_BYTES),
             epoch_ns: clock::monotonic_ns(),
             started: false,
             stamps: Stamps::of_this_host(),
             reads_unwatched: false,
-            work_takes_no_time: false,
+            frozen_clock: false,
             traffic: None,
         };
-        Ok((engine, Handle { words: sender, bell }))
+        Ok((engine, Handle { words: sender, notifier }))
     }
 
     /// For a kernel whose time passes only while everything sleeps: the clock is read after waiting
     /// and not again while there is work, since a look at it is a system call there, and the most
     /// frequent one.
     #[must_use]
-    pub fn where_work_takes_no_time(self) -> EngineLoop {
-        EngineLoop { work_takes_no_time: true, ..self }
+    pub fn with_frozen_clock(self) -> EngineLoop {
+        EngineLoop { frozen_clock: true, ..self }
     }
 
-    /// Tells `bell` of whatever passes.
+    /// Tells `notifier` of whatever passes.
     #[must_use]
-    pub fn telling(self, bell: Option<std::sync::Arc<TrafficBell>>) -> EngineLoop {
-        EngineLoop { traffic: bell, ..self }
+    pub fn notifying(self, notifier: Option<std::sync::Arc<TrafficNotifier>>) -> EngineLoop {
+        EngineLoop { traffic: notifier, ..self }
     }
 
     /// Runs until it is told to stop.
@@ -226,7 +226,7 @@ impl EngineLoop {
         let mut report = LoopReport::default();
         let stamped = self.links.iter().all(LiveLink::has_kernel_stamps);
         // In a guest nothing is stopped or starved while its time runs.
-        let own = (!stamped && !self.work_takes_no_time).then(OwnThread::open);
+        let own = (!stamped && !self.frozen_clock).then(OwnThread::open);
         self.reads_unwatched = own.as_ref().is_some_and(|own| !own.is_told());
         let mut last_read_ns = None;
         let mut looked_ns = clock::monotonic_ns();
@@ -346,7 +346,7 @@ impl EngineLoop {
                     }
                 }
             }
-            looked_ns = if self.work_takes_no_time { known_ns } else { clock::monotonic_ns() };
+            looked_ns = if self.frozen_clock { known_ns } else { clock::monotonic_ns() };
             if !readable.is_empty() {
                 last_read_ns = Some(looked_ns);
             }
@@ -409,7 +409,7 @@ impl EngineLoop {
     /// Reads the ports that have something and drives every link that has something to do.
     fn turn(&mut self, now_ns: u64, readable: &mut Vec<u32>) -> io::Result<()> {
         let now = self.time_of(now_ns);
-        let (epoch, still) = (self.epoch_ns, self.work_takes_no_time);
+        let (epoch, still) = (self.epoch_ns, self.frozen_clock);
         let clock = move || if still { now } else { Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch)) };
         readable.sort_unstable();
         readable.dedup();
@@ -444,8 +444,8 @@ impl EngineLoop {
     }
 
     fn tell_of_traffic(&self) {
-        if let Some(bell) = &self.traffic {
-            bell.passed();
+        if let Some(notifier) = &self.traffic {
+            notifier.passed();
         }
     }
 
@@ -453,7 +453,7 @@ impl EngineLoop {
     /// offered first.
     fn carry_out(&mut self, order: &Order, now_ns: u64) -> io::Result<Answer> {
         let (now, received) = (self.time_of(now_ns), self.time_of(order.received_ns.min(now_ns)));
-        let (epoch, still) = (self.epoch_ns, self.work_takes_no_time);
+        let (epoch, still) = (self.epoch_ns, self.frozen_clock);
         let clock = move || if still { now } else { Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch)) };
         let link = &mut self.links[order.link];
         if let Some((command, record)) = &order.command {
@@ -496,7 +496,7 @@ impl EngineLoop {
     /// # Errors
     /// When a port is gone.
     fn listen(&mut self, now_ns: u64) -> io::Result<bool> {
-        let _ = self.bell.read();
+        let _ = self.notifier.read();
         loop {
             match self.words.try_recv() {
                 Ok(Word::Start(epoch_ns, answer)) => {

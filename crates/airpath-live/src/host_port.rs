@@ -9,7 +9,7 @@ mod udp;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 
 use crate::error::{Attempting, Result};
-use crate::session::Endpoint;
+use crate::session::SessionEnd;
 
 /// Begins to forward `port` from every address of `server` to the loopback of
 /// the network namespace that the calling thread is in, which must be the one
@@ -20,7 +20,7 @@ use crate::session::Endpoint;
 ///
 /// # Errors
 /// When the port is taken at the server's end, or privileged there.
-pub fn forward(server: &Endpoint, port: u16) -> Result<()> {
+pub fn forward(server: &SessionEnd, port: u16) -> Result<()> {
     for address in server.addresses() {
         let local = SocketAddr::new(*address, port);
         let (listener, datagrams) = server

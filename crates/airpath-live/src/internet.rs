@@ -16,7 +16,7 @@ use nix::unistd::{geteuid, pipe2};
 use crate::capability;
 use crate::error::{Attempting, LiveError, Result};
 use crate::ports::tun_available;
-use crate::session::Endpoint;
+use crate::session::SessionEnd;
 
 const PROGRAM: &str = "slirp4netns";
 const INTERFACE: &str = "internet";
@@ -32,7 +32,7 @@ const SETTINGS: [&str; 2] = ["ipv4/ip_forward", "ipv4/conf/internet/proxy_arp"];
 /// # Errors
 /// [`LiveError::Request`] names the package to install,
 /// [`LiveError::Forbidden`] what the system refuses.
-pub fn connect(server: &Endpoint, mtu_bytes: u32) -> Result<u32> {
+pub fn connect(server: &SessionEnd, mtu_bytes: u32) -> Result<u32> {
     tun_available().map_err(|error| {
         LiveError::Forbidden(format!(
             "the internet cannot be reached from here: {PROGRAM} needs /dev/net/tun, which cannot \
@@ -72,7 +72,7 @@ pub fn connect(server: &Endpoint, mtu_bytes: u32) -> Result<u32> {
     }
 }
 
-fn start(server: &Endpoint, mtu_bytes: u32, announce: &OwnedFd) -> Result<Child> {
+fn start(server: &SessionEnd, mtu_bytes: u32, announce: &OwnedFd) -> Result<Child> {
     let network = server.network().as_fd().as_raw_fd();
     let ready = announce.as_raw_fd();
     let raise_ambient = !geteuid().is_root();

@@ -8,7 +8,7 @@ use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::netlink::{LinkMonitor, LinkNews};
-use crate::session::Endpoint;
+use crate::session::SessionEnd;
 
 /// More than so many addresses or queues of an end are not remembered.
 const MOST_TOLD: usize = 16;
@@ -73,7 +73,7 @@ impl LinkWatch {
     ///
     /// # Errors
     /// When the kernel does not tell, or has no thread left.
-    pub fn start(ends: [&Endpoint; 2]) -> io::Result<LinkWatch> {
+    pub fn start(ends: [&SessionEnd; 2]) -> io::Result<LinkWatch> {
         let [client, server] = ends.map(open);
         let mut monitors = [client?, server?];
         let (stopped, stop) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
@@ -114,7 +114,7 @@ impl Drop for LinkWatch {
     }
 }
 
-fn open(end: &Endpoint) -> io::Result<LinkMonitor> {
+fn open(end: &SessionEnd) -> io::Result<LinkMonitor> {
     let name = end.interface_name();
     let monitor = end.network().run(|| LinkMonitor::open(nix::net::if_::if_nametoindex(name.as_str())?));
     monitor.map_err(io::Error::other)?

@@ -6,7 +6,7 @@ use std::io;
 
 use crate::error::{Attempting, Result};
 use crate::netlink::{BoundSocket, SockDiag};
-use crate::session::Endpoint;
+use crate::session::SessionEnd;
 
 /// Watches an endpoint for sockets that were not there at the beginning.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl ListenWatch {
     ///
     /// # Errors
     /// When the kernel cannot be asked.
-    pub fn begin(endpoint: &Endpoint) -> Result<Self> {
+    pub fn begin(endpoint: &SessionEnd) -> Result<Self> {
         let mut diagnosis =
             endpoint.network().run(SockDiag::open)?.attempting(|| "open a socket diagnosis socket".into())?;
         let known = diagnosis.servers().attempting(|| "list the sockets of a namespace".into())?;

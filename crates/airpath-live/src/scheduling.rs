@@ -13,14 +13,14 @@ use nix::unistd::Pid;
 
 /// Outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Permission {
     /// The kernel did it.
     Allowed,
     /// The kernel refused, for this reason.
     Refused(String),
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for Permission {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Allowed => formatter.write_str("allowed"),
@@ -29,7 +29,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-impl From<nix::Result<()>> for Outcome {
+impl From<nix::Result<()>> for Permission {
     fn from(result: nix::Result<()>) -> Self {
         match result {
             Ok(()) => Self::Allowed,
@@ -38,16 +38,16 @@ impl From<nix::Result<()>> for Outcome {
     }
 }
 
-impl Outcome {
+impl Permission {
     /// True if the kernel did it.
     pub fn is_allowed(&self) -> bool {
         *self == Self::Allowed
     }
 
     /// Says how to get what was refused.
-    fn or_else_do(self, mend: impl FnOnce() -> String) -> Self {
+    fn or_else_do(self, hint: impl FnOnce() -> String) -> Self {
         match self {
-            Self::Refused(reason) => Self::Refused(format!("{reason}; {}", mend())),
+            Self::Refused(reason) => Self::Refused(format!("{reason}; {}", hint())),
             Self::Allowed => self,
         }
     }
@@ -55,27 +55,27 @@ impl Outcome {
 
 /// Real-time scheduling (SCHED_FIFO) of the calling thread at a priority from
 /// 1 to 99. Processes it starts are ordinary again.
-pub fn real_time(priority: i32) -> Outcome {
+pub fn real_time(priority: i32) -> Permission {
     schedule(libc::SCHED_FIFO, priority)
 }
 
 /// The same in turns with threads of the same priority (SCHED_RR).
-pub fn round_robin(priority: i32) -> Outcome {
+pub fn round_robin(priority: i32) -> Permission {
     schedule(libc::SCHED_RR, priority)
 }
 
-fn schedule(policy: libc::c_int, priority: i32) -> Outcome {
+fn schedule(policy: libc::c_int, priority: i32) -> Permission {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the parameters live over the call; 0 is the calling thread.
     let done = unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &parameters) };
-    Outcome::from(Errno::result(done).map(drop)).or_else_do(|| {
+    Permission::from(Errno::result(done).map(drop)).or_else_do(|| {
         let limit = getrlimit(Resource::RLIMIT_RTPRIO).map_or(0, |(soft, _)| soft);
         format!("run as root, or allow it (`ulimit -r {priority}`; rtprio in /etc/security/limits.conf; now {limit})")
     })
 }
 
 /// Ordinary scheduling (SCHED_OTHER) of the calling thread.
-pub fn ordinary() -> Outcome {
+pub fn ordinary() -> Permission {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: as above. The flag stays, as only the privileged may take it away.
     let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, &parameters) };
@@ -88,7 +88,7 @@ pub fn ordinary() -> Outcome {
 ///
 /// Allocated memory that is freed stays with the process, too: giving it back and asking for it again
 /// changes the address space, for which every thread that meets a new page may have to wait.
-pub fn lock_memory() -> Outcome {
+pub fn lock_memory() -> Permission {
     let on_fault = MlockAllFlags::from_bits_retain(libc::MCL_ONFAULT);
     let locked = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE | on_fault);
     #[cfg(target_env = "gnu")]
@@ -98,7 +98,7 @@ pub fn lock_memory() -> Outcome {
         // SAFETY: as above. Larger blocks than this have mappings of their own all the same.
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES) };
     }
-    Outcome::from(locked).or_else_do(|| {
+    Permission::from(locked).or_else_do(|| {
         let limit = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
         format!(
             "run as root, or allow more locked memory than {limit} bytes (`ulimit -l unlimited`; memlock in \
@@ -112,7 +112,7 @@ pub fn lock_memory() -> Outcome {
 const KEPT_BLOCK_BYTES: libc::c_int = 32 << 20;
 
 /// Lets the kernel take the memory of the process away again when others need it.
-pub fn unlock_memory() -> Outcome {
+pub fn unlock_memory() -> Permission {
     munlockall().into()
 }
 
@@ -187,7 +187,7 @@ pub fn set_real_time_limits(limits: RealTimeLimits) -> nix::Result<()> {
 }
 
 /// Ties the calling thread to one processor.
-pub fn pin_to_processor(processor: usize) -> Outcome {
+pub fn pin_to_processor(processor: usize) -> Permission {
     let mut set = CpuSet::new();
     set.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)).into()
 }
@@ -204,7 +204,7 @@ pub fn allowed_processors() -> io::Result<Vec<usize>> {
 /// Sets by how much the kernel may delay the calling thread's timers, in ns
 /// (50 µs by default). Processes started by
 /// [`Commands`](crate::command::Commands) get the original value.
-pub fn timer_slack(slack_ns: u64) -> Outcome {
+pub fn timer_slack(slack_ns: u64) -> Permission {
     // SAFETY: prctl with integer arguments.
     let done = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns as libc::c_ulong) };
     Errno::result(done).map(drop).into()
@@ -216,16 +216,16 @@ mod tests {
 
     #[test]
     fn outcomes_read_well() {
-        assert_eq!(Outcome::Allowed.to_string(), "allowed");
-        let refused = Outcome::from(Err(nix::errno::Errno::EPERM));
+        assert_eq!(Permission::Allowed.to_string(), "allowed");
+        let refused = Permission::from(Err(nix::errno::Errno::EPERM));
         assert_eq!(refused.to_string(), "refused: EPERM");
     }
 
     #[test]
     fn a_refusal_says_how_to_mend_it() {
-        let refused = Outcome::from(Err(Errno::EPERM)).or_else_do(|| "run as root".into());
+        let refused = Permission::from(Err(Errno::EPERM)).or_else_do(|| "run as root".into());
         assert_eq!(refused.to_string(), "refused: EPERM; run as root");
-        assert_eq!(Outcome::Allowed.or_else_do(|| unreachable!()), Outcome::Allowed);
+        assert_eq!(Permission::Allowed.or_else_do(|| unreachable!()), Permission::Allowed);
     }
 
     #[test]
@@ -253,9 +253,9 @@ mod tests {
     fn pinning_restricts_to_one_processor() {
         std::thread::spawn(|| {
             let last = *allowed_processors().unwrap().last().unwrap();
-            assert_eq!(pin_to_processor(last), Outcome::Allowed);
+            assert_eq!(pin_to_processor(last), Permission::Allowed);
             assert_eq!(allowed_processors().unwrap(), [last]);
-            assert_eq!(timer_slack(1), Outcome::Allowed);
+            assert_eq!(timer_slack(1), Permission::Allowed);
         })
         .join()
         .unwrap();

@@ -89,7 +89,7 @@ impl SessionOptions {
 
 /// One end: its namespaces, addresses and interface.
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct SessionEnd {
     end: End,
     link: Link,
     network: NetNamespace,
@@ -98,7 +98,7 @@ pub struct Endpoint {
     confined: bool,
 }
 
-impl Endpoint {
+impl SessionEnd {
     /// True if commands of root are kept from the host.
     pub fn is_confined(&self) -> bool {
         self.confined
@@ -149,9 +149,9 @@ impl Endpoint {
 #[derive(Debug)]
 pub struct Session {
     /// The mobile end.
-    pub client: Endpoint,
+    pub client: SessionEnd,
     /// The fixed end.
-    pub server: Endpoint,
+    pub server: SessionEnd,
     /// The engine's port towards the client.
     pub client_port: Port,
     /// The engine's port towards the server.
@@ -216,7 +216,7 @@ impl Session {
             report.notes.extend(server_network.run(|| forward_from(&name))?);
         }
         let names = host_names(made.link, with_ipv6);
-        let mut endpoint = |end, network: NetNamespace| -> Result<Endpoint> {
+        let mut endpoint = |end, network: NetNamespace| -> Result<SessionEnd> {
             let resolv_conf = match (&options.resolv_conf, options.far_end, end) {
                 (Some(text), _, _) => Some(text.as_str()),
                 // The enclosing namespace's name servers serve its end, and
@@ -232,7 +232,7 @@ impl Session {
                 }
             }
             let addresses = made.link.addresses(end, with_ipv6);
-            Ok(Endpoint { end, link: made.link, network, mounts, addresses, confined: options.confine })
+            Ok(SessionEnd { end, link: made.link, network, mounts, addresses, confined: options.confine })
         };
         Ok(Self {
             client: endpoint(End::Client, client_network)?,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::engine_loop::SpinPolicy;
-use crate::scheduling::{self, Outcome};
+use crate::scheduling::{self, Permission};
 use crate::wake_latency::WakeLatency;
 use crate::watchdog;
 
@@ -28,9 +28,9 @@ pub enum Policy {
 
 impl Policy {
     /// Schedules the calling thread so, for good; a thread that is ordinary already is left alone.
-    pub fn take(self) -> Outcome {
+    pub fn take(self) -> Permission {
         match self {
-            Policy::Other => Outcome::Allowed,
+            Policy::Other => Permission::Allowed,
             Policy::Fifo(priority) => scheduling::real_time(priority),
             Policy::RoundRobin(priority) => scheduling::round_robin(priority),
         }
@@ -133,7 +133,7 @@ impl Tuning {
 
     /// For a kernel whose time passes only while everything sleeps: nobody comes first where working
     /// takes no time, and time would never pass while the loop watches the clock.
-    pub fn where_work_takes_no_time() -> Tuning {
+    pub fn with_frozen_clock() -> Tuning {
         Tuning {
             policy: Policy::Other,
             affinity: Affinity::Any,

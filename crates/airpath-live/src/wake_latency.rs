@@ -7,7 +7,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 
-use crate::scheduling::Outcome;
+use crate::scheduling::Permission;
 
 /// The device that takes a latency in µs and holds it while it is open.
 pub const DEVICE: &str = "/dev/cpu_dma_latency";
@@ -27,20 +27,20 @@ pub struct WakeLatency {
 impl WakeLatency {
     /// Asks for idle states that are left within `latency_us`; 0 for none but polling. Costs power, and
     /// on a virtual machine processor time of its host.
-    pub fn hold(latency_us: i32) -> (Outcome, Option<WakeLatency>) {
+    pub fn hold(latency_us: i32) -> (Permission, Option<WakeLatency>) {
         // The standard library opens every file so that commands do not inherit it.
         let held = OpenOptions::new().write(true).open(DEVICE).and_then(|mut file| {
             file.write_all(&latency_us.to_ne_bytes())?;
             Ok(file)
         });
         match held {
-            Ok(file) => (Outcome::Allowed, Some(WakeLatency { _device: file })),
-            Err(error) => (Outcome::Refused(mend(&error)), None),
+            Ok(file) => (Permission::Allowed, Some(WakeLatency { _device: file })),
+            Err(error) => (Permission::Refused(hint(&error)), None),
         }
     }
 }
 
-fn mend(error: &io::Error) -> String {
+fn hint(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => format!("{error}; run as root, or give your group write access to {DEVICE}"),
         io::ErrorKind::NotFound => format!("{error}; this kernel has no {DEVICE} (CONFIG_CPU_IDLE), or it is hidden"),
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn it_is_held_and_not_inherited_or_the_refusal_says_what_to_do() {
         match WakeLatency::hold(0) {
-            (Outcome::Allowed, Some(held)) => {
+            (Permission::Allowed, Some(held)) => {
                 let flags = FdFlag::from_bits_retain(fcntl(&held._device, FcntlArg::F_GETFD).unwrap());
                 assert!(flags.contains(FdFlag::FD_CLOEXEC));
             }

@@ -15,7 +15,7 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 use nix::unistd::gettid;
 
 use crate::clock::monotonic_ns;
-use crate::scheduling::{self, Outcome};
+use crate::scheduling::{self, Permission};
 
 /// Time for which the loop may work without sleeping. Longer than any burst that it catches up with, and less
 /// than the 950 ms after which the kernel would stop it for 50 ms.
@@ -31,7 +31,7 @@ static DEMOTED_NS: AtomicU64 = AtomicU64::new(0);
 /// Guards the calling thread, which is at real-time priority or about to be: after `limit` without
 /// sleeping, counted in ticks of the kernel, it becomes ordinary. One thread of a process can be guarded;
 /// the last to ask is. Limits are those of the whole process, and children inherit them.
-pub fn guard(limit: Duration) -> Outcome {
+pub fn guard(limit: Duration) -> Permission {
     static HANDLER: Once = Once::new();
     let mut installed = Ok(());
     HANDLER.call_once(|| {
@@ -41,7 +41,7 @@ pub fn guard(limit: Duration) -> Outcome {
         installed = unsafe { sigaction(Signal::SIGXCPU, &action) }.map(drop);
     });
     if let Err(errno) = installed {
-        return Outcome::from(Err(errno));
+        return Permission::from(Err(errno));
     }
     let limit_us = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
     let (_, hard_us) = scheduling::real_time_limits().unwrap_or((u64::MAX, u64::MAX));

@@ -10,15 +10,15 @@ use crate::error::{LoadError, Result};
 use crate::plan::{Datagrams, Extent, Plan, Transport, Work};
 use crate::progress::Progress;
 use crate::protocol::{Header, Record, unexpected};
-use crate::report::{Endpoints, Observer, Report};
+use crate::report::{Endpoints, ProgressObserver, Report};
 use crate::sockets::{self, TcpOptions};
-use crate::streams::{self, End, Stream};
+use crate::streams::{self, Side, Stream};
 
 /// Carries out `plan` with the server at `port` of `host` (a name or an address).
 ///
 /// # Errors
 /// When the plan makes no sense, nobody answers, or the transfer breaks off.
-pub fn send(host: &str, port: u16, plan: &Plan, observer: &mut dyn Observer) -> Result<Report> {
+pub fn send(host: &str, port: u16, plan: &Plan, observer: &mut dyn ProgressObserver) -> Result<Report> {
     check(plan)?;
     let addresses = resolve(host, port)?;
     let before_ns = monotonic_ns();
@@ -105,7 +105,7 @@ fn prepare(host: &str, addresses: &[SocketAddr], plan: &Plan, index: u32) -> Res
     let connection = connect(host, addresses, plan)?;
     let peer = sockets::tcp_endpoints(&connection).map_err(|error| LoadError::midway(host, 0, &error))?;
     let mut stream = Stream {
-        end: End::Client,
+        end: Side::Client,
         endpoints: peer,
         connection,
         datagrams: None,

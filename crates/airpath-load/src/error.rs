@@ -15,7 +15,7 @@ pub enum Fault {
     World,
 }
 
-/// A failed transfer: what happened, where, and how to mend it.
+/// A failed transfer: what happened, where, and how to fix it.
 #[derive(Clone, Debug)]
 pub struct LoadError {
     message: String,

@@ -23,4 +23,6 @@ mod transfer;
 pub use client::send;
 pub use error::{LoadError, Result};
 pub use plan::{Arrivals, Datagrams, Extent, MOST_REQUESTS, Plan, Transport, Work};
-pub use report::{Endpoints, Interval, IntervalStream, Observer, Received, Report, Sent, StreamReport, TcpSample};
+pub use report::{
+    Endpoints, Interval, IntervalStream, ProgressObserver, Received, Report, Sent, StreamReport, TcpSample,
+};

@@ -141,7 +141,7 @@ pub struct Report {
 }
 
 /// Hears of a transfer while it goes on.
-pub trait Observer {
+pub trait ProgressObserver {
     /// All connections stand.
     fn connected(&mut self, _streams: &[Endpoints]) {}
     /// An interval has passed.
@@ -149,4 +149,4 @@ pub trait Observer {
 }
 
 /// Nobody listens.
-impl Observer for () {}
+impl ProgressObserver for () {}

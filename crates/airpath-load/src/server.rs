@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::protocol::{Header, Record};
 use crate::report::{Endpoints, Report};
 use crate::sockets::{self, TcpOptions};
-use crate::streams::{self, End, Stream};
+use crate::streams::{self, Side, Stream};
 
 /// The port of `airpath recv`, and of iperf3.
 pub const DEFAULT_PORT: u16 = 5201;
@@ -198,7 +198,7 @@ fn session(connection: TcpStream, header: Header, header_bytes: usize, interval:
     let midway = |error: io::Error| LoadError::midway(endpoints.remote, 0, &error);
     let progress = Progress::default();
     let mut stream =
-        Stream { end: End::Server, endpoints, connection, datagrams: None, header, header_bytes, progress };
+        Stream { end: Side::Server, endpoints, connection, datagrams: None, header, header_bytes, progress };
     if let Err(error) = ready(&mut stream) {
         Record::Refused(error.to_string()).write(&mut &stream.connection).map_err(midway)?;
         return Err(error);

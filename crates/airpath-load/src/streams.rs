@@ -15,14 +15,14 @@ use crate::error::{LoadError, Result};
 use crate::plan::Work;
 use crate::progress::Progress;
 use crate::protocol::{Header, Record, unexpected};
-use crate::report::{Endpoints, Interval, IntervalStream, Observer, Received, Sent, StreamReport};
+use crate::report::{Endpoints, Interval, IntervalStream, ProgressObserver, Received, Sent, StreamReport};
 use crate::requests::{self, Requests};
 use crate::sockets;
 use crate::transfer;
 
-/// End of a connection.
+/// Side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum Side {
     /// The one that connected and asked.
     Client,
     /// The one that listened.
@@ -33,7 +33,7 @@ pub enum End {
 #[derive(Debug)]
 pub struct Stream {
     /// This end of the connection.
-    pub end: End,
+    pub end: Side,
     /// The ends of the socket that carries the load.
     pub endpoints: Endpoints,
     /// The connection: it carries the load of TCP, and the words about datagrams.
@@ -51,7 +51,7 @@ pub struct Stream {
 impl Stream {
     /// True if this end sends the load.
     pub fn sends(&self) -> bool {
-        (self.end == End::Client) != self.header.reverse
+        (self.end == Side::Client) != self.header.reverse
     }
 
     /// Ends whatever its thread waits for.
@@ -109,15 +109,15 @@ impl Stream {
 
     fn send_bulk(&self, extent: crate::plan::Extent) -> io::Result<StreamReport> {
         let prefix = match self.end {
-            End::Client => self.header.encode(),
-            End::Server => Record::Accepted(0).encode(),
+            Side::Client => self.header.encode(),
+            Side::Server => Record::Accepted(0).encode(),
         };
         let began_ns = transfer::send(&self.connection, extent, &prefix, &self.progress)?;
         let received = self.hear_received()?;
         let mut sent =
             Sent { bytes: self.progress.counts().bytes, elapsed_ns: monotonic_ns() - began_ns, ..Sent::default() };
         self.note_sender(&mut sent);
-        if self.end == End::Server {
+        if self.end == Side::Server {
             self.tell(&Record::Sent(sent.clone()))?;
         }
         Ok(self.report(Some(sent), Some(received)))
@@ -125,8 +125,8 @@ impl Stream {
 
     fn receive_bulk(&self, extent: crate::plan::Extent) -> io::Result<StreamReport> {
         let taken = match self.end {
-            End::Server => self.header_bytes,
-            End::Client => {
+            Side::Server => self.header_bytes,
+            Side::Client => {
                 (&self.connection).write_all(&self.header.encode())?;
                 match Record::read(&mut &self.connection)? {
                     (Record::Accepted(_), bytes) => bytes,
@@ -140,8 +140,8 @@ impl Stream {
         let received = Received { bytes, elapsed_ns: last_ns.saturating_sub(first_ns), ..Received::default() };
         self.tell(&Record::Received(received))?;
         let sent = match self.end {
-            End::Server => None,
-            End::Client => match Record::read(&mut &self.connection)?.0 {
+            Side::Server => None,
+            Side::Client => match Record::read(&mut &self.connection)?.0 {
                 Record::Sent(sent) => Some(sent),
                 other => return Err(unexpected(other)),
             },
@@ -151,7 +151,7 @@ impl Stream {
 
     fn exchange(&self, plan: Requests) -> io::Result<StreamReport> {
         let began_ns = monotonic_ns();
-        let asks = self.end == End::Client;
+        let asks = self.end == Side::Client;
         let response_times_ns = if asks {
             requests::ask(&self.connection, &self.header.encode(), plan, &self.progress)?
         } else {
@@ -176,7 +176,7 @@ impl Stream {
 pub fn run(
     streams: &[Stream],
     every: Option<Duration>,
-    observer: &mut dyn Observer,
+    observer: &mut dyn ProgressObserver,
 ) -> Result<(Vec<StreamReport>, Vec<Interval>)> {
     let system = |error: io::Error| LoadError::new(format!("cannot wait for the streams: {error}"));
     let ended =
@@ -231,7 +231,7 @@ fn watch(
     began_ns: u64,
     ended: &EventFd,
     alarm: &Alarm,
-    observer: &mut dyn Observer,
+    observer: &mut dyn ProgressObserver,
 ) -> io::Result<Vec<Interval>> {
     let every_ns = every.map(|every| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1));
     let mut meter = Meter::new(streams, began_ns);
@@ -283,7 +283,7 @@ impl<'a> Meter<'a> {
         let mut read = Vec::with_capacity(self.streams.len());
         for (stream, last) in self.streams.iter().zip(&mut self.last) {
             let counts = stream.progress.counts();
-            let has_state = stream.datagrams.is_none() && (stream.sends() || stream.end == End::Client);
+            let has_state = stream.datagrams.is_none() && (stream.sends() || stream.end == Side::Client);
             let tcp = if has_state { sockets::tcp_sample(&stream.connection) } else { None };
             read.push(IntervalStream {
                 bytes: counts.bytes - last.bytes,

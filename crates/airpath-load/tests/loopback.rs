@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use airpath_load::server::Server;
-use airpath_load::{Arrivals, Datagrams, Extent, Interval, LoadError, Observer, Plan, Report, Transport, Work, send};
+use airpath_load::{
+    Arrivals, Datagrams, Extent, Interval, LoadError, Plan, ProgressObserver, Report, Transport, Work, send,
+};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -16,7 +18,10 @@ fn plan(work: Work) -> Plan {
 }
 
 /// Reports of the client and the server.
-fn carry_out(plan: &Plan, observer: &mut dyn Observer) -> (Result<Report, LoadError>, Vec<Result<Report, LoadError>>) {
+fn carry_out(
+    plan: &Plan,
+    observer: &mut dyn ProgressObserver,
+) -> (Result<Report, LoadError>, Vec<Result<Report, LoadError>>) {
     let server = Server::bind(Some(LOOPBACK), 0).unwrap();
     let port = server.address().unwrap().port();
     let served = Mutex::new(Vec::new());
@@ -130,7 +135,7 @@ struct Heard {
     intervals: Vec<Interval>,
 }
 
-impl Observer for Heard {
+impl ProgressObserver for Heard {
     fn connected(&mut self, streams: &[airpath_load::Endpoints]) {
         self.connected += streams.len();
     }

@@ -35,7 +35,7 @@ fn measure(level: Level, snaplen: Snaplen, length: u32) -> Result<Cost, LogError
         action: "create",
         path: std::env::temp_dir(),
         source,
-        mend: "set TMPDIR to a folder in which you may write".into(),
+        hint: "set TMPDIR to a folder in which you may write".into(),
     })?;
     let options = WriterOptions::of_path(folder.path(), level, vec!["radio".into()], vec!["initial".into()]);
     let (mut recorder, writer) = Writer::start(&WriterOptions { snaplen, ..options })?;

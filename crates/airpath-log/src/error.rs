@@ -18,7 +18,7 @@ pub enum LogError {
         what: String,
     },
     /// A file or folder could not be used.
-    #[error("cannot {action} {path}: {source}; {mend}")]
+    #[error("cannot {action} {path}: {source}; {hint}")]
     Io {
         /// Attempted action, such as "create".
         action: &'static str,
@@ -27,7 +27,7 @@ pub enum LogError {
         /// Error of the system.
         source: io::Error,
         /// Advice for the user.
-        mend: String,
+        hint: String,
     },
     /// A run's folder of a format that this version does not know.
     #[error(
@@ -43,21 +43,21 @@ pub enum LogError {
         known: u32,
     },
     /// A file is not what its name says.
-    #[error("{path} cannot be read: {what}; {mend}")]
+    #[error("{path} cannot be read: {what}; {hint}")]
     Content {
         /// The file.
         path: PathBuf,
         /// Description of the error.
         what: String,
         /// Advice for the user.
-        mend: String,
+        hint: String,
     },
 }
 
 impl LogError {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> LogError {
         let too_many_open = [nix::errno::Errno::EMFILE, nix::errno::Errno::ENFILE].map(|errno| Some(errno as i32));
-        let mend = match source.kind() {
+        let hint = match source.kind() {
             _ if too_many_open.contains(&source.raw_os_error()) => {
                 "allow more open files: `ulimit -n` prints the limit, `ulimit -n 4096` raises it"
             }
@@ -72,11 +72,11 @@ impl LogError {
             io::ErrorKind::InvalidInput => "restore the file",
             _ => "check the file system",
         };
-        LogError::Io { action, path: path.to_owned(), source, mend: mend.to_owned() }
+        LogError::Io { action, path: path.to_owned(), source, hint: hint.to_owned() }
     }
 
-    pub(crate) fn content(path: &Path, what: impl Into<String>, mend: &str) -> LogError {
-        LogError::Content { path: path.to_owned(), what: what.into(), mend: mend.to_owned() }
+    pub(crate) fn content(path: &Path, what: impl Into<String>, hint: &str) -> LogError {
+        LogError::Content { path: path.to_owned(), what: what.into(), hint: hint.to_owned() }
     }
 }
 

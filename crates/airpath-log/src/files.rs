@@ -21,9 +21,9 @@ pub struct RunFile {
     pub name: String,
     /// A word for programs.
     pub role: &'static str,
-    /// Whether a folder that holds it is known as a run's.
+    /// True if a folder that holds it is recognised as a run's.
     pub shows_a_run: bool,
-    /// What is in it.
+    /// Its content.
     pub meaning: &'static str,
 }
 
@@ -38,10 +38,10 @@ pub fn files() -> Vec<RunFile> {
         file(&capture_name(end.name()), "capture", true, meaning)
     });
     let mut files = vec![
-        file(MANIFEST, "manifest", true, "How the run was made, its counters, its verdict."),
-        file(EVENTS, "events", true, "What happened in the link, one row an event."),
-        file(INPUT, "inputs", false, "What drove the link, one row an input; a replay plays it again."),
-        file(TCP_STATE, "tcp_state", false, "What the kernels of both ends knew of their TCP connections."),
+        file(MANIFEST, "manifest", true, "Settings of the run, its counters, its verdict."),
+        file(EVENTS, "events", true, "Events in the link, one row each."),
+        file(INPUT, "inputs", false, "Inputs of the link, one row each; a replay plays them again."),
+        file(TCP_STATE, "tcp_state", false, "State of the TCP connections in the kernels of both ends."),
     ];
     files.extend(captures);
     files.push(file(FILES, "copies", false, "Copies of the files that the scenario names."));

@@ -71,7 +71,7 @@ impl Host {
 
 /// Something that was tried for better timing or more rights, and what came of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct Privilege {
     /// Name of the privilege, such as "sched_fifo".
     pub name: String,
     /// "yes", or why not.
@@ -361,7 +361,7 @@ pub struct Manifest {
     /// The machine it ran on.
     pub host: Host,
     /// Attempts at better timing or more rights.
-    pub privileges: Vec<Outcome>,
+    pub privileges: Vec<Privilege>,
     /// Anything else that was set, such as the MTU and the congestion control.
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// The commands of the workload.
@@ -435,13 +435,13 @@ impl Manifest {
         struct Head {
             format_version: u64,
         }
-        let mend = "name the folder of a run, as given to --out";
+        let hint = "name the folder of a run, as given to --out";
         let head: Head =
-            serde_json::from_slice(&text).map_err(|error| LogError::content(&path, error.to_string(), mend))?;
+            serde_json::from_slice(&text).map_err(|error| LogError::content(&path, error.to_string(), hint))?;
         if head.format_version != u64::from(FORMAT_VERSION) {
             return Err(LogError::Format { path, found: head.format_version, known: FORMAT_VERSION });
         }
-        serde_json::from_slice(&text).map_err(|error| LogError::content(&path, error.to_string(), mend))
+        serde_json::from_slice(&text).map_err(|error| LogError::content(&path, error.to_string(), hint))
     }
 }
 

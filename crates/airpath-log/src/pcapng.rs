@@ -1,5 +1,5 @@
-//! What Airpath writes into captures (pcapng, by `airpath-packet`) and reads from them: one section, one raw
-//! IP interface, enhanced packet blocks with nanosecond stamps, directions, packet ids and comments.
+//! Format of Airpath's captures (pcapng, by `airpath-packet`): one section, one raw IP interface, enhanced
+//! packet blocks with nanosecond stamps, directions, packet ids and comments.
 //!
 //! One interface and no more, although packets are seen at three points: libpcap 1.10 (tcpdump)
 //! takes a second raw IP interface for one of another link type, and refuses the file. The direction
@@ -15,8 +15,8 @@ use airpath_packet::capture::write::{interface, option, packet, section};
 
 /// The name of the one interface.
 pub(crate) const LINK: &str = "link";
-const DESCRIPTION: &str = "inbound: packets from the endpoint that enter the link; outbound: packets that leave the \
-    link to the endpoint; no direction: headers of the endpoint's packets that the link dropped";
+const DESCRIPTION: &str = "inbound: packets of the endpoint entering the link; outbound: packets leaving the link for \
+                           the endpoint; of no direction: headers of the endpoint's packets, when the link dropped them";
 /// The bits of a packet's flags that hold its direction.
 const DIRECTION_BITS: u32 = 0b11;
 

@@ -364,8 +364,8 @@ impl fmt::Display for Summary {
             let lead = if index == 0 { ": ".into() } else { format!("\n{:<11}", "") };
             write!(f, "{lead}{}", reason.what)?;
             // What several reasons have in common is said with the last of them.
-            if !self.verdict.reasons[index + 1..].iter().any(|later| later.mend == reason.mend) {
-                write!(f, "; {}", reason.mend)?;
+            if !self.verdict.reasons[index + 1..].iter().any(|later| later.hint == reason.hint) {
+                write!(f, "; {}", reason.hint)?;
             }
         }
         Ok(())

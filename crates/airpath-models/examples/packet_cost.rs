@@ -7,7 +7,7 @@ use airpath_models::channel::gilbert_elliott::GilbertElliottConfig;
 use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig, Per};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::{Fragmentation, HopConfig, LastFrame, LinkConfig, Path, PathConfig};
-use airpath_virtual::{End, TimedInput, VirtualDriver};
+use airpath_virtual::{DriveUntil, TimedInput, VirtualDriver};
 
 fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
     text.parse().expect("a valid quantity")
@@ -71,7 +71,7 @@ fn cost(link: &LinkConfig, level: LogLevel, packets: u64) -> f64 {
         let mut delivered = 0;
         let begin = processor_time();
         driver
-            .run((0..packets).map(packet), End::Idle, |outputs| {
+            .run((0..packets).map(packet), DriveUntil::Idle, |outputs| {
                 delivered += outputs.emissions.len();
                 outputs.emissions.clear();
                 outputs.events.clear();

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::blackout::BlackoutConfig;
 use crate::channel::ErrorsConfig;
-use crate::disorder::{DuplicateConfig, ReorderConfig};
 use crate::entity::{EntityConfig, EntityParameters, Fragmentation};
 use crate::file::{VisitFile, under};
+use crate::impairment::{DuplicateConfig, ReorderConfig};
 use crate::load::BackgroundConfig;
 use crate::medium::{MediumConfig, MediumParameters, RateConfig, VaryingConfig};
 use crate::problem::Problem;

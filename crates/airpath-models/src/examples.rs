@@ -5,8 +5,8 @@
 use airpath_core::Span;
 
 use crate::config::LinkConfig;
-use crate::disorder::{DuplicateConfig, ReorderConfig};
 use crate::entity::{EntityConfig, Fragmentation, LastFrame};
+use crate::impairment::{DuplicateConfig, ReorderConfig};
 use crate::medium::{MediumConfig, VaryingConfig};
 use crate::random::{Distribution, Random, Uniform};
 

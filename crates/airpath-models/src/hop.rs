@@ -17,10 +17,10 @@ use airpath_core::{Cause, Cx, Direction, DrawKey, DrawScope, EventKind, Origin, 
 
 use crate::air::{Air, Frame, Grant};
 use crate::blackout::{Blackout, BlackoutConfig, InFlight};
-use crate::channel::{Channel, Outcome, Transmission};
+use crate::channel::{Channel, ChannelOutcome, Transmission};
 use crate::config::HopConfig;
-use crate::disorder::Disorder;
 use crate::entity::{Arrival, EntityBeginning, EntityModel, LinkEntity, Sdu, Sdus};
+use crate::impairment::Impairment;
 use crate::medium::{Medium, MediumBeginning, MediumModel};
 use crate::queueing::{InputQueue, Queueing};
 use crate::random::Sampler;
@@ -55,10 +55,10 @@ struct Lane {
     /// The packet for which the delay was last drawn (its identity, and its place, in which copies
     /// differ), that delay, and how many were drawn.
     delayed: (Option<(PduId, usize)>, Span, u64),
-    in_flight: VecDeque<(Time, Frame, Outcome)>,
+    in_flight: VecDeque<(Time, Frame, ChannelOutcome)>,
     /// Arrival of the first of those; `Time::NEVER` if there is none.
     arrives: Time,
-    disorder: Disorder,
+    impairment: Impairment,
     blackout: Blackout,
     /// Frames that a blackout has caught under transmission, to be sent again.
     again: VecDeque<Frame>,
@@ -119,8 +119,8 @@ impl<E: LinkEntity> Link<E> {
         if change.drops_in_flight {
             for (arrives, _, outcome) in &mut lane.in_flight {
                 *arrives = at;
-                if *outcome != Outcome::Lost {
-                    *outcome = Outcome::BlackedOut;
+                if *outcome != ChannelOutcome::Lost {
+                    *outcome = ChannelOutcome::BlackedOut;
                 }
             }
             // Each goes before those in flight: the last one first keeps their order.
@@ -150,7 +150,7 @@ impl<E: LinkEntity> Link<E> {
         let mut stage = Self::stage(self.index, self.state, at, direction, Stage::Medium, cx);
         self.ends[sender(direction)].sent(&frame, &mut self.sdus, &mut stage);
         let lane = &mut self.lanes[direction as usize];
-        lane.in_flight.push_front((at, frame, Outcome::BlackedOut));
+        lane.in_flight.push_front((at, frame, ChannelOutcome::BlackedOut));
         lane.note_arrival();
     }
 
@@ -160,18 +160,18 @@ impl<E: LinkEntity> Link<E> {
         if self.up.is_empty() {
             return;
         }
-        if !self.lanes[direction as usize].disorder.is_idle() {
-            return self.collect_in_disorder(at, direction, cx);
+        if !self.lanes[direction as usize].impairment.is_idle() {
+            return self.collect_impaired(at, direction, cx);
         }
         self.out.extend(self.up.drain(..).map(|pdu| (direction, pdu)));
     }
 
     #[inline(never)]
-    fn collect_in_disorder(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
+    fn collect_impaired(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
         let mut stage = Self::stage(self.index, self.state, at, direction, Stage::Receive, cx);
-        let disorder = &mut self.lanes[direction as usize].disorder;
+        let impairment = &mut self.lanes[direction as usize].impairment;
         for pdu in self.up.drain(..) {
-            disorder.take(pdu, &mut stage, |pdu| self.out.push((direction, pdu)));
+            impairment.take(pdu, &mut stage, |pdu| self.out.push((direction, pdu)));
         }
     }
 }
@@ -259,7 +259,9 @@ impl Lane {
     fn note_arrival(&mut self) {
         self.arrives = match self.in_flight.front() {
             // What is lost already waits for nothing.
-            Some((arrives, _, outcome)) if !self.blackout.holds_in_flight() || *outcome == Outcome::BlackedOut => {
+            Some((arrives, _, outcome))
+                if !self.blackout.holds_in_flight() || *outcome == ChannelOutcome::BlackedOut =>
+            {
                 *arrives
             }
             _ => Time::NEVER,
@@ -283,7 +285,7 @@ impl Lane {
         *delay
     }
 
-    fn outcome(&mut self, at: Time, frame: &Frame) -> Outcome {
+    fn outcome(&mut self, at: Time, frame: &Frame) -> ChannelOutcome {
         let on_air = frame.bits.get();
         let Some(piece) = frame.pieces.first() else {
             let control = Transmission { bits: on_air, first_bit: 0, packet_bits: 0, header_bits: 0 };
@@ -341,7 +343,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 delayed: (None, Span::ZERO, 0),
                 in_flight: VecDeque::new(),
                 arrives: Time::NEVER,
-                disorder: Disorder::new(
+                impairment: Impairment::new(
                     link.reorder.as_ref(),
                     link.duplicate.as_ref(),
                     [key("reorder"), key("duplicate")],
@@ -414,7 +416,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         let mut next = self.medium.next_deadline();
         for (lane, end) in self.link.lanes.iter().zip(&self.link.ends) {
             next = next.min(lane.arrives).min(lane.queue.next_deadline()).min(end.next_deadline());
-            next = next.min(lane.disorder.next_deadline());
+            next = next.min(lane.impairment.next_deadline());
         }
         self.due = next;
     }
@@ -429,7 +431,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             // may release or repeat something whenever it has a deadline of its own.
             let released = self.link.ends[receiver(direction)].next_deadline();
             next = next.min(transmission + lane.propagation.least()).min(released).min(lane.arrives);
-            next = next.min(lane.disorder.next_deadline());
+            next = next.min(lane.impairment.next_deadline());
         }
         next
     }
@@ -454,9 +456,9 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// to `leave`.
     pub fn step(&mut self, at: Time, cx: &mut Cx<'_>, mut leave: impl FnMut(Direction, Pdu, &mut Cx<'_>)) {
         for direction in Direction::ALL {
-            let disorder = &mut self.link.lanes[direction as usize].disorder;
-            if disorder.next_deadline() <= at {
-                disorder.release(at, |pdu| self.link.out.push((direction, pdu)));
+            let impairment = &mut self.link.lanes[direction as usize].impairment;
+            if impairment.next_deadline() <= at {
+                impairment.release(at, |pdu| self.link.out.push((direction, pdu)));
             }
         }
         for direction in Direction::ALL {
@@ -527,7 +529,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 lane.delayed.0 = None;
             }
             let parameters = config.link(direction);
-            lane.disorder.configure(parameters.reorder.as_ref(), parameters.duplicate.as_ref());
+            lane.impairment.configure(parameters.reorder.as_ref(), parameters.duplicate.as_ref());
             let blackout = config.link(direction).blackout;
             if lane.blackout.is_on() || blackout.parts().is_some() {
                 link.black_out(at, direction, blackout, cx);
@@ -541,7 +543,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// Number of packets inside, of any origin.
     pub fn held(&self) -> u64 {
         let queued: u64 = self.link.lanes.iter().map(|lane| u64::from(lane.queue.length().packets)).sum();
-        let held_back: u64 = self.link.lanes.iter().map(|lane| lane.disorder.packets().count() as u64).sum();
+        let held_back: u64 = self.link.lanes.iter().map(|lane| lane.impairment.packets().count() as u64).sum();
         queued + held_back + self.under_way(|_| true)
     }
 
@@ -550,7 +552,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     pub fn held_of(&self, origin: Origin) -> u64 {
         let of_origin = |pdu: &Pdu| pdu.origin == origin;
         let in_lane = |lane: &Lane| {
-            let held_back = lane.disorder.packets().filter(|pdu| of_origin(pdu)).count();
+            let held_back = lane.impairment.packets().filter(|pdu| of_origin(pdu)).count();
             if lane.queue.length().packets == 0 {
                 return held_back as u64;
             }

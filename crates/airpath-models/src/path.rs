@@ -365,7 +365,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         self.users_inside
     }
 
-    fn is_restless(&self) -> bool {
+    fn never_idle(&self) -> bool {
         !self.loads.is_empty()
     }
 }

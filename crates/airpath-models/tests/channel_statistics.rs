@@ -5,7 +5,7 @@ use airpath_core::{Direction, DrawKey, DrawScope, Probability, Seed, Time};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::gilbert_elliott::GilbertElliottConfig;
 use airpath_models::channel::{
-    Channel, Effect, EffectConfig, ErrorProcessConfig, ErrorsConfig, Outcome, Per, Transmission,
+    Channel, ChannelOutcome, Effect, EffectConfig, ErrorProcessConfig, ErrorsConfig, Per, Transmission,
 };
 
 use crate::common::*;
@@ -39,8 +39,8 @@ fn whole(bits: u32) -> Transmission {
 fn flips(channel: &mut Channel, bits: u32, count: usize) -> Vec<Vec<u32>> {
     let unit = whole(bits);
     let flips = |outcome| match outcome {
-        Outcome::Flipped(positions) => positions,
-        Outcome::Ok => Vec::new(),
+        ChannelOutcome::Flipped(positions) => positions,
+        ChannelOutcome::Ok => Vec::new(),
         other => panic!("{other:?}"),
     };
     (0..count).map(|_| flips(channel.outcome(Time::ZERO, &unit, Some(&unit)))).collect()
@@ -129,8 +129,9 @@ fn frames_are_lost_as_often_as_one_of_their_bits_is_hit() {
         for bits in [16u32, 200] {
             let mut channel = channel(&errors(process.clone(), Per::Bit, Effect::Drop));
             let unit = whole(bits);
-            let lost =
-                (0..FRAMES).filter(|_| channel.outcome(Time::ZERO, &unit, Some(&unit)) == Outcome::Lost).count() as f64;
+            let lost = (0..FRAMES)
+                .filter(|_| channel.outcome(Time::ZERO, &unit, Some(&unit)) == ChannelOutcome::Lost)
+                .count() as f64;
             let naive = naive_chain(&process, FRAMES * bits as usize, 77);
             let expected = naive.chunks(bits as usize).filter(|frame| frame.contains(&true)).count() as f64;
             // Two estimates of a share, frames correlated over a few: twice the binomial variance each.
@@ -156,9 +157,9 @@ fn units_are_hit_as_by_a_draw_for_each() {
             // A frame that does not end its packet is no step of a chain per packet.
             let mut hit = || {
                 if per == Per::Packet {
-                    assert_eq!(channel.outcome(Time::ZERO, &unit, None), Outcome::Ok);
+                    assert_eq!(channel.outcome(Time::ZERO, &unit, None), ChannelOutcome::Ok);
                 }
-                channel.outcome(Time::ZERO, &unit, Some(&unit)) == Outcome::Lost
+                channel.outcome(Time::ZERO, &unit, Some(&unit)) == ChannelOutcome::Lost
             };
             let found = figures(&(0..UNITS).map(|_| hit()).collect::<Vec<_>>());
             let runs: Vec<Vec<f64>> = (0..12).map(|seed| figures(&naive_chain(&process, UNITS, seed))).collect();
@@ -225,7 +226,7 @@ fn chains_may_take_more_draws_than_a_step_has() {
     let chain = errors(gilbert_elliott(["1", "1", "0.000001", "0.000001"]), Per::Bit, Effect::Drop);
     let mut channel = channel(&chain);
     let unit = Transmission { bits: 4_000_000, first_bit: 0, packet_bits: 524_280, header_bits: 0 };
-    let lost = (0..40).filter(|_| channel.outcome(Time::ZERO, &unit, Some(&unit)) == Outcome::Lost).count();
+    let lost = (0..40).filter(|_| channel.outcome(Time::ZERO, &unit, Some(&unit)) == ChannelOutcome::Lost).count();
     // 1 - exp(-4) of forty: 39.3; all but five at least.
     assert!(lost >= 35, "{lost}");
 }
@@ -263,9 +264,11 @@ fn runs_of_the_two_state_chain_follow_its_law() {
             let mut hits = vec![false; N];
             for from in (0..N).step_by(bits as usize) {
                 match channel.outcome(Time::ZERO, &whole(bits), Some(&whole(bits))) {
-                    Outcome::Ok => {}
-                    Outcome::Lost => hits[from] = true,
-                    Outcome::Flipped(positions) => positions.iter().for_each(|bit| hits[from + *bit as usize] = true),
+                    ChannelOutcome::Ok => {}
+                    ChannelOutcome::Lost => hits[from] = true,
+                    ChannelOutcome::Flipped(positions) => {
+                        positions.iter().for_each(|bit| hits[from + *bit as usize] = true)
+                    }
                     other => panic!("{other:?}"),
                 }
             }

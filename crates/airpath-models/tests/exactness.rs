@@ -3,7 +3,7 @@
 
 use airpath_core::{LogLevel, Machine, Pdu, PortId, Seed, Time};
 use airpath_models::{Fragmentation, LastFrame, LinkConfig, Path};
-use airpath_virtual::{End, TimedInput, VirtualDriver};
+use airpath_virtual::{DriveUntil, TimedInput, VirtualDriver};
 
 use crate::common::*;
 
@@ -16,7 +16,7 @@ fn saturate(link: LinkConfig, count: u64) -> Vec<u64> {
     let mut times = Vec::new();
     let sink =
         |outputs: &mut airpath_core::Outputs| times.extend(outputs.emissions.drain(..).map(|left| left.at.nanos()));
-    driver.run((1..=count).map(packet), End::Idle, sink).unwrap();
+    driver.run((1..=count).map(packet), DriveUntil::Idle, sink).unwrap();
     assert_eq!(driver.machine().held(), 0);
     times
 }

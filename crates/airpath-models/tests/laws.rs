@@ -4,7 +4,7 @@
 use airpath_core::{Command, Direction, Event, EventKind, LogLevel, Machine, PortId, Seed, Span, Time};
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig};
-use airpath_models::disorder::{DuplicateConfig, ReorderConfig};
+use airpath_models::impairment::{DuplicateConfig, ReorderConfig};
 use airpath_models::load::LoadConfig;
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;

@@ -92,7 +92,7 @@ fn any_rate_of_packets_sees_the_same_mean_deviation_and_correlation() {
     }
 }
 
-/// Draws for each packet give a busy flow a running maximum, which is what `wander` is there to mend.
+/// Draws for each packet give a busy flow a running maximum, which is what `wander` is there to fix.
 #[test]
 fn independent_draws_give_a_busy_flow_more_delay_and_less_jitter() {
     let normal = || Normal { mean: span("20 ms"), deviation: span("5 ms"), ..Normal::default() };

@@ -15,7 +15,7 @@ mod resolution;
 pub mod write;
 
 pub use block::{Block, BlockReader};
-pub use error::{CaptureError, Place, Problem};
+pub use error::{CaptureError, CaptureProblem, Place};
 pub use order::Order;
 pub use pcap::{PcapReader, Record};
 pub use resolution::Resolution;

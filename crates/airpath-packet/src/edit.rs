@@ -8,7 +8,7 @@ use crate::headers::{Headers, IPV4_BYTES, IPV6_BYTES};
 /// Bytes of the part of an IPv6 header that holds its traffic class.
 const IPV6_CLASS_BYTES: usize = 2;
 
-/// How many bytes from the front of a packet [`set_ecn`] looks at and changes.
+/// Number of bytes from the front of a packet that [`set_ecn`] reads and changes.
 pub const ECN_EDIT_BYTES: usize = IPV4_BYTES;
 
 /// The ECN field of an IP packet, of which the beginning is enough.

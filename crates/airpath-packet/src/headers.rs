@@ -1,4 +1,4 @@
-//! Where the headers of a packet are and what they say.
+//! Places and contents of the headers of a packet.
 //!
 //! Sources: RFC 791, RFC 8200, RFC 6946 (whole packets with a fragment header), RFC 9293, RFC 768,
 //! RFC 3828, RFC 792, RFC 4443.
@@ -19,7 +19,7 @@ pub struct TransportHeader {
     pub ports: (u16, u16),
     /// Length of the header, in bytes.
     pub bytes: usize,
-    /// Where the checksum lies, counted from the beginning of the header.
+    /// Offset of the checksum from the beginning of the header, in bytes.
     pub checksum_offset: usize,
 }
 
@@ -95,7 +95,7 @@ impl Headers {
         self.traffic_class >> 2
     }
 
-    /// Whether the packet is a fragment other than the first: there is no transport header in it.
+    /// True if the packet is a fragment other than the first: there is no transport header in it.
     pub fn is_later_fragment(&self) -> bool {
         self.fragment.is_some_and(|fragment| fragment.offset > 0)
     }

@@ -17,10 +17,10 @@ pub enum Extension {
     Fragment(u16, bool),
 }
 
-/// What is above IP.
+/// The layer above IP.
 #[derive(Clone, Debug)]
 pub enum Upper {
-    /// With so many words of options.
+    /// TCP, with so many words of options.
     Tcp(u8),
     Udp,
     UdpLite,

@@ -3,7 +3,7 @@
 
 use airpath_packet::capture::pcapng::{self, LINKTYPE_RAW, OPTION_COMMENT, PACKET_ID};
 use airpath_packet::capture::{
-    Block, BlockReader, CaptureError, Format, MOST_BYTES, PcapReader, Problem, Record, write,
+    Block, BlockReader, CaptureError, CaptureProblem, Format, MOST_BYTES, PcapReader, Record, write,
 };
 use proptest::prelude::*;
 
@@ -120,10 +120,10 @@ fn a_torn_file_is_told_from_a_damaged_one() {
     };
     assert_eq!(damage(32, 30).to_string(), "block 2 (at byte 28): it says that it has 30 bytes");
     assert_eq!(damage(32, 8).to_string(), "block 2 (at byte 28): it says that it has 8 bytes");
-    assert!(matches!(damage(35, 0x7f).problem, Problem::Length(0x7f00_0020)));
-    assert!(matches!(damage(56, 36).problem, Problem::Lengths));
-    assert!(matches!(damage(8, 0).problem, Problem::ByteOrder));
-    assert!(matches!(damage(0, 6).problem, Problem::Foreign));
+    assert!(matches!(damage(35, 0x7f).problem, CaptureProblem::Length(0x7f00_0020)));
+    assert!(matches!(damage(56, 36).problem, CaptureProblem::Lengths));
+    assert!(matches!(damage(8, 0).problem, CaptureProblem::ByteOrder));
+    assert!(matches!(damage(0, 6).problem, CaptureProblem::Foreign));
 }
 
 #[test]
@@ -133,7 +133,8 @@ fn what_a_block_lacks_is_told_with_its_place() {
         write::block(&mut bytes, kind, |out| out.extend_from_slice(body));
         blocks(&bytes).unwrap().remove(2)
     };
-    let short = |error: CaptureError| assert!(matches!(error.problem, Problem::Short) && error.place.offset == 60);
+    let short =
+        |error: CaptureError| assert!(matches!(error.problem, CaptureProblem::Short) && error.place.offset == 60);
     short(after(pcapng::PACKET, &[0; 16]).packet().unwrap_err());
     short(after(pcapng::PACKET, &[0; 8]).stamps().unwrap_err());
     short(after(pcapng::INTERFACE, &[101, 0, 0, 0]).interface().unwrap_err());
@@ -145,7 +146,7 @@ fn what_a_block_lacks_is_told_with_its_place() {
     assert_eq!(after(pcapng::OLD_PACKET, &body).packet().unwrap().unwrap().bytes, &[0; 4]);
     for resolution in [&[9, 0, 1, 0, 0x7f, 0, 0, 0][..], &[9, 0, 2, 0, 9, 9, 0, 0]] {
         let body = [&[101, 0, 0, 0, 0, 0, 0, 0][..], resolution].concat();
-        assert!(matches!(after(pcapng::INTERFACE, &body).interface().unwrap_err().problem, Problem::Resolution));
+        assert!(matches!(after(pcapng::INTERFACE, &body).interface().unwrap_err().problem, CaptureProblem::Resolution));
     }
 }
 
@@ -174,7 +175,7 @@ fn a_length_that_lies_costs_nothing() {
     let mut endless = Endless(0);
     let mut reader = BlockReader::new(std::io::Read::chain(&input[..], &mut endless), (1 << 20) - 4);
     assert!(reader.read(&mut block).unwrap());
-    assert!(matches!(reader.read(&mut block).unwrap_err().problem, Problem::Length(_)));
+    assert!(matches!(reader.read(&mut block).unwrap_err().problem, CaptureProblem::Length(_)));
     assert_eq!(endless.0, 0);
 }
 
@@ -217,14 +218,14 @@ fn pcap_files_are_read_and_stamped_in_either_order() {
         assert!(PcapReader::new(&bytes[..23]).unwrap_err().is_torn());
     }
     assert_eq!(Format::of(*b"hell"), None);
-    assert!(matches!(PcapReader::new(&b"hello, world"[..]).unwrap_err().problem, Problem::Foreign));
+    assert!(matches!(PcapReader::new(&b"hello, world"[..]).unwrap_err().problem, CaptureProblem::Foreign));
     // A fraction of more than a second.
     let mut bytes = pcap(false, false);
     bytes[28..32].copy_from_slice(&1_000_000u32.to_le_bytes());
     let mut reader = PcapReader::new(&bytes[..]).unwrap();
     let mut record = Record::default();
     assert!(reader.read(&mut record).unwrap());
-    assert!(matches!(reader.unix_ns(&record).unwrap_err().problem, Problem::Time));
+    assert!(matches!(reader.unix_ns(&record).unwrap_err().problem, CaptureProblem::Time));
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! What is put into packets is read out of them again, whole and cut; and no bytes do harm.
+//! Tests that headers are read as they were built, whole and cut, and that no bytes do harm.
 
 use airpath_core::FiveTuple;
 use airpath_packet::{Fragment, Headers};

@@ -24,30 +24,6 @@ pub const KEY: &str = "background";
 /// The schema of a load, with `$defs` at [`RAW`].
 static LOAD: LazyLock<Schema> = LazyLock::new(|| json!({ "$ref": "#/$defs/Background" }));
 
-/// The keys of a load in the order in which people say them; others follow by name.
-const ORDER: [&str; 20] = [
-    "name",
-    "hop",
-    "direction",
-    "until",
-    "dscp",
-    "flow",
-    "flows",
-    "start",
-    "stop",
-    "type",
-    "file",
-    "repeat",
-    "rate",
-    "mean_interval",
-    "interval",
-    "volume",
-    "packet_size",
-    "on",
-    "off",
-    "most_users",
-];
-
 /// A background load as it was written.
 #[derive(Clone, Debug)]
 pub struct BackgroundTree {
@@ -159,12 +135,10 @@ pub fn print(out: &mut String, prefix: &str, load: &BackgroundConfig) {
         let schema = keys::property_of_type(&LOAD, &RAW, &[], kind, name)?;
         Toml::try_from(schema.get("default").filter(|value| !value.is_null())?).ok()
     };
-    let mut keys: Vec<&String> = table.keys().collect();
-    keys.sort_by_key(|key| ORDER.iter().position(|known| known == key).unwrap_or(ORDER.len()));
     let _ = writeln!(out, "\n[[{prefix}{KEY}]]");
-    for key in keys {
-        if default(key).as_ref() != Some(&table[key]) {
-            let _ = writeln!(out, "{key} = {}", inline(&table[key]));
+    for (key, value) in &table {
+        if default(key).as_ref() != Some(value) {
+            let _ = writeln!(out, "{key} = {}", inline(value));
         }
     }
 }

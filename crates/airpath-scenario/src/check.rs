@@ -355,9 +355,13 @@ fn example(schema: &Schema, root: &Schema) -> Option<String> {
     inline(schema.get("examples")?.get(0)?)
 }
 
-/// A JSON value as TOML on one line.
+/// A JSON value as TOML on one line, the type of a table first: a schema has keys in the order of the alphabet.
 fn inline(value: &Schema) -> Option<String> {
-    let value = toml::Value::try_from(value).ok()?;
+    let mut value = toml::Value::try_from(value).ok()?;
+    if let toml::Value::Table(table) = &mut value {
+        let (kind, others): (Vec<_>, Vec<_>) = std::mem::take(table).into_iter().partition(|(key, _)| key == "type");
+        table.extend(kind.into_iter().chain(others));
+    }
     Some(crate::toml_text::inline(&value))
 }
 

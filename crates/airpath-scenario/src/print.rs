@@ -19,25 +19,6 @@ use crate::toml_text::{inline, text};
 /// Keys that are printed even where they have their default values.
 const ALWAYS: [&str; 3] = ["rate", "propagation", "queue"];
 
-/// The keys of a link in the order in which a packet meets them.
-const ORDER: &[&str] = &[
-    "rate",
-    "propagation",
-    "queue",
-    "overhead",
-    "compression",
-    "fragmentation",
-    "send_buffer",
-    "receive_buffer",
-    "allocation_delay",
-    "errors",
-    "reorder",
-    "duplicate",
-    "blackout",
-    "entity",
-    "medium",
-];
-
 impl Scenario {
     /// The scenario as TOML: everything that differs from the defaults, and always rate,
     /// propagation and queue; what is at its default follows as comments. Reading it again gives the
@@ -181,7 +162,7 @@ fn stay(out: &mut String, stay: &Stay, names: &[&str]) {
 fn print_hop(out: &mut String, prefix: &str, hop: &HopConfig) {
     let _ = writeln!(out, "\n[[{prefix}hops]]\nname = {}", text(&hop.name));
     let (up, down, default) = (table(&hop.uplink), table(&hop.downlink), table(&LinkConfig::default()));
-    let keys = order(&[&up, &down, &default]);
+    let keys = keys_of(&up, &down);
     let (mut link, mut uplink, mut downlink, mut rest) = (String::new(), String::new(), String::new(), String::new());
     for key in keys {
         let line = |value: &Value| line(&key, value);
@@ -205,11 +186,19 @@ fn print_hop(out: &mut String, prefix: &str, hop: &HopConfig) {
     }
 }
 
-fn order(tables: &[&Table]) -> Vec<String> {
-    let mut keys: Vec<String> = tables.iter().flat_map(|table| table.keys().cloned()).collect();
-    keys.sort();
-    keys.dedup();
-    keys.sort_by_key(|key| ORDER.iter().position(|known| known == key).unwrap_or(ORDER.len()));
+/// The keys of both links in the order of their fields: one that only `other` has follows its predecessor there.
+fn keys_of(one: &Table, other: &Table) -> Vec<String> {
+    let mut keys: Vec<String> = one.keys().cloned().collect();
+    let mut next = 0;
+    for key in other.keys() {
+        match keys.iter().position(|known| known == key) {
+            Some(place) => next = place + 1,
+            None => {
+                keys.insert(next, key.clone());
+                next += 1;
+            }
+        }
+    }
     keys
 }
 
@@ -217,7 +206,7 @@ fn order(tables: &[&Table]) -> Vec<String> {
 fn changes((base, changed): (&LinkConfig, &LinkConfig)) -> Vec<(String, Value)> {
     let (base, changed) = (table(base), table(changed));
     let mut all = Vec::new();
-    for key in order(&[&base, &changed]) {
+    for key in keys_of(&base, &changed) {
         match (base.get(&key), changed.get(&key)) {
             (one, other) if one == other => {}
             (_, None) => all.push((key, Value::String(ABSENT.into()))),

@@ -4,68 +4,6 @@ use std::fmt::Write;
 
 use toml::Value;
 
-/// The keys of tables within a link in the order in which people say them; others follow by name.
-const WITHIN: &[&str] = &[
-    "type",
-    "name",
-    "match",
-    "quantum",
-    "order",
-    "file",
-    "light",
-    "heavy",
-    "steps",
-    "interpolation",
-    "slot",
-    "bits",
-    "period",
-    "offset",
-    "repeat",
-    "accounting",
-    "timer",
-    "per",
-    "positions",
-    "probability",
-    "unit",
-    "shape",
-    "scale",
-    "from",
-    "to",
-    "mean",
-    "median",
-    "deviation",
-    "sigma",
-    "first",
-    "second",
-    "first_to_second",
-    "second_to_first",
-    "of",
-    "weight",
-    "value",
-    "least",
-    "most",
-    "good_to_bad",
-    "bad_to_good",
-    "error_in_good",
-    "error_in_bad",
-    "effect",
-    "kept",
-    "delay",
-    "distance",
-    "gap",
-    "copies",
-    "at_end",
-    "correlation",
-    "keep_order",
-    "flips",
-    "headers",
-    "limit",
-    "frame_payload",
-    "frame_header",
-    "last_frame",
-    "queue",
-];
-
 /// A value on one line.
 pub fn inline(value: &Value) -> String {
     match value {
@@ -73,9 +11,7 @@ pub fn inline(value: &Value) -> String {
         Value::Float(number) => format!("{number:?}"),
         Value::Array(values) => format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", ")),
         Value::Table(table) => {
-            let mut keys: Vec<&String> = table.keys().collect();
-            keys.sort_by_key(|key| WITHIN.iter().position(|known| known == key).unwrap_or(WITHIN.len()));
-            let entries: Vec<String> = keys.into_iter().map(|key| format!("{key} = {}", inline(&table[key]))).collect();
+            let entries: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", inline(value))).collect();
             format!("{{ {} }}", entries.join(", "))
         }
         other => other.to_string(),

@@ -60,7 +60,7 @@ fn what_is_written_is_read_and_printed() {
     let expected = "\n[[background]]\nname = \"voice\"\nhop = \"core\"\ndirection = \"downlink\"\nuntil = \"radio\"\n\
                     dscp = 46\nflows = 3\nstart = \"1 s\"\nstop = \"1 min\"\ntype = \"cbr\"\nrate = \"64 kbit/s\"\n\
                     packet_size = \"1600 bit\"\n\n[[background]]\nname = \"browsing\"\nhop = \"radio\"\n\
-                    direction = \"uplink\"\ntype = \"users\"\nrate = \"200 kbit/s\"\n";
+                    direction = \"uplink\"\ntype = \"users\"\ninterval = { type = \"exponential\", mean = \"2 s\"";
     assert!(printed.contains(expected), "{printed}");
     assert_eq!(loads(&read(&printed)), loads(&scenario));
     assert_eq!(read(&printed).to_toml().unwrap(), printed);

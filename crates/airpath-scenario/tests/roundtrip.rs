@@ -3,7 +3,7 @@
 use airpath_core::{BufferLimit, QueueLimit, Span};
 use airpath_models::blackout::BlackoutConfig;
 use airpath_models::channel::ErrorsConfig;
-use airpath_models::disorder::{DuplicateConfig, ReorderConfig};
+use airpath_models::impairment::{DuplicateConfig, ReorderConfig};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::random::Random;
 use airpath_models::{Fragmentation, LastFrame, LinkConfig};
@@ -113,11 +113,11 @@ fn link() -> impl Strategy<Value = LinkConfig> {
     let blackout = prop::sample::select(BlackoutConfig::examples());
     let compression = (1u64..1_000_000_000_000_000)
         .prop_map(|parts| format!("{}.{:012}", parts / 1_000_000_000_000, parts % 1_000_000_000_000));
-    let disorder = (prop::option::of(reorder()), prop::option::of(duplicate()));
+    let impairment = (prop::option::of(reorder()), prop::option::of(duplicate()));
     (
         (rate, random(), queue(), 0u64..10_000),
         (compression, fragmentation(), buffer(), buffer(), random(), errors, blackout),
-        disorder,
+        impairment,
     )
         .prop_map(
             |(

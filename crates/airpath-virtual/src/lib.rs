@@ -50,7 +50,7 @@ impl TimedInput {
 
 /// End condition of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum DriveUntil {
     /// End of the inputs, with nothing due any more. A machine that always has something due (one with a load
     /// of its own) never gets there.
     Idle,
@@ -162,12 +162,12 @@ impl<M: Machine> VirtualDriver<M> {
     pub fn run(
         &mut self,
         inputs: impl IntoIterator<Item = TimedInput>,
-        end: End,
+        end: DriveUntil,
         mut sink: impl FnMut(&mut Outputs),
     ) -> Result<(), DriveError> {
         let last = match end {
-            End::Idle => Time::NEVER,
-            End::At(last) => last,
+            DriveUntil::Idle => Time::NEVER,
+            DriveUntil::At(last) => last,
         };
         for TimedInput { at, input } in inputs {
             if at > last {
@@ -181,7 +181,7 @@ impl<M: Machine> VirtualDriver<M> {
             self.advance(due);
             sink(&mut self.outputs);
         }
-        if let End::At(last) = end {
+        if let DriveUntil::At(last) = end {
             self.now = self.now.max(last);
         }
         Ok(())

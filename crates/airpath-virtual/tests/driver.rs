@@ -2,7 +2,7 @@
 
 use airpath_core::{Command, Item, LogLevel, Machine, Pdu, PortId, Seed, Time};
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
-use airpath_virtual::{DriveError, End, Input, TimedInput, VirtualDriver};
+use airpath_virtual::{DriveError, DriveUntil, Input, TimedInput, VirtualDriver};
 
 fn driver() -> VirtualDriver {
     let link = LinkConfig {
@@ -26,7 +26,7 @@ fn packet(milliseconds: u64, id: u64) -> TimedInput {
 #[test]
 fn a_run_to_idle_delivers_everything_at_its_time() {
     let mut driver = driver();
-    driver.run([packet(0, 1), packet(5, 2), packet(1_000, 3)], End::Idle, |_| ()).unwrap();
+    driver.run([packet(0, 1), packet(5, 2), packet(1_000, 3)], DriveUntil::Idle, |_| ()).unwrap();
     let delivered: Vec<(Time, u64)> = driver
         .outputs()
         .emissions
@@ -43,9 +43,9 @@ fn a_run_to_idle_delivers_everything_at_its_time() {
 #[test]
 fn a_run_to_an_instant_stops_there_and_can_go_on() {
     let mut driver = driver();
-    driver.run([packet(0, 1), packet(5, 2), packet(150, 3)], End::At(at(120)), |_| ()).unwrap();
+    driver.run([packet(0, 1), packet(5, 2), packet(150, 3)], DriveUntil::At(at(120)), |_| ()).unwrap();
     assert_eq!((driver.outputs().emissions.len(), driver.machine().held(), driver.now()), (1, 1, at(120)));
-    driver.run([], End::Idle, |_| ()).unwrap();
+    driver.run([], DriveUntil::Idle, |_| ()).unwrap();
     assert_eq!(driver.outputs().emissions.len(), 2);
 }
 
@@ -57,7 +57,7 @@ fn the_sink_may_take_what_was_left_behind() {
         emissions += outputs.emissions.drain(..).count();
         events += outputs.events.drain(..).count();
     };
-    driver.run((0..10).map(|id| packet(id, id)), End::Idle, sink).unwrap();
+    driver.run((0..10).map(|id| packet(id, id)), DriveUntil::Idle, sink).unwrap();
     assert!(driver.outputs().emissions.is_empty() && driver.outputs().events.is_empty());
     // Offered, enqueued, dequeued, frame started, frame sent, delivered.
     assert_eq!((emissions, events), (10, 60));
@@ -68,7 +68,7 @@ fn the_sink_may_take_what_was_left_behind() {
 #[test]
 fn a_boxed_machine_answers_for_itself() {
     let mut driver = driver();
-    driver.run([packet(0, 1)], End::At(at(50)), |_| ()).unwrap();
+    driver.run([packet(0, 1)], DriveUntil::At(at(50)), |_| ()).unwrap();
     // The type of the machine is Box<dyn Machine>; the box's own answers are asked for here.
     assert_eq!(Machine::next_deadline(driver.machine()), Some(at(100)));
     assert_eq!(Machine::next_emission(driver.machine()), Some(at(110)));
@@ -78,7 +78,7 @@ fn a_boxed_machine_answers_for_itself() {
 fn bad_inputs_are_refused_with_their_reason() {
     let mut driver = driver();
     driver.advance(at(10));
-    let error = driver.run([packet(9, 1)], End::Idle, |_| ()).unwrap_err();
+    let error = driver.run([packet(9, 1)], DriveUntil::Idle, |_| ()).unwrap_err();
     assert_eq!(error, DriveError::Backwards { at: at(9), now: at(10) });
     let error = driver.input(at(10), Input::Command(Command::EnterState("tunnel".into()))).unwrap_err();
     assert!(error.to_string().contains("there is no state `tunnel`"), "{error}");

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use airpath_core::{Counters, Direction, EventKind, LogLevel, Pdu, PortId, Time};
 use airpath_models::{Path, PathConfig};
-use airpath_virtual::{End, FinishedMachine, MachineId, Observer, TimedInput, Until, VirtualDriver, World};
+use airpath_virtual::{DriveUntil, FinishedMachine, MachineId, Observer, TimedInput, Until, VirtualDriver, World};
 
 use crate::common::chatter::{attach_chatter, machine_of, scenarios};
 use crate::common::{Seen, Watch, ms};
@@ -134,7 +134,7 @@ fn what_was_offered_replays_to_the_same_trace() {
                 Pdu { id: seen.id, len: seen.len, header_len: seen.header_len, flow: seen.flow, ..Pdu::default() };
             TimedInput::packet(seen.at, seen.port, pdu)
         });
-        driver.run(inputs, End::At(ms(30_000)), |_| ()).unwrap();
+        driver.run(inputs, DriveUntil::At(ms(30_000)), |_| ()).unwrap();
         assert!(driver.outputs().events == machine.observer.events, "events of machine {index}");
         let emitted: Vec<Seen> = driver.outputs().emissions.iter().filter_map(Seen::of_emission).collect();
         assert!(emitted == machine.observer.emitted, "emissions of machine {index}");

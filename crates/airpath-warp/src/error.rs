@@ -1,4 +1,4 @@
-//! The one error type of this crate: what failed, where, and how to mend it.
+//! The one error type of this crate: what failed, where, and how to fix it.
 
 use std::io;
 

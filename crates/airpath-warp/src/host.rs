@@ -74,7 +74,7 @@ pub struct Plan {
 
 /// Outcome of a run in the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct GuestOutcome {
     /// The engine's exit status in the guest.
     pub status: i32,
     /// Virtual time for which the engine ran.
@@ -98,7 +98,7 @@ pub fn outputs_are_one() -> bool {
 /// # Errors
 /// [`WarpError::Guest`] when the guest breaks or does not end in time, with the program that is to
 /// blame as far as it can be told.
-pub fn run(process: &EngineProcess, plan: &Plan, tell: &mut dyn FnMut(&str)) -> Result<Outcome> {
+pub fn run(process: &EngineProcess, plan: &Plan, tell: &mut dyn FnMut(&str)) -> Result<GuestOutcome> {
     memory::check()?;
     prepare_folder(&plan.job)?;
     read_input(process, tell)?;
@@ -530,7 +530,7 @@ impl Watch<'_> {
         }
     }
 
-    fn conclude(self, kernel: ExitStatus) -> Result<Outcome> {
+    fn conclude(self, kernel: ExitStatus) -> Result<GuestOutcome> {
         if let Some(ending) = self.ending {
             return Err(ending.reason);
         }
@@ -544,7 +544,7 @@ impl Watch<'_> {
                 last_words()
             )));
         };
-        Ok(Outcome { status, virtual_time: Duration::from_nanos(lasted_ns), wall_time: self.begun.elapsed() })
+        Ok(GuestOutcome { status, virtual_time: Duration::from_nanos(lasted_ns), wall_time: self.begun.elapsed() })
     }
 }
 

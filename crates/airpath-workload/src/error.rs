@@ -7,7 +7,7 @@ use airpath_core::nearest::nearest;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct WorkloadProblem {
     /// The number of the word concerned, from 1.
     pub word: usize,
     /// Position in the text, in bytes.
@@ -20,13 +20,13 @@ pub struct Problem {
     pub valid: Vec<String>,
 }
 
-impl Problem {
-    pub(crate) fn new(word: usize, place: Range<usize>, message: impl Into<String>) -> Problem {
-        Problem { word, place, message: message.into(), suggestion: None, valid: Vec::new() }
+impl WorkloadProblem {
+    pub(crate) fn new(word: usize, place: Range<usize>, message: impl Into<String>) -> WorkloadProblem {
+        WorkloadProblem { word, place, message: message.into(), suggestion: None, valid: Vec::new() }
     }
 
     /// Adds the nearest of `valid` to `word`, and the list itself.
-    pub(crate) fn nearest_of<'a>(mut self, word: &str, valid: impl IntoIterator<Item = &'a str>) -> Problem {
+    pub(crate) fn nearest_of<'a>(mut self, word: &str, valid: impl IntoIterator<Item = &'a str>) -> WorkloadProblem {
         self.valid = valid.into_iter().map(str::to_string).collect();
         self.suggestion = nearest(word, self.valid.iter().map(String::as_str)).map(str::to_string);
         self
@@ -39,7 +39,7 @@ pub struct WorkloadError {
     /// The workload as it was written.
     pub text: String,
     /// Everything that is wrong, in the order of the text.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<WorkloadProblem>,
 }
 
 impl fmt::Display for WorkloadError {

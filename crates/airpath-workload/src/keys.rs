@@ -1,6 +1,6 @@
 //! The keys of a workload while its kind reads them.
 
-use crate::error::Problem;
+use crate::error::WorkloadProblem;
 use crate::value::Value;
 use crate::words::Word;
 
@@ -18,7 +18,7 @@ pub(crate) struct Keys<'a> {
     /// The keys that the kind has.
     valid: Vec<&'static str>,
     pairs: Vec<Pair<'a>>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<WorkloadProblem>,
 }
 
 impl<'a> Keys<'a> {
@@ -34,7 +34,7 @@ impl<'a> Keys<'a> {
                         true => format!("`{0}` has no value; write `{0}=…`", word.text),
                         false => format!("`{}` is not of the form key=value", word.text),
                     };
-                    let mut problem = Problem::new(word.number, word.place.clone(), message);
+                    let mut problem = WorkloadProblem::new(word.number, word.place.clone(), message);
                     if !is_key {
                         problem = problem.nearest_of(&word.text, keys.valid.iter().copied());
                         problem.suggestion = problem.suggestion.map(|key| format!("{key}=…"));
@@ -49,7 +49,7 @@ impl<'a> Keys<'a> {
     fn add(&mut self, pair: Pair<'a>) {
         if let Some(first) = self.pairs.iter().find(|other| other.key == pair.key) {
             let message = format!("`{}` is given twice: first in word {}", pair.key, first.word.number);
-            self.problems.push(Problem::new(pair.word.number, pair.word.place.clone(), message));
+            self.problems.push(WorkloadProblem::new(pair.word.number, pair.word.place.clone(), message));
         } else {
             self.pairs.push(pair);
         }
@@ -63,7 +63,7 @@ impl<'a> Keys<'a> {
         T::read(value)
             .map_err(|error| {
                 let message = format!("{key}: {}", error.message);
-                let problem = Problem::new(word.number, word.place.clone(), message);
+                let problem = WorkloadProblem::new(word.number, word.place.clone(), message);
                 self.problems.push(problem.nearest_of(value, error.valid));
             })
             .ok()
@@ -85,14 +85,14 @@ impl<'a> Keys<'a> {
     /// Something is wrong with the value of `key`, or with its absence.
     pub(crate) fn problem(&mut self, key: &str, message: String) {
         let word = self.pairs.iter().find(|pair| pair.key == key).map_or(self.kind, |pair| pair.word);
-        self.problems.push(Problem::new(word.number, word.place.clone(), message));
+        self.problems.push(WorkloadProblem::new(word.number, word.place.clone(), message));
     }
 
     /// Tells of keys that nothing has read.
     pub(crate) fn refuse_unused(&mut self) {
         for pair in self.pairs.iter().filter(|pair| !pair.used) {
             let message = format!("`{}` has no key `{}`", self.kind.text, pair.key);
-            let problem = Problem::new(pair.word.number, pair.word.place.clone(), message);
+            let problem = WorkloadProblem::new(pair.word.number, pair.word.place.clone(), message);
             self.problems.push(problem.nearest_of(pair.key, self.valid.iter().copied()));
         }
     }

@@ -17,7 +17,7 @@ mod serial;
 pub mod value;
 mod words;
 
-pub use error::{Problem, WorkloadError};
+pub use error::{WorkloadError, WorkloadProblem};
 pub use kinds::{Cbr, Kind, Media, OnOff, Pcap, Poisson, Quic, Request, Saturate, Tcp};
 pub use macros::{KeyDescription, KindDescription};
 pub use value::{Bytes, Count, Period, QuicCongestionControl, TcpCongestionControl, UdpProtocol};

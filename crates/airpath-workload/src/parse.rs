@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use airpath_core::Span;
 
-use crate::error::{Problem, WorkloadError};
+use crate::error::{WorkloadError, WorkloadProblem};
 use crate::keys::Keys;
 use crate::kinds::Kind;
 use crate::words;
@@ -31,12 +31,12 @@ impl Workload {
         let failure = |problems| WorkloadError { text: text.to_string(), problems };
         let words = words::split(text).map_err(|problem| failure(vec![problem]))?;
         let Some((kind, rest)) = words.split_first() else {
-            let problem = Problem::new(1, 0..text.len(), "the workload is empty; it begins with its kind");
+            let problem = WorkloadProblem::new(1, 0..text.len(), "the workload is empty; it begins with its kind");
             return Err(failure(vec![problem.nearest_of("", Kind::NAMES.iter().copied())]));
         };
         if Kind::keys(&kind.text).is_none() {
             let message = format!("`{}` is not a kind of workload", kind.text);
-            let problem = Problem::new(kind.number, kind.place.clone(), message);
+            let problem = WorkloadProblem::new(kind.number, kind.place.clone(), message);
             return Err(failure(vec![problem.nearest_of(&kind.text, Kind::NAMES.iter().copied())]));
         }
         let mut keys = Keys::new(kind, rest, valid_keys(&kind.text).collect());

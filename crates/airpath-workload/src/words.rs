@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::Problem;
+use crate::error::WorkloadProblem;
 
 /// One word of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) struct Word {
 
 /// The words of `line`. Single quotes keep everything, double quotes everything but `\"` and `\\`,
 /// and a backslash outside of quotes the character after it.
-pub(crate) fn split(line: &str) -> Result<Vec<Word>, Problem> {
+pub(crate) fn split(line: &str) -> Result<Vec<Word>, WorkloadProblem> {
     let mut words = Vec::new();
     let mut word: Option<Word> = None;
     let mut quote: Option<(char, usize)> = None;
@@ -42,7 +42,7 @@ pub(crate) fn split(line: &str) -> Result<Vec<Word>, Problem> {
         current.place.end = characters.peek().map_or(line.len(), |(next, _)| *next);
     }
     if let (Some((open, at)), Some(word)) = (quote, &word) {
-        return Err(Problem::new(word.number, at..line.len(), format!("the quote {open} is not closed")));
+        return Err(WorkloadProblem::new(word.number, at..line.len(), format!("the quote {open} is not closed")));
     }
     words.extend(word);
     Ok(words)

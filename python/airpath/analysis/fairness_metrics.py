@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 SECOND_NS = 1_000_000_000
 GROUP = "Fairness"
-OVERLAP = """the time in which all of the flows that compete in a direction send: from the arrival
-    of the first new byte of the one that begins last to the arrival of the last new byte of the one
-    that ends first"""
+OVERLAP = """the overlap of all flows that compete in a direction"""
+OVERLAP_SPAN = """The overlap is the time in which all of them send: from the first new byte that
+    arrives of the flow that begins last to the last new byte of the flow that ends first."""
 
 
 def arrivals(traffic: Traffic) -> pl.DataFrame:
@@ -88,7 +88,8 @@ def _all_flows(traffic: Traffic) -> pl.DataFrame:
     "bit/s",
     "flow",
     f"""Bits of payload that reached the receiver, each byte of the stream counted once, in
-    {OVERLAP}; over its length. Only where two or more TCP flows compete (see jain_fairness).""",
+    {OVERLAP}, over the length of the overlap. {OVERLAP_SPAN} Only where two or more TCP flows
+    compete (see jain_fairness).""",
     group=GROUP,
     better="higher",
 )
@@ -102,8 +103,9 @@ def _goodput_overlap(traffic: Traffic) -> pl.DataFrame:
     "jain_fairness_overlap",
     "1",
     "direction",
-    f"""Jain's index (see jain_fairness) over the goodput of each flow in {OVERLAP}. Unlike
-    jain_fairness it does not count the time that a flow had to itself.""",
+    f"""Jain's index (see jain_fairness) over the goodput of each flow in {OVERLAP}
+    (see goodput_overlap). Unlike jain_fairness it leaves out the time in which a flow was
+    alone.""",
     group=GROUP,
     source="Jain, Chiu and Hawe 1984",
     better="higher",
@@ -117,8 +119,9 @@ def _jain_fairness_overlap(traffic: Traffic) -> pl.DataFrame:
     "jain_fairness_overlap_1s",
     "1",
     "direction",
-    f"""The mean of Jain's index (see jain_fairness) over each whole second of {OVERLAP}: how equal
-    shares are in the short term. Seconds in which nothing arrived do not count.""",
+    f"""The mean of Jain's index (see jain_fairness) over each whole second of {OVERLAP}
+    (see goodput_overlap). It says how equal shares are in the short term. Seconds in which nothing
+    arrived do not count.""",
     group=GROUP,
     source="Jain, Chiu and Hawe 1984",
     better="higher",

@@ -81,8 +81,8 @@ def _timed(traffic: Traffic, last: pl.DataFrame) -> pl.DataFrame:
     "flow_elapsed_time",
     "s",
     "flow",
-    """Time from the first packet of the connection, as its sender gave it to the link, to its last,
-    sent or arrived, in either direction and seen at either end. The same for both directions.""",
+    """Time from the first packet of the connection, as its sender gave it to the link, to the last
+    packet sent or received at either end. The same for both directions.""",
     group=GROUP,
     source="Kojo et al. 2001, section 5.2",
     better="lower",
@@ -246,16 +246,15 @@ _declare(
     source="tcptrace: rexmt data bytes",
     better="lower",
 )
-_AT_EDGE = """it begins at or before the first byte that no acknowledgement had covered and
-    contains that byte"""
+_AT_EDGE = "Such a segment contains the first byte that was not acknowledged"
 _declare(
     SENT,
     "fast_retransmissions",
     "segments",
-    f"""Retransmitted segments that began a recovery because of duplicate acknowledgements:
-    {_AT_EDGE}, it is the first such since acknowledgements last advanced, and since then at least
-    {DUPLICATES_FOR_FAST_RETRANSMIT} duplicate acknowledgements had arrived, or at least one where a
-    timeout (see timeouts) is out of question, as recovery by RACK needs no more.""",
+    f"""Retransmitted segments that began a recovery because of duplicate acknowledgements.
+    {_AT_EDGE}, and is the first one since acknowledgements last advanced. Since then at least
+    {DUPLICATES_FOR_FAST_RETRANSMIT} duplicate acknowledgements had arrived. One is enough where a
+    timeout (see timeouts) is impossible, because recovery by RACK needs no more.""",
     (pl.col("kind") == "fast").sum(),
     source="RFC 5681, section 3.2; RFC 8985",
     better="lower",
@@ -264,11 +263,11 @@ _declare(
     SENT,
     "timeouts",
     "segments",
-    f"""Retransmitted segments sent by the retransmission timer: {_AT_EDGE}, it is no fast
-    retransmission, that byte was last sent and acknowledgements last advanced at least
-    {LEAST_TIMEOUT_NS / 1e6:.0f} ms before (the least timeout of Linux), and no acknowledgement
-    arrived within {TRIGGER_NS / 1e6:.0f} ms before it, which might have triggered it. A tail loss
-    probe that repeats the only segment outstanding looks the same and is counted.""",
+    f"""Retransmitted segments sent by the retransmission timer. {_AT_EDGE}, and is not a fast
+    retransmission. That byte was last sent, and acknowledgements last advanced, at least
+    {LEAST_TIMEOUT_NS / 1e6:.0f} ms before (the least timeout of Linux). No acknowledgement that
+    might have triggered it arrived within {TRIGGER_NS / 1e6:.0f} ms before it. A tail loss probe
+    that repeats the only outstanding segment looks the same and is counted.""",
     (pl.col("kind") == "timeout").sum(),
     source="RFC 6298, section 5",
     better="lower",
@@ -288,8 +287,8 @@ _declare(
     "spurious_retransmissions",
     "segments",
     """Retransmitted segments that were not needed: every byte was also in an earlier segment that
-    arrived undamaged, whether before or after the retransmission was sent. Told by comparing both
-    captures packet by packet; the sender could not know.""",
+    arrived undamaged, before or after the retransmission was sent. Both captures are compared
+    packet by packet; the sender could not know.""",
     pl.col("spurious").sum(),
     source="RFC 3522 (the idea)",
     better="lower",
@@ -299,8 +298,8 @@ _declare(
     SENT,
     "spurious_retransmissions_late",
     "segments",
-    """Spurious retransmissions sent while at least one of the earlier segments was still under way:
-    the sender was too early, and not an acknowledgement lost.""",
+    """Spurious retransmissions sent while at least one of the earlier segments was still in the
+    link. The sender was too early; it did not miss an acknowledgement.""",
     pl.col("late").sum(),
     better="lower",
 )
@@ -317,8 +316,8 @@ _declare(
     SENT,
     "flight_bytes_max",
     "B",
-    """The most bytes in flight after a segment was sent: the highest byte sent less the highest
-    acknowledged.""",
+    """The most bytes in flight after a segment was sent: the highest byte sent minus the highest
+    byte acknowledged.""",
     pl.col("flight").max(),
 )
 _declare(
@@ -326,7 +325,7 @@ _declare(
     "out_of_order_segments",
     "segments",
     """Segments that arrived with new bytes and began below the highest byte that had arrived:
-    overtaken by others, or repairs of losses.""",
+    other segments overtook them, or they repaired losses.""",
     pl.col("late").sum(),
     source="tcptrace: outoforder pkts, at the receiver",
     better="lower",
@@ -335,7 +334,7 @@ _declare(
     RECEIVED,
     "duplicate_segments",
     "segments",
-    "Segments that arrived with no byte that was new.",
+    "Segments that arrived without new bytes.",
     (pl.col("new") == 0).sum(),
     better="lower",
 )
@@ -350,9 +349,9 @@ _declare(
     HEARD,
     "duplicate_acknowledgements",
     "packets",
-    """Acknowledgements that reached the sender without data, SYN or FIN, with the highest number
-    acknowledged so far, while more had been sent, and with the same window as the one before or
-    with SACK blocks.""",
+    """Acknowledgements that reached the sender without data, SYN or FIN, and repeat the highest
+    acknowledged number while more data had been sent. They have SACK blocks, or the same window as
+    the acknowledgement before.""",
     pl.col("duplicate").sum(),
     source="RFC 5681, section 2; RFC 6675, section 2",
     better="lower",
@@ -361,8 +360,8 @@ _declare(
     HEARD,
     "dsack_reports",
     "packets",
-    """Acknowledgements that reached the sender and report a duplicate: their first SACK block lies
-    below what they acknowledge, or within their second block.""",
+    """Acknowledgements that reached the sender and report a duplicate: their first SACK block is
+    below the acknowledged number, or within the second block.""",
     pl.col("dsack").sum(),
     source="RFC 2883, section 4",
     better="lower",
@@ -383,9 +382,9 @@ statistics_of(
     "rtt",
     "s",
     "flow",
-    """the round trip times at the sender: for each acknowledgement with a new number that is the
-    end of a segment sent once, the time since that was sent, if nothing was retransmitted in
-    between (what is acknowledged otherwise is ambiguous).""",
+    """the round trip times at the sender. A sample is the time from a segment that was sent once to
+    the first acknowledgement of its end. Samples with a retransmission in between are left out,
+    because they are ambiguous.""",
     _round_trips("rtt_ns"),
     (LEAST, MEAN, MEDIAN, P95, P99, GREATEST),
     group=GROUP,
@@ -404,9 +403,9 @@ statistics_of(
     "rtt_timestamps",
     "s",
     "flow",
-    """the round trip times by time stamps: for each acknowledgement with a new number, the time
-    since the first segment with data was sent whose time stamp it echoes. Only as exact as the
-    sender's stamps are fine (1 ms on Linux), and with delayed acknowledgements among it.""",
+    """the round trip times by TCP timestamps. A sample is the time to an acknowledgement with a new
+    number from the first segment with data that has the echoed timestamp. Samples have the
+    resolution of the sender's timestamps (1 ms on Linux), and include delayed acknowledgements.""",
     _round_trips("rtt_timestamp_ns"),
     (LEAST, MEAN, MEDIAN, P95, P99, GREATEST),
     group=GROUP,
@@ -423,9 +422,9 @@ statistics_of(
     "1",
     "direction",
     """Jain's index over the goodput x of n TCP flows in the direction: the square of the sum of x
-    over n times the sum of x squared. 1 if all are equal, 1/n if one has everything. Counted are
-    flows that carried at least a tenth as much in this direction as in the other (requests are no
-    competitors); only where n is at least 2.""",
+    over n times the sum of x squared. 1 if all are equal, 1/n if one has everything. Flows count
+    that carried at least a tenth as much in this direction as in the other, so that requests do
+    not. Only if n is at least 2.""",
     group="Fairness",
     source="Jain, Chiu and Hawe 1984",
     better="higher",

@@ -399,23 +399,23 @@ def _queue_quantile(share: float) -> pl.Expr:
 
 _QUEUE_FIGURES = {
     "mean": (
-        "The mean length, each length weighted by how long it held",
+        "The mean length over time",
         (pl.col("length") * pl.col("held")).sum() / pl.col("held").sum(),
     ),
     "median": (
-        "The least length at or below which the queue was for half of the time",
+        "The length that the queue did not exceed for half of the time",
         _queue_quantile(0.5),
     ),
     "p95": (
-        "The least length at or below which the queue was for 95 % of the time",
+        "The length that the queue did not exceed for 95 % of the time",
         _queue_quantile(0.95),
     ),
     "p99": (
-        "The least length at or below which the queue was for 99 % of the time",
+        "The length that the queue did not exceed for 99 % of the time",
         _queue_quantile(0.99),
     ),
     "max": (
-        "The greatest length that held for any time",
+        "The greatest length that lasted for any time",
         pl.col("length").max().cast(pl.Float64),
     ),
 }
@@ -429,8 +429,8 @@ def _declare_lengths(column: str, unit: str) -> None:
             f"{column}_{suffix}",
             unit,
             "queue",
-            f"""{text}, from the queue's first event to the end of the run; virtual packets of
-            background loads are among it.""",
+            f"""{text}, from the queue's first event to the end of the run, including virtual
+            packets of background loads.""",
             group="Queues and the medium",
             better="lower",
             headline=(column, suffix) == ("queue_packets", "mean"),

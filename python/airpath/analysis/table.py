@@ -55,7 +55,7 @@ LEAST_RUNS = 40
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a run has come to."""
+    """Measured values of a run, or the reason for which there are none."""
 
     values: pl.DataFrame
     """As ``measure`` returns them; without rows if the run could not be read."""
@@ -65,7 +65,7 @@ class Measurement:
     notes: list[str]
     damage: list[str]
     failure: str
-    """Why the run could not be read; else nothing."""
+    """Reason for which the run could not be read; else empty."""
 
 
 def measure(run: Run, metrics: Iterable[Metric] | None = None) -> pl.DataFrame:

@@ -28,7 +28,7 @@ Words: TypeAlias = str | Sequence[str]
 
 
 class HasRuns(Protocol):
-    """What holds a collection of runs, as an experiment's results do."""
+    """An object that holds a collection of runs, as an experiment's results do."""
 
     @property
     def runs(self) -> Runs:

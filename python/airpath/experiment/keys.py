@@ -49,12 +49,16 @@ class Table(BaseModel):
 class Ready(Table):
     """Sign that a program is ready; one of the keys."""
 
-    port: int | None = Field(default=None, ge=1, le=65535, description="It listens at this port")
-    command: str | None = Field(default=None, description="This shell command succeeds at its end")
-    output: str | None = Field(
-        default=None, description="A line of its output matches this regular expression"
+    port: int | None = Field(
+        default=None, ge=1, le=65535, description="The program listens at this port."
     )
-    within: Time = Field(default="10 s", description="How long it may take to get ready")
+    command: str | None = Field(
+        default=None, description="This shell command succeeds at the program's end."
+    )
+    output: str | None = Field(
+        default=None, description="A line of the program's output matches this regular expression."
+    )
+    within: Time = Field(default="10 s", description="Time limit for the sign.")
 
 
 class Common(Table):
@@ -69,18 +73,21 @@ class Common(Table):
 class Program(Common):
     """Any program, at one of the ends."""
 
-    end: End = Field(description="Where it runs")
+    end: End = Field(description="End at which the program runs.")
     command: str | list[str] = Field(
-        description="A shell command, or a program and its arguments", min_length=1
+        description="Shell command, or a list of a program and its arguments.", min_length=1
     )
     ready: Ready | None = Field(
-        default=None, description="It starts before t = 0, which waits until it is ready"
+        default=None,
+        description="Sign that the program is ready. The program starts before t = 0, and t = 0 "
+        "waits for the sign.",
     )
     service: bool | None = Field(
-        default=None, description="Stopped at the end, not waited for; default: if `ready` is given"
+        default=None,
+        description="Whether the program is stopped at the end of the replication, which does not "
+        "wait for it.",
     )
     keep: list[str] = Field(
-        default=["*"],
-        description="Patterns of files that it leaves in its folder and that are kept",
+        default=["*"], description="Patterns of the files in the program's folder that are kept."
     )
-    exit_status: list[int] = Field(default=[0], description="Exit statuses that mean success")
+    exit_status: list[int] = Field(default=[0], description="Exit statuses that mean success.")

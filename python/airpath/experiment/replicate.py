@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from airpath.experiment.model import Experiment
 
 STOP = threading.Event()
-"""Set when no replication shall go on: those that run are ended and not recorded."""
+"""Set when no replication shall continue: those that run are ended and not recorded."""
 
 PART = ".part"
 """End of the name of a run's folder until it is complete."""
@@ -51,13 +51,13 @@ sys.exit(agent.main())"""
 compile it is half of what its start takes. Last in the path, it hides nothing."""
 
 MOST_LAST_WORDS_BYTES = 200
-"""Of what a program said last that is repeated where its failure is told."""
+"""Greatest part of a program's last output that the message of its failure repeats."""
 
 _OF_THE_ENGINE = (EXIT_STATUSES["failed"], EXIT_STATUSES["usage"])
 """Exit statuses with which the engine ends where no program was started."""
 
 JOBS_VARIABLE = "AIRPATH_JOBS"
-"""Tells the engine how many runs go on side by side."""
+"""Variable with the number of runs that are active side by side, for the engine."""
 
 GRACE_S = 15
 """Time limit for the server's end to stop its programs and write its record."""
@@ -296,14 +296,16 @@ def _ends(task: Task, work: Path) -> list[str]:
 def _run(task: Task, command: list[str], work: Path) -> tuple[int, bool]:
     """Run the engine; return its status and whether it took too long."""
     launch = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
-    with (work / "engine.stderr").open("wb") as err:
+    # Summaries of virtual time are on stdout; stdout of other runs is that of programs.
+    kept = work / "engine.stdout" if task.clock == "virtual" else Path(os.devnull)
+    with (work / "engine.stderr").open("wb") as err, kept.open("wb") as out:
         process = subprocess.Popen(
             [*launch, str(os.getpid()), *command],
             cwd=task.here,
             # The engine's advice goes by it where the run comes out late.
             env={**os.environ, JOBS_VARIABLE: str(task.side_by_side)},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=out,
             stderr=err,
             start_new_session=True,
         )
@@ -332,8 +334,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> Outcome:
     """Say what became of it, and gather into the run's folder what belongs there."""
     lines = (work / "engine.stderr").read_text(errors="replace").splitlines()
-    # The summary is a line of its own among what the engine has to tell.
-    summary = next((found for line in reversed(lines) if (found := _summary(line))), {})
+    # The summary of a live or warp run is a line of its own among the engine's messages.
+    written = work / "engine.stdout"
+    printed = written.read_text(errors="replace").splitlines() if written.exists() else lines
+    summary = next((found for line in reversed(printed) if (found := _summary(line))), {})
     said = "\n".join(line for line in lines if not _summary(line)).strip()
     last = said.splitlines()[-1].removeprefix("airpath: ") if said else ""
     part.mkdir(exist_ok=True)
@@ -403,7 +407,7 @@ def _last_words(part: Path, program: str) -> str:
 
 
 def _keep(task: Task, folder: Path) -> None:
-    """Delete what programs left and nobody asked for."""
+    """Delete files that the programs left and their `keep` does not name."""
     for program in task.programs:
         own = folder / program["name"]
         for path in sorted(own.rglob("*"), reverse=True):

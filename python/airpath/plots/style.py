@@ -169,7 +169,7 @@ _MARKERS = {
     "circle": "o",
     "pentagon": "p",
 }
-"""What matplotlib calls the shapes of ``airpath facts``."""
+"""The names in matplotlib of the shapes of ``airpath facts``."""
 
 _COLOURS = {
     "black": BLACK,

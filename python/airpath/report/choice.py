@@ -1,4 +1,4 @@
-"""Which sets and runs are drawn, where a page has too many for all of them."""
+"""Choice of the sets and runs to draw, where a page has too many for all of them."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def side_by_side(names: Sequence[str], parameters: Mapping[str, Mapping[str, Any
 
 
 def side_by_side_sets(sets: Sets, parameters: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """Return the sets that are drawn side by side, and how long the longest run beside is, in ns.
+    """Return the sets that are drawn side by side, with the longest duration among them, in ns.
 
-    As the runs' own results say; 0 where none has any.
+    Durations are those of the runs' own results; 0 where none has any.
     """
     found: dict[str, int] = {}
     for members in groups(sets).values():

@@ -34,15 +34,15 @@ class Entry:
     set_name: str = ""
     """The set of replications that it belongs to: SET/CELL of an experiment, or the folder's."""
     about: dict[str, Any] = field(default_factory=dict)
-    """What an experiment wrote of it (replication.json); empty for other runs."""
+    """Its replication.json, written by an experiment; empty for other runs."""
     courses: Courses | None = None
-    """What happened over time, of the runs of sets that are drawn side by side."""
+    """Its courses over time, for the runs of sets that are drawn side by side."""
     also_measured: tuple[str, ...] = ()
     """Metrics beyond those that every page has."""
 
     @property
     def name(self) -> str:
-        """Its own folder's name, which tells it from others of its set."""
+        """Its own folder's name, which is unique in its set."""
         return self.run.directory.resolve().name
 
     @property
@@ -62,12 +62,12 @@ class Entry:
 
     @cached_property
     def facts(self) -> Facts:
-        """What the tables say of it."""
+        """Its facts, as the tables print them."""
         return facts_of(self.run, self.values)
 
     @cached_property
     def values(self) -> pl.DataFrame:
-        """What the analysis measures of it."""
+        """Its values, as the analysis measures them."""
         return values_of(self.run, self.also_measured)
 
     @cached_property

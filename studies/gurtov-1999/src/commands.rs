@@ -1,4 +1,4 @@
-//! What the command line asks for: a measurement, or the list of sleep methods.
+//! The two commands: a measurement, and the list of sleep methods.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -23,7 +23,7 @@ const REQUESTS: u32 = 1_000;
 const QUICK_REQUESTS: u32 = 100;
 const LENGTHS: Pattern = Pattern::Uniform(0, 100_000_000);
 const QUICK_LENGTHS: Pattern = Pattern::Uniform(0, 20_000_000);
-/// Below this nobody has to be told how long something takes, in ns.
+/// Shortest expected time of a measurement that is announced, in ns.
 const SHORT_NS: u64 = 2_000_000_000;
 
 /// Measures, or lists the sleep methods; the exit status.

@@ -1,8 +1,8 @@
-//! What a series is measured under: timer slack, locked memory, scheduling policy. Slack and policy
-//! are the thread's, and every series has a thread of its own, so that they end with it; memory is
-//! the process's, and is unlocked again.
+//! Conditions of a series: timer slack, locked memory, scheduling policy. Slack and policy are the thread's,
+//! and every series has a thread of its own, so that they end with it; memory is the process's, and is
+//! unlocked again.
 
-use airpath_live::scheduling::{self, Outcome};
+use airpath_live::scheduling::{self, Permission};
 use airpath_live::tuning::{Policy, REAL_TIME_PRIORITY};
 use airpath_live::wake_latency::{DEVICE, LEAVE, WakeLatency};
 use nix::sys::mman::munlockall;
@@ -16,12 +16,12 @@ pub const POLICIES: [(&str, Policy); 3] = [
     ("rr", Policy::RoundRobin(REAL_TIME_PRIORITY)),
 ];
 
-/// What the thread of a series is set to.
+/// Settings of the thread of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// The timer slack in ns; none to leave the system's default.
     pub timer_slack_ns: Option<u64>,
-    /// How it is scheduled.
+    /// Scheduling policy.
     pub policy: Policy,
 }
 
@@ -29,16 +29,16 @@ impl Conditions {
     /// Sets the calling thread, for good.
     ///
     /// # Errors
-    /// When the kernel refuses; with how to mend it.
+    /// When the kernel refuses; with how to fix it.
     pub fn set(&self) -> Result<()> {
         if let Some(slack_ns) = self.timer_slack_ns
-            && let Outcome::Refused(reason) = scheduling::timer_slack(slack_ns)
+            && let Permission::Refused(reason) = scheduling::timer_slack(slack_ns)
         {
             return Err(TimingError::Refused(format!("the kernel refuses a timer slack of {slack_ns} ns: {reason}")));
         }
         match self.policy.take() {
-            Outcome::Allowed => Ok(()),
-            Outcome::Refused(reason) => Err(TimingError::Refused(format!(
+            Permission::Allowed => Ok(()),
+            Permission::Refused(reason) => Err(TimingError::Refused(format!(
                 "the kernel refuses {} ({reason}), or measure with --policy other",
                 self.policy.kernel_name()
             ))),
@@ -55,10 +55,10 @@ pub fn policy(name: &str) -> Result<Policy> {
     found.ok_or_else(|| unknown(name, "scheduling policies", POLICIES.iter().map(|(known, _)| *known)))
 }
 
-/// Whether `conditions` can be had, tried on a thread that ends with the trial.
+/// Returns an error if `conditions` cannot be had, tried on a thread that ends with the trial.
 ///
 /// # Errors
-/// What [`Conditions::set`] says.
+/// Those of [`Conditions::set`].
 pub fn try_out(conditions: Conditions) -> Result<()> {
     let thread = std::thread::Builder::new().name("airpath-trial".into()).spawn(move || conditions.set());
     let thread = thread.map_err(|error| TimingError::System(format!("cannot start a thread: {error}")))?;
@@ -72,11 +72,11 @@ impl LockedMemory {
     /// Locks it as the live loop does.
     ///
     /// # Errors
-    /// When the kernel refuses; with how to mend it.
+    /// When the kernel refuses; with how to fix it.
     pub fn new() -> Result<LockedMemory> {
         match scheduling::lock_memory() {
-            Outcome::Allowed => Ok(LockedMemory(())),
-            Outcome::Refused(reason) => Err(TimingError::Refused(format!(
+            Permission::Allowed => Ok(LockedMemory(())),
+            Permission::Refused(reason) => Err(TimingError::Refused(format!(
                 "the kernel refuses to lock memory ({reason}), or measure with --memory unlocked"
             ))),
         }
@@ -93,7 +93,7 @@ impl Drop for LockedMemory {
 /// is dropped.
 ///
 /// # Errors
-/// When the kernel refuses; with how to mend it.
+/// When the kernel refuses; with how to fix it.
 pub fn hold_wake_latency() -> Result<WakeLatency> {
     match WakeLatency::hold(0) {
         (_, Some(held)) => Ok(held),
@@ -103,7 +103,7 @@ pub fn hold_wake_latency() -> Result<WakeLatency> {
     }
 }
 
-/// Makes sure that no memory is locked, whoever locked it.
+/// Makes sure that no memory is locked.
 pub fn unlock_memory() {
     // It fails only where locking is not known at all.
     let _ = munlockall();

@@ -1,12 +1,12 @@
-//! What goes wrong, as the user reads it.
+//! Errors of a measurement, as the user reads them.
 
-/// Why nothing, or not what was asked for, can be measured.
+/// Reason for which nothing, or not what was requested, can be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum TimingError {
-    /// What was typed means nothing.
+    /// The command line means nothing.
     #[error("{0}")]
     Usage(String),
-    /// The system does not allow what was asked for.
+    /// The system does not allow what was requested.
     #[error("{0}")]
     Refused(String),
     /// The system failed.

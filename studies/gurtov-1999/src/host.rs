@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::conditions::{Conditions, try_out};
 
-/// Whether this process may be scheduled in real time, as the live loop wishes to be; else why not.
+/// Returns the reason for which this process may not be scheduled in real time, as the live loop requests.
 pub fn real_time_scheduling() -> Result<(), String> {
     let conditions = Conditions { timer_slack_ns: None, policy: Policy::Fifo(REAL_TIME_PRIORITY) };
     try_out(conditions).map_err(|error| error.to_string())
 }
 
-/// The facts by name; null where the system does not tell.
+/// The facts by name; null for those that the system does not report.
 pub fn facts() -> Value {
     let host = manifest::Host::detect();
     let state = HostState::look();

@@ -15,7 +15,7 @@ const SLOWEST: u64 = 100;
 const FASTEST: u64 = 1_000_000_000;
 const MOST_RATES: usize = 100;
 
-/// How long the packets of one rate may take, and how many they are at least and at most.
+/// Limits of the time and of the number of packets for one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// In ns, unless the fewest packets take longer.
@@ -26,7 +26,7 @@ pub struct Effort {
     pub most: u64,
 }
 
-/// What is usual.
+/// The usual limits.
 pub const USUAL: Effort = Effort { point_ns: 2_000_000_000, least: 4, most: 1_000 };
 /// For a first look.
 pub const QUICK: Effort = Effort { point_ns: 400_000_000, least: 2, most: 200 };

@@ -17,39 +17,39 @@ use crate::line_rate::{self, Effort};
 use crate::method::{Method, MethodOptions, Waiting};
 use crate::pattern::Pattern;
 use crate::report::{Asked, FORMAT_VERSION, LineRate, Series, TimingReport};
-use crate::series::{Outcome, Way};
+use crate::series::{SeriesOutcome, Way};
 use crate::stress::{self, Stress};
 use crate::technique::{TRIALS, Technique};
 use crate::{host, recommend, statistics};
 
-/// What is to be measured.
+/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The sleep methods.
     pub methods: Vec<&'static Method>,
-    /// What can be chosen of them.
+    /// Options of the sleep methods.
     pub options: MethodOptions,
-    /// What is done about errors.
+    /// Techniques of compensating errors.
     pub techniques: Vec<Technique>,
     /// Timer slacks in ns; none for the system's default.
     pub timer_slacks_ns: Vec<Option<u64>>,
-    /// Whether memory is locked: one or both.
+    /// Each setting of memory, true if locked: one or both.
     pub memory_locked: Vec<bool>,
-    /// How many requests each series has.
+    /// Number of requests of each series.
     pub requests: u32,
-    /// How long they are.
+    /// Distribution of their lengths.
     pub pattern: Pattern,
     /// Line rates to try besides.
     pub line_rates: Vec<Rate>,
-    /// How long to try each.
+    /// Limits of the time and of the packets for each rate.
     pub effort: Effort,
-    /// What else runs.
+    /// Kind of other load.
     pub stress: Option<&'static stress::Kind>,
     /// The scheduling policy.
     pub policy: Policy,
-    /// Whether processors are kept from idle states that take long to leave.
+    /// True if processors are kept from idle states that take long to leave.
     pub hold_wake_latency: bool,
-    /// How many series at a time.
+    /// Number of series at a time.
     pub jobs: u32,
     /// The seed of everything that is drawn.
     pub seed: u64,
@@ -64,14 +64,14 @@ struct Item {
     rate: Option<Rate>,
 }
 
-/// How far a measurement has come.
+/// Progress of a measurement.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// What begins now, in words.
+    /// Description of the next step.
     pub what: String,
     /// Its number, from 1.
     pub number: usize,
-    /// Of how many.
+    /// Number of all steps.
     pub of: usize,
     /// About how long all that is left takes, in ns.
     pub left_ns: u64,
@@ -80,11 +80,11 @@ pub struct Progress {
 /// A finished measurement.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// What is said of it.
+    /// The report on it.
     pub report: TimingReport,
     /// The requests of every series, in ns.
     pub requested_ns: Vec<u64>,
-    /// How long each really was, for each series of the report; empty where it was unavailable.
+    /// Actual lengths, in ns, for each series of the report; empty where it was unavailable.
     pub actual_ns: Vec<Vec<u64>>,
 }
 
@@ -117,12 +117,12 @@ impl Request {
         items
     }
 
-    /// Who watches the clock has no timer that could be slack.
+    /// Timer slacks that matter for `method`: one that watches the clock has no timer that could be slack.
     fn slacks_that_matter(&self, method: &Method) -> Vec<Option<u64>> {
         if method.waiting == Waiting::Awake { vec![None] } else { self.timer_slacks_ns.clone() }
     }
 
-    /// How many series there are, and about how long everything takes, in ns.
+    /// Number of series, and about the time that everything takes, in ns.
     pub fn expected(&self) -> (usize, u64) {
         let items = self.items();
         let requested_ns = self.pattern.lengths_ns(self.seed, self.requests as usize);
@@ -155,8 +155,8 @@ impl Request {
         Ok(())
     }
 
-    /// Measures. A sleep method that is not available is told as such. When `stop` is set, what was
-    /// measured so far is told. To be called by a thread that lives as long as the process: the processes
+    /// Measures. A sleep method that is not available is reported as such. When `stop` is set, the
+    /// report has what was measured so far. To be called by a thread that lives as long as the process: the processes
     /// of `--load` end with it.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl Request {
     fn conclude(
         &self,
         items: &[Item],
-        results: Vec<Option<std::result::Result<Outcome, String>>>,
+        results: Vec<Option<std::result::Result<SeriesOutcome, String>>>,
         requested_ns: &[u64],
         began_unix_s: u64,
         host: serde_json::Value,
@@ -227,7 +227,7 @@ impl Request {
                         ),
                     });
                 }
-                // Broken off before it began, or unavailable and told so with the series.
+                // Broken off before it began, or unavailable, which the series reports.
                 _ => {}
             }
         }
@@ -276,9 +276,9 @@ struct Runner<'a> {
     trials_ns: Arc<[u64]>,
     stop: &'a Arc<AtomicBool>,
     progress: &'a mut dyn FnMut(&Progress),
-    /// How many series at a time may keep their processors from others.
+    /// Number of series at a time that may keep their processors from others.
     occupiers: usize,
-    results: Vec<Option<std::result::Result<Outcome, String>>>,
+    results: Vec<Option<std::result::Result<SeriesOutcome, String>>>,
     begun: usize,
     /// About how long all that has not ended takes by itself, in ns.
     left_ns: u64,
@@ -310,8 +310,8 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Why `item` is not measured at all: a real-time thread that watches the clock would keep the
-    /// only processor from everything else, and from whoever wants to end it.
+    /// Returns the reason for which `item` is not measured at all: a real-time thread that watches the clock
+    /// would keep the only processor from everything else, also from a program that ends it.
     fn forbidden(&self, item: &Item) -> Option<String> {
         (item.way.occupies() && self.request.policy != Policy::Other && self.occupiers == 0).then(|| {
             "it would keep the only processor from everything else at real-time priority; measure it with \
@@ -358,7 +358,7 @@ impl<'a> Runner<'a> {
     fn begin(
         &mut self,
         index: usize,
-        sender: mpsc::Sender<(usize, std::result::Result<Outcome, String>)>,
+        sender: mpsc::Sender<(usize, std::result::Result<SeriesOutcome, String>)>,
     ) -> Result<()> {
         let item = &self.items[index];
         self.begun += 1;
@@ -372,7 +372,7 @@ impl<'a> Runner<'a> {
         let (way, trials_ns, stop) = (item.way, self.trials_ns.clone(), self.stop.clone());
         let measure = move || {
             let result = way.measure(&requested_ns, &trials_ns, &stop);
-            // Nobody asks any more after an error.
+            // No result is received any more after an error.
             let _ = sender.send((index, result));
         };
         std::thread::Builder::new()
@@ -479,7 +479,7 @@ mod tests {
         assert_eq!(rates.len(), 4);
         // 800 bit at 1 Mbit/s take 0.8 ms: one packet in the millisecond of a point.
         assert_eq!((rates[0].packets, rates[0].requested_bits_per_second, rates[0].timer_slack_ns), (1, 1e6, None));
-        // Nobody wakes early, so no line is faster than asked for without slack.
+        // No method wakes early, so no line is faster than asked for without slack.
         let plain = rates.iter().filter(|rate| rate.technique == "plain");
         assert!(plain.into_iter().all(|rate| rate.actual_bits_per_second <= rate.requested_bits_per_second));
     }

@@ -1,4 +1,4 @@
-//! How long the requests of a series are. Every series gets the same lengths, as in Gurtov 1999, 3.5.1.
+//! Lengths of the requests of a series. Every series gets the same lengths, as in Gurtov 1999, 3.5.1.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What a measurement means for whoever wants to keep time on this machine, in words.
+//! Recommendations from a measurement to users who need exact time on this machine, in words.
 
 use airpath_live::wake_latency::HOLD;
 use airpath_log::show;
@@ -51,7 +51,7 @@ fn busy_machine(report: &TimingReport) -> Option<String> {
     })
 }
 
-/// How far off 99 in 100 sleeps are at most, in either direction, in ns.
+/// Greatest error of 99 in 100 sleeps, in either direction, in ns.
 fn off_ns(measured: &Measured) -> i64 {
     measured.error_ns.p99.max(-measured.error_ns.min)
 }
@@ -159,7 +159,7 @@ fn timer_slack(report: &TimingReport, measured: &[One<'_>]) -> Option<String> {
     })
 }
 
-/// How much longer all requests together took than asked for, as a share.
+/// Time that all requests together took beyond their sum, as a share of it.
 fn bias(measured: &Measured) -> f64 {
     let requested_ns = measured.requested_total_ns;
     if requested_ns == 0 { 0.0 } else { measured.drift_ns as f64 / requested_ns as f64 }

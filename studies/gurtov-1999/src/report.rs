@@ -1,6 +1,6 @@
 //! Report of a measurement of sleep methods: the content of `timing.json`, declared here once.
 //!
-//! Beside it lies `samples.arrow` with one row a request: `series` (index into
+//! Next to it is `samples.arrow` with one row a request: `series` (index into
 //! [`TimingReport::series`]), `request` (index in the series), `requested_ns`, `actual_ns`.
 
 use airpath_live::wake_latency::LEAVE;
@@ -20,43 +20,43 @@ pub struct TimingReport {
     pub format_version: u32,
     /// The version of Airpath that measured.
     pub airpath_version: String,
-    /// When it began, in seconds since 1970.
+    /// Beginning of the measurement, in seconds since 1970.
     pub began_unix_s: u64,
     /// The machine: facts by name.
     pub host: serde_json::Value,
-    /// What was asked for.
+    /// The parameters.
     pub asked: Asked,
     /// One for each sleep method and setting, in the order of measurement.
     pub series: Vec<Series>,
     /// The rate of a line whose packets wait by each method; empty unless asked for.
     pub line_rates: Vec<LineRate>,
-    /// What is recommended on this machine, a paragraph each.
+    /// Recommendations for this machine, a paragraph each.
     pub recommendation: Vec<String>,
-    /// Whether it was broken off, so that series are missing or shorter than asked for.
+    /// True if it was broken off, so that series are missing or shorter than requested.
     #[serde(default)]
     pub interrupted: bool,
 }
 
-/// What was asked for.
+/// Parameters of a measurement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Asked {
-    /// How many requests each series has.
+    /// Number of requests of each series.
     pub requests: u32,
-    /// How long they are, such as "uniform:0ms..100ms".
+    /// Distribution of their lengths, such as "uniform:0ms..100ms".
     pub distribution: String,
     /// The seed of their lengths, the same for every series.
     pub seed: u64,
-    /// What else ran: none, cpu, disk or network.
+    /// Other load: none, cpu, disk or network.
     pub load: String,
     /// The scheduling policy: other, fifo or rr.
     pub policy: String,
-    /// Whether processors were kept from idle states that take long to leave: hold or leave.
+    /// Treatment of idle states that take long to leave: hold (blocked) or leave (allowed).
     #[serde(default = "leave")]
     pub wake_latency: String,
-    /// How many series were measured at a time.
+    /// Number of series measured at a time.
     #[serde(default = "one")]
     pub jobs: u32,
-    /// How long before its end early_spin woke, in ns; none where it learnt that.
+    /// Time before its end at which early_spin woke, in ns; none where it learnt that.
     #[serde(default)]
     pub margin_ns: Option<u64>,
 }
@@ -74,23 +74,23 @@ fn one() -> u32 {
 pub struct Series {
     /// The sleep method, such as "clock_nanosleep_absolute".
     pub method: String,
-    /// What is done about errors: "plain", "slack", "pre_compensation" or "slack_and_pre_compensation".
+    /// Compensation of errors: "plain", "slack", "pre_compensation" or "slack_and_pre_compensation".
     pub technique: String,
     /// The thread's timer slack in ns; none for the system's default.
     pub timer_slack_ns: Option<u64>,
-    /// Whether all memory was locked.
+    /// True if all memory was locked.
     pub memory_locked: bool,
-    /// Why there is nothing to tell, such as a device that is not there.
+    /// Reason for which there is no result, such as a device that is not there.
     pub unavailable: Option<String>,
-    /// What came out; none where it was unavailable.
+    /// Result; none where the method was unavailable.
     pub measured: Option<Measured>,
 }
 
-/// What came out of one series. The absolute error is actual less requested (Gurtov 1999, 3.2); the
-/// relative error is that over requested, and leaves requests of 0 ns out.
+/// Result of one series. The absolute error is actual less requested (Gurtov 1999, 3.2); the relative error
+/// is that over requested, and leaves requests of 0 ns out.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// How many requests were measured.
+    /// Number of requests measured.
     pub requests: u32,
     /// Absolute error in ms.
     pub absolute_error_ms: Estimates,
@@ -103,7 +103,7 @@ pub struct Measured {
     /// The sum of all requested times that were measured, in ns.
     #[serde(default)]
     pub requested_total_ns: u64,
-    /// How long the whole series took, in ns.
+    /// Duration of the whole series, in ns.
     pub elapsed_ns: u64,
     /// Processor time of the thread for each request, in ns.
     pub processor_ns_per_sleep: f64,
@@ -151,14 +151,14 @@ pub struct Quantiles {
 pub struct LineRate {
     /// The sleep method.
     pub method: String,
-    /// What is done about errors.
+    /// Compensation of errors.
     pub technique: String,
     /// The thread's timer slack in ns; none for the system's default.
     #[serde(default)]
     pub timer_slack_ns: Option<u64>,
     /// The size of a packet in bytes.
     pub packet_bytes: u32,
-    /// How many packets were sent.
+    /// Number of packets sent.
     pub packets: u32,
     /// The rate that was asked for.
     pub requested_bits_per_second: f64,

@@ -11,35 +11,35 @@ use crate::conditions::Conditions;
 use crate::method::{Method, MethodOptions, Waiting};
 use crate::technique::{Compensation, LONGEST_TRIAL_NS, TRIALS, Technique, learn_oversleep_ns, sleep_series};
 
-/// How one series is measured.
+/// Settings of one series.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     /// The sleep method.
     pub method: &'static Method,
-    /// What can be chosen of it.
+    /// Options of the method.
     pub options: MethodOptions,
-    /// What is done about errors.
+    /// Compensation of errors.
     pub technique: Technique,
-    /// What its thread is set to.
+    /// Settings of its thread.
     pub conditions: Conditions,
 }
 
-/// What came out of one series.
+/// Result of one series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// How long each sleep really was, in ns; fewer than were requested if it was broken off.
+pub struct SeriesOutcome {
+    /// Actual length of each sleep, in ns; fewer than requested if it was broken off.
     pub actual_ns: Vec<u64>,
-    /// How long the series took, in ns.
+    /// Duration of the series, in ns.
     pub elapsed_ns: u64,
-    /// How much of that the thread rested between sleeps, for the sake of the other programs, in ns.
+    /// Part of it in which the thread rested between sleeps, for the sake of other programs, in ns.
     pub rested_ns: u64,
     /// Processor time of the thread, in ns.
     pub processor_ns: u64,
-    /// How often the thread gave the processor away.
+    /// Number of times that the thread gave the processor away.
     pub voluntary_switches: u64,
-    /// How often it was taken away.
+    /// Number of times that the processor was taken away.
     pub involuntary_switches: u64,
-    /// What pre-compensation learnt before, in ns.
+    /// Oversleep that pre-compensation learnt before, in ns.
     pub expected_oversleep_ns: Option<i64>,
 }
 
@@ -48,13 +48,13 @@ pub struct Outcome {
 const REST_DIVISOR: u64 = 9;
 
 impl Way {
-    /// Whether the thread keeps its processor from others.
+    /// True if the thread keeps its processor from others.
     pub fn occupies(&self) -> bool {
         self.method.waiting != Waiting::Asleep
     }
 
-    /// Whether the thread rests between sleeps: else a real-time one would keep its processor from
-    /// everything else.
+    /// True if the thread rests between sleeps: else a real-time one would keep its processor from everything
+    /// else.
     fn rests(&self) -> bool {
         self.occupies() && self.conditions.policy != Policy::Other
     }
@@ -72,7 +72,7 @@ impl Way {
     ///
     /// # Errors
     /// Why the sleep method cannot be had or failed, as text.
-    pub fn measure(&self, requested_ns: &[u64], trials_ns: &[u64], stop: &AtomicBool) -> Result<Outcome, String> {
+    pub fn measure(&self, requested_ns: &[u64], trials_ns: &[u64], stop: &AtomicBool) -> Result<SeriesOutcome, String> {
         self.conditions.set().map_err(|error| error.to_string())?;
         let mut sleeper = (self.method.open)(&self.options)?;
         let failed = |error: std::io::Error| format!("{} failed: {error}", self.method.name);
@@ -112,7 +112,7 @@ impl Way {
         let usage_after = usage()?;
         actual_ns.truncate(slept.map_err(failed)?);
         let more = |after: libc::c_long, before: libc::c_long| (after - before) as u64;
-        Ok(Outcome {
+        Ok(SeriesOutcome {
             actual_ns,
             elapsed_ns,
             rested_ns,
@@ -140,7 +140,7 @@ mod tests {
         Way { method, options: MethodOptions::default(), technique, conditions: Conditions::default() }
     }
 
-    fn measure(way: Way, requested_ns: &[u64]) -> Result<Outcome, String> {
+    fn measure(way: Way, requested_ns: &[u64]) -> Result<SeriesOutcome, String> {
         let requested_ns = requested_ns.to_vec();
         let thread = std::thread::spawn(move || way.measure(&requested_ns, &[100_000; 3], &AtomicBool::new(false)));
         thread.join().unwrap()

@@ -4,9 +4,9 @@ use airpath_core::draw::DrawKey;
 
 use crate::pattern;
 use crate::report::{Estimates, Measured, Quantiles};
-use crate::series::Outcome;
+use crate::series::SeriesOutcome;
 
-/// How often a sample is drawn again for its intervals.
+/// Number of resamples of a sample for its intervals.
 pub const RESAMPLES: u64 = 2_000;
 /// The share of resamples inside an interval is 95 %, as thousandths on either side.
 const OUTSIDE_THOUSANDTHS: usize = 25;
@@ -71,7 +71,7 @@ pub fn estimates(values: &[f64], key: DrawKey) -> Estimates {
 }
 
 /// Everything that is said of a series of `requested_ns`, of which at least one was slept.
-pub fn measured(requested_ns: &[u64], outcome: &Outcome, seed: u64) -> Measured {
+pub fn measured(requested_ns: &[u64], outcome: &SeriesOutcome, seed: u64) -> Measured {
     let actual_ns = &outcome.actual_ns;
     let pairs = || requested_ns.iter().zip(actual_ns).map(|(requested, actual)| (*requested, *actual));
     let mut errors_ns: Vec<i64> = pairs().map(|(requested, actual)| actual as i64 - requested as i64).collect();
@@ -137,8 +137,9 @@ mod tests {
         near(estimates.variance_interval, variance, ((20_736.0 / 80.0 - 144.0) / 1_000.0f64).sqrt());
     }
 
-    /// How often 300 samples of 100 values hold the mean and the variance of what they are drawn from; the
-    /// standard error of a share is 0.013. The variance of what is skewed is held less often, as documented.
+    /// Share of 300 samples of 100 values whose intervals hold the mean and the variance of their population;
+    /// the standard error of a share is 0.013. The variance of a skewed population is held less often, as
+    /// documented.
     #[test]
     fn the_least_number_of_values_has_intervals_that_hold() {
         let drawn = |sample: u64, make: &dyn Fn(f64) -> f64| -> Vec<f64> {
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_series_by_hand() {
-        let outcome = Outcome {
+        let outcome = SeriesOutcome {
             actual_ns: vec![3_000_000, 0, 4_000_000],
             elapsed_ns: 8_000_000,
             rested_ns: 0,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::method::Sleep;
 
-/// What is done about errors.
+/// Technique of compensating errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Technique {
     /// Nothing.
@@ -40,12 +40,12 @@ impl Technique {
         Technique::ALL.into_iter().find(|(_, known)| *known == name).map(|(technique, _)| technique)
     }
 
-    /// Whether errors are carried from one sleep to the next.
+    /// True if errors are carried from one sleep to the next.
     pub fn has_slack(self) -> bool {
         matches!(self, Technique::Slack | Technique::SlackAndPreCompensation)
     }
 
-    /// Whether sleeps are shortened by what is expected.
+    /// True if sleeps are shortened by the expected oversleep.
     pub fn pre_compensates(self) -> bool {
         matches!(self, Technique::PreCompensation | Technique::SlackAndPreCompensation)
     }
@@ -55,9 +55,9 @@ impl Technique {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compensation {
     technique: Technique,
-    /// By how much the sleeps so far were longer, less what was made up for.
+    /// Sum of the oversleeps so far that is not made up for, in ns.
     slack_ns: i64,
-    /// How much longer than asked for a sleep is expected to be; counts only with pre-compensation.
+    /// Expected oversleep of a sleep, in ns; counts only with pre-compensation.
     expected_oversleep_ns: i64,
 }
 
@@ -68,7 +68,7 @@ impl Compensation {
         Compensation { technique, slack_ns: 0, expected_oversleep_ns }
     }
 
-    /// What to ask the sleep method for, in ns; none where there is nothing left to sleep.
+    /// Returns the length to request of the sleep method, in ns; none if there is nothing left to sleep.
     pub fn ask(&self, requested_ns: u64) -> Option<u64> {
         let left_ns = requested_ns as i64 - self.slack_ns;
         match self.technique {
@@ -85,7 +85,7 @@ impl Compensation {
     }
 }
 
-/// How many sleeps teach the expected oversleep before a series.
+/// Number of sleeps that teach the expected oversleep before a series.
 pub const TRIALS: usize = 16;
 /// No trial is longer, in ns.
 pub const LONGEST_TRIAL_NS: u64 = 20_000_000;

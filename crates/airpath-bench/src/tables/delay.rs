@@ -9,7 +9,7 @@ use airpath_models::LinkConfig;
 use super::{Options, ports, ports_and_levels};
 use crate::report::{Table, Target, short};
 use crate::statistics::Samples;
-use crate::testbed::{BareVeth, Emulation, End, Failure, Link, Setting};
+use crate::testbed::{BareVeth, Emulation, Failure, Link, NetworkEnd, Setting};
 use crate::traffic::{self, Pace};
 
 const PACKETS_PER_SECOND: f64 = 194.0;
@@ -23,7 +23,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
         ["between the ends", "log", "mean µs", "p50", "p99", "max", "above bare: mean", "p99", "core %", "spin %"];
     let mut table = Table::new("delay", title, &columns);
     let pace = Pace { ip_bytes: IP_BYTES, packets_per_second: PACKETS_PER_SECOND, seconds: options.seconds(8.0) };
-    let delays = |ends: [End<'_>; 2]| -> Result<Samples, Failure> {
+    let delays = |ends: [NetworkEnd<'_>; 2]| -> Result<Samples, Failure> {
         let received = traffic::run(&ends[0], &ends[1], pace, Duration::from_millis(300))?;
         Ok(Samples::new(received.delays_us(SKIP)))
     };

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use airpath_core::{LogLevel, Pdu, PortId, Seed, Time};
 use airpath_live::clock::thread_processor_ns;
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
-use airpath_virtual::{End, TimedInput, VirtualDriver};
+use airpath_virtual::{DriveUntil, TimedInput, VirtualDriver};
 
 use super::Options;
 use crate::report::{Table, Target, short};
@@ -69,7 +69,7 @@ fn played_ns(link: &LinkConfig, level: LogLevel, packets: u64) -> f64 {
         TimedInput::packet(Time::from_nanos(id * INTERVAL_NS), PortId::CLIENT, pdu)
     });
     let began = thread_processor_ns();
-    let outcome = driver.run(inputs, End::Idle, |outputs| {
+    let outcome = driver.run(inputs, DriveUntil::Idle, |outputs| {
         outputs.emissions.clear();
         outputs.events.clear();
     });

@@ -15,7 +15,7 @@ use airpath_models::{Fragmentation, LastFrame, LinkConfig};
 use super::{Options, ports};
 use crate::report::{Table, Target};
 use crate::sockets;
-use crate::testbed::{Emulation, End, Failure, Link, Setting, port_name};
+use crate::testbed::{Emulation, Failure, Link, NetworkEnd, Setting, port_name};
 
 const PACKET_BITS: u64 = 12_000;
 const SEGMENT_BYTES: u64 = 1460;
@@ -74,7 +74,7 @@ fn link(frame_bits: u64) -> Result<LinkConfig, Failure> {
 }
 
 /// Sends for `seconds` and returns the goodput in bit/s.
-fn transfer(from: &End<'_>, to: &End<'_>, seconds: f64) -> Result<f64, Failure> {
+fn transfer(from: &NetworkEnd<'_>, to: &NetworkEnd<'_>, seconds: f64) -> Result<f64, Failure> {
     for end in [from, to] {
         end.run(|| std::fs::write("/proc/sys/net/ipv4/tcp_timestamps", "0"))?;
         end.run(|| std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"))?;

@@ -12,7 +12,7 @@ use airpath_models::LinkConfig;
 use super::Options;
 use crate::busy::Busy;
 use crate::report::{Table, Target, short};
-use crate::testbed::{Emulation, Failure, Link, Outcome, Setting};
+use crate::testbed::{Emulation, Failure, Link, LinkOutcome, Setting};
 use crate::traffic::{self, Pace};
 
 const PACKETS_PER_SECOND: f64 = 100.0;
@@ -65,7 +65,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     Ok(table)
 }
 
-fn run(links: usize, setting: Setting, seconds: f64) -> Result<Outcome, Failure> {
+fn run(links: usize, setting: Setting, seconds: f64) -> Result<LinkOutcome, Failure> {
     let config = LinkConfig { propagation: Span::from_millis(5).into(), ..LinkConfig::default() };
     let emulation = Emulation::start_many(&vec![Link::hop(config); links], 1, setting)?;
     let pace = Pace { ip_bytes: 500, packets_per_second: PACKETS_PER_SECOND, seconds };
@@ -96,7 +96,7 @@ fn together(links: &[Distribution]) -> Distribution {
     }
 }
 
-fn add(table: &mut Table, machine: &str, links: usize, name: &str, outcome: &Outcome) {
+fn add(table: &mut Table, machine: &str, links: usize, name: &str, outcome: &LinkOutcome) {
     let late = together(&outcome.latenesses);
     let margin = &outcome.reports[0].margin;
     let micros = [late.p50_ns, late.p99_ns, late.p999_ns, late.max_ns].map(|ns| short(ns as f64 / 1e3));

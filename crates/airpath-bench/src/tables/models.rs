@@ -11,7 +11,7 @@ use airpath_models::load::{BackgroundConfig, LoadConfig};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::random::Random;
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
-use airpath_virtual::{End, TimedInput, VirtualDriver};
+use airpath_virtual::{DriveUntil, TimedInput, VirtualDriver};
 use serde::Serialize;
 
 use super::Options;
@@ -139,7 +139,7 @@ fn cases(plain: &LinkConfig) -> Vec<Case> {
 /// True if nothing of some packets is dropped.
 fn carries_all(path: &PathConfig) -> bool {
     let mut driver = VirtualDriver::new(Path::new(path, Seed(1)), LogLevel::Counters);
-    let outcome = driver.run(packets_of(PROBE), End::Idle, |_| ());
+    let outcome = driver.run(packets_of(PROBE), DriveUntil::Idle, |_| ());
     outcome.is_ok() && driver.outputs().emissions.len() as u64 == PROBE
 }
 
@@ -157,7 +157,7 @@ fn packets_of(count: u64) -> impl Iterator<Item = TimedInput> {
 fn played_ns(path: &PathConfig, packets: u64) -> f64 {
     let mut driver = VirtualDriver::new(Path::new(path, Seed(1)), LogLevel::Counters);
     let began = thread_processor_ns();
-    let outcome = driver.run(packets_of(packets), End::Idle, |outputs| outputs.emissions.clear());
+    let outcome = driver.run(packets_of(packets), DriveUntil::Idle, |outputs| outputs.emissions.clear());
     let elapsed = thread_processor_ns() - began;
     assert!(outcome.is_ok(), "inputs are in order");
     elapsed as f64 / packets as f64

@@ -7,7 +7,7 @@ use airpath_models::LinkConfig;
 
 use super::{Options, ports, ports_and_levels};
 use crate::report::{Table, Target, short};
-use crate::testbed::{BareVeth, Emulation, End, Failure, Link, Setting, port_name};
+use crate::testbed::{BareVeth, Emulation, Failure, Link, NetworkEnd, Setting, port_name};
 use crate::traffic::{self, Pace, UDP_HEADERS_BYTES};
 
 const PAYLOAD_BYTES: usize = 64;
@@ -62,7 +62,7 @@ struct Tried {
     packets_per_second: f64,
 }
 
-fn try_rate([client, server]: [End<'_>; 2], pace: Pace) -> Result<Tried, Failure> {
+fn try_rate([client, server]: [NetworkEnd<'_>; 2], pace: Pace) -> Result<Tried, Failure> {
     let received = traffic::run(&client, &server, pace, Duration::from_millis(200))?;
     let (first, last) = match (received.arrivals.first(), received.arrivals.last()) {
         (Some(first), Some(last)) if last.stamp_ns > first.stamp_ns => (first.stamp_ns, last.stamp_ns),

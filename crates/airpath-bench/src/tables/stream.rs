@@ -10,7 +10,7 @@ use airpath_models::LinkConfig;
 
 use super::{Options, ports, ports_and_levels};
 use crate::report::{Table, Target, short};
-use crate::testbed::{BareVeth, Emulation, End, Failure, Link, Setting, port_name};
+use crate::testbed::{BareVeth, Emulation, Failure, Link, NetworkEnd, Setting, port_name};
 
 const CHUNK_BYTES: usize = 256 << 10;
 /// Slow start and cold caches.
@@ -42,7 +42,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     Ok(table)
 }
 
-fn goodput([client, server]: [End<'_>; 2], seconds: f64) -> Result<f64, Failure> {
+fn goodput([client, server]: [NetworkEnd<'_>; 2], seconds: f64) -> Result<f64, Failure> {
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
     let listener = server.run(move || TcpListener::bind(any))?;
     let target = SocketAddr::new(server.address, listener.local_addr()?.port());

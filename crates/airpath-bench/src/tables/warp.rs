@@ -19,7 +19,7 @@ const RATES: [&str; 2] = ["10 Mbit/s", "100 Mbit/s"];
 const BYTES: u64 = 5_000_000;
 
 /// Times of one run.
-struct Run {
+struct WarpRun {
     wall: Duration,
     processor: Duration,
     virtual_time: Duration,
@@ -41,7 +41,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     table.notes.push(format!("kernel {}", kernel.file_name().unwrap_or_default().to_string_lossy()));
     table.notes.push("boot and start-up, the same for a run of nothing, are taken off the last column".into());
     let repeats = if options.quick { 1 } else { 5 };
-    let median = |runs: &[Run], value: fn(&Run) -> f64| Samples::new(runs.iter().map(value)).quantile(0.5);
+    let median = |runs: &[WarpRun], value: fn(&WarpRun) -> f64| Samples::new(runs.iter().map(value)).quantile(0.5);
     let idle = repeat(repeats, || run(&engine, None))?;
     let idle_s = median(&idle, |run| run.processor.as_secs_f64());
     for rate in RATES {
@@ -66,12 +66,12 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     Ok(table)
 }
 
-fn repeat(times: usize, mut once: impl FnMut() -> Result<Run, Failure>) -> Result<Vec<Run>, Failure> {
+fn repeat(times: usize, mut once: impl FnMut() -> Result<WarpRun, Failure>) -> Result<Vec<WarpRun>, Failure> {
     (0..times).map(|_| once()).collect()
 }
 
 /// One run: a transfer over such a link, or nothing.
-fn run(engine: &Path, link: Option<(&str, PortKind, Level)>) -> Result<Run, Failure> {
+fn run(engine: &Path, link: Option<(&str, PortKind, Level)>) -> Result<WarpRun, Failure> {
     let folder = tempfile::tempdir()?;
     let out = folder.path().join("run");
     let mut command = Command::new(engine);
@@ -97,7 +97,7 @@ fn run(engine: &Path, link: Option<(&str, PortKind, Level)>) -> Result<Run, Fail
     let results = Manifest::read(&out)?.results.ok_or("the run has no results")?;
     let path = results.counters.iter().filter(|site| site.hop == "path");
     let packets = path.filter_map(|site| site.kinds.get("offered")).map(|offered| offered.count).sum();
-    Ok(Run { wall, processor, virtual_time: Duration::from_nanos(results.duration_ns), packets })
+    Ok(WarpRun { wall, processor, virtual_time: Duration::from_nanos(results.duration_ns), packets })
 }
 
 /// Processor time of the processes that have ended, the kernel and the programs in it among them.

@@ -3,10 +3,10 @@
 use std::io::{self, Read, Write};
 
 use airpath_packet::capture::{
-    Block, BlockReader, Format, MAGIC_BYTES, MOST_BYTES, PcapReader, Problem, Record, Resolution,
+    Block, BlockReader, CaptureProblem, Format, MAGIC_BYTES, MOST_BYTES, PcapReader, Record, Resolution,
 };
 
-/// What is done to a stamp, in ns since 1970.
+/// Function that replaces a stamp, in ns since 1970.
 pub type Change<'a> = dyn FnMut(u64) -> io::Result<u64> + 'a;
 
 /// Copies a capture from `input` to `output`, each stamp as `change` makes it. Stamps keep the
@@ -45,12 +45,12 @@ fn pcapng(input: impl Read, output: &mut dyn Write, change: &mut Change<'_>) -> 
         }
         if let Some((number, places)) = block.stamps()? {
             let interface = interfaces.get(number as usize);
-            let resolution = *interface.ok_or_else(|| block.error(Problem::Interface(number)))?;
+            let resolution = *interface.ok_or_else(|| block.error(CaptureProblem::Interface(number)))?;
             for place in places {
-                let ticks = block.stamp(place).ok_or_else(|| block.error(Problem::Short))?;
-                let unix_ns = resolution.unix_ns(ticks).ok_or_else(|| block.error(Problem::Time))?;
+                let ticks = block.stamp(place).ok_or_else(|| block.error(CaptureProblem::Short))?;
+                let unix_ns = resolution.unix_ns(ticks).ok_or_else(|| block.error(CaptureProblem::Time))?;
                 let by_ns = i128::from(change(unix_ns)?) - i128::from(unix_ns);
-                let moved = resolution.moved(ticks, by_ns).ok_or_else(|| block.error(Problem::Time))?;
+                let moved = resolution.moved(ticks, by_ns).ok_or_else(|| block.error(CaptureProblem::Time))?;
                 block.set_stamp(place, moved);
             }
         }

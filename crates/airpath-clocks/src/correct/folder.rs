@@ -20,7 +20,7 @@ const SETTING: &str = "clock_correction";
 pub fn correct(request: &Request<'_>) -> Result<Correction, ClockError> {
     let original = request.original;
     let refuse =
-        |what: &str, mend: &str| ClockError::File { path: original.to_owned(), what: what.into(), mend: mend.into() };
+        |what: &str, hint: &str| ClockError::File { path: original.to_owned(), what: what.into(), hint: hint.into() };
     if !original.join(files::MANIFEST).exists() {
         return Err(refuse("holds no run.json, so that it is no run", "name the folder of one run, or a capture"));
     }
@@ -110,13 +110,13 @@ fn side(request: &Request<'_>, clock: Option<&serde_json::Value>) -> Result<Host
         (Some(_), Some(found)) => Err(ClockError::File {
             path: request.original.to_owned(),
             what: format!("was recorded at the {} host of the estimate, as its run.json says", found.name()),
-            mend: "leave --recorded-at out".into(),
+            hint: "leave --recorded-at out".into(),
         }),
         (None, Some(found)) => Ok(found),
         (None, None) if foreign => Err(ClockError::File {
             path: request.original.to_owned(),
             what: "was recorded at neither host of the estimate, or one has booted since".into(),
-            mend: "take the estimate made between these hosts at that time; if this is it, say where the run was \
+            hint: "take the estimate made between these hosts at that time; if this is it, say where the run was \
                    recorded with --recorded-at local or --recorded-at remote"
                 .into(),
         }),
@@ -152,7 +152,7 @@ fn files(original: &Path) -> Result<Vec<PathBuf>, ClockError> {
     Ok(files)
 }
 
-/// What is done, and what was found out on the way.
+/// A correction in progress: its request, and its record.
 struct Work<'a> {
     request: &'a Request<'a>,
     to_other: Move<'a>,
@@ -179,7 +179,7 @@ impl<'a> Work<'a> {
 
     /// Takes note of a stamp of `path`; refuses one outside the estimate.
     fn look(&mut self, unix_ns: u64, path: &Path) -> Result<(), ClockError> {
-        let outside = |what: String, mend: &str| ClockError::File { path: path.to_owned(), what, mend: mend.into() };
+        let outside = |what: String, hint: &str| ClockError::File { path: path.to_owned(), what, hint: hint.into() };
         if self.to_other.moved(unix_ns).is_none() {
             return Err(outside(
                 "has stamps that would lie before 1970".into(),
@@ -262,8 +262,8 @@ fn unreadable(path: &Path, source: io::Error) -> ClockError {
     if source.kind() != io::ErrorKind::InvalidData {
         return ClockError::io("read", path, source);
     }
-    let mend = "name a run or a capture that was written to its end".into();
-    ClockError::File { path: path.to_owned(), what: format!("cannot be corrected: {source}"), mend }
+    let hint = "name a run or a capture that was written to its end".into();
+    ClockError::File { path: path.to_owned(), what: format!("cannot be corrected: {source}"), hint }
 }
 
 /// The folder of the copy, which goes again unless it is kept.
@@ -283,7 +283,7 @@ impl OutFolder {
             return Err(ClockError::File {
                 path: path.to_owned(),
                 what: "lies in the original, which is never changed".into(),
-                mend: "name another folder with --out".into(),
+                hint: "name another folder with --out".into(),
             });
         }
         Ok(out)

@@ -14,12 +14,12 @@ use super::estimate::Estimate;
 use super::segments::HostSide;
 pub use stamps::Move;
 
-/// The name of the file in which a correction is recorded, beside what was corrected.
+/// The name of the file in which a correction is recorded, next to the corrected files.
 pub const RECORD: &str = "correction.json";
 /// The version of the format of that file.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// What is to be corrected.
+/// A request for a correction.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// The folder of a run, or a capture.
@@ -28,32 +28,33 @@ pub struct Request<'a> {
     pub estimate: &'a Estimate,
     /// The host at which it was recorded; none to find out from the run.
     pub recorded_at: Option<HostSide>,
-    /// Whether stamps outside the time of the estimate are moved, too.
+    /// True to also move stamps outside the time of the estimate.
     pub extrapolate: bool,
     /// The folder of the copy.
     pub out: &'a Path,
 }
 
-/// What was done: the content of [`RECORD`].
+/// Record of a correction: the content of [`RECORD`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Correction {
     /// [`FORMAT_VERSION`].
     pub format_version: u32,
     /// The version of Airpath that corrected.
     pub airpath_version: String,
-    /// What was corrected.
+    /// The folder or capture that was corrected.
     pub original: PathBuf,
     /// The host whose clock stamped the original.
     pub recorded_at: HostSide,
     /// The beginning of the run by that clock; none for a capture by itself.
     pub original_start_unix_ns: Option<u64>,
-    /// What was added to the first stamp, in ns.
+    /// Correction of the first stamp, in ns.
     pub offset_ns: i64,
-    /// By how much the clock of the copy is faster, in parts per million.
+    /// Drift of the clock of the copy relative to that of the original, in parts per million; positive if
+    /// faster.
     pub drift_ppm: f64,
     /// No stamp is farther off than this.
     pub bound_ns: u64,
-    /// Whether any stamp is outside the time of the estimate.
+    /// True if any stamp is outside the time of the estimate.
     pub extrapolated: bool,
     /// The captures.
     pub captures: BTreeMap<String, Stamps>,
@@ -64,7 +65,7 @@ pub struct Correction {
 /// The stamps of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Stamps {
-    /// How many.
+    /// Number of stamps.
     pub count: u64,
     /// The first in time, as it was; 0 where there is none.
     pub first_unix_ns: u64,

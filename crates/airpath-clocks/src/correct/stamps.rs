@@ -24,17 +24,17 @@ impl<'a> Move<'a> {
         }
     }
 
-    /// Whether the estimate holds then.
+    /// True if the estimate holds at this time.
     pub fn covers(&self, unix_ns: u64) -> bool {
         self.local(unix_ns).is_some_and(|local_ns| self.estimate.covers(local_ns))
     }
 
-    /// How far off the moved stamp may be, in ns.
+    /// Bound of the error of the moved stamp, in ns.
     pub fn bound_ns(&self, unix_ns: u64) -> u64 {
         self.local(unix_ns).map_or(u64::MAX, |local_ns| self.estimate.bound_at_ns(local_ns))
     }
 
-    /// By how much the other clock is faster, in parts per million.
+    /// Drift of the other clock relative to that of the recording, in parts per million; positive if faster.
     pub fn drift_ppm(&self) -> f64 {
         match self.recorded_at {
             HostSide::Local => self.estimate.drift_ppm,
@@ -42,7 +42,7 @@ impl<'a> Move<'a> {
         }
     }
 
-    /// From when to when the estimate holds, by the clock of the recording.
+    /// Beginning and end of the time for which the estimate holds, by the clock of the recording.
     pub fn interval(&self) -> Option<(u64, u64)> {
         let (from, to) = (self.estimate.from_unix_ns, self.estimate.to_unix_ns);
         match self.recorded_at {

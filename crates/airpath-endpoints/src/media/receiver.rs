@@ -8,7 +8,7 @@ use airpath_workload::kinds::Media;
 
 use crate::Context;
 use crate::datagram::bytes_of;
-use crate::ip::{self, HEADER_BYTES, Verdict};
+use crate::ip::{self, HEADER_BYTES, Reception};
 use crate::media::Session;
 use crate::media::plan::Frame;
 use crate::media::rtp::{self, Header};
@@ -112,7 +112,7 @@ impl Endpoint for Receiver {
         let Some(bytes) = bytes_of(&pdu) else { return };
         let (verdict, packet) = ip::judge(&pdu, bytes, &self.session.route, self.session.protection);
         let fresh = self.results.record().side(self.direction).received(at, &pdu, verdict);
-        if fresh && self.take(at, &packet, verdict == Verdict::Damaged) {
+        if fresh && self.take(at, &packet, verdict == Reception::Damaged) {
             let bytes = u64::from(pdu.len) - (HEADER_BYTES + rtp::HEADER_BYTES) as u64;
             self.results.record().side(self.direction).delivered(at, bytes);
         }

@@ -2,7 +2,7 @@
 //! when the capturing program was killed, is left out.
 
 use airpath_packet::capture::{
-    Block, BlockReader, CaptureError, Format, MOST_BYTES, PcapReader, Problem, Record, Resolution, pcapng,
+    Block, BlockReader, CaptureError, CaptureProblem, Format, MOST_BYTES, PcapReader, Record, Resolution, pcapng,
 };
 
 use crate::pcap::packet::{Captured, LinkType};
@@ -58,8 +58,9 @@ fn pcapng(bytes: &[u8]) -> Result<Vec<Captured>, String> {
         if let Some(packet) = block.packet().map_err(text)? {
             let problem = |problem| text(block.error(problem));
             let interface = interfaces.get(packet.interface as usize);
-            let (link_type, resolution) = *interface.ok_or_else(|| problem(Problem::Interface(packet.interface)))?;
-            let unix_ns = resolution.unix_ns(packet.ticks).ok_or_else(|| problem(Problem::Time))?;
+            let (link_type, resolution) =
+                *interface.ok_or_else(|| problem(CaptureProblem::Interface(packet.interface)))?;
+            let unix_ns = resolution.unix_ns(packet.ticks).ok_or_else(|| problem(CaptureProblem::Time))?;
             packets.extend(Captured::read(unix_ns, link_type, packet.bytes));
         }
     }

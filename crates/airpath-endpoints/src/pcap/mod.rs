@@ -2,7 +2,7 @@
 //!
 //! Times count from the first packet of the capture that is replayed. Lengths are those on the wire;
 //! of packets that were captured in part, the rest is zero where bytes are wanted. Nothing answers to
-//! what arrives, and nobody checks it: a damaged packet counts as received and damaged, a truncated
+//! what arrives, and nothing checks it: a damaged packet counts as received and damaged, a truncated
 //! one as rejected. Packets other than IP are left out, and so are those that the client neither
 //! sends nor gets.
 
@@ -20,10 +20,10 @@ use crate::{Context, Ends};
 use packet::Captured;
 use replay::{Arrival, Replay};
 
-/// How many IP packets the capture in `bytes` holds.
+/// Returns the number of IP packets in the capture `bytes`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The defect of the capture.
 pub fn packets_in(bytes: &[u8]) -> Result<usize, String> {
     file::read(bytes).map(|packets| packets.len())
 }

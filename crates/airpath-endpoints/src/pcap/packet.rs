@@ -8,7 +8,7 @@ use airpath_packet::Headers;
 /// An IP packet of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Captured {
-    /// When, in nanoseconds since 1970.
+    /// Time of capture, in nanoseconds since 1970.
     pub unix_ns: u64,
     /// Its length.
     pub len: u32,
@@ -18,20 +18,20 @@ pub(super) struct Captured {
     pub destination: IpAddr,
     pub class: u8,
     pub ecn: Ecn,
-    /// Between whom it travels; fragments have no ports.
+    /// Addresses, ports and protocol; fragments have no ports.
     pub tuple: FiveTuple,
-    /// What was captured of it, from the IP header on.
+    /// The captured bytes, from the IP header on.
     pub bytes: Vec<u8>,
 }
 
-/// What a capture holds of each packet: the registry of link types of libpcap.
+/// Format of the captured packets, of libpcap's registry of link types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkType {
     Raw,
     Ethernet,
     LinuxCooked,
     LinuxCooked2,
-    /// Four bytes of a protocol family, in the byte order of whoever captured.
+    /// Four bytes of a protocol family, in the byte order of the capturing host.
     Loopback,
 }
 

@@ -6,7 +6,7 @@ use airpath_core::{End, Payload, Pdu, Span, Time};
 use airpath_virtual::{Endpoint, Progress, Sent};
 
 use crate::Context;
-use crate::ip::Verdict;
+use crate::ip::Reception;
 use crate::pcap::packet::Captured;
 use crate::record::Results;
 
@@ -61,9 +61,9 @@ impl Endpoint for Replay {
 
     fn receive(&mut self, at: Time, pdu: Pdu, _: &mut Sent) {
         let verdict = match &pdu.damage {
-            None => Verdict::Intact,
-            Some(damage) if damage.truncated_to.is_some() => Verdict::Rejected,
-            Some(_) => Verdict::Damaged,
+            None => Reception::Intact,
+            Some(damage) if damage.truncated_to.is_some() => Reception::Rejected,
+            Some(_) => Reception::Damaged,
         };
         let mut record = self.results.record();
         let side = record.side(self.end.other().sends());

@@ -12,7 +12,7 @@ use quinn_proto::{ClientConfig, Connection, ConnectionHandle, DatagramEvent, Ecn
 use crate::Context;
 use crate::datagram::{bytes_of, datagram};
 use crate::error::EndpointError;
-use crate::ip::{self, HEADER_BYTES, Protection, Verdict};
+use crate::ip::{self, HEADER_BYTES, Protection, Reception};
 use crate::options::Route;
 use crate::quic::certificate::SERVER_NAME;
 use crate::quic::transfer::Transfer;
@@ -204,7 +204,7 @@ impl VirtualEndpoint for HostEndpoint {
         let Some(bytes) = bytes_of(&pdu) else { return };
         let (verdict, payload) = ip::judge(&pdu, bytes, &self.route.reversed(), Protection::Udp);
         self.results.record().side(self.end.other().sends()).received(at, &pdu, verdict);
-        if verdict != Verdict::Rejected {
+        if verdict != Reception::Rejected {
             self.take(at, &payload, pdu.ecn, out);
             self.run(at, out);
         }

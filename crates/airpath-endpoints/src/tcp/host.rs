@@ -14,7 +14,7 @@ use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpEndpoint};
 use crate::Context;
 use crate::datagram::bytes_of;
 use crate::error::EndpointError;
-use crate::ip::{IPV4_BYTES, Verdict};
+use crate::ip::{IPV4_BYTES, Reception};
 use crate::options::Route;
 use crate::record::Results;
 use crate::tcp::wire::Wire;
@@ -208,7 +208,7 @@ impl<A: Application> Endpoint for HostEndpoint<A> {
         let Some(bytes) = bytes_of(&pdu) else { return };
         let (verdict, bytes) = damaged(&pdu, bytes);
         self.results.record().side(self.arrival()).received(at, &pdu, verdict);
-        if verdict != Verdict::Rejected {
+        if verdict != Reception::Rejected {
             self.host.wire.received.push_back(bytes);
             self.run(at, out);
         }
@@ -233,12 +233,12 @@ impl<A: Application> Endpoint for HostEndpoint<A> {
 }
 
 /// The bytes of a packet as they left the link, and whether the stack's checksums would take them.
-fn damaged(pdu: &Pdu, bytes: &Bytes) -> (Verdict, Bytes) {
-    let Some(damage) = &pdu.damage else { return (Verdict::Intact, bytes.clone()) };
+fn damaged(pdu: &Pdu, bytes: &Bytes) -> (Reception, Bytes) {
+    let Some(damage) = &pdu.damage else { return (Reception::Intact, bytes.clone()) };
     let mut packet = bytes.to_vec();
     damage.apply(&mut packet);
     let taken = packet.len() == bytes.len() && has_good_checksums(&packet);
-    (if taken { Verdict::Damaged } else { Verdict::Rejected }, packet.into())
+    (if taken { Reception::Damaged } else { Reception::Rejected }, packet.into())
 }
 
 fn has_good_checksums(packet: &[u8]) -> bool {

@@ -6,7 +6,7 @@ use airpath_log::show as format;
 use serde_json::Value;
 
 use crate::cli::control::{RunsArgs, SetArgs, StateArgs};
-use crate::control::client::{self, Run};
+use crate::control::client::{self, ActiveRun};
 use crate::control::protocol::Request;
 use crate::error::{Failure, Result};
 use crate::terminal::{say, show};
@@ -79,7 +79,7 @@ pub fn set(args: &SetArgs) -> Result<i32> {
     Ok(0)
 }
 
-fn tell(json: bool, run: &Run, answer: &Value, what: &str) {
+fn tell(json: bool, run: &ActiveRun, answer: &Value, what: &str) {
     if json {
         show!("{answer}\n");
     } else {

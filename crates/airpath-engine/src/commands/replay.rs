@@ -4,7 +4,7 @@ use airpath_log::show::counted;
 
 use crate::cli::ReplayArgs;
 use crate::error::Result;
-use crate::run::replay::{Outcome, replay};
+use crate::run::replay::{ReplayOutcome, replay};
 use crate::status;
 use crate::terminal::{say, show};
 
@@ -25,7 +25,7 @@ pub fn run(args: &ReplayArgs) -> Result<i32> {
     Ok(if outcome.difference.is_some() { status::UNDONE } else { 0 })
 }
 
-fn text(outcome: &Outcome) -> String {
+fn text(outcome: &ReplayOutcome) -> String {
     match &outcome.difference {
         Some(difference) => difference.to_string(),
         None => format!(
@@ -36,7 +36,7 @@ fn text(outcome: &Outcome) -> String {
     }
 }
 
-fn json(outcome: &Outcome) -> serde_json::Value {
+fn json(outcome: &ReplayOutcome) -> serde_json::Value {
     serde_json::json!({
         "identical": outcome.difference.is_none(),
         "events": outcome.events,

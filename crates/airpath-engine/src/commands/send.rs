@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airpath_core::Span;
-use airpath_load::{Arrivals, Datagrams, Endpoints, Extent, Interval, Observer, Plan, Transport, Work};
+use airpath_load::{Arrivals, Datagrams, Endpoints, Extent, Interval, Plan, ProgressObserver, Transport, Work};
 
 use crate::cli::SendArgs;
 use crate::error::{Failure, Result};
@@ -42,7 +42,7 @@ struct Printer<'a> {
     plan: &'a Plan,
 }
 
-impl Observer for Printer<'_> {
+impl ProgressObserver for Printer<'_> {
     fn connected(&mut self, streams: &[Endpoints]) {
         if !self.quiet {
             for ends in streams {

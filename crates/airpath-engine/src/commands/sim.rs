@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use airpath_endpoints::{Delivery, FlowReport, MediaReport, Outcome, RequestReport};
+use airpath_endpoints::{Delivery, FlowReport, MediaReport, RequestReport, WorkloadOutcome};
 use airpath_log::show;
 use airpath_virtual::Ended;
 use airpath_workload::Workload;
@@ -220,10 +220,10 @@ fn json(simulated: &Simulated, seed: u64) -> serde_json::Value {
 /// Result of a workload, in a line.
 fn line(flow: &FlowReport) -> String {
     let outcome = match &flow.outcome {
-        Outcome::Complete => "complete".into(),
-        Outcome::Incomplete if flow.workload.is_bounded() => "incomplete at the end of the run".into(),
-        Outcome::Incomplete => "lasted as long as the run".into(),
-        Outcome::Failed(reason) => format!("failed: {reason}"),
+        WorkloadOutcome::Complete => "complete".into(),
+        WorkloadOutcome::Incomplete if flow.workload.is_bounded() => "incomplete at the end of the run".into(),
+        WorkloadOutcome::Incomplete => "lasted as long as the run".into(),
+        WorkloadOutcome::Failed(reason) => format!("failed: {reason}"),
     };
     let elapsed = flow.elapsed_ns.map(|elapsed| format!(" in {}", show::span(elapsed)));
     let directions = [("uplink", &flow.uplink), ("downlink", &flow.downlink)];

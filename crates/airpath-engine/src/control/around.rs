@@ -8,7 +8,7 @@ use std::path::Path;
 use airpath_log::Around as Answer;
 use airpath_log::verdict::Verdict;
 
-use super::client::Run;
+use super::client::ActiveRun;
 use super::folder::Folder;
 use super::protocol::Request;
 
@@ -16,7 +16,7 @@ use super::protocol::Request;
 const VARIABLE: &str = "AIRPATH_RUN";
 
 /// The run around this one, from when it was first asked.
-pub struct Around(Result<Run, String>);
+pub struct Around(Result<ActiveRun, String>);
 
 impl Around {
     /// Environment of commands that announces a run by its number and the folder of its control socket; without
@@ -52,7 +52,7 @@ impl Around {
     }
 }
 
-fn find() -> Result<Run, String> {
+fn find() -> Result<ActiveRun, String> {
     let value = std::env::var_os(VARIABLE).ok_or("it does not announce a control socket")?;
     if value.is_empty() {
         return Err("it has no control socket".into());
@@ -60,7 +60,7 @@ fn find() -> Result<Run, String> {
     let (number, folder) = read(&value).ok_or(format!("{VARIABLE} is invalid"))?;
     let folder =
         Folder::open(Path::new(folder), false).map_err(|error| format!("its socket cannot be reached ({error})"))?;
-    Run::connect(&folder, number).ok_or_else(|| "it does not answer".into())
+    ActiveRun::connect(&folder, number).ok_or_else(|| "it does not answer".into())
 }
 
 fn read(value: &OsStr) -> Option<(u32, &OsStr)> {

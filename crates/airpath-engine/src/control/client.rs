@@ -15,18 +15,18 @@ use crate::error::{Failure, Result};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An active run.
-pub struct Run {
+pub struct ActiveRun {
     stream: BufReader<UnixStream>,
     /// The run's description of itself.
     pub about: Value,
 }
 
-impl Run {
+impl ActiveRun {
     /// The run of that number, if it answers.
-    pub fn connect(folder: &Folder, number: u32) -> Option<Run> {
+    pub fn connect(folder: &Folder, number: u32) -> Option<ActiveRun> {
         let stream = folder.connect(number).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        let mut run = Run { stream: BufReader::new(stream), about: Value::Null };
+        let mut run = ActiveRun { stream: BufReader::new(stream), about: Value::Null };
         run.about = run.ask(&Request::Describe {}).ok()?;
         Some(run)
     }
@@ -69,9 +69,10 @@ impl Run {
 }
 
 /// All runs of this user that go on; sockets that killed runs have left are removed.
-pub fn runs() -> Vec<Run> {
+pub fn runs() -> Vec<ActiveRun> {
     let Ok(folder) = Folder::open(&folder::path(), false) else { return Vec::new() };
-    let runs = folder.numbers().into_iter().filter_map(|number| Run::connect(&folder, number)).collect::<Vec<_>>();
+    let runs =
+        folder.numbers().into_iter().filter_map(|number| ActiveRun::connect(&folder, number)).collect::<Vec<_>>();
     if runs.is_empty() {
         folder.tidy();
     }
@@ -82,10 +83,10 @@ pub fn runs() -> Vec<Run> {
 ///
 /// # Errors
 /// When there is none, or it is not clear which.
-pub fn find(word: Option<&str>) -> Result<Run> {
+pub fn find(word: Option<&str>) -> Result<ActiveRun> {
     let mut runs = runs();
-    let names = |runs: &[Run]| {
-        let name = |run: &Run| match run.folder() {
+    let names = |runs: &[ActiveRun]| {
+        let name = |run: &ActiveRun| match run.folder() {
             Some(folder) => format!("{} ({folder})", run.number()),
             None => run.number().to_string(),
         };
@@ -106,7 +107,7 @@ pub fn find(word: Option<&str>) -> Result<Run> {
         };
     };
     let known = names(&runs);
-    let mut meant: Vec<Run> = runs.into_iter().filter(|run| run.is_meant_by(word)).collect();
+    let mut meant: Vec<ActiveRun> = runs.into_iter().filter(|run| run.is_meant_by(word)).collect();
     match (meant.pop(), meant.len()) {
         (Some(run), 0) => Ok(run),
         (Some(_), _) => Err(Failure::usage(format!("several runs match `{word}`; use the number of the run: {known}"))),

@@ -9,13 +9,13 @@ use crate::cli::Cli;
 #[derive(Serialize)]
 pub struct Command {
     name: String,
-    /// What it does, in a line.
+    /// Its purpose, in a line.
     summary: String,
     /// A way to call it.
     example: String,
 }
 
-/// All commands but those that nobody types, in the order of the help.
+/// All commands but the hidden ones, in the order of the help.
 pub fn commands() -> Vec<Command> {
     let cli = Cli::command();
     let shown = cli.get_subcommands().filter(|command| !command.is_hide_set());

@@ -1,6 +1,6 @@
-//! What programs beside the engine have to know of it: units, words of the logs, columns, verdicts,
-//! files, limits, commands. Each is declared where the engine uses it; here all of them become one
-//! document, `python/airpath/facts.json`, so that nothing is written down twice.
+//! Declarations of the engine for other programs: units, words of the logs, columns, verdicts, files, limits,
+//! commands. Each is declared where the engine uses it; here all of them become one document,
+//! `python/airpath/facts.json`, so that nothing is written down twice.
 
 mod commands;
 mod units;
@@ -70,14 +70,14 @@ struct ExitStatus {
     meaning: &'static str,
 }
 
-/// What every command keeps.
+/// Limits that hold for every command.
 #[derive(Serialize)]
 struct Limits {
     least_mtu_bytes: u32,
     longest_packet_bytes: u32,
 }
 
-/// What holds where nothing is said.
+/// Values that apply when neither options nor scenario say otherwise.
 #[derive(Serialize)]
 struct Defaults {
     mtu_bytes: u32,
@@ -86,7 +86,7 @@ struct Defaults {
     lateness_bound: String,
 }
 
-/// How active runs are reached.
+/// Location and version of the control sockets of active runs.
 #[derive(Serialize)]
 struct Control {
     version: u32,

@@ -18,7 +18,7 @@ pub struct Units {
 /// A quantity.
 #[derive(Serialize)]
 struct Quantity {
-    /// In what factors count.
+    /// Unit in which factors count.
     base: &'static str,
     units: Vec<UnitFacts>,
 }
@@ -28,7 +28,7 @@ struct Quantity {
 struct UnitFacts {
     /// Spellings, the usual one first.
     names: &'static [&'static str],
-    /// How many base units one of it is.
+    /// Number of base units in one of it.
     factor: u64,
 }
 

@@ -7,7 +7,7 @@ use airpath_live::command::CommandEnd;
 use airpath_live::engine_loop::{LinkLook, LoopReport, MarginCourse};
 
 use airpath_live::watchdog;
-use airpath_log::manifest::{LogResults, LoopResults, Outcome, Results, Status, TimingResults, counters};
+use airpath_log::manifest::{LogResults, LoopResults, Privilege, Results, Status, TimingResults, counters};
 use airpath_log::verdict::{Measurements, judge};
 use airpath_log::{EndResults, Grade, Summary};
 
@@ -44,7 +44,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     };
     // A link that could not be carried ends earlier than its run did.
     let (lost, duration) = (link.recorder.finish(link.ended), link.ended.since(Time::ZERO));
-    let files = writer.finish_telling(PATIENCE, || {
+    let files = writer.finish_within(PATIENCE, || {
         if let (Some(folder), true) = (&request.out, request.report != Report::Nothing) {
             say!("airpath: the run has ended; writing the rest of its log to {}", folder.display());
         }
@@ -98,7 +98,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
                 None => (None, None),
             };
         }
-        manifest.privileges.push(Outcome {
+        manifest.privileges.push(Privilege {
             name: "processor time of the loop".into(),
             outcome: format!(
                 "{:.6} s, of which {:.6} s busy-waiting",

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use airpath_live::session::Endpoint;
+use airpath_live::session::SessionEnd;
 use airpath_live::socket_losses;
 use airpath_log::{Clock, EndResults, Holds, SocketLosses, Waits};
 
@@ -20,7 +20,7 @@ pub struct EndsWatch {
 
 impl EndsWatch {
     /// Looks at both ends, and begins to measure how long commands wait for a processor.
-    pub fn begin(request: &RunRequest, workload: &mut Workload<'_>, ends: [&Endpoint; 2]) -> EndsWatch {
+    pub fn begin(request: &RunRequest, workload: &mut Workload<'_>, ends: [&SessionEnd; 2]) -> EndsWatch {
         let mut unreadable = Vec::new();
         // Where time stands still while anybody works, nobody waits and no link around is late.
         let live = request.clock == Clock::Live;
@@ -37,7 +37,7 @@ impl EndsWatch {
         self,
         workload: &Workload<'_>,
         measured: io::Result<Option<(Waits, Holds)>>,
-        ends: [&Endpoint; 2],
+        ends: [&SessionEnd; 2],
     ) -> EndResults {
         let EndsWatch { sockets, around, shared, mut unreadable } = self;
         let mut losses = [SocketLosses::default(); 2];

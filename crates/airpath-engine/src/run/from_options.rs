@@ -45,11 +45,8 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         // The host has looked at the folder, and knows whose it is.
         airpath_log::place::ignore_owners();
     }
-    let tuning = if guest {
-        Tuning::where_work_takes_no_time()
-    } else {
-        args.tuned(Tuning::usual(args.spin.unwrap_or_default()))
-    };
+    let tuning =
+        if guest { Tuning::with_frozen_clock() } else { args.tuned(Tuning::usual(args.spin.unwrap_or_default())) };
     let is_root = nix::unistd::geteuid().is_root();
     if args.no_confine && !is_root && !args.quiet {
         say!("airpath: --no-confine changes nothing: the kernel confines the commands of an ordinary user");

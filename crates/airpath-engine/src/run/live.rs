@@ -12,13 +12,13 @@ use airpath_live::end_waits::{Party, Register};
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, PortLosses, Word};
 use airpath_live::link_watch::LinkWatch;
 use airpath_live::processor_time::{ProcessorShares, ProcessorTime};
-use airpath_live::session::{Endpoint, FarEnd, Session, SessionOptions, SessionReport};
+use airpath_live::session::{FarEnd, Session, SessionEnd, SessionOptions, SessionReport};
 use airpath_live::supervise::EngineProcess;
 use airpath_live::tcp_state::{self, Mode as TcpStateMode, Sampler};
 use airpath_live::tuning::{Told, Tuning};
 use airpath_live::wake_latency::WakeLatency;
 use airpath_live::{host_port, internet};
-use airpath_log::manifest::{Outcome, Status, TcpStateRun};
+use airpath_log::manifest::{Privilege, Status, TcpStateRun};
 use airpath_log::{Clock, EndResults, Manifest, Recorder, Writer, WriterOptions};
 use airpath_models::Path;
 
@@ -136,8 +136,8 @@ fn carry_out(
     let link = LiveLink::new(machine, [client_port, server_port], recorder, request.lateness_bound);
     let (engine, handle) = EngineLoop::new(vec![link], request.tuning.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
-    let engine = if request.clock == Clock::Warp { engine.where_work_takes_no_time() } else { engine };
-    let engine = engine.telling(sampler.as_ref().map(Sampler::traffic_bell));
+    let engine = if request.clock == Clock::Warp { engine.with_frozen_clock() } else { engine };
+    let engine = engine.notifying(sampler.as_ref().map(Sampler::traffic_notifier));
     let (engine, timing) = Loop::start(engine, handle.clone(), &request.tuning)?;
     let mut manifest = first_manifest(request, &files);
     manifest.tcp_state = tcp_state;
@@ -203,8 +203,8 @@ fn refused_policy(told: &[Told]) -> Option<&Told> {
 struct Stage<'a> {
     process: &'a EngineProcess,
     request: &'a RunRequest,
-    client: &'a Endpoint,
-    server: &'a Endpoint,
+    client: &'a SessionEnd,
+    server: &'a SessionEnd,
     engine: &'a Loop,
     /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
@@ -295,15 +295,15 @@ fn session_options(request: &RunRequest) -> Result<SessionOptions> {
 /// into the manifest.
 fn start_sampler(
     request: &RunRequest,
-    client: &Endpoint,
-    server: &Endpoint,
+    client: &SessionEnd,
+    server: &SessionEnd,
 ) -> Result<(Option<Sampler>, Option<TcpStateRun>)> {
     let (Some(interval), Some(folder)) = (request.tcp_state.interval(), &request.out) else { return Ok((None, None)) };
     let options = tcp_state::Options {
         interval,
         probe: request.tcp_state == TcpStateMode::Probe,
         required: request.tcp_state_is_asked,
-        work_takes_no_time: request.clock == Clock::Warp,
+        frozen_clock: request.clock == Clock::Warp,
         folder: folder.clone(),
     };
     let (sampler, run) = Sampler::start(&options, client, server).map_err(Failure::live)?;
@@ -325,7 +325,7 @@ fn tell_incomplete(request: &RunRequest, recorded: &TcpStateRun) {
 
 fn note_session(manifest: &mut Manifest, process: &EngineProcess, session: &SessionReport, timing: Vec<Told>) {
     manifest.port = session.port.to_string();
-    manifest.privileges.extend(timing.into_iter().map(|(name, outcome)| Outcome { name, outcome }));
+    manifest.privileges.extend(timing.into_iter().map(|(name, outcome)| Privilege { name, outcome }));
     let notes: Vec<&String> = process.notes().iter().chain(&session.notes).collect();
     let settings = [
         ("congestion_control", serde_json::json!(session.congestion_control)),

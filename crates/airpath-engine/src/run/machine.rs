@@ -5,7 +5,7 @@ use airpath_live::engine_loop::LoopReport;
 use airpath_live::processor_time::{ProcessorShares, load_hundredths};
 use airpath_live::tuning::Policy;
 use airpath_log::Clock;
-use airpath_log::manifest::Outcome;
+use airpath_log::manifest::Privilege;
 use airpath_log::verdict::{CalibrationFacts, MachineFacts, RealTime};
 
 use super::request::RunRequest;
@@ -36,8 +36,8 @@ fn jobs() -> Option<u32> {
 }
 
 /// The facts of the run that `request` asked for. `asked` are the wishes of its thread, and what came of them.
-pub fn facts(request: &RunRequest, report: &LoopReport, shares: ProcessorShares, asked: &[Outcome]) -> MachineFacts {
-    let refused = |asked: &Outcome| !asked.outcome.starts_with(ALLOWED);
+pub fn facts(request: &RunRequest, report: &LoopReport, shares: ProcessorShares, asked: &[Privilege]) -> MachineFacts {
+    let refused = |asked: &Privilege| !asked.outcome.starts_with(ALLOWED);
     let live = request.clock == Clock::Live;
     let worked_ns = report.processor_ns.saturating_sub(report.spun_ns);
     let ended_ns = report.ended.since(Time::ZERO).nanos();

@@ -34,7 +34,7 @@ const SILENT: Duration = Duration::from_secs(2);
 
 /// Outcome of a replay.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ReplayOutcome {
     /// Number of identical events, from the first on.
     pub events: u64,
     /// Number of deliveries of damaged packets among them.
@@ -54,7 +54,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// When the folder holds no run that can be replayed, or a log cannot be read or written.
-pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<Outcome> {
+pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
     let begun = Instant::now();
     let manifest = recorded::manifest(folder)?;
     let origin = folder.join(airpath_log::files::MANIFEST).display().to_string();
@@ -121,7 +121,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<Outcome> {
         let recorded = recording.finish(driver.counters(), &manifest.hops, duration);
         write(&finished(&manifest, recorded.results), folder)?;
     }
-    Ok(Outcome { events: same, damaged_packets, has_positions, difference, duration, took: begun.elapsed() })
+    Ok(ReplayOutcome { events: same, damaged_packets, has_positions, difference, duration, took: begun.elapsed() })
 }
 
 /// No run can have recorded an input that the machine refuses.

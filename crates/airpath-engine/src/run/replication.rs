@@ -14,15 +14,16 @@ pub struct Why {
     pub code: String,
     /// Description of the problem.
     pub what: String,
-    /// Advice for the user.
-    pub mend: String,
+    /// Advice for the user; called `mend` in `run.json` and journals.
+    #[serde(rename = "mend")]
+    pub hint: String,
 }
 
 impl Why {
     /// The reasons of a verdict.
     pub fn of(verdict: &Verdict) -> Vec<Why> {
         let why =
-            |reason: &Reason| Why { code: reason.code.clone(), what: reason.what.clone(), mend: reason.mend.clone() };
+            |reason: &Reason| Why { code: reason.code.clone(), what: reason.what.clone(), hint: reason.hint.clone() };
         verdict.reasons.iter().map(why).collect()
     }
 }
@@ -119,7 +120,7 @@ pub fn summarise(finished: &[Finished], folder: Option<&Path>) {
         let counts: Vec<String> = reasons.iter().map(|(why, count)| format!("{} in {count}", why.code)).collect();
         say!("airpath: not trusted: {}", counts.join(", "));
         let example = if trusted == 0 { "none is trusted" } else { "the most frequent reason" };
-        say!("airpath: {example}, such as: {}; {}", first.what, first.mend);
+        say!("airpath: {example}, such as: {}; {}", first.what, first.hint);
     }
     if let Some(folder) = folder {
         say!("airpath: results in {}", folder.display());
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn reasons_are_counted_by_replication() {
-        let why = |code: &str| Why { code: code.into(), what: format!("{code}!"), mend: "rest".into() };
+        let why = |code: &str| Why { code: code.into(), what: format!("{code}!"), hint: "rest".into() };
         let finished = |codes: &[&str]| Finished {
             number: 1,
             seed: 1,

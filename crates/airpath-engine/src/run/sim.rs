@@ -9,7 +9,7 @@ use std::path::Path as Folder;
 use std::time::Instant;
 
 use airpath_core::{Direction, LinkRate, PortId, Seed, Span, Time};
-use airpath_endpoints::{FlowReport, Options, Outcome, Pair, endpoints};
+use airpath_endpoints::{FlowReport, Options, Pair, WorkloadOutcome, endpoints};
 use airpath_log::manifest::{Status, WorkloadRun};
 use airpath_log::{Clock, Level, Manifest, Snaplen, Summary};
 use airpath_models::{Path, PathConfig};
@@ -76,9 +76,9 @@ impl Simulated {
     /// The flows whose workload did not do what it was to do.
     pub fn undone(&self) -> impl Iterator<Item = &FlowReport> {
         self.flows.iter().filter(|flow| match &flow.outcome {
-            Outcome::Complete => false,
-            Outcome::Incomplete => self.ended != Ended::Time || flow.workload.is_bounded(),
-            Outcome::Failed(_) => true,
+            WorkloadOutcome::Complete => false,
+            WorkloadOutcome::Incomplete => self.ended != Ended::Time || flow.workload.is_bounded(),
+            WorkloadOutcome::Failed(_) => true,
         })
     }
 }

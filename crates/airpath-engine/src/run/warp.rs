@@ -11,7 +11,7 @@ use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::{privilege, supervise};
 use airpath_log::Manifest;
 use airpath_log::manifest::Status;
-use airpath_warp::host::{self, Outcome, Plan};
+use airpath_warp::host::{self, GuestOutcome, Plan};
 use airpath_warp::job::Job;
 use airpath_warp::{WarpError, cache};
 
@@ -143,7 +143,7 @@ fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.nanos())
 }
 
-fn finish(request: &RunRequest, outcome: &Outcome) -> i32 {
+fn finish(request: &RunRequest, outcome: &GuestOutcome) -> i32 {
     if request.manifest.is_some()
         && let Some(manifest) = host::manifest()
     {

@@ -8,7 +8,7 @@ use airpath_core::Span;
 use airpath_live::command::{CommandEnd, CommandId, CommandSpec, Commands, start_failure_status};
 use airpath_live::end_waits::{EndWaits, Party, Register};
 use airpath_live::listening::ListenWatch;
-use airpath_live::session::Endpoint;
+use airpath_live::session::SessionEnd;
 use airpath_live::supervise::{EngineProcess, EngineSignal};
 use airpath_log::{Holds, Waits};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -108,7 +108,7 @@ impl<'a> Workload<'a> {
     ///
     /// # Errors
     /// When it ends first or does not listen in time, with what to do.
-    pub fn start_server(&mut self, server: &Endpoint, line: &str, timeout: Span) -> Result<Option<Ended>> {
+    pub fn start_server(&mut self, server: &SessionEnd, line: &str, timeout: Span) -> Result<Option<Ended>> {
         let mut watch = ListenWatch::begin(server).map_err(Failure::live)?;
         let mut spec = CommandSpec::shell_line(line);
         spec.own_session = true;
@@ -144,7 +144,7 @@ impl<'a> Workload<'a> {
     }
 
     /// Starts the client's command.
-    pub fn start_client(&mut self, client: &Endpoint, words: &[OsString]) -> Result<Option<Ended>> {
+    pub fn start_client(&mut self, client: &SessionEnd, words: &[OsString]) -> Result<Option<Ended>> {
         let mut spec = CommandSpec::from_words(words.iter().cloned())
             .ok_or_else(|| Failure::new("no command is given after `--`"))?;
         spec.environment.clone_from(&self.environment);

@@ -47,11 +47,11 @@ pub struct Egress {
     entries: Vec<Entry>,
     headers: Vec<u8>,
     /// The last entry, if it may grow: the super-packet, the next index, when it is due, its first.
-    open: Option<Run>,
+    open: Option<SegmentRun>,
 }
 
 #[derive(Debug)]
-struct Run {
+struct SegmentRun {
     whole: Bytes,
     layout: u64,
     due: Time,
@@ -91,7 +91,7 @@ impl Egress {
                 }
                 self.close();
                 let (first, next) = (*index, *index + 1);
-                self.open = Some(Run { whole: whole.clone(), layout: *layout, due, first, next, ecn: pdu.ecn });
+                self.open = Some(SegmentRun { whole: whole.clone(), layout: *layout, due, first, next, ecn: pdu.ecn });
             }
         }
     }

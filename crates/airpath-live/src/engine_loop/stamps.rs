@@ -2,7 +2,7 @@
 //! loop lives by CLOCK_MONOTONIC. The difference of the two changes by steps alone: what slews the wall clock
 //! slews both.
 //!
-//! A step is told by the kernel at once ([`StepBell`]), found by reading the difference again now and
+//! A step is told by the kernel at once ([`StepNotifier`]), found by reading the difference again now and
 //! then, and looked for where a stamp cannot be right. A packet that was stamped before a step and is
 //! read after it lies in the old clock: which clock a stamp is of follows from when its port was last
 //! empty, from the present, and from when the step was.
@@ -259,29 +259,29 @@ fn is_possible(at_ns: u64, empty_ns: u64, now_ns: u64) -> bool {
 
 /// A descriptor that becomes readable when the wall clock is set, and when the machine wakes from sleep.
 #[derive(Debug)]
-pub struct StepBell(TimerFd);
+pub struct StepNotifier(TimerFd);
 
-impl StepBell {
+impl StepNotifier {
     /// One that has heard of nothing yet.
     ///
     /// # Errors
     /// When descriptors run out.
-    pub fn new() -> io::Result<StepBell> {
+    pub fn new() -> io::Result<StepNotifier> {
         let timer = TimerFd::new(ClockId::CLOCK_REALTIME, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
         // Never reached; steps are told only while it is set.
         let never = Expiration::OneShot(TimeSpec::new(i64::MAX / 1_000_000_000, 0));
         timer.set(never, TimerSetTimeFlags::TFD_TIMER_ABSTIME | TimerSetTimeFlags::TFD_TIMER_CANCEL_ON_SET)?;
-        Ok(StepBell(timer))
+        Ok(StepNotifier(timer))
     }
 
     /// True if the clock was set since the last call.
-    pub fn has_rung(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         let mut count = [0; 8];
         nix::unistd::read(&self.0, &mut count) == Err(Errno::ECANCELED)
     }
 }
 
-impl AsFd for StepBell {
+impl AsFd for StepNotifier {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -467,8 +467,8 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_nobody_sets_rings_no_bell() {
-        let bell = StepBell::new().unwrap();
-        assert!(!bell.has_rung());
+    fn a_clock_that_nobody_sets_notifies_nobody() {
+        let notifier = StepNotifier::new().unwrap();
+        assert!(!notifier.is_set());
     }
 }

@@ -8,46 +8,46 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 /// Between the loop, which never waits for it, and one thread that waits for the next packet.
 #[derive(Debug)]
-pub struct TrafficBell {
+pub struct TrafficNotifier {
     /// True while somebody waits: while nobody does, a packet costs the loop one look at this.
     awaited: AtomicBool,
-    bell: EventFd,
+    notifier: EventFd,
 }
 
-impl TrafficBell {
+impl TrafficNotifier {
     /// One that nobody waits for.
     ///
     /// # Errors
     /// When descriptors run out.
-    pub fn new() -> io::Result<TrafficBell> {
-        let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        Ok(TrafficBell { awaited: AtomicBool::new(false), bell })
+    pub fn new() -> io::Result<TrafficNotifier> {
+        let notifier = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        Ok(TrafficNotifier { awaited: AtomicBool::new(false), notifier })
     }
 
     /// From now on the next packet makes the descriptor readable, once.
     pub fn await_next(&self) {
-        let _ = self.bell.read();
+        let _ = self.notifier.read();
         self.awaited.store(true, Ordering::SeqCst);
     }
 
     /// Nobody waits any more.
     pub fn leave(&self) {
         self.awaited.store(false, Ordering::SeqCst);
-        let _ = self.bell.read();
+        let _ = self.notifier.read();
     }
 
     /// Something came or went. A system call only if somebody waits, and then one for all that follows.
     #[inline]
     pub fn passed(&self) {
         if self.awaited.load(Ordering::Acquire) && self.awaited.swap(false, Ordering::AcqRel) {
-            let _ = self.bell.write(1);
+            let _ = self.notifier.write(1);
         }
     }
 }
 
-impl AsFd for TrafficBell {
+impl AsFd for TrafficNotifier {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.notifier.as_fd()
     }
 }
 
@@ -56,27 +56,27 @@ mod tests {
     use super::*;
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-    fn rings(bell: &TrafficBell) -> bool {
-        poll(&mut [PollFd::new(bell.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO).unwrap() == 1
+    fn is_notified(notifier: &TrafficNotifier) -> bool {
+        poll(&mut [PollFd::new(notifier.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO).unwrap() == 1
     }
 
     #[test]
     fn only_who_waits_is_told_and_once() {
-        let bell = TrafficBell::new().unwrap();
-        bell.passed();
-        assert!(!rings(&bell), "nobody waited");
-        bell.await_next();
-        assert!(!rings(&bell), "nothing passed yet");
-        bell.passed();
-        bell.passed();
-        assert!(rings(&bell));
-        bell.leave();
-        bell.passed();
-        assert!(!rings(&bell));
-        bell.await_next();
-        bell.passed();
+        let notifier = TrafficNotifier::new().unwrap();
+        notifier.passed();
+        assert!(!is_notified(&notifier), "nobody waited");
+        notifier.await_next();
+        assert!(!is_notified(&notifier), "nothing passed yet");
+        notifier.passed();
+        notifier.passed();
+        assert!(is_notified(&notifier));
+        notifier.leave();
+        notifier.passed();
+        assert!(!is_notified(&notifier));
+        notifier.await_next();
+        notifier.passed();
         // What was told before is no news for the next wait.
-        bell.await_next();
-        assert!(!rings(&bell));
+        notifier.await_next();
+        assert!(!is_notified(&notifier));
     }
 }

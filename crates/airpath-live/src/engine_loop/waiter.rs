@@ -12,7 +12,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 
-use super::stamps::StepBell;
+use super::stamps::StepNotifier;
 use crate::clock;
 
 /// Cause of a wake-up.
@@ -38,7 +38,7 @@ pub struct Waiter {
     /// Setting of the timer (CLOCK_MONOTONIC, ns); `u64::MAX` when it is not set.
     armed_ns: u64,
     /// None where the kernel has no such timer: steps of the clock are then found by reading it.
-    step_bell: Option<StepBell>,
+    step_notifier: Option<StepNotifier>,
     /// True if it has rung and nobody has asked.
     stepped: bool,
     events: [EpollEvent; EVENTS],
@@ -55,15 +55,15 @@ impl Waiter {
         // Edge-triggered: arming it again clears the readiness, and nobody has to read it.
         epoll.add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
         epoll.add(command, EpollEvent::new(EpollFlags::EPOLLIN, COMMAND))?;
-        let step_bell = StepBell::new().ok();
-        if let Some(bell) = &step_bell {
-            epoll.add(bell.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, STEP))?;
+        let step_notifier = StepNotifier::new().ok();
+        if let Some(notifier) = &step_notifier {
+            epoll.add(notifier.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, STEP))?;
         }
         Ok(Waiter {
             epoll,
             timer,
             armed_ns: u64::MAX,
-            step_bell,
+            step_notifier,
             stepped: false,
             events: [EpollEvent::empty(); EVENTS],
         })
@@ -157,7 +157,7 @@ impl Waiter {
                 // An expired timer has to be set again even for the same instant.
                 TIMER => self.armed_ns = u64::MAX - 1,
                 COMMAND => woken(Wake::Command),
-                STEP => self.stepped |= self.step_bell.as_ref().is_some_and(StepBell::has_rung),
+                STEP => self.stepped |= self.step_notifier.as_ref().is_some_and(StepNotifier::is_set),
                 port => woken(Wake::Port(port as u32)),
             }
         }
@@ -173,10 +173,10 @@ mod tests {
 
     fn waiter() -> (Waiter, EventFd, EventFd) {
         let make = || EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).unwrap();
-        let (bell, port) = (make(), make());
-        let waiter = Waiter::new(bell.as_fd()).unwrap();
+        let (notifier, port) = (make(), make());
+        let waiter = Waiter::new(notifier.as_fd()).unwrap();
         waiter.add_port(port.as_fd(), 3).unwrap();
-        (waiter, bell, port)
+        (waiter, notifier, port)
     }
 
     fn slept(waiter: &mut Waiter, until_ns: u64) -> Vec<Wake> {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_sleep_ends_when_something_can_be_read_or_at_its_time() {
-        let (mut waiter, bell, port) = waiter();
+        let (mut waiter, notifier, port) = waiter();
         port.write(1).unwrap();
         assert_eq!(slept(&mut waiter, u64::MAX), [Wake::Port(3)]);
         port.read().unwrap();
@@ -197,15 +197,15 @@ mod tests {
             assert_eq!(slept(&mut waiter, until_ns), []);
             assert!(monotonic_ns() >= until_ns);
         }
-        bell.write(1).unwrap();
+        notifier.write(1).unwrap();
         assert_eq!(slept(&mut waiter, u64::MAX), [Wake::Command]);
     }
 
     #[test]
     fn a_nap_lasts_whatever_comes_and_the_look_after_it_finds_it() {
-        let (mut waiter, bell, port) = waiter();
+        let (mut waiter, notifier, port) = waiter();
         port.write(1).unwrap();
-        bell.write(1).unwrap();
+        notifier.write(1).unwrap();
         let until_ns = monotonic_ns() + 5_000_000;
         waiter.nap(until_ns);
         assert!(monotonic_ns() >= until_ns);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_port_that_is_not_watched_wakes_nobody() {
-        let (mut waiter, _bell, port) = waiter();
+        let (mut waiter, _notifier, port) = waiter();
         waiter.watch_port(port.as_fd(), 3, false).unwrap();
         port.write(1).unwrap();
         assert_eq!(slept(&mut waiter, monotonic_ns() + 1_000_000), []);

@@ -15,7 +15,7 @@ pub enum Noise {
     MulticastMembership,
 }
 
-/// What kind of noise a packet is, if any.
+/// Returns the kind of noise that a packet is; none for all other packets.
 pub fn noise(packet: &[u8]) -> Option<Noise> {
     let headers = Headers::read(packet)?;
     match (headers.version, headers.protocol) {

@@ -1,4 +1,4 @@
-//! Cutting a super-packet into the packets that it stands for. Only headers
+//! Cutting a super-packet into the packets that it represents. Only headers
 //! are written; payloads stay where they are, as ranges of the original.
 
 use std::ops::Range;
@@ -16,7 +16,7 @@ const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
 
-/// What to do about the transport checksums of segments.
+/// Treatment of the transport checksums of segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChecksumWork {
     /// Compute them: the segment may be damaged, captured, or sent anywhere.
@@ -36,9 +36,9 @@ pub struct UnsupportedSuperPacket(pub &'static str);
 pub struct SegmentHeader {
     bytes: [u8; LONGEST_HEADER_BYTES],
     length: usize,
-    /// Where the segment's payload lies in the super-packet.
+    /// The segment's payload in the super-packet.
     pub payload: Range<usize>,
-    /// What to tell the receiving kernel.
+    /// Offload information for the receiving kernel.
     pub offload: OffloadHeader,
 }
 
@@ -128,7 +128,7 @@ impl<'a> Segmenter<'a> {
         })
     }
 
-    /// How many segments there are in all.
+    /// Number of all segments.
     pub fn count_all(&self) -> usize {
         (self.packet.len() - self.header_bytes).div_ceil(self.segment_bytes).max(1)
     }

@@ -17,10 +17,10 @@ use nix::sys::time::TimeSpec;
 use super::connections::Connections;
 use super::probe::Probe;
 use crate::clock::{monotonic_ns, thread_processor_ns};
-use crate::engine_loop::TrafficBell;
+use crate::engine_loop::TrafficNotifier;
 use crate::error::{Attempting, LiveError, Result};
 use crate::netlink::{ClosedSockets, TcpDiag};
-use crate::session::Endpoint;
+use crate::session::SessionEnd;
 
 /// Maximum time of rows in memory, and their maximum number.
 const WRITE_AFTER_NS: u64 = 200_000_000;
@@ -43,7 +43,7 @@ pub struct Options {
     pub required: bool,
     /// True if work takes no time, as in virtual time: TCP has done with a packet when it is asked, and is
     /// asked only after packets.
-    pub work_takes_no_time: bool,
+    pub frozen_clock: bool,
     /// The folder of the run.
     pub folder: PathBuf,
 }
@@ -55,7 +55,7 @@ pub struct Sampler {
     begin: mpsc::Sender<u64>,
     /// Closed once the last sample was taken.
     sampled: mpsc::Receiver<()>,
-    traffic: Arc<TrafficBell>,
+    traffic: Arc<TrafficNotifier>,
     thread: Option<JoinHandle<TcpStateRun>>,
 }
 
@@ -73,7 +73,7 @@ impl Sampler {
     /// # Errors
     /// When the file, a socket or the thread cannot be had, or the tracepoint
     /// is wanted and not allowed.
-    pub fn start(options: &Options, client: &Endpoint, server: &Endpoint) -> Result<(Option<Self>, TcpStateRun)> {
+    pub fn start(options: &Options, client: &SessionEnd, server: &SessionEnd) -> Result<(Option<Self>, TcpStateRun)> {
         let mut run =
             TcpStateRun { interval_ns: options.interval.nanos(), probe: options.probe, ..TcpStateRun::default() };
         let probe = if options.probe { Some(Probe::open()?) } else { None };
@@ -91,13 +91,13 @@ impl Sampler {
         let log = TcpStateLog::create(&options.folder).map_err(|error| LiveError::Request(error.to_string()))?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).attempting(|| "make an event descriptor".into())?;
         let stop = Arc::new(stop);
-        let traffic = TrafficBell::new().attempting(|| "make an event descriptor".into())?;
+        let traffic = TrafficNotifier::new().attempting(|| "make an event descriptor".into())?;
         let traffic = Arc::new(traffic);
         let (begin, begun) = mpsc::channel();
         let (sampling, sampled) = mpsc::channel();
         let work = Work {
             interval_ns: options.interval.nanos(),
-            work_takes_no_time: options.work_takes_no_time,
+            frozen_clock: options.frozen_clock,
             connections: Connections::new([client.addresses().to_vec(), server.addresses().to_vec()]),
             ends,
             probe,
@@ -122,7 +122,7 @@ impl Sampler {
     }
 
     /// Bell that must ring when packets pass.
-    pub fn traffic_bell(&self) -> Arc<TrafficBell> {
+    pub fn traffic_notifier(&self) -> Arc<TrafficNotifier> {
         self.traffic.clone()
     }
 
@@ -161,7 +161,7 @@ impl Drop for Sampler {
     }
 }
 
-fn watch(endpoint: &Endpoint, run: &mut TcpStateRun) -> Result<Watched> {
+fn watch(endpoint: &SessionEnd, run: &mut TcpStateRun) -> Result<Watched> {
     let end = endpoint.end();
     let (asked, told) = endpoint.network().run(|| (TcpDiag::open(), ClosedSockets::open()))?;
     let mut asked = asked.attempting(|| "open a socket diagnosis socket".into())?;
@@ -187,7 +187,7 @@ fn watch(endpoint: &Endpoint, run: &mut TcpStateRun) -> Result<Watched> {
 /// All that the thread has.
 struct Work {
     interval_ns: u64,
-    work_takes_no_time: bool,
+    frozen_clock: bool,
     connections: Connections,
     ends: Vec<Watched>,
     probe: Option<Probe>,
@@ -196,7 +196,7 @@ struct Work {
     /// Rows that are in order and not yet written.
     waiting: Vec<Row>,
     stop: Arc<EventFd>,
-    traffic: Arc<TrafficBell>,
+    traffic: Arc<TrafficNotifier>,
     /// Dropped after the last sample.
     sampling: Option<mpsc::Sender<()>>,
 }
@@ -246,8 +246,8 @@ impl Work {
                 continue;
             }
             let rows_before = self.connections.rows_so_far();
-            if self.work_takes_no_time {
-                // The bell tells of whatever comes after this sample.
+            if self.frozen_clock {
+                // The notifier tells of whatever comes after this sample.
                 self.traffic.await_next();
             }
             self.sample(start_ns)?;
@@ -265,20 +265,20 @@ impl Work {
             }
             let changed = self.connections.rows_so_far() != rows_before || !self.connections.is_settled();
             let was = idle;
-            idle = if self.work_takes_no_time && self.connections.is_settled() {
+            idle = if self.frozen_clock && self.connections.is_settled() {
                 Idle::Asleep
             } else {
                 was.next(now_ns, changed || self.probe.is_some())
             };
             match idle {
-                // One more sample sees what came before this, and the bell tells of what comes after.
+                // One more sample sees what came before this, and the notifier tells of what comes after.
                 Idle::Watching => self.traffic.await_next(),
                 Idle::Awake { .. } if was == Idle::Watching => self.traffic.leave(),
                 Idle::Awake { .. } => {}
                 Idle::Asleep => written_ns = 0,
             }
             // Who would look at the file meanwhile has no time to.
-            let is_due = now_ns >= written_ns + WRITE_AFTER_NS && !self.work_takes_no_time;
+            let is_due = now_ns >= written_ns + WRITE_AFTER_NS && !self.frozen_clock;
             if self.waiting.len() >= WRITE_ROWS || is_due {
                 self.log.write(&self.waiting);
                 self.waiting.clear();
@@ -331,9 +331,9 @@ impl Work {
             let left_ns = deadline_ns.saturating_sub(monotonic_ns());
             TimeSpec::new((left_ns / 1_000_000_000) as i64, (left_ns % 1_000_000_000) as i64)
         });
-        let bell = timeout.is_none().then(|| self.traffic.as_fd());
+        let notifier = timeout.is_none().then(|| self.traffic.as_fd());
         let told = self.ends.iter().filter_map(|watched| watched.told.as_ref()).map(AsFd::as_fd);
-        let descriptors: Vec<BorrowedFd<'_>> = std::iter::once(self.stop.as_fd()).chain(told).chain(bell).collect();
+        let descriptors: Vec<BorrowedFd<'_>> = std::iter::once(self.stop.as_fd()).chain(told).chain(notifier).collect();
         let mut ends: Vec<PollFd<'_>> =
             descriptors.into_iter().map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN)).collect();
         match ppoll(&mut ends, timeout, None) {

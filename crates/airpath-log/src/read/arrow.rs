@@ -13,7 +13,7 @@ use crate::error::LogError;
 use crate::place;
 
 const FILE_MAGIC: &[u8; 6] = b"ARROW1";
-/// What is said of a damaged file.
+/// Advice for a damaged file.
 const DAMAGED: &str = "the file is damaged: copy it again from its source, or record the run again";
 /// No header of a message that this crate writes comes near this size.
 const MAX_METADATA_BYTES: u64 = 64 << 20;
@@ -23,9 +23,9 @@ pub struct ArrowLog {
     path: PathBuf,
     source: Source,
     torn_bytes: u64,
-    /// How many batches were read.
+    /// Number of batches read.
     batches: u64,
-    /// A batch could not be read; nothing is told of those behind it.
+    /// A batch could not be read; those behind it are not read.
     failed: bool,
 }
 
@@ -53,8 +53,8 @@ impl ArrowLog {
         let is_file = file.read_exact(&mut magic).is_ok() && &magic == FILE_MAGIC;
         if is_file {
             if !ends_with_magic(&mut file).map_err(io)? {
-                let mend = "the file is truncated: copy it again from its source, or record the run again";
-                return Err(LogError::content(path, "it is truncated", mend));
+                let hint = "the file is truncated: copy it again from its source, or record the run again";
+                return Err(LogError::content(path, "it is truncated", hint));
             }
             claims::check_file(&mut BufReader::new(&file), length).map_err(refused)?;
             file.rewind().map_err(io)?;
@@ -63,8 +63,8 @@ impl ArrowLog {
         }
         let whole = whole_messages(&mut BufReader::new(&file), length).map_err(refused)?;
         if length == 0 {
-            let mend = "copy it again from its source, or record the run again";
-            return Err(LogError::content(path, "it is empty", mend));
+            let hint = "copy it again from its source, or record the run again";
+            return Err(LogError::content(path, "it is empty", hint));
         }
         if whole == 0 {
             return Err(LogError::content(
@@ -96,12 +96,12 @@ impl ArrowLog {
         }
     }
 
-    /// How many bytes at the end were an incomplete batch and are left out.
+    /// Number of bytes at the end that were an incomplete batch and are left out.
     pub fn torn_bytes(&self) -> u64 {
         self.torn_bytes
     }
 
-    /// Whether the run ended well enough for the table to be in its final format.
+    /// True if the run ended well enough for the table to be in its final format.
     pub fn is_final(&self) -> bool {
         matches!(self.source, Source::File(_))
     }
@@ -131,7 +131,7 @@ impl Iterator for ArrowLog {
     }
 }
 
-/// Whether a file that begins as an Arrow file does ends as one, too.
+/// True if a file that begins as an Arrow file does ends as one, too.
 fn ends_with_magic(file: &mut File) -> io::Result<bool> {
     let mut last = [0; FILE_MAGIC.len()];
     // The mark at the beginning, padded to 8 bytes, is not the one at the end.

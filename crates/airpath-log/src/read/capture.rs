@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read, Take};
 use std::path::{Path, PathBuf};
 
 use airpath_core::PduId;
-use airpath_packet::capture::{Block, BlockReader, Order, Problem, pcapng};
+use airpath_packet::capture::{Block, BlockReader, CaptureProblem, Order, pcapng};
 
 use crate::error::LogError;
 use crate::pcapng::{Interface, LINK};
@@ -17,9 +17,9 @@ const MAX_BLOCK_BYTES: u32 = 1 << 20;
 /// One packet of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CapturedPacket {
-    /// Where it was seen.
+    /// Point at which it was seen.
     pub interface: Interface,
-    /// When, in nanoseconds since 1970.
+    /// Time of capture, in nanoseconds since 1970.
     pub unix_ns: u64,
     /// Its length on the link in bytes.
     pub length: u32,
@@ -27,23 +27,23 @@ pub struct CapturedPacket {
     pub bytes: Vec<u8>,
     /// Its PDU.
     pub pdu: Option<PduId>,
-    /// What was noted about it.
+    /// Comment on it.
     pub comment: Option<String>,
 }
 
-/// What an interface of a file says of its packets.
+/// Source of the points at which the packets of a file's interface were seen.
 #[derive(Clone, Copy)]
 enum Declared {
-    /// Where they were seen; so in earlier files.
+    /// The interface itself, as in earlier files.
     At(Interface),
-    /// That their flags tell where they were seen.
+    /// The flags of each packet.
     ByFlags,
 }
 
 /// A capture of a run's folder, packet by packet.
 pub struct CaptureLog {
     path: PathBuf,
-    /// How long the file was when it was opened: it may still be written.
+    /// Length of the file when it was opened: it may still be written.
     file_bytes: u64,
     blocks: BlockReader<Take<BufReader<File>>>,
     block: Block,
@@ -103,18 +103,19 @@ impl CaptureLog {
         Ok(log)
     }
 
-    /// How many bytes of each packet were kept at most; `u32::MAX` for all.
+    /// Greatest number of bytes kept of each packet; `u32::MAX` for all.
     pub fn snaplen(&self) -> u32 {
         self.snaplen
     }
 
-    /// How many bytes at the end were an incomplete block and are left out; known once the last
-    /// packet has been read.
+    /// Number of bytes at the end that were an incomplete block and are left out; known once the last packet
+    /// has been read.
     pub fn torn_bytes(&self) -> u64 {
         self.torn_bytes
     }
 
-    /// Looks through the capture at `path`; how many bytes at its end are no complete block.
+    /// Reads the whole capture at `path`, and returns the number of bytes at its end that are no complete
+    /// block.
     ///
     /// # Errors
     /// When it is missing, no capture that this crate wrote, or damaged before its end.
@@ -134,7 +135,7 @@ impl CaptureLog {
             Ok(true) => return Ok(Some(self.block.kind())),
             Ok(false) => {}
             Err(error) => {
-                if let Problem::Io(source) = error.problem {
+                if let CaptureProblem::Io(source) = error.problem {
                     self.ended = true;
                     return Err(source);
                 }
@@ -166,7 +167,7 @@ impl CaptureLog {
     }
 }
 
-/// What the interface of this name says of its packets, if it is one of ours.
+/// Returns the source declared by an interface of this name; none if the name is not one of ours.
 fn declared(name: &[u8]) -> Option<Declared> {
     if name == LINK.as_bytes() {
         return Some(Declared::ByFlags);

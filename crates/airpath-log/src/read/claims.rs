@@ -1,6 +1,5 @@
-//! What an Arrow file claims of itself, held against its size before anything is read by it: lengths and
-//! places of messages, buffers and rows. A damaged file would otherwise make a reader ask for all the
-//! memory there is.
+//! Checks of the lengths and places of messages, buffers and rows in an Arrow file, against its size, before
+//! anything is read by them. A damaged file would otherwise make a reader ask for all the memory there is.
 
 use std::cell::Cell;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,7 +15,7 @@ const TRAILER_BYTES: u64 = 10;
 /// A row takes at least a bit of a batch's body.
 const ROWS_PER_BYTE: u64 = 8;
 
-/// Why a file is not believed, or could not be read at all.
+/// Reason for which a file is refused.
 pub(super) enum Refusal {
     Damaged(String),
     Unread(io::Error),
@@ -148,8 +147,8 @@ thread_local! {
     static SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `work` returns; none if it panicked, of which nothing is told. The last resort for what a library
-/// makes of a damaged file.
+/// Returns the result of `work`; none if it panicked, which prints nothing. The last resort against a
+/// library's panic over a damaged file.
 pub(super) fn without_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -66,7 +66,7 @@ impl Columns<'_> {
         self.batch.column_by_name(name).ok_or_else(|| self.wrong(format!("it has no column `{name}`")))
     }
 
-    /// Whether there is such a column: older logs lack some.
+    /// True if there is such a column: older logs lack some.
     pub fn has(&self, name: &str) -> bool {
         self.batch.column_by_name(name).is_some()
     }

@@ -38,8 +38,8 @@ pub fn open_tcp_state(folder: &Path) -> Result<ArrowLog, LogError> {
         return ArrowLog::open(&path);
     }
     Manifest::read(folder)?;
-    let mend = "record it again with --clock live or warp and --tcp-state '10 ms'";
-    Err(LogError::content(&path, "the run was recorded without the state of TCP", mend))
+    let hint = "record it again with --clock live or warp and --tcp-state '10 ms'";
+    Err(LogError::content(&path, "the run was recorded without the state of TCP", hint))
 }
 
 fn open(folder: &Path, name: &str) -> Result<ArrowLog, LogError> {
@@ -47,7 +47,7 @@ fn open(folder: &Path, name: &str) -> Result<ArrowLog, LogError> {
     if path.exists() || !folder.join(files::MANIFEST).exists() {
         return ArrowLog::open(&path);
     }
-    let (what, mend) = match Manifest::read(folder)?.log_level {
+    let (what, hint) = match Manifest::read(folder)?.log_level {
         level if level < Level::Events => {
             ("the run was recorded without events".into(), "record the run again with --log events or --log packets")
         }
@@ -56,5 +56,5 @@ fn open(folder: &Path, name: &str) -> Result<ArrowLog, LogError> {
             "restore it, or record the run again",
         ),
     };
-    Err(LogError::content(&path, what, mend))
+    Err(LogError::content(&path, what, hint))
 }

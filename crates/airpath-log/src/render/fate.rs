@@ -1,4 +1,4 @@
-//! What became of each packet.
+//! The fate of each packet.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -10,17 +10,17 @@ use super::table::for_each_event;
 use super::{RenderError, Rendered};
 use crate::show;
 
-/// What the link did to a packet.
+/// The fate of a packet in the link.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Fate {
     entered_ns: u64,
     flipped: u64,
     kept_bytes: Option<u64>,
-    end: Option<End>,
+    end: Option<Ending>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum End {
+enum Ending {
     Delivered { at_ns: u64, times: u64 },
     Dropped { at_ns: u64, cause: String, hop: String },
 }
@@ -55,15 +55,15 @@ impl Fates {
                 let end = &mut fates.entry(event.pdu).or_default().end;
                 match end {
                     // A copy.
-                    Some(End::Delivered { times, .. }) => *times += 1,
-                    _ => *end = Some(End::Delivered { at_ns: event.time_ns, times: 1 }),
+                    Some(Ending::Delivered { times, .. }) => *times += 1,
+                    _ => *end = Some(Ending::Delivered { at_ns: event.time_ns, times: 1 }),
                 }
             } else if kind == EventKind::Dropped.name() {
                 let end =
-                    End::Dropped { at_ns: event.time_ns, cause: event.cause.to_owned(), hop: event.hop.to_owned() };
+                    Ending::Dropped { at_ns: event.time_ns, cause: event.cause.to_owned(), hop: event.hop.to_owned() };
                 let fate = fates.entry(event.pdu).or_default();
                 // Where another copy has arrived, the packet has.
-                if !matches!(fate.end, Some(End::Delivered { .. })) {
+                if !matches!(fate.end, Some(Ending::Delivered { .. })) {
                     fate.end = Some(end);
                 }
             }
@@ -72,12 +72,12 @@ impl Fates {
         Ok((Fates { fates, wanted: filter.asks_for_events().then_some(wanted) }, rendered))
     }
 
-    /// Whether a packet has the events that the filter asks for.
+    /// True if a packet has the events that the filter asks for.
     pub fn wants(&self, pdu: PduId) -> bool {
         self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&pdu))
     }
 
-    /// What became of `pdu`, in a few words.
+    /// Describes the fate of `pdu` in a few words.
     pub fn words(&self, pdu: PduId) -> String {
         let Some(fate) = self.fates.get(&pdu) else { return "fate not recorded".into() };
         let mut damage = if fate.flipped > 0 { format!("{} bits flipped, ", fate.flipped) } else { String::new() };
@@ -87,14 +87,14 @@ impl Fates {
         let after = |at_ns: u64| show::span(at_ns.saturating_sub(fate.entered_ns));
         match &fate.end {
             None => format!("{damage}still in the link at the end"),
-            Some(End::Delivered { at_ns, times }) => {
+            Some(Ending::Delivered { at_ns, times }) => {
                 let copies = if *times > 1 { format!(", {times} times in all") } else { String::new() };
                 format!("{damage}delivered after {}{copies}", after(*at_ns))
             }
-            Some(End::Dropped { at_ns, cause, hop }) if *at_ns == fate.entered_ns => {
+            Some(Ending::Dropped { at_ns, cause, hop }) if *at_ns == fate.entered_ns => {
                 format!("{damage}dropped: {cause} at {hop}")
             }
-            Some(End::Dropped { at_ns, cause, hop }) => {
+            Some(Ending::Dropped { at_ns, cause, hop }) => {
                 format!("{damage}dropped: {cause} at {hop} after {}", after(*at_ns))
             }
         }

@@ -1,4 +1,4 @@
-//! Which events are shown.
+//! The choice of events to show.
 
 use airpath_core::nearest::nearest;
 use airpath_core::{Direction, EventKind, Origin};
@@ -62,7 +62,7 @@ pub(crate) fn check_hop(hop: &str, known: &[&str]) -> Result<(), FilterError> {
     Err(FilterError { what: "hop", word: hop.into(), hint: hint.unwrap_or_default(), known: known.join(", ") })
 }
 
-/// What has to hold for an event to be shown; `None` lets everything pass.
+/// Conditions for an event to be shown; `None` lets everything pass.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
     /// Only at this hop ("path" for the whole path).
@@ -82,7 +82,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether `event` is shown.
+    /// True if `event` is shown.
     pub fn passes(&self, event: &EventRow<'_>) -> bool {
         self.place_and_kind(event)
             && self.pdu.is_none_or(|pdu| pdu == event.pdu)
@@ -99,7 +99,7 @@ impl Filter {
         self.from_ns.is_none_or(|from| time_ns >= from) && self.to_ns.is_none_or(|to| time_ns <= to)
     }
 
-    /// Whether only packets with certain events are wanted.
+    /// True if only packets with certain events are wanted.
     pub(crate) fn asks_for_events(&self) -> bool {
         self.hop.is_some() || self.kind.is_some()
     }

@@ -18,24 +18,24 @@ use crate::error::LogError;
 use crate::files::EVENTS;
 
 const MILLISECOND_NS: u64 = 1_000_000;
-/// Of how much time opportunities are asked for at once.
+/// Length of the stretches of time in which opportunities are asked for, in ns.
 const STRETCH_NS: u64 = 1_000_000_000;
 
-/// What the log is about.
+/// The subject of a log: one direction of one hop.
 pub struct MahimahiLog<'a> {
     /// The hop's name.
     pub hop: &'a str,
     /// The direction.
     pub direction: Direction,
-    /// What the head says, without the leading `# `: link, command line, queue.
+    /// Lines of the head, without the leading `# `: link, command line, queue.
     pub head: &'a [String],
-    /// When the run began, in milliseconds since 1970.
+    /// Beginning of the run, in milliseconds since 1970.
     pub init_timestamp_ms: u64,
     /// Bytes that a packet counts beyond its own.
     pub extra_bytes: u64,
-    /// When the run ended, in nanoseconds; none where nobody knows. Nothing can happen after it.
+    /// End of the run, in nanoseconds; none where it is not known. Nothing can happen after it.
     pub end_ns: Option<u64>,
-    /// Whether drops are written; mm-throughput-graph of some versions stops at them.
+    /// True if drops are written; mm-throughput-graph of some versions stops at them.
     pub drops: bool,
 }
 

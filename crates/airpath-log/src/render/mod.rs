@@ -24,7 +24,7 @@ use std::io;
 
 use crate::error::LogError;
 
-/// Why a log could not be shown.
+/// Reason for which a log could not be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// The log could not be read.
@@ -38,12 +38,12 @@ pub enum RenderError {
     Output(#[from] io::Error),
 }
 
-/// What was shown.
+/// Extent of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rendered {
-    /// How many lines.
+    /// Number of lines.
     pub lines: u64,
-    /// How many bytes at the end of the log were an incomplete batch, and not shown.
+    /// Number of bytes at the end of the log that were an incomplete batch, and not shown.
     pub torn_bytes: u64,
 }
 

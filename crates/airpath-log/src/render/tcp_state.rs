@@ -12,9 +12,9 @@ use crate::tcp_state::{Row, rows};
 /// The part of a run that is shown, in ns since it began, borders included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TimeRange {
-    /// From when on; none for the beginning.
+    /// Beginning of the part; none for the beginning of the run.
     pub from_ns: Option<u64>,
-    /// Up to when; none for the end.
+    /// End of the part; none for the end of the run.
     pub to_ns: Option<u64>,
 }
 

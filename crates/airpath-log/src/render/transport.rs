@@ -1,8 +1,8 @@
-//! What stands behind an IP header, and its numbers.
+//! The payload of an IP packet, and its numbers.
 
 use std::net::IpAddr;
 
-/// What stands behind the IP header.
+/// The payload of an IP packet, with addresses.
 pub(super) struct Transport<'a> {
     pub from: IpAddr,
     pub to: IpAddr,

@@ -10,13 +10,13 @@ use crate::read::columns::Columns;
 
 /// A column whose rows wait to be written. Adding a row allocates nothing but room for more rows.
 pub(crate) trait Column {
-    /// What a row brings.
+    /// Value of a row that is written.
     type Cell<'a>: Copy;
-    /// What a reader gets of a row.
+    /// Value of a row that is read.
     type Shown<'a>: Copy + PartialEq + Serialize;
     /// The column of a batch that was read.
     type Read;
-    /// Whether a row may leave it empty.
+    /// True if a row may leave it empty.
     const NULLABLE: bool;
 
     /// Its type in the file.
@@ -37,13 +37,13 @@ pub(crate) trait Column {
     /// A row of it.
     fn get(read: &Self::Read, row: usize) -> Self::Shown<'_>;
 
-    /// What a reader would get of a row that brings `cell`.
+    /// Returns the value that a reader would get of a row written with `cell`.
     fn preview<'a>(&'a self, cell: Self::Cell<'a>) -> Self::Shown<'a>;
 
     /// The value in a message.
     fn tell(shown: Self::Shown<'_>) -> String;
 
-    /// Whether JSON leaves the value out.
+    /// True if JSON leaves the value out.
     fn is_left_out(_shown: Self::Shown<'_>) -> bool {
         false
     }

@@ -13,17 +13,17 @@ pub const WHOLE_PATH: &str = "path";
 table! {
     /// The columns of `events.arrow`, and rows that wait to be written.
     EventColumns of EventCells, read as EventRow of EventBatch {
-        /// When, in nanoseconds since the run began.
+        /// Time of the event, in nanoseconds since the run began.
         time_ns: Number<UInt64Type> => u64,
         /// The hop's name; "path" for the whole path.
         hop: RunName<Hops> => &'a str,
         /// The direction.
         direction: Word<Directions> => &'a str,
-        /// Where.
+        /// Part of the link in which it happened.
         stage: Word<Stages> => &'a str,
-        /// What.
+        /// Kind of the event.
         kind: Word<Kinds> => &'a str,
-        /// Why, for a drop; empty otherwise.
+        /// Cause of a drop; empty for other events.
         cause: Word<Causes> => &'a str,
         /// The PDU; 0 for none.
         pdu: Number<UInt64Type> => u64,
@@ -37,22 +37,24 @@ table! {
         queue_bytes: Number<UInt64Type> => u64,
         /// The state in force.
         state: RunName<States> => &'a str,
-        /// When the packet really left, for a delivery of a live run.
+        /// Time at which the packet really left, in nanoseconds since the run began, for a delivery of a live
+        /// run.
         emitted_ns: Maybe<UInt64Type> => Option<u64>,
         /// Positions of the bits that the link has flipped, for the delivery of a damaged packet; bit 0 is
         /// the most significant bit of the first byte.
         flipped_bits: Numbers => Option<&'a [u32]>,
         /// The bytes that are left, for the delivery of a truncated packet.
         kept_bytes: Later<UInt32Type> => Option<u32>,
-        /// Whose traffic: of endpoints ("user"), virtual ("background"), of link entities ("control").
+        /// Origin of the traffic: endpoints ("user"), background loads ("background"), link entities
+        /// ("control").
         origin: Word<Origins> => &'a str,
     }
 }
 
-/// How a packet really left.
+/// Departure of a packet in a live run.
 #[derive(Clone, Copy, Debug)]
 pub struct Left<'a> {
-    /// When.
+    /// Time at which it really left, in nanoseconds since the run began.
     pub at_ns: u64,
     /// Positions of the bits that the link has flipped.
     pub flips: &'a [u32],
@@ -66,7 +68,7 @@ impl EventColumns {
         EventColumns::empty(&Names { hops, states })
     }
 
-    /// Adds a row; a delivery may bring along how the packet really left.
+    /// Adds a row; a delivery may bring along the packet's departure.
     #[inline]
     pub(crate) fn push(&mut self, event: &Event, left: Option<Left<'_>>) {
         self.append(EventCells::new(event, left));
@@ -74,7 +76,7 @@ impl EventColumns {
 }
 
 impl<'a> EventCells<'a> {
-    /// An event as a row; a delivery may bring along how the packet really left.
+    /// An event as a row; a delivery may bring along the packet's departure.
     #[inline]
     pub fn new(event: &Event, left: Option<Left<'a>>) -> EventCells<'a> {
         EventCells {

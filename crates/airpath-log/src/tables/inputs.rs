@@ -20,13 +20,13 @@ table! {
     /// The columns of `input.arrow`, and rows that wait to be written. What does not belong to the kind of
     /// a row is empty.
     InputColumns of InputCells, read as InputRow of InputBatch {
-        /// What it was.
+        /// Kind of the input.
         kind: Kinds => InputKind,
         /// The time with which it was given to the machine, in nanoseconds since the run began.
         time_ns: Number<UInt64Type> => u64,
-        /// When the loop read the packet.
+        /// Time at which the loop read the packet, in nanoseconds since the run began.
         read_ns: Maybe<UInt64Type> => Option<u64>,
-        /// The kernel's receive stamp.
+        /// The kernel's receive stamp, in nanoseconds since the run began.
         kernel_ns: Maybe<UInt64Type> => Option<u64>,
         /// The port's number.
         port: Maybe<UInt16Type> => Option<u16>,
@@ -52,15 +52,15 @@ table! {
         destination_port: Later<UInt16Type> => Option<u16>,
         /// Its transport protocol, by its number.
         protocol: Later<UInt8Type> => Option<u8>,
-        /// Why it was discarded.
+        /// Cause for which the packet was discarded.
         cause: MaybeWord<Causes> => Option<&'a str>,
         /// Its headers.
         header: Bytes => Option<&'a [u8]>,
         /// XXH64 of the bytes behind the headers.
         hash64: Maybe<UInt64Type> => Option<u64>,
-        /// How many packets were read.
+        /// Number of packets read.
         packets: Maybe<UInt32Type> => Option<u32>,
-        /// The command, or what was lost, as JSON.
+        /// The command, or the numbers of lost events and inputs, as JSON.
         command: Text => Option<&'a str>,
     }
 }
@@ -137,7 +137,7 @@ impl InputColumns {
         });
     }
 
-    /// A row that says how much is missing before the next one.
+    /// Adds a row with the extent of the gap before the next one.
     pub(crate) fn push_lost(&mut self, at_ns: u64, lost: Lost) {
         let lost = serde_json::to_string(&lost).unwrap_or_default();
         self.append(InputCells { command: Some(&lost), ..InputCells::new(InputKind::Lost, at_ns) });
@@ -145,7 +145,7 @@ impl InputColumns {
 }
 
 impl InputRow<'_> {
-    /// Between whom the packet travels; `None` also in a log from before models looked at that.
+    /// Addresses, ports and protocol of the packet; `None` also in a log from before models looked at them.
     pub fn tuple(&self) -> Option<FiveTuple> {
         Some(FiveTuple {
             source: self.source?,

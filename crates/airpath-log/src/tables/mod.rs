@@ -29,9 +29,9 @@ pub struct ColumnAbout {
     /// Its type in a word: `uint64`, `word` (a dictionary of text), `list of uint32` and the like.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Whether a row may leave it empty.
+    /// True if a row may leave it empty.
     pub nullable: bool,
-    /// What it says.
+    /// Its meaning, in a sentence.
     pub meaning: String,
 }
 
@@ -69,7 +69,7 @@ macro_rules! table {
             $($name: $column,)+
         }
 
-        /// What a row brings to each column.
+        /// Values of a row that is written, one for each column.
         pub struct $cells<'a> {
             $($name: <$column as $crate::tables::Column>::Cell<'a>,)+
         }
@@ -111,7 +111,7 @@ macro_rules! table {
                 $(self.$name.push(cells.$name);)+
             }
 
-            /// What a reader would get of a row that brings `cells`.
+            /// Returns the row that a reader would get after `cells` are written.
             pub fn preview<'a>(&'a self, cells: $cells<'a>) -> $row<'a> {
                 use $crate::tables::Column;
                 $row { $($name: self.$name.preview(cells.$name),)+ }
@@ -189,12 +189,12 @@ macro_rules! table {
                 })
             }
 
-            /// How many rows there are.
+            /// Number of rows.
             pub fn len(&self) -> usize {
                 self.rows
             }
 
-            /// Whether there are none.
+            /// True if there are no rows.
             pub fn is_empty(&self) -> bool {
                 self.rows == 0
             }

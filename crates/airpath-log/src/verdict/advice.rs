@@ -16,7 +16,7 @@ const MUCH_WORK_PPM: u64 = 500_000;
 const OLD_S: u64 = 30 * 24 * 3_600;
 /// and poor if 99 in 100 packets were only within so many times what was wanted.
 const POOR_TIMES: u64 = 5;
-/// Number of causes that are told: the first to mend.
+/// Number of causes that are told: the first to fix.
 const MOST_CAUSES: usize = 2;
 
 const WHOLE_PPM: u64 = 1_000_000;

@@ -1,24 +1,24 @@
 //! The words of the reasons, declared once.
 
 airpath_core::named! {
-    /// Why a verdict is not better, in a word for programs.
+    /// Reason for a verdict that is not better, in a word for programs.
     Code {
         LateEmissions = "late_emissions": "packets that left later than their bounds",
         LateReads = "late_reads": "packets that entered later than their bounds, or may have",
         OutsideDrops = "outside_drops": "packets lost outside the model, in a queue of the kernel",
         ClockStep = "clock_step": "packets that may have entered the link at a wrong time because the wall clock was stepped",
-        UnwatchedReads = "unwatched_reads": "how long nobody knew for how long the engine waited for a processor, while packets bore no stamps",
-        Unfinished = "unfinished": "how far behind its clock the link was at the end of the run",
+        UnwatchedReads = "unwatched_reads": "time for which it is unknown whether the engine waited for a processor, while packets had no stamps",
+        Unfinished = "unfinished": "lag of the link behind its clock at the end of the run",
         RefusedWrites = "refused_writes": "writes that the kernel refused behind the link",
-        InterfaceChanged = "interface_changed": "what somebody did to the interface of an end",
+        InterfaceChanged = "interface_changed": "changes that another program made to the interface of an end",
         Demoted = "demoted": "the engine lost its real-time priority, and something was late",
         LogIncomplete = "log_incomplete": "records that the log does not hold",
         NeverStarted = "never_started": "the client's command was never started",
         BrokenOff = "broken_off": "the run did not reach its end",
-        EndsWaited = "ends_waited": "how long the commands at one end had to wait for a processor",
-        RelaysWaited = "relays_waited": "how long the relays to the host had to wait for a processor",
-        Stopped = "stopped": "for how long a program of one end was stopped by a signal",
-        Traced = "traced": "for how long a program of one end was traced, and by which program",
+        EndsWaited = "ends_waited": "time for which the commands at one end waited for a processor",
+        RelaysWaited = "relays_waited": "time for which the relays to the host waited for a processor",
+        Stopped = "stopped": "time for which a program of one end was stopped by a signal",
+        Traced = "traced": "time for which a program of one end was traced, and the tracing program",
         SocketLosses = "socket_losses": "datagrams lost in the sockets of one end",
         ListenDrops = "listen_drops": "connection requests dropped because the queue of a listening socket was full",
         TcpReceiveDrops = "tcp_receive_drops": "segments that TCP threw away because a receive buffer or backlog was full",

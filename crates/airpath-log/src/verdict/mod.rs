@@ -36,7 +36,7 @@ impl Grade {
     /// Every grade, the best first.
     pub const ALL: [Grade; 3] = [Grade::Trusted, Grade::Suspect, Grade::Invalid];
 
-    /// What it says of a run, in a sentence.
+    /// The meaning for a run, in a sentence.
     pub const fn description(self) -> &'static str {
         match self {
             Grade::Trusted => "every packet left as the model gave it, within the bound",
@@ -70,13 +70,14 @@ pub struct Reason {
     pub code: String,
     /// Description: the problem, with its numbers.
     pub what: String,
-    /// Advice for the user.
-    pub mend: String,
+    /// Advice for the user; called `mend` in `run.json` and journals.
+    #[serde(rename = "mend")]
+    pub hint: String,
 }
 
 impl Reason {
-    fn new(grade: Grade, code: Code, what: String, mend: &str) -> Reason {
-        Reason { grade, code: code.name().into(), what, mend: mend.into() }
+    fn new(grade: Grade, code: Code, what: String, hint: &str) -> Reason {
+        Reason { grade, code: code.name().into(), what, hint: hint.into() }
     }
 }
 
@@ -195,8 +196,8 @@ mod tests {
         let delay = Distribution { count: 10_000, ..Distribution::default() };
         let reads = Reads::Stamped { late: late(2, 5_000_000), delay };
         let verdict = judge(&Measurements { late_emissions: late(3, 4_000_000), reads, machine, ..clean() });
-        let mends: Vec<_> = verdict.reasons.iter().map(|reason| reason.mend.as_str()).collect();
-        assert_eq!(mends, ["4 runs in parallel on 2 processors: use fewer --jobs"; 2]);
+        let hints: Vec<_> = verdict.reasons.iter().map(|reason| reason.hint.as_str()).collect();
+        assert_eq!(hints, ["4 runs in parallel on 2 processors: use fewer --jobs"; 2]);
     }
 
     #[test]

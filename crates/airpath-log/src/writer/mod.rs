@@ -177,11 +177,11 @@ impl Writer {
     /// Waits until everything is written and in its final format. The recorder must have been
     /// finished or dropped before.
     pub fn finish(self) -> WriterReport {
-        self.finish_telling(Duration::MAX, || ())
+        self.finish_within(Duration::MAX, || ())
     }
 
     /// The same, and calls `tell` once if that takes longer than `patience`.
-    pub fn finish_telling(mut self, patience: Duration, tell: impl FnOnce()) -> WriterReport {
+    pub fn finish_within(mut self, patience: Duration, tell: impl FnOnce()) -> WriterReport {
         let Some(thread) = self.thread.take() else { return WriterReport::default() };
         let begun = Instant::now();
         while patience < Duration::MAX && !thread.is_finished() {

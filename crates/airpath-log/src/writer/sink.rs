@@ -10,14 +10,14 @@ use crate::error::LogError;
 use crate::place;
 
 /// Destination of bytes; a file, or a stand-in for a broken one.
-pub(crate) trait Medium: Write + Send {
+pub(crate) trait Disk: Write + Send {
     /// Shortens what was written to `length` bytes.
     fn cut(&mut self, length: u64) -> io::Result<()>;
     /// True if the written data can no longer be found under any name.
     fn vanished(&self) -> bool;
 }
 
-impl Medium for File {
+impl Disk for File {
     fn cut(&mut self, length: u64) -> io::Result<()> {
         self.set_len(length)
     }
@@ -30,7 +30,7 @@ impl Medium for File {
 /// A file that is written in whole blocks until the first failure, and never after it.
 pub(crate) struct Sink {
     path: PathBuf,
-    medium: Box<dyn Medium>,
+    medium: Box<dyn Disk>,
     written: u64,
     spent: Duration,
     failure: Option<String>,
@@ -47,7 +47,7 @@ impl Sink {
         Ok(Sink::over(path, Box::new(file)))
     }
 
-    pub fn over(path: PathBuf, medium: Box<dyn Medium>) -> Sink {
+    pub fn over(path: PathBuf, medium: Box<dyn Disk>) -> Sink {
         Sink { path, medium, written: 0, spent: Duration::ZERO, failure: None }
     }
 
@@ -125,7 +125,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl Medium for SmallDisk {
+    impl Disk for SmallDisk {
         fn cut(&mut self, length: u64) -> io::Result<()> {
             self.content.lock().unwrap().truncate(length as usize);
             Ok(())

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use airpath_core::{Cause, Direction, Event, EventKind, Pdu, PortId, Time};
 
-use super::sink::{Medium, Sink};
+use super::sink::{Disk, Sink};
 use super::{Files, Writer, WriterOptions};
 use crate::batch::Lost;
 use crate::read::arrow::ArrowLog;
@@ -52,7 +52,7 @@ impl Write for StallingFile {
     }
 }
 
-impl Medium for StallingFile {
+impl Disk for StallingFile {
     fn cut(&mut self, length: u64) -> io::Result<()> {
         self.file.set_len(length)
     }
@@ -178,7 +178,7 @@ fn whoever_waits_long_for_the_disk_is_told_once() {
     log.recorder.finish(millis(2));
     let mut told = 0;
     let stall = log.stall.clone();
-    log.writer.finish_telling(Duration::from_millis(20), || {
+    log.writer.finish_within(Duration::from_millis(20), || {
         told += 1;
         stall.set(false);
     });

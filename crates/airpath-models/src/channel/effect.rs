@@ -6,7 +6,7 @@ use airpath_core::{DrawKey, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Per, Transmission};
+use super::{ChannelOutcome, Per, Transmission};
 use crate::problem::Problem;
 use crate::random::{Distribution, Random, Uniform};
 
@@ -130,13 +130,13 @@ impl EffectConfig {
     }
 
     /// The outcome of a hit: `flips` are the positions of flipped bits, `delay` draws how long it waits.
-    pub(super) fn outcome(&self, flips: &[u32], delay: impl FnOnce() -> Span) -> Outcome {
+    pub(super) fn outcome(&self, flips: &[u32], delay: impl FnOnce() -> Span) -> ChannelOutcome {
         match self.effect {
             // Where something is cut is not decided here.
-            Effect::Drop | Effect::Truncate => Outcome::Lost,
-            Effect::Corrupt if flips.is_empty() => Outcome::Ok,
-            Effect::Corrupt => Outcome::Flipped(flips.to_vec()),
-            Effect::Delay => Outcome::Delayed { by: delay(), keep_order: self.keep_order },
+            Effect::Drop | Effect::Truncate => ChannelOutcome::Lost,
+            Effect::Corrupt if flips.is_empty() => ChannelOutcome::Ok,
+            Effect::Corrupt => ChannelOutcome::Flipped(flips.to_vec()),
+            Effect::Delay => ChannelOutcome::Delayed { by: delay(), keep_order: self.keep_order },
         }
     }
 

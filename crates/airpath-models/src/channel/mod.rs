@@ -60,7 +60,7 @@ pub struct Transmission {
 
 /// Outcome of a transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ChannelOutcome {
     /// It arrives as it was sent.
     Ok,
     /// The receiver notices the error and discards it.
@@ -73,7 +73,7 @@ pub enum Outcome {
     Truncated {
         /// The bytes of the packet before the cut, at least one.
         bytes: u32,
-        /// As [`Outcome::Flipped`]; all before the cut.
+        /// As [`ChannelOutcome::Flipped`]; all before the cut.
         flips: Vec<u32>,
     },
     /// It arrives, but later.
@@ -296,18 +296,18 @@ impl Channel {
     /// Outcome of a frame whose transmission ends at `at`; `packet` is the whole packet if this is its last
     /// frame.
     #[inline]
-    pub fn outcome(&mut self, at: Time, frame: &Transmission, packet: Option<&Transmission>) -> Outcome {
+    pub fn outcome(&mut self, at: Time, frame: &Transmission, packet: Option<&Transmission>) -> ChannelOutcome {
         if matches!(self.process, ErrorProcessModel::None(_)) {
-            return Outcome::Ok;
+            return ChannelOutcome::Ok;
         }
         self.drawn_outcome(at, frame, packet)
     }
 
-    fn drawn_outcome(&mut self, at: Time, frame: &Transmission, packet: Option<&Transmission>) -> Outcome {
+    fn drawn_outcome(&mut self, at: Time, frame: &Transmission, packet: Option<&Transmission>) -> ChannelOutcome {
         let unit = match self.per {
             Per::Packet => match packet {
                 Some(packet) => packet,
-                None => return Outcome::Ok,
+                None => return ChannelOutcome::Ok,
             },
             Per::Frame | Per::Bit => frame,
             Per::Millisecond => return self.outcome_of_time(at, frame),
@@ -319,9 +319,9 @@ impl Channel {
             return self.outcome_of_bits(step, unit);
         }
         match self.process.record(step) {
-            Record::Ok => Outcome::Ok,
+            Record::Ok => ChannelOutcome::Ok,
             Record::Hit => self.outcome_of_hit(self.flip_key, step, unit),
-            Record::Lost => Outcome::Lost,
+            Record::Lost => ChannelOutcome::Lost,
             Record::Damaged { kept_bytes, flips } => {
                 let there = flips.iter().filter(|position| **position < unit.packet_bits);
                 let mut flips: Vec<u32> = there.map(|position| position + unit.first_bit).collect();
@@ -334,7 +334,7 @@ impl Channel {
     }
 
     /// Outcome of a unit that is hit as a whole, by the effect.
-    fn outcome_of_hit(&mut self, flip_key: DrawKey, step: u64, unit: &Transmission) -> Outcome {
+    fn outcome_of_hit(&mut self, flip_key: DrawKey, step: u64, unit: &Transmission) -> ChannelOutcome {
         match self.effect.effect {
             Effect::Corrupt => self.effect.choose_flips(flip_key, step, unit, &mut self.scratch),
             Effect::Truncate => return self.cut.outcome(step, unit),
@@ -343,10 +343,10 @@ impl Channel {
         self.effect.outcome(&self.scratch, || self.delay.draw(step))
     }
 
-    fn outcome_of_time(&mut self, at: Time, frame: &Transmission) -> Outcome {
+    fn outcome_of_time(&mut self, at: Time, frame: &Transmission) -> ChannelOutcome {
         self.scratch.clear();
         if !self.clock.is_hit(at, &mut self.step, &mut self.process, &mut self.scratch) {
-            return Outcome::Ok;
+            return ChannelOutcome::Ok;
         }
         // Several frames may be hit in one millisecond.
         let step = self.hit_by_time;
@@ -354,11 +354,11 @@ impl Channel {
         self.outcome_of_hit(self.flip_key.child("millisecond", 0), step, frame)
     }
 
-    fn outcome_of_bits(&mut self, step: u64, unit: &Transmission) -> Outcome {
+    fn outcome_of_bits(&mut self, step: u64, unit: &Transmission) -> ChannelOutcome {
         if let Effect::Drop | Effect::Delay = self.effect.effect {
             self.process.hit_bits(step, unit.bits, true, &mut self.scratch);
             if self.scratch.is_empty() {
-                return Outcome::Ok;
+                return ChannelOutcome::Ok;
             }
             return self.effect.outcome(&[], || self.delay.draw(step));
         }
@@ -368,7 +368,7 @@ impl Channel {
         self.process.hit_bits(step, u64::from(unit.packet_bits), cuts, &mut self.scratch);
         if cuts {
             let first = self.scratch.first();
-            return first.map_or(Outcome::Ok, |first| truncate::kept(u64::from(*first), Vec::new(), unit));
+            return first.map_or(ChannelOutcome::Ok, |first| truncate::kept(u64::from(*first), Vec::new(), unit));
         }
         for position in &mut self.scratch {
             *position += unit.first_bit;

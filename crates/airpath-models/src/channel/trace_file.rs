@@ -46,13 +46,13 @@ pub enum Record<'a> {
 /// An error trace, in runs of equal records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorTrace {
-    runs: Vec<Run>,
+    runs: Vec<RunLength>,
     flips: Vec<u32>,
 }
 
 /// Records that are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct RunLength {
     /// Number of records up to its end.
     end: u64,
     what: What,
@@ -121,7 +121,7 @@ impl ErrorTrace {
         } else if self.runs.len() == RUNS_LIMIT {
             return Err(format!("there are more than {RUNS_LIMIT} changes"));
         } else if count > 0 {
-            self.runs.push(Run { end, what });
+            self.runs.push(RunLength { end, what });
         }
         Ok(())
     }

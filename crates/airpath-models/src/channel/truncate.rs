@@ -6,7 +6,7 @@
 
 use airpath_core::{Bits, DrawKey};
 
-use super::{Outcome, Transmission};
+use super::{ChannelOutcome, Transmission};
 use crate::random::{Random, Sampler};
 
 /// Remaining length of a truncated unit.
@@ -32,7 +32,7 @@ impl Cut {
     }
 
     /// Cuts `unit` to the length that is given, or to any shorter one, each equally likely.
-    pub(super) fn outcome(&mut self, step: u64, unit: &Transmission) -> Outcome {
+    pub(super) fn outcome(&mut self, step: u64, unit: &Transmission) -> ChannelOutcome {
         let bits = match &mut self.kept {
             Some(kept) => kept.draw(step).get(),
             None => {
@@ -46,14 +46,14 @@ impl Cut {
 
 /// `unit` of which the first `bits` are left, with bits flipped at `flips` (counted from the packet's
 /// first).
-pub(super) fn kept(bits: u64, mut flips: Vec<u32>, unit: &Transmission) -> Outcome {
+pub(super) fn kept(bits: u64, mut flips: Vec<u32>, unit: &Transmission) -> ChannelOutcome {
     if bits >= u64::from(unit.packet_bits) {
-        return if flips.is_empty() { Outcome::Ok } else { Outcome::Flipped(flips) };
+        return if flips.is_empty() { ChannelOutcome::Ok } else { ChannelOutcome::Flipped(flips) };
     }
     let bytes = (unit.first_bit + bits as u32) / 8;
     if bytes == 0 {
-        return Outcome::Lost;
+        return ChannelOutcome::Lost;
     }
     flips.retain(|position| *position < bytes * 8);
-    Outcome::Truncated { bytes, flips }
+    ChannelOutcome::Truncated { bytes, flips }
 }

@@ -8,7 +8,7 @@ use airpath_core::{Bits, DrawKey, Pdu, Time};
 use slab::Slab;
 
 use crate::air::{Frame, Grant};
-use crate::channel::Outcome;
+use crate::channel::ChannelOutcome;
 use crate::registry::registry;
 use crate::stage::StageCx;
 
@@ -109,7 +109,7 @@ pub trait LinkEntity: Send {
     fn receive(
         &mut self,
         frame: Frame,
-        outcome: Outcome,
+        outcome: ChannelOutcome,
         sdus: &mut Sdus,
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
@@ -161,7 +161,7 @@ impl LinkEntity for EntityModel {
     fn receive(
         &mut self,
         frame: Frame,
-        outcome: Outcome,
+        outcome: ChannelOutcome,
         sdus: &mut Sdus,
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,

@@ -17,7 +17,7 @@ use smallvec::smallvec;
 
 use super::{Arrival, EntityBeginning, EntityParameters, Fragmentation, LastFrame, LinkEntity, Sdu, Sdus};
 use crate::air::{Frame, Grant, Piece};
-use crate::channel::Outcome;
+use crate::channel::ChannelOutcome;
 use crate::random::Sampler;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
@@ -129,7 +129,7 @@ impl Sending {
 #[derive(Clone, Debug)]
 struct Waiting {
     frame: Frame,
-    outcome: Outcome,
+    outcome: ChannelOutcome,
 }
 
 /// Flips bits of a packet, those that are still there.
@@ -234,7 +234,7 @@ impl Simple {
         &mut self,
         waited: bool,
         frame: Frame,
-        outcome: Outcome,
+        outcome: ChannelOutcome,
         sdus: &mut Sdus,
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
@@ -246,13 +246,13 @@ impl Simple {
             let mut cause = Cause::ChannelError;
             match &outcome {
                 // Behind a cut nothing is missed.
-                Outcome::Lost => sdu.lost |= !sdu.cut,
-                Outcome::BlackedOut => {
+                ChannelOutcome::Lost => sdu.lost |= !sdu.cut,
+                ChannelOutcome::BlackedOut => {
                     sdu.lost = true;
                     cause = Cause::Blackout;
                 }
-                Outcome::Flipped(positions) if !sdu.lost => flip(sdu, positions, stage),
-                Outcome::Truncated { bytes, flips } if !sdu.lost => {
+                ChannelOutcome::Flipped(positions) if !sdu.lost => flip(sdu, positions, stage),
+                ChannelOutcome::Truncated { bytes, flips } if !sdu.lost => {
                     flip(sdu, flips, stage);
                     if sdu.pdu.truncate(*bytes) {
                         sdu.cut = true;
@@ -299,7 +299,7 @@ impl Simple {
         due: Time,
         keep_order: bool,
         frame: Frame,
-        outcome: Outcome,
+        outcome: ChannelOutcome,
         sdus: &mut Sdus,
     ) -> Option<(Frame, Cause)> {
         for piece in &frame.pieces {
@@ -434,16 +434,16 @@ impl LinkEntity for Simple {
     fn receive(
         &mut self,
         frame: Frame,
-        outcome: Outcome,
+        outcome: ChannelOutcome,
         sdus: &mut Sdus,
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
     ) {
         if let Some(piece) = frame.pieces.first() {
             let kind = match outcome {
-                Outcome::Lost | Outcome::BlackedOut => Some(EventKind::FrameLost),
-                Outcome::Delayed { .. } => Some(EventKind::FrameDelayed),
-                Outcome::Ok | Outcome::Flipped(_) | Outcome::Truncated { .. } => None,
+                ChannelOutcome::Lost | ChannelOutcome::BlackedOut => Some(EventKind::FrameLost),
+                ChannelOutcome::Delayed { .. } => Some(EventKind::FrameDelayed),
+                ChannelOutcome::Ok | ChannelOutcome::Flipped(_) | ChannelOutcome::Truncated { .. } => None,
             };
             if let Some(kind) = kind {
                 stage.of(airpath_core::Stage::Channel).record(
@@ -457,10 +457,10 @@ impl LinkEntity for Simple {
         }
         let behind = self.in_order.back().map(|(due, _)| *due);
         let (due, keep_order) = match outcome {
-            Outcome::Lost | Outcome::BlackedOut => (stage.at, false),
-            Outcome::Delayed { by, keep_order: true } => ((stage.at + by).max(behind.unwrap_or(stage.at)), true),
-            Outcome::Delayed { by, keep_order: false } => (stage.at + by, false),
-            Outcome::Ok | Outcome::Flipped(_) | Outcome::Truncated { .. } => {
+            ChannelOutcome::Lost | ChannelOutcome::BlackedOut => (stage.at, false),
+            ChannelOutcome::Delayed { by, keep_order: true } => ((stage.at + by).max(behind.unwrap_or(stage.at)), true),
+            ChannelOutcome::Delayed { by, keep_order: false } => (stage.at + by, false),
+            ChannelOutcome::Ok | ChannelOutcome::Flipped(_) | ChannelOutcome::Truncated { .. } => {
                 (behind.unwrap_or(stage.at).max(stage.at), true)
             }
         };
@@ -475,7 +475,7 @@ impl LinkEntity for Simple {
                     stage.dropped(cause, &sdu.pdu, QueueLength::default());
                 }
             }
-            self.take(false, frame, Outcome::Ok, sdus, stage, up);
+            self.take(false, frame, ChannelOutcome::Ok, sdus, stage, up);
         }
     }
 

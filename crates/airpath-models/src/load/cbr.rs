@@ -29,7 +29,7 @@ impl Configured for CbrConfig {
 
     fn problems(&self) -> Vec<Problem> {
         let mut problems = size::problems(&self.packet_size, "packet_size");
-        problems.extend(size::crowding(self.rate, &self.packet_size));
+        problems.extend(size::packets_per_second_problem(self.rate, &self.packet_size));
         problems
     }
 

@@ -32,7 +32,7 @@ impl Configured for OnOffConfig {
 
     fn problems(&self) -> Vec<Problem> {
         let mut problems = size::problems(&self.packet_size, "packet_size");
-        problems.extend(size::crowding(self.rate, &self.packet_size));
+        problems.extend(size::packets_per_second_problem(self.rate, &self.packet_size));
         for (key, period) in [("on", &self.on), ("off", &self.off)] {
             problems.extend(period.problems().into_iter().map(|problem| problem.under(key)));
             if period.constant() == Some(Span::ZERO) {

@@ -48,7 +48,7 @@ impl Configured for PoissonConfig {
                 let message = format!("is {mean}, less than {LEAST_INTERVAL}; write for example \"10 ms\"");
                 problems.push(Problem::new("mean_interval", message));
             }
-            (Some(rate), None) => problems.extend(size::crowding(rate, &self.packet_size)),
+            (Some(rate), None) => problems.extend(size::packets_per_second_problem(rate, &self.packet_size)),
             _ => {}
         }
         problems

@@ -23,7 +23,7 @@ pub(super) fn problems(size: &Random<Bits>, key: &str) -> Vec<Problem> {
 }
 
 /// Errors in sending packets of `size` at `rate`, if any.
-pub(super) fn crowding(rate: Rate, size: &Random<Bits>) -> Option<Problem> {
+pub(super) fn packets_per_second_problem(rate: Rate, size: &Random<Bits>) -> Option<Problem> {
     // A size that is wrong has been told.
     let bits = size.constant().filter(|bits| *bits != Bits::ZERO)?;
     (rate.tx(bits, &mut Carry::default()) < LEAST_INTERVAL).then(|| {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Queueing;
 use super::fifo::{Fifo, keeps_packets_in_fifo};
-use super::management::{Verdict, is_ecn_capable};
+use super::management::{AqmDecision, is_ecn_capable};
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
@@ -177,38 +177,38 @@ pub struct CodelState {
 }
 
 impl CodelState {
-    /// Verdict on the packet that leaves the queue at `at` after it has `waited`, with `left_bytes` behind it;
+    /// Decision on the packet that leaves the queue at `at` after it has `waited`, with `left_bytes` behind it;
     /// `can_mark` says that it would be marked instead of dropped. After a drop it is asked about the next
     /// packet, at the same instant or later.
-    pub fn judge(&mut self, law: &CodelLaw, at: Time, waited: Span, left_bytes: u64, can_mark: bool) -> Verdict {
+    pub fn judge(&mut self, law: &CodelLaw, at: Time, waited: Span, left_bytes: u64, can_mark: bool) -> AqmDecision {
         let verdict = self.control(law, at, waited, left_bytes, can_mark);
-        if verdict == Verdict::Pass && can_mark && law.ce_threshold.is_some_and(|threshold| waited > threshold) {
-            return Verdict::Mark;
+        if verdict == AqmDecision::Pass && can_mark && law.ce_threshold.is_some_and(|threshold| waited > threshold) {
+            return AqmDecision::Mark;
         }
         verdict
     }
 
-    fn control(&mut self, law: &CodelLaw, at: Time, waited: Span, left_bytes: u64, can_mark: bool) -> Verdict {
+    fn control(&mut self, law: &CodelLaw, at: Time, waited: Span, left_bytes: u64, can_mark: bool) -> AqmDecision {
         let too_long = self.is_too_long(law, at, waited, left_bytes);
         let owed = std::mem::take(&mut self.owed);
         if !too_long {
             self.dropping = false;
-            return Verdict::Pass;
+            return AqmDecision::Pass;
         }
         if self.dropping {
             if owed {
                 self.drop_next = law.next(self.drop_next, self.count);
             }
             if at < self.drop_next {
-                return Verdict::Pass;
+                return AqmDecision::Pass;
             }
             self.count = self.count.saturating_add(1);
             if can_mark {
                 self.drop_next = law.next(self.drop_next, self.count);
-                return Verdict::Mark;
+                return AqmDecision::Mark;
             }
             self.owed = true;
-            return Verdict::Drop;
+            return AqmDecision::Drop;
         }
         self.dropping = true;
         // Shortly after the last time, it begins with the rate of drops that was right then.
@@ -217,7 +217,7 @@ impl CodelState {
         self.count = if drops > 1 && recently { drops } else { 1 };
         self.drop_next = law.next(at, self.count);
         self.last_count = self.count;
-        if can_mark { Verdict::Mark } else { Verdict::Drop }
+        if can_mark { AqmDecision::Mark } else { AqmDecision::Drop }
     }
 
     fn is_too_long(&mut self, law: &CodelLaw, at: Time, waited: Span, left_bytes: u64) -> bool {
@@ -267,12 +267,12 @@ impl Queueing for Codel {
             let left_bytes = self.fifo.length().bytes - u64::from(head.len);
             let can_mark = self.ecn && is_ecn_capable(head);
             match self.state.judge(&self.law, stage.at, stage.at.since(since), left_bytes, can_mark) {
-                Verdict::Drop => {
+                AqmDecision::Drop => {
                     self.fifo.drop_head(Cause::QueueManagement, stage);
                     continue;
                 }
-                Verdict::Mark => self.fifo.mark_head(stage),
-                Verdict::Pass => {}
+                AqmDecision::Mark => self.fifo.mark_head(stage),
+                AqmDecision::Pass => {}
             }
             return self.fifo.pop(stage);
         }

@@ -23,7 +23,7 @@ use std::fmt::Debug;
 
 use airpath_core::{Bits, Cause, DrawKey, EventKind, Pdu, QueueLimit, Span, Time};
 
-use super::management::{Verdict, is_ecn_capable, mark};
+use super::management::{AqmDecision, is_ecn_capable, mark};
 use crate::problem::Problem;
 use crate::stage::{QueueLength, StageCx};
 
@@ -43,7 +43,7 @@ pub(super) trait FlowManagement {
     /// Of a queue that has been empty since the run began.
     fn begin(&self) -> Self::State;
 
-    /// Verdict on a packet that arrives while `queued_bytes` are in its queue; draws are those of `key` for
+    /// Decision on a packet that arrives while `queued_bytes` are in its queue; draws are those of `key` for
     /// `step`.
     fn arrival(
         &self,
@@ -52,10 +52,17 @@ pub(super) trait FlowManagement {
         draw: (DrawKey, u64),
         queued_bytes: u64,
         can_mark: bool,
-    ) -> Verdict;
+    ) -> AqmDecision;
 
-    /// Verdict on a packet that goes after it `waited`, with `left_bytes` behind it.
-    fn departure(&self, state: &mut Self::State, at: Time, waited: Span, left_bytes: u64, can_mark: bool) -> Verdict;
+    /// Decision on a packet that goes after it `waited`, with `left_bytes` behind it.
+    fn departure(
+        &self,
+        state: &mut Self::State,
+        at: Time,
+        waited: Span,
+        left_bytes: u64,
+        can_mark: bool,
+    ) -> AqmDecision;
 
     /// Packets have been dropped because the limit was exceeded, and `left_bytes` are left.
     fn dropped(&self, state: &mut Self::State, at: Time, left_bytes: u64);
@@ -213,9 +220,9 @@ impl<M: FlowManagement> FairQueue<M> {
         let can_mark = self.parameters.ecn && is_ecn_capable(&pdu);
         let flow = &mut self.flows[number];
         match self.management.arrival(&mut flow.state, stage.at, draw, flow.bytes, can_mark) {
-            Verdict::Drop => return stage.dropped(Cause::QueueManagement, &pdu, self.length),
-            Verdict::Mark => mark(&mut pdu, self.length, stage),
-            Verdict::Pass => {}
+            AqmDecision::Drop => return stage.dropped(Cause::QueueManagement, &pdu, self.length),
+            AqmDecision::Mark => mark(&mut pdu, self.length, stage),
+            AqmDecision::Pass => {}
         }
         let after = self.length + QueueLength { packets: 1, bytes: u64::from(pdu.len) };
         stage.record(EventKind::Enqueued, Cause::None, &pdu, pdu.bits().get(), after);
@@ -302,11 +309,11 @@ impl<M: FlowManagement> FairQueue<M> {
                 let verdict = self.management.departure(&mut flow.state, stage.at, waited, left_bytes, can_mark);
                 let before = self.length;
                 let mut pdu = self.pop(number)?;
-                if verdict == Verdict::Drop {
+                if verdict == AqmDecision::Drop {
                     stage.dropped(Cause::QueueManagement, &pdu, self.length);
                     continue;
                 }
-                if verdict == Verdict::Mark {
+                if verdict == AqmDecision::Mark {
                     mark(&mut pdu, before, stage);
                 }
                 self.flows[number].credit -= pdu.bits().get() as i64;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Queueing;
 use super::codel::{CodelLaw, CodelState, default_interval, default_mtu, default_target};
 use super::fair::{FairParameters, FairQueue, FlowManagement, fair_queue};
-use super::management::Verdict;
+use super::management::AqmDecision;
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
@@ -144,11 +144,18 @@ impl FlowManagement for PerFlow {
         CodelState::default()
     }
 
-    fn arrival(&self, _: &mut CodelState, _: Time, _: (DrawKey, u64), _: u64, _: bool) -> Verdict {
-        Verdict::Pass
+    fn arrival(&self, _: &mut CodelState, _: Time, _: (DrawKey, u64), _: u64, _: bool) -> AqmDecision {
+        AqmDecision::Pass
     }
 
-    fn departure(&self, state: &mut CodelState, at: Time, waited: Span, left_bytes: u64, can_mark: bool) -> Verdict {
+    fn departure(
+        &self,
+        state: &mut CodelState,
+        at: Time,
+        waited: Span,
+        left_bytes: u64,
+        can_mark: bool,
+    ) -> AqmDecision {
         state.judge(&self.0, at, waited, left_bytes, can_mark)
     }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Queueing;
 use super::fair::{FairParameters, FairQueue, FlowManagement, fair_queue};
 use super::fq_codel::{default_flows, default_limit, default_quantum};
-use super::management::Verdict;
+use super::management::AqmDecision;
 use super::pie::{
     PieLaw, PieState, controller_problems, default_alpha, default_beta, default_burst, default_mark_threshold,
     default_time,
@@ -150,15 +150,15 @@ impl FlowManagement for PerFlow {
         draw: (DrawKey, u64),
         queued_bytes: u64,
         can_mark: bool,
-    ) -> Verdict {
+    ) -> AqmDecision {
         state.catch_up(&self.0, at);
         state.judge(&self.0, draw.0, draw.1, queued_bytes, can_mark)
     }
 
-    fn departure(&self, state: &mut PieState, at: Time, waited: Span, left_bytes: u64, _: bool) -> Verdict {
+    fn departure(&self, state: &mut PieState, at: Time, waited: Span, left_bytes: u64, _: bool) -> AqmDecision {
         state.catch_up(&self.0, at);
         state.departed(Some(waited), left_bytes);
-        Verdict::Pass
+        AqmDecision::Pass
     }
 
     fn dropped(&self, state: &mut PieState, at: Time, left_bytes: u64) {

@@ -9,7 +9,7 @@ use crate::stage::{QueueLength, StageCx};
 
 /// Decision of queue management about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AqmDecision {
     /// It stays as it is.
     Pass,
     /// It goes on with CE set.

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Queueing;
 use super::fifo::Fifo;
-use super::management::{Verdict, is_ecn_capable, mark};
+use super::management::{AqmDecision, is_ecn_capable, mark};
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
@@ -266,25 +266,25 @@ impl PieState {
         self.delay_before = self.delay;
     }
 
-    /// Verdict on a packet that arrives while `queued_bytes` are queued; `can_mark` says that it is marked
+    /// Decision on a packet that arrives while `queued_bytes` are queued; `can_mark` says that it is marked
     /// rather than dropped. The draw is that of `key` for `step`, a number of its own for each arrival.
-    pub fn judge(&mut self, law: &PieLaw, key: DrawKey, step: u64, queued_bytes: u64, can_mark: bool) -> Verdict {
+    pub fn judge(&mut self, law: &PieLaw, key: DrawKey, step: u64, queued_bytes: u64, can_mark: bool) -> AqmDecision {
         if self.burst_left > Span::ZERO {
-            return Verdict::Pass;
+            return AqmDecision::Pass;
         }
         let is_low = self.delay_before.nanos() < law.target.nanos() / 2;
         if (is_low && self.probability < 0.2) || queued_bytes <= 2 * law.mtu_bytes {
-            return Verdict::Pass;
+            return AqmDecision::Pass;
         }
         if self.probability == 0.0 {
             self.accumulated = 0.0;
         }
         self.accumulated += self.probability;
         if self.accumulated < 0.85 || (self.accumulated < 8.5 && key.unit(step, 0) >= self.probability) {
-            return Verdict::Pass;
+            return AqmDecision::Pass;
         }
         self.accumulated = 0.0;
-        if can_mark && self.probability < law.mark_ecnth { Verdict::Mark } else { Verdict::Drop }
+        if can_mark && self.probability < law.mark_ecnth { AqmDecision::Mark } else { AqmDecision::Drop }
     }
 
     /// A packet has been dropped because the queue was full: the next one that management drops is as
@@ -342,9 +342,9 @@ impl Queueing for Pie {
         }
         let can_mark = self.ecn && is_ecn_capable(&pdu);
         match self.state.judge(&self.law, self.key, step, self.fifo.length().bytes, can_mark) {
-            Verdict::Drop => return stage.dropped(Cause::QueueManagement, &pdu, self.fifo.length()),
-            Verdict::Mark => mark(&mut pdu, self.fifo.length(), stage),
-            Verdict::Pass => {}
+            AqmDecision::Drop => return stage.dropped(Cause::QueueManagement, &pdu, self.fifo.length()),
+            AqmDecision::Mark => mark(&mut pdu, self.fifo.length(), stage),
+            AqmDecision::Pass => {}
         }
         self.fifo.push(pdu, stage);
     }

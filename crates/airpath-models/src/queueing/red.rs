@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Queueing;
 use super::fifo::Fifo;
-use super::management::{Verdict, is_ecn_capable, mark};
+use super::management::{AqmDecision, is_ecn_capable, mark};
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
@@ -276,21 +276,21 @@ impl Red {
         }
     }
 
-    fn judge(&mut self, step: u64, can_mark: bool) -> Verdict {
+    fn judge(&mut self, step: u64, can_mark: bool) -> AqmDecision {
         if self.average < self.min {
             self.count = -1;
-            return Verdict::Pass;
+            return AqmDecision::Pass;
         }
         self.count += 1;
         let base = self.base_probability();
         if base < 1.0 {
             let left = 1.0 - self.count as f64 * base;
             if left > 0.0 && self.key.unit(step, 0) >= base / left {
-                return Verdict::Pass;
+                return AqmDecision::Pass;
             }
         }
         self.count = 0;
-        if can_mark && (base < 1.0 || !self.config.hard_drop) { Verdict::Mark } else { Verdict::Drop }
+        if can_mark && (base < 1.0 || !self.config.hard_drop) { AqmDecision::Mark } else { AqmDecision::Drop }
     }
 
     fn note_empty(&mut self, at: Time) {
@@ -315,9 +315,9 @@ impl Queueing for Red {
             return stage.dropped(cause, &pdu, self.fifo.length());
         }
         match self.judge(step, self.config.ecn && is_ecn_capable(&pdu)) {
-            Verdict::Drop => return stage.dropped(Cause::QueueManagement, &pdu, self.fifo.length()),
-            Verdict::Mark => mark(&mut pdu, self.fifo.length(), stage),
-            Verdict::Pass => {}
+            AqmDecision::Drop => return stage.dropped(Cause::QueueManagement, &pdu, self.fifo.length()),
+            AqmDecision::Mark => mark(&mut pdu, self.fifo.length(), stage),
+            AqmDecision::Pass => {}
         }
         self.empty_since = None;
         self.fifo.push(pdu, stage);

@@ -452,7 +452,7 @@ pub fn link_with(
 ) -> impl Strategy<Value = LinkConfig> {
     let any = || select(LinkConfig::examples());
     (queue, errors, any(), any(), any(), any(), any(), any()).prop_map(
-        |(queue, errors, time, framing, sender, receiver, delay, disorder)| LinkConfig {
+        |(queue, errors, time, framing, sender, receiver, delay, impairment)| LinkConfig {
             rate: time.rate,
             propagation: delay.propagation,
             queue,
@@ -463,8 +463,8 @@ pub fn link_with(
             receive_buffer: receiver.receive_buffer,
             allocation_delay: time.allocation_delay,
             errors,
-            reorder: disorder.reorder,
-            duplicate: disorder.duplicate,
+            reorder: impairment.reorder,
+            duplicate: impairment.duplicate,
             blackout: BlackoutConfig::default(),
             entity: framing.entity,
             medium: time.medium,

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use airpath_core::{Bits, Cause, EventKind, Pdu, PduId, Span, Time};
 use airpath_models::air::{Frame, Grant, Piece};
-use airpath_models::channel::Outcome;
+use airpath_models::channel::ChannelOutcome;
 use airpath_models::entity::{Arrival, EntityParameters, LinkEntity, Sdu, Sdus};
 use airpath_models::stage::{QueueLength, StageCx};
 use smallvec::{SmallVec, smallvec};
@@ -121,12 +121,18 @@ impl LinkEntity for GoBackN {
     fn receive(
         &mut self,
         frame: Frame,
-        outcome: Outcome,
+        outcome: ChannelOutcome,
         sdus: &mut Sdus,
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
     ) {
-        if matches!(outcome, Outcome::Lost | Outcome::BlackedOut | Outcome::Flipped(_) | Outcome::Truncated { .. }) {
+        if matches!(
+            outcome,
+            ChannelOutcome::Lost
+                | ChannelOutcome::BlackedOut
+                | ChannelOutcome::Flipped(_)
+                | ChannelOutcome::Truncated { .. }
+        ) {
             return self.record(EventKind::FrameLost, &frame, stage);
         }
         let Some([kind, number]) = frame.words.as_deref() else { panic!("every frame has words") };

@@ -1,4 +1,4 @@
-//! What is wrong with a capture, and where.
+//! Errors of a capture, with their places.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// A place in a capture: that of a block or packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Place {
-    /// The word for what stands there: a block of pcapng, or a packet of pcap.
+    /// The word for the thing at that place: a block of pcapng, or a packet of pcap.
     pub unit: &'static str,
     /// The number of that, from 1; 0 for the file's head.
     pub number: u64,
@@ -24,15 +24,15 @@ impl Place {
 /// A capture that cannot be read on.
 #[derive(Debug, thiserror::Error)]
 pub struct CaptureError {
-    /// Where.
+    /// Place of the problem.
     pub place: Place,
-    /// What.
-    pub problem: Problem,
+    /// The problem.
+    pub problem: CaptureProblem,
 }
 
-/// What is wrong with a capture.
+/// A defect of a capture.
 #[derive(Debug, thiserror::Error)]
-pub enum Problem {
+pub enum CaptureProblem {
     /// Reading failed.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -76,16 +76,16 @@ impl fmt::Display for CaptureError {
 }
 
 impl CaptureError {
-    /// Whether the file ends in the middle of a block or packet.
+    /// True if the file ends in the middle of a block or packet.
     pub fn is_torn(&self) -> bool {
-        matches!(self.problem, Problem::Torn)
+        matches!(self.problem, CaptureProblem::Torn)
     }
 }
 
 impl From<CaptureError> for io::Error {
     fn from(error: CaptureError) -> io::Error {
         match error.problem {
-            Problem::Io(source) => source,
+            CaptureProblem::Io(source) => source,
             _ => io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
         }
     }

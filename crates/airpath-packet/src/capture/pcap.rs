@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::error::{CaptureError, Place, Problem};
+use super::error::{CaptureError, CaptureProblem, Place};
 use super::order::Order;
 use super::{MAGIC_BYTES, MOST_BYTES};
 
@@ -21,7 +21,7 @@ pub(super) fn kind(magic: [u8; MAGIC_BYTES]) -> Option<(Order, u64)> {
     })
 }
 
-/// A packet as it stands in the file.
+/// A packet as it is in the file.
 #[derive(Debug, Default)]
 pub struct Record {
     /// Seconds, ticks within the second, kept length, length.
@@ -36,12 +36,12 @@ impl Record {
         &self.bytes
     }
 
-    /// What stands before these bytes: the stamp and two lengths.
+    /// The record header before these bytes: the stamp and two lengths.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Where it stands in the file.
+    /// Place of the packet in the file.
     pub fn place(&self) -> Place {
         self.place
     }
@@ -66,21 +66,21 @@ impl<R: Read> PcapReader<R> {
         let mut read = Vec::with_capacity(HEAD_BYTES);
         let error = |problem| CaptureError { place: Place::default(), problem };
         input.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut read).map_err(|source| error(source.into()))?;
-        let magic = read.first_chunk().ok_or_else(|| error(Problem::Torn))?;
-        let (order, tick_ns) = kind(*magic).ok_or_else(|| error(Problem::Foreign))?;
-        let head = read.try_into().map_err(|_| error(Problem::Torn))?;
+        let magic = read.first_chunk().ok_or_else(|| error(CaptureProblem::Torn))?;
+        let (order, tick_ns) = kind(*magic).ok_or_else(|| error(CaptureProblem::Foreign))?;
+        let head = read.try_into().map_err(|_| error(CaptureProblem::Torn))?;
         let next = Place { unit: "packet", number: 1, offset: HEAD_BYTES as u64 };
         Ok(PcapReader { input, order, tick_ns, head, next })
     }
 
-    /// The file's head as it stands there.
+    /// The file's head, unchanged.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// What packets begin with, by libpcap's registry.
+    /// Link type of the packets, of libpcap's registry.
     pub fn link_type(&self) -> u32 {
-        // The upper bits tell of checksums behind the frames.
+        // The upper bits describe checksums behind the frames.
         self.order.u32(&self.head, 20).unwrap_or_default() & 0xffff
     }
 
@@ -94,27 +94,27 @@ impl<R: Read> PcapReader<R> {
         self.fill(record).map_err(|problem| CaptureError { place: self.next, problem })
     }
 
-    fn fill(&mut self, record: &mut Record) -> Result<bool, Problem> {
+    fn fill(&mut self, record: &mut Record) -> Result<bool, CaptureProblem> {
         let bytes = &mut record.bytes;
         self.input.by_ref().take(RECORD_BYTES as u64).read_to_end(bytes)?;
         if bytes.is_empty() {
             return Ok(false);
         }
-        record.head = bytes[..].try_into().map_err(|_| Problem::Torn)?;
+        record.head = bytes[..].try_into().map_err(|_| CaptureProblem::Torn)?;
         bytes.clear();
         let kept = self.order.u32(&record.head, 8).unwrap_or_default();
         if kept > MOST_BYTES {
-            return Err(Problem::Length(kept));
+            return Err(CaptureProblem::Length(kept));
         }
         self.input.by_ref().take(u64::from(kept)).read_to_end(bytes)?;
         if bytes.len() < kept as usize {
-            return Err(Problem::Torn);
+            return Err(CaptureProblem::Torn);
         }
         self.next = self.next.after(RECORD_BYTES as u64 + u64::from(kept));
         Ok(true)
     }
 
-    /// When a packet was captured, in nanoseconds since 1970.
+    /// Returns the time at which a packet was captured, in nanoseconds since 1970.
     ///
     /// # Errors
     /// When the part of the second is none.
@@ -122,7 +122,7 @@ impl<R: Read> PcapReader<R> {
         let word = |at| u64::from(self.order.u32(&record.head, at).unwrap_or_default());
         let part_ns = word(4) * self.tick_ns;
         if part_ns >= SECOND_NS {
-            return Err(CaptureError { place: record.place, problem: Problem::Time });
+            return Err(CaptureError { place: record.place, problem: CaptureProblem::Time });
         }
         Ok(word(0) * SECOND_NS + part_ns)
     }
@@ -135,7 +135,7 @@ impl<R: Read> PcapReader<R> {
         let per_second = SECOND_NS / self.tick_ns;
         let ticks = unix_ns.saturating_add(self.tick_ns / 2) / self.tick_ns;
         let seconds = u32::try_from(ticks / per_second);
-        let seconds = seconds.map_err(|_| CaptureError { place: record.place, problem: Problem::Time })?;
+        let seconds = seconds.map_err(|_| CaptureError { place: record.place, problem: CaptureProblem::Time })?;
         record.head[..4].copy_from_slice(&self.order.bytes(seconds));
         record.head[4..8].copy_from_slice(&self.order.bytes((ticks % per_second) as u32));
         Ok(())

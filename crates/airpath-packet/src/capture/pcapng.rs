@@ -1,8 +1,8 @@
-//! What blocks of pcapng hold.
+//! Contents of the blocks of pcapng.
 
 use super::block::Block;
 pub use super::block::{BYTE_ORDER, SECTION};
-use super::error::{CaptureError, Problem};
+use super::error::{CaptureError, CaptureProblem};
 use super::order::Order;
 use super::resolution::Resolution;
 
@@ -28,7 +28,7 @@ pub const OPTION_COMMENT: u16 = 1;
 pub const SECTION_APPLICATION: u16 = 4;
 /// The name of an interface.
 pub const INTERFACE_NAME: u16 = 2;
-/// What an interface is.
+/// The description of an interface.
 pub const INTERFACE_DESCRIPTION: u16 = 3;
 /// The resolution of stamps of an interface.
 pub const INTERFACE_RESOLUTION: u16 = 9;
@@ -41,23 +41,23 @@ pub const PACKET_ID: u16 = 5;
 const STATISTICS_START: u16 = 2;
 const STATISTICS_END: u16 = 3;
 
-/// Where options begin in the body of an interface, and of statistics.
+/// Offset of the options in the body of an interface, and of statistics.
 const INTERFACE_OPTIONS: usize = 8;
 const STATISTICS_OPTIONS: usize = 12;
-/// Where the stamp stands in the body of a packet, of either kind, and of statistics.
+/// Offset of the stamp in the body of a packet, of either kind, and of statistics.
 const STAMP: usize = 4;
 const STAMP_BYTES: usize = 8;
-/// Where the captured bytes begin in the body of a packet, of either kind.
+/// Offset of the captured bytes in the body of a packet, of either kind.
 const PACKET_BYTES: usize = 20;
 
 /// An interface on which packets were captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interface<'a> {
-    /// What its packets begin with, by libpcap's registry.
+    /// Link type of its packets, of libpcap's registry.
     pub link_type: u16,
-    /// How many bytes of each packet were kept at most; 0 for all.
+    /// Greatest number of bytes kept of each packet; 0 for all.
     pub snaplen: u32,
-    /// What its stamps count.
+    /// Resolution of its stamps.
     pub resolution: Resolution,
     /// Its name, if it has one.
     pub name: Option<&'a [u8]>,
@@ -68,13 +68,13 @@ pub struct Interface<'a> {
 pub struct Packet<'a> {
     /// The number of its interface in the section.
     pub interface: u32,
-    /// When, in ticks of the interface's resolution.
+    /// Time of capture, in ticks of the interface's resolution.
     pub ticks: u64,
     /// Its length in bytes when it was captured.
     pub length: u32,
     /// The bytes kept of it.
     pub bytes: &'a [u8],
-    /// What is noted about it.
+    /// The options noted with it.
     pub options: Options<'a>,
 }
 
@@ -83,9 +83,9 @@ pub struct Packet<'a> {
 pub struct Choice<'a> {
     /// The number of its kind.
     pub code: u16,
-    /// What it holds.
+    /// Its value.
     pub value: &'a [u8],
-    /// Where that stands in the block's body.
+    /// Offset of the value in the block's body.
     pub at: usize,
 }
 
@@ -128,21 +128,21 @@ impl Block {
         }
         let (order, body) = (self.order(), self.body());
         let (Some(link_type), Some(snaplen)) = (order.u16(body, 0), order.u32(body, 4)) else {
-            return Err(self.error(Problem::Short));
+            return Err(self.error(CaptureProblem::Short));
         };
         let (mut exponent, mut epoch, mut name) = (6, 0, None);
         for Choice { code, value, .. } in self.options(INTERFACE_OPTIONS) {
             match (code, value) {
                 (INTERFACE_NAME, value) => name = Some(value),
                 (INTERFACE_RESOLUTION, [value]) => exponent = *value,
-                (INTERFACE_RESOLUTION, _) => return Err(self.error(Problem::Resolution)),
+                (INTERFACE_RESOLUTION, _) => return Err(self.error(CaptureProblem::Resolution)),
                 (INTERFACE_EPOCH, value) if value.len() == 8 => {
                     epoch = order.u64(value, 0).unwrap_or_default().cast_signed();
                 }
                 _ => {}
             }
         }
-        let resolution = Resolution::new(exponent, epoch).ok_or_else(|| self.error(Problem::Resolution))?;
+        let resolution = Resolution::new(exponent, epoch).ok_or_else(|| self.error(CaptureProblem::Resolution))?;
         Ok(Some(Interface { link_type, snaplen, resolution, name }))
     }
 
@@ -164,7 +164,7 @@ impl Block {
             Some(Packet { interface, ticks: self.stamp(STAMP)?, length, bytes, options })
         };
         match self.kind() {
-            PACKET | OLD_PACKET => read().map(Some).ok_or_else(|| self.error(Problem::Short)),
+            PACKET | OLD_PACKET => read().map(Some).ok_or_else(|| self.error(CaptureProblem::Short)),
             _ => Ok(None),
         }
     }
@@ -189,7 +189,7 @@ impl Block {
         }
         match (interface, self.stamp(STAMP)) {
             (Some(interface), Some(_)) => Ok(Some((interface, places))),
-            _ => Err(self.error(Problem::Short)),
+            _ => Err(self.error(CaptureProblem::Short)),
         }
     }
 

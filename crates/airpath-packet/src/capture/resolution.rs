@@ -5,7 +5,7 @@ const SECOND_NS: i128 = 1_000_000_000;
 const MOST_DECIMAL: u8 = 18;
 const MOST_BINARY: u8 = 60;
 
-/// What stamps of an interface count, and from when.
+/// Resolution and epoch of the stamps of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Resolution {
     per_second: i128,

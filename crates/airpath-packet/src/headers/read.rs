@@ -10,7 +10,7 @@ const SHORTEST_TCP_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
 const ICMP_BYTES: usize = 8;
 
-/// How much of a packet is at hand.
+/// Extent of the bytes of a packet that are at hand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// All of it: what is missing is not there.

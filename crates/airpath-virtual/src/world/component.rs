@@ -39,7 +39,7 @@ impl<O: Observer> Component<'_, O> {
         let mut active: usize = self.nodes.iter().map(|node| node.active).sum();
         let mut outbox: Vec<HandOver> = Vec::new();
         // Where a machine never rests, silence does not come of itself.
-        let restless = self.nodes.iter().any(|node| node.machine.is_restless());
+        let never_idle = self.nodes.iter().any(|node| node.machine.never_idle());
         let mut now = self.nodes.iter().map(|node| node.now()).max().unwrap_or(Time::ZERO);
         let (last, until_done) = match until {
             Until::At(last) => (last, false),
@@ -51,7 +51,7 @@ impl<O: Observer> Component<'_, O> {
             if at > now && until_done && active == 0 && self.held() == 0 {
                 return Ok(Ending { at: now, why: Ended::Done });
             }
-            if at > now && until_done && restless && self.is_silent(place) {
+            if at > now && until_done && never_idle && self.is_silent(place) {
                 return Ok(Ending { at: now, why: Ended::Stalled });
             }
             if at == Time::NEVER && (until_done || last == Time::NEVER) {

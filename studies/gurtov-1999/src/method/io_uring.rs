@@ -40,7 +40,7 @@ impl Sleep for Ring {
 
 fn open() -> Result<Box<dyn Sleep>, Unavailable> {
     let because = |error: io::Error| {
-        let mend = match error.raw_os_error() {
+        let hint = match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => {
                 "; `sysctl kernel.io_uring_disabled` says whether the system forbids it (0 allows it), and \
                  containers often filter it"
@@ -49,7 +49,7 @@ fn open() -> Result<Box<dyn Sleep>, Unavailable> {
             Some(libc::ENOMEM) => "; the limit on locked memory (`ulimit -l`) may be too low",
             _ => "",
         };
-        format!("the kernel refuses an io_uring: {error}{mend}")
+        format!("the kernel refuses an io_uring: {error}{hint}")
     };
     let mut ring = Ring(IoUring::new(2).map_err(because)?);
     ring.wait(0).map_err(because)?;

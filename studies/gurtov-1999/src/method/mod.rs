@@ -28,7 +28,7 @@ pub enum Waiting {
 /// Options of a sleep method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodOptions {
-    /// How long before the end to wake and watch the clock, in ns; none to learn it.
+    /// Time before the end at which to wake and watch the clock, in ns; none to learn it.
     pub margin_ns: Option<u64>,
 }
 
@@ -40,13 +40,13 @@ pub type Unavailable = String;
 pub struct Method {
     /// Its name.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Its description, in one line.
     pub what: &'static str,
-    /// What it needs of kernel and rights.
+    /// Its requirements of kernel and rights.
     pub needs: &'static str,
-    /// Whether it is promised never to end early.
+    /// True if it is specified never to end early.
     pub at_least: bool,
-    /// What it does meanwhile.
+    /// Use of the processor during the sleep.
     pub waiting: Waiting,
     /// Prepares it for the calling thread, which alone may use it.
     pub open: fn(&MethodOptions) -> Result<Box<dyn Sleep>, Unavailable>,
@@ -55,7 +55,7 @@ pub struct Method {
 macro_rules! methods {
     ($($name:ident),* $(,)?) => {
         $(mod $name;)*
-        /// All sleep methods, in the order in which they are told.
+        /// All sleep methods, in the order of the list.
         pub static METHODS: &[Method] = &[$($name::METHOD),*];
     };
 }
@@ -96,7 +96,7 @@ fn milliseconds(span_ns: u64) -> i32 {
     i32::try_from(span_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX)
 }
 
-/// What a sleep means to its caller: an interrupted one is over.
+/// Returns the result of a sleep to its caller: an interrupted one is over.
 fn over<T>(result: nix::Result<T>) -> io::Result<()> {
     match result {
         Ok(_) | Err(Errno::EINTR) => Ok(()),

@@ -1,5 +1,5 @@
 //! Stress on the machine while series are measured: one process for each processor, tied to it. They die
-//! with whoever started them, however that ends.
+//! with the thread that started them, however it ends.
 
 mod cpu;
 mod disk;
@@ -12,7 +12,7 @@ use std::io;
 
 use crate::error::{Result, unknown};
 
-/// Work that goes on until the process is killed; an error ends it.
+/// Work that continues until the process is killed; an error ends it.
 pub(crate) trait Work {
     /// Does a little of it.
     ///
@@ -26,7 +26,7 @@ pub(crate) trait Work {
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its description, in one line.
     pub what: &'static str,
     /// Prepares one process's work, before the process is made.
     pub(crate) prepare: fn() -> io::Result<Box<dyn Work>>,

@@ -11,7 +11,7 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 use super::{Kind, Work};
 use crate::error::{Result, TimingError};
 
-/// A stress that goes on until this is dropped. To be started and kept by a thread that outlives it: the
+/// A stress that continues until this is dropped. To be started and kept by a thread that outlives it: the
 /// kernel ends the processes with that thread.
 #[derive(Debug)]
 pub struct Stress {
@@ -26,7 +26,7 @@ impl Stress {
     /// When a process or what it works on cannot be had.
     pub fn start(kind: &'static Kind) -> Result<Stress> {
         let cannot = |what: &str, error: &dyn std::fmt::Display| {
-            TimingError::System(format!("cannot {what} for the load `{}`: {error}{}", kind.name, mend(kind)))
+            TimingError::System(format!("cannot {what} for the load `{}`: {error}{}", kind.name, hint(kind)))
         };
         let processors = scheduling::allowed_processors().map_err(|error| cannot("list the processors", &error))?;
         // From here on, whatever was started ends when this is dropped.
@@ -44,10 +44,10 @@ impl Stress {
         Ok(stress)
     }
 
-    /// Whether all of it still goes on.
+    /// Returns an error if a process of it has ended.
     ///
     /// # Errors
-    /// When a process ended, and why.
+    /// The process's name and its end.
     pub fn check(&mut self) -> Result<()> {
         for index in 0..self.processes.len() {
             let why = match waitpid(self.processes[index], Some(WaitPidFlag::WNOHANG)) {
@@ -60,7 +60,7 @@ impl Stress {
             let name = self.kind.name;
             return Err(TimingError::System(format!(
                 "a process of the load `{name}` ended: {why}; the series since are not under that load{}",
-                mend(self.kind)
+                hint(self.kind)
             )));
         }
         Ok(())
@@ -78,7 +78,7 @@ impl Drop for Stress {
     }
 }
 
-fn mend(kind: &Kind) -> &'static str {
+fn hint(kind: &Kind) -> &'static str {
     if kind.name == "disk" { " (the folder is that of TMPDIR, or /tmp)" } else { "" }
 }
 

@@ -14,14 +14,14 @@ pub(super) fn judged(measured: &Measurements) -> Vec<Reason> {
                 } else {
                     format!("the outer link: {}", reason.what)
                 };
-                Reason::new(reason.grade, Code::Around, what, &reason.mend)
+                Reason::new(reason.grade, Code::Around, what, &reason.hint)
             };
             reasons.iter().map(told).collect()
         }
         Some(Around::Unknown { why }) => {
             let what = format!("the verdict of the outer link is unknown: {why}");
-            let mend = "use the same version of Airpath for both, and check the verdict of the outer run";
-            vec![Reason::new(Grade::Suspect, Code::AroundUnknown, what, mend)]
+            let hint = "use the same version of Airpath for both, and check the verdict of the outer run";
+            vec![Reason::new(Grade::Suspect, Code::AroundUnknown, what, hint)]
         }
     }
 }

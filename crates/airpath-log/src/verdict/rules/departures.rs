@@ -22,6 +22,6 @@ pub(super) fn too_late(code: Code, did: &str, late: Late, all: u64, measured: &M
         show::span(late.worst.late_ns),
         show::span(late.worst.bound_ns)
     );
-    let mend = advice::in_time(&measured.machine);
-    vec![Reason::new(by_packets(late.packets, all), code, what, &mend)]
+    let hint = advice::in_time(&measured.machine);
+    vec![Reason::new(by_packets(late.packets, all), code, what, &hint)]
 }

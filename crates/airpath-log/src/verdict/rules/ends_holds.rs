@@ -26,9 +26,9 @@ pub(super) fn stopped(measured: &Measurements) -> Vec<Reason> {
                 show::percent(holds.stopped_ns, measured.duration_ns),
                 show::span(holds.longest_stop_ns)
             );
-            let mend = "do not send SIGSTOP or Ctrl-Z to the commands during a run; if the stop is part of the \
+            let hint = "do not send SIGSTOP or Ctrl-Z to the commands during a run; if the stop is part of the \
                 experiment, exclude it from comparisons";
-            Reason::new(grade, Code::Stopped, what, mend)
+            Reason::new(grade, Code::Stopped, what, hint)
         })
     };
     parties(measured).into_iter().filter_map(reason).collect()
@@ -39,9 +39,9 @@ pub(super) fn traced(measured: &Measurements) -> Vec<Reason> {
         (holds.traced_ns > 0).then(|| {
             let tracer = if holds.tracer.is_empty() { "another program" } else { &holds.tracer };
             let what = format!("{who} was traced by {tracer} for {}", show::span(holds.traced_ns));
-            let mend = "run the command without strace or a debugger, which slow down every system call; use tcpdump \
+            let hint = "run the command without strace or a debugger, which slow down every system call; use tcpdump \
                 or --snaplen to see packets";
-            Reason::new(Grade::Suspect, Code::Traced, what, mend)
+            Reason::new(Grade::Suspect, Code::Traced, what, hint)
         })
     };
     parties(measured).into_iter().filter_map(reason).collect()

@@ -39,9 +39,9 @@ pub(super) fn datagrams(measured: &Measurements) -> Vec<Reason> {
             show::percent(lost, all),
             causes.join(", ")
         );
-        let mend = "make the program read faster, use a larger SO_RCVBUF (limit: net.core.rmem_max), or send smaller \
+        let hint = "make the program read faster, use a larger SO_RCVBUF (limit: net.core.rmem_max), or send smaller \
             bursts";
-        Some(Reason::new(by_packets(lost, all), Code::SocketLosses, what, mend))
+        Some(Reason::new(by_packets(lost, all), Code::SocketLosses, what, hint))
     };
     ends(measured).into_iter().filter_map(reason).collect()
 }
@@ -51,8 +51,8 @@ pub(super) fn listeners(measured: &Measurements) -> Vec<Reason> {
         (losses.listen_drops > 0).then(|| {
             let requests = show::counted(losses.listen_drops, "connection request");
             let what = format!("{requests} dropped at {end}: the accept queue of a listening socket was full");
-            let mend = "make the program accept faster, or use a larger listen backlog (limit: net.core.somaxconn)";
-            Reason::new(Grade::Suspect, Code::ListenDrops, what, mend)
+            let hint = "make the program accept faster, or use a larger listen backlog (limit: net.core.somaxconn)";
+            Reason::new(Grade::Suspect, Code::ListenDrops, what, hint)
         })
     };
     ends(measured).into_iter().filter_map(reason).collect()
@@ -67,8 +67,8 @@ pub(super) fn segments(measured: &Measurements) -> Vec<Reason> {
                 show::count(losses.tcp_receive_drops),
                 show::counted(losses.tcp_received, "segment")
             );
-            let mend = "make the program read faster, or use larger TCP buffers (net.ipv4.tcp_rmem)";
-            Reason::new(Grade::Suspect, Code::TcpReceiveDrops, what, mend)
+            let hint = "make the program read faster, or use larger TCP buffers (net.ipv4.tcp_rmem)";
+            Reason::new(Grade::Suspect, Code::TcpReceiveDrops, what, hint)
         })
     };
     ends(measured).into_iter().filter_map(reason).collect()

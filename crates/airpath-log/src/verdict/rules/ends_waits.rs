@@ -42,8 +42,8 @@ fn reason(who: &str, code: Code, waits: &PartyWaits, measured: &Measurements) ->
         show::percent(waits.kept_waiting_ns, measured.duration_ns),
         show::span(waits.longest_ns)
     );
-    let mend = "stop other programs on this machine, use fewer jobs, or reserve CPUs for the run (taskset)";
-    Some(Reason::new(grade, code, what, mend))
+    let hint = "stop other programs on this machine, use fewer jobs, or reserve CPUs for the run (taskset)";
+    Some(Reason::new(grade, code, what, hint))
 }
 
 pub(super) fn commands(measured: &Measurements) -> Vec<Reason> {

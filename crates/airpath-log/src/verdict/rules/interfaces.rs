@@ -3,8 +3,8 @@
 use super::super::{Code, Grade, Measurements, Reason};
 
 pub(super) fn changed(measured: &Measurements) -> Vec<Reason> {
-    let mend = "do not change the interfaces of either end; configure rates, queues and blackouts in the link";
-    let reason = |what: &String| Reason::new(Grade::Suspect, Code::InterfaceChanged, what.clone(), mend);
+    let hint = "do not change the interfaces of either end; configure rates, queues and blackouts in the link";
+    let reason = |what: &String| Reason::new(Grade::Suspect, Code::InterfaceChanged, what.clone(), hint);
     measured.ends.interface_changes.iter().map(reason).collect()
 }
 

@@ -3,8 +3,8 @@
 use super::super::{Code, Grade, Measurements, Reason};
 
 pub(super) fn incomplete(measured: &Measurements) -> Vec<Reason> {
-    let mend = "record less (--log events, a smaller --snaplen), or use a faster or larger disk";
+    let hint = "record less (--log events, a smaller --snaplen), or use a faster or larger disk";
     let reason =
-        |why: &String| Reason::new(Grade::Suspect, Code::LogIncomplete, format!("log incomplete: {why}"), mend);
+        |why: &String| Reason::new(Grade::Suspect, Code::LogIncomplete, format!("log incomplete: {why}"), hint);
     measured.log_incomplete.iter().map(reason).collect()
 }

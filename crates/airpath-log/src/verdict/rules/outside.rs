@@ -15,6 +15,6 @@ pub(super) fn lost(measured: &Measurements) -> Vec<Reason> {
         show::counted(all, "packet"),
         show::percent(lost, all)
     );
-    let mend = "use a lower rate, fewer flows or a less loaded machine";
-    vec![Reason::new(by_packets(lost, all), Code::OutsideDrops, what, mend)]
+    let hint = "use a lower rate, fewer flows or a less loaded machine";
+    vec![Reason::new(by_packets(lost, all), Code::OutsideDrops, what, hint)]
 }

@@ -23,6 +23,6 @@ pub(super) fn unwatched(measured: &Measurements) -> Vec<Reason> {
          time, so delays below 100 ms went unnoticed",
         show::span(measured.unwatched_reads_ns)
     );
-    let mend = "use --port packet, which has timestamps, or a kernel with CONFIG_SCHEDSTATS";
-    vec![Reason::new(Grade::Suspect, Code::UnwatchedReads, what, mend)]
+    let hint = "use --port packet, which has timestamps, or a kernel with CONFIG_SCHEDSTATS";
+    vec![Reason::new(Grade::Suspect, Code::UnwatchedReads, what, hint)]
 }

@@ -15,6 +15,6 @@ pub(super) fn writes(measured: &Measurements) -> Vec<Reason> {
         show::counted(all, "packet"),
         show::percent(refused, all)
     );
-    let mend = "do not change the interfaces of either end (MTU, up), and check for free memory";
-    vec![Reason::new(by_packets(refused, all), Code::RefusedWrites, what, mend)]
+    let hint = "do not change the interfaces of either end (MTU, up), and check for free memory";
+    vec![Reason::new(by_packets(refused, all), Code::RefusedWrites, what, hint)]
 }

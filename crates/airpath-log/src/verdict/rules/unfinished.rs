@@ -17,7 +17,7 @@ pub(super) fn behind_at_the_end(measured: &Measurements) -> Vec<Reason> {
     if measured.unoffered > 0 {
         what += &format!(", and {} arrived but never entered it", show::counted(measured.unoffered, "packet"));
     }
-    let mend =
+    let hint =
         "lower the rates of the background loads (`airpath check` lists them), or use virtual time (airpath sim)";
-    vec![Reason::new(Grade::Invalid, Code::Unfinished, what, mend)]
+    vec![Reason::new(Grade::Invalid, Code::Unfinished, what, hint)]
 }

@@ -3,8 +3,8 @@
 use super::super::{Code, Grade, Measurements, Reason};
 
 pub(super) fn counters(measured: &Measurements) -> Vec<Reason> {
-    let mend = "fix the access error and run again; until then check the results for losses yourself";
+    let hint = "fix the access error and run again; until then check the results for losses yourself";
     let reason =
-        |what: &String| Reason::new(Grade::Suspect, Code::Unreadable, format!("could not be read: {what}"), mend);
+        |what: &String| Reason::new(Grade::Suspect, Code::Unreadable, format!("could not be read: {what}"), hint);
     measured.ends.unreadable.iter().map(reason).collect()
 }

@@ -13,8 +13,8 @@ pub(super) fn was_broken_off(measured: &Measurements) -> Vec<Reason> {
 
 pub(super) fn never_started(measured: &Measurements) -> Vec<Reason> {
     let reason = |why: &String| {
-        let mend = "check the command and the server's output";
-        Reason::new(Grade::Invalid, Code::NeverStarted, format!("the workload never started: {why}"), mend)
+        let hint = "check the command and the server's output";
+        Reason::new(Grade::Invalid, Code::NeverStarted, format!("the workload never started: {why}"), hint)
     };
     measured.never_started.iter().map(reason).collect()
 }
@@ -32,8 +32,8 @@ pub(super) fn server_failed(measured: &Measurements) -> Vec<Reason> {
 pub(super) fn client_killed(measured: &Measurements) -> Vec<Reason> {
     let reason = |signal: &String| {
         let what = format!("the client's command was killed by {signal}");
-        let mend = "check the command's output and the kernel log (out of memory?)";
-        Reason::new(Grade::Suspect, Code::ClientKilled, what, mend)
+        let hint = "check the command's output and the kernel log (out of memory?)";
+        Reason::new(Grade::Suspect, Code::ClientKilled, what, hint)
     };
     measured.ends.client_killed.iter().map(reason).collect()
 }
@@ -43,6 +43,6 @@ pub(super) fn no_packets(measured: &Measurements) -> Vec<Reason> {
         return Vec::new();
     }
     let what = "no packet entered the link: nothing was tested".into();
-    let mend = "the command must contact an address behind the link, such as `server`";
-    vec![Reason::new(Grade::Suspect, Code::NoPackets, what, mend)]
+    let hint = "the command must contact an address behind the link, such as `server`";
+    vec![Reason::new(Grade::Suspect, Code::NoPackets, what, hint)]
 }

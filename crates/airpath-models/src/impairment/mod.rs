@@ -35,7 +35,7 @@ struct Held {
 
 /// Reordering and duplication in one direction of a hop.
 #[derive(Clone, Debug)]
-pub struct Disorder {
+pub struct Impairment {
     reorder: Reorder,
     duplicate: Duplicate,
     /// Held packets, by departure time and in the order in which they were put aside.
@@ -50,14 +50,14 @@ pub struct Disorder {
     idle: bool,
 }
 
-impl Disorder {
+impl Impairment {
     /// The stage at its beginning; the keys are those of reordering and of duplication.
     pub fn new(
         reorder: Option<&ReorderConfig>,
         duplicate: Option<&DuplicateConfig>,
         [reorder_key, duplicate_key]: [DrawKey; 2],
-    ) -> Disorder {
-        let mut disorder = Disorder {
+    ) -> Impairment {
+        let mut impairment = Impairment {
             reorder: Reorder::new(reorder, reorder_key),
             duplicate: Duplicate::new(duplicate, duplicate_key),
             held: BTreeMap::new(),
@@ -66,8 +66,8 @@ impl Disorder {
             due: Time::NEVER,
             idle: false,
         };
-        disorder.note();
-        disorder
+        impairment.note();
+        impairment
     }
 
     /// Changes the parameters for packets that come from now on; what is held keeps its time.
@@ -82,7 +82,7 @@ impl Disorder {
         self.idle = !self.reorder.is_on() && !self.duplicate.is_on() && self.overtaken == 0;
     }
 
-    /// True if packets pass untouched, so that they need not be given to [`take`](Disorder::take).
+    /// True if packets pass untouched, so that they need not be given to [`take`](Impairment::take).
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.idle

@@ -1,7 +1,7 @@
 //! Reordering and duplication, by hand to the nanosecond, and what they promise of any traffic.
 
 use airpath_core::{EventKind, PortId, Seed, Span};
-use airpath_models::disorder::{DuplicateConfig, ReorderConfig};
+use airpath_models::impairment::{DuplicateConfig, ReorderConfig};
 use airpath_models::random::{Distribution, Random, Uniform};
 use airpath_models::{Fragmentation, LastFrame, LinkConfig, Path, PathConfig, StateConfig};
 
