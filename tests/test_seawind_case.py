@@ -13,7 +13,7 @@ import pytest
 
 from airpath.experiment.load import load
 from airpath.experiment.plan import make_plan
-from airpath.experiment.templates import programs
+from airpath.experiment.programs import programs
 from airpath.run import RunError
 from seawind_case import transfer
 from seawind_case.measure import Replication, measure

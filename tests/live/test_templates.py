@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from airpath.experiment.interactive import pauses
 from airpath.experiment.model import Workload
-from airpath.experiment.templates import missing_programs, programs, unfit
+from airpath.experiment.programs import missing_programs, programs, unfit
+from airpath.experiment.templates.ends.interactive import pauses
 
 if TYPE_CHECKING:
     from pathlib import Path

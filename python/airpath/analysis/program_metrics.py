@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airpath.analysis.metric import Better, metric
-from airpath.analysis.program_output import (
-    ECHO_TIMES,
-    RESPONSE_TIMES,
-    figures,
-    reports_of,
-    waited_for,
-)
+from airpath.analysis.program_output import figures, reports_of, waited_for
+from airpath.experiment.figures import ECHO_TIMES, RESPONSE_TIMES
 from airpath.run import DIRECTIONS
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from airpath.experiment.detect import MOST_BYTES
+from airpath.experiment.keys import NAME_PATTERN, Mtu, Table
 from airpath.experiment.metrics import MetricError, problem_with_log
-from airpath.experiment.model import NAME_PATTERN, Experiment, Mtu, Table, Workload
+from airpath.experiment.model import Experiment, Workload
 from airpath.experiment.positions import Path as KeyPath
 from airpath.experiment.positions import key_lines, line_of
 from airpath.files import read_text
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from airpath.experiment.model import Scalar, Set
+    from airpath.experiment.keys import Scalar
+    from airpath.experiment.model import Set
 
 PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]*)\s*\}\}")
 SWEPT_SETTINGS = ("congestion_control", "mtu")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from airpath.engine import find_engine
 from airpath.experiment import links
 from airpath.experiment.folder import FolderError
+from airpath.experiment.programs import programs
 from airpath.experiment.replicate import GRACE_S
-from airpath.experiment.templates import programs
 
 if TYPE_CHECKING:
     from airpath.experiment.plan import Plan

@@ -6,57 +6,28 @@ JSON Schema from the same declarations; of the alternatives msgspec stops at the
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+
+from airpath.experiment.keys import (
+    Clock,
+    LatenessBound,
+    Length,
+    LogLevel,
+    Mtu,
+    Name,
+    Program,
+    Scalar,
+    Share,
+    Table,
+    Time,
 )
-
 from airpath.experiment.metrics import DEFAULT
-from airpath.experiment.quantities import (
-    lateness_bound,
-    length_bytes,
-    rate_bps,
-    share,
-    time_ns,
-)
-from airpath.facts import LEAST_MTU_BYTES, LONGEST_PACKET_BYTES
+from airpath.experiment.templates import TEMPLATES
 
-Scalar = str | int | float | bool
-
-
-def _check(parse: Any) -> AfterValidator:
-    def validate(text: str) -> str:
-        parse(text)
-        return text
-
-    return AfterValidator(validate)
-
-
-Time = Annotated[str, _check(time_ns)]
-LatenessBound = Annotated[str, _check(lateness_bound)]
-Length = Annotated[str, _check(length_bytes)]
-Rate = Annotated[str, _check(rate_bps)]
-Share = Annotated[str, _check(share)]
-Amount = int | Length
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
-Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
-End = Literal["client", "server"]
-Clock = Literal["live", "warp", "virtual"]
-LogLevel = Literal["none", "counters", "events", "packets"]
-Mtu = Annotated[int, Field(ge=LEAST_MTU_BYTES, le=LONGEST_PACKET_BYTES)]
-
-
-class Table(BaseModel):
-    """A table without keys that are not declared."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+if TYPE_CHECKING:
+    from airpath.experiment.templates.template import Template
 
 
 class Link(Table):
@@ -98,167 +69,24 @@ class Network(Table):
     mtu: Mtu | None = Field(default=None, description="MTU of both ends in bytes.")
 
 
-class Ready(Table):
-    """Sign that a program is ready; one of the keys."""
-
-    port: int | None = Field(
-        default=None, ge=1, le=65535, description="The program listens at this port."
-    )
-    command: str | None = Field(
-        default=None, description="This shell command succeeds at the program's end."
-    )
-    output: str | None = Field(
-        default=None, description="A line of the program's output matches this regular expression."
-    )
-    within: Time = Field(default="10 s", description="Time limit for the sign.")
-
-
-class Common(Table):
-    """Common keys of every program, whether written out or made by a template."""
-
-    name: Name | None = Field(default=None, description="What to call it in results")
-    start: Time = Field(default="0 s", description="When it starts, after t = 0")
-    time_limit: Time = Field(default="10 min", description="How long it may run")
-    environment: dict[str, str] = Field(default={}, description="Added to its environment")
-
-
-class Program(Common):
-    """Any program, at one of the ends."""
-
-    end: End = Field(description="End at which the program runs.")
-    command: str | list[str] = Field(
-        description="Shell command, or a list of a program and its arguments.", min_length=1
-    )
-    ready: Ready | None = Field(
-        default=None,
-        description="Sign that the program is ready. The program starts before t = 0, and t = 0 "
-        "waits for the sign.",
-    )
-    service: bool | None = Field(
-        default=None,
-        description="Whether the program is stopped at the end of the replication, which does not "
-        "wait for it.",
-    )
-    keep: list[str] = Field(
-        default=["*"], description="Patterns of the files in the program's folder that are kept."
-    )
-    exit_status: list[int] = Field(default=[0], description="Exit statuses that mean success.")
-
-
-class Iperf3(Common):
-    """iperf3 at both ends; its JSON is kept."""
-
-    template: Literal["iperf3"]
-    bytes: Amount | None = Field(default=None, description="How much to send: bytes, or `1 MB`")
-    time: Time | None = Field(default=None, description="How long to send")
-    sender: End = Field(default="server", description="The end that sends")
-    parallel: int = Field(default=1, ge=1, le=128, description="Streams")
-    congestion_control: str | None = Field(default=None, description="The sender's")
-    udp_rate: Rate | None = Field(
-        default=None, description="Datagrams at this rate of payload instead of TCP; live only"
-    )
-    length: int | None = Field(
-        default=None, ge=16, le=65507, description="Payload of a datagram in bytes"
-    )
-    port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
-
-
-class Send(Common):
-    """``airpath send`` and ``airpath recv``."""
-
-    template: Literal["send"]
-    bytes: Amount | None = Field(default=None, description="How much to send: bytes, or `1 MB`")
-    time: Time | None = Field(default=None, description="How long to send")
-    sender: End = Field(default="server", description="The end that sends")
-    parallel: int = Field(default=1, ge=1, le=128, description="Streams")
-    congestion_control: str | None = Field(default=None, description="The sender's")
-    udp_rate: Rate | None = Field(default=None, description="Datagrams at this rate instead of TCP")
-    length: int | None = Field(default=None, ge=16, description="Payload of a datagram in bytes")
-    port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
-
-
-class Interactive(Common):
-    """Small requests and responses in turn over one connection, as a remote shell has them."""
-
-    template: Literal["interactive"]
-    count: int = Field(default=50, ge=1, description="Requests")
-    request: int = Field(default=48, ge=1, description="Bytes of a request")
-    response: int = Field(default=96, ge=1, description="Bytes of a response")
-    think: Time = Field(
-        default="0 s", description="From a response to the next request; with exponential the mean"
-    )
-    think_times: Literal["fixed", "exponential"] = Field(
-        default="fixed", description="exponential: drawn anew each time, by the replication's seed"
-    )
-    port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
-
-
-class Curl(Common):
-    """curl fetches files, or pages with their parts, from a small built-in HTTP/1.1 server."""
-
-    template: Literal["curl"]
-    size: Amount = Field(default="100 kB", description="Length of the file or of the page itself")
-    pages: int = Field(default=1, ge=1, le=1000, description="Pages, one after the other")
-    pause: Time = Field(default="0 s", description="From the end of a page to the next")
-    parts: int = Field(default=0, ge=0, le=1000, description="Parts of a page, fetched after it")
-    part_size: Amount = Field(default="20 kB", description="Length of each part")
-    connections: int = Field(default=6, ge=1, le=100, description="Connections for the parts")
-    port: int = Field(default=8000, ge=1, le=65535, description="The server's port")
-
-
-class Ping(Common):
-    """Echo requests from the client; that some, or all, are lost is no failure."""
-
-    template: Literal["ping"]
-    count: int = Field(default=10, ge=1, description="Requests")
-    interval: Time = Field(default="1 s", description="From one to the next")
-    size: int = Field(default=56, ge=16, le=65507, description="Payload in bytes")
-
-
-class Ffmpeg(Common):
-    """ffmpeg streams a test picture as MPEG-TS from the server to the client."""
-
-    template: Literal["ffmpeg"]
-    time: Time = Field(default="10 s", description="How long to stream")
-    transport: Literal["udp", "rtp", "tcp"] = Field(
-        default="udp", description="What carries it; rtp: over UDP, with numbered datagrams"
-    )
-    codec: Literal["mpeg2video", "libx264"] = Field(
-        default="mpeg2video", description="ffmpeg's encoder; libx264 is H.264"
-    )
-    bitrate: str = Field(default="300k", description="ffmpeg's -b:v")
-    picture: str = Field(
-        default="320x240", pattern="^[0-9]+x[0-9]+$", description="Width and height"
-    )
-    frames_per_second: int = Field(default=15, ge=1, le=120, description="Frames per second")
-    key_frame_interval: Time = Field(
-        default="1 s", description="From one picture that needs no other to the next"
-    )
-    buffer: Time = Field(
-        default="500 ms",
-        description="How long after the first picture has come a player begins to show it",
-    )
-    port: int = Field(
-        default=5004, ge=1024, le=65535, description="The client's port; with tcp the server's"
-    )
-
-
 def _kind(value: Any) -> str | None:
     template = value.get("template") if isinstance(value, dict) else None
     template = template or getattr(value, "template", None)
     return "program" if template is None else str(template)
 
 
-AnyProgram = Annotated[
-    Annotated[Program, Tag("program")]
-    | Annotated[Iperf3, Tag("iperf3")]
-    | Annotated[Send, Tag("send")]
-    | Annotated[Interactive, Tag("interactive")]
-    | Annotated[Curl, Tag("curl")]
-    | Annotated[Ping, Tag("ping")]
-    | Annotated[Ffmpeg, Tag("ffmpeg")],
-    Discriminator(_kind),
-]
+if TYPE_CHECKING:
+    AnyProgram = Program | Template
+else:
+    AnyProgram = Annotated[
+        Union[
+            (
+                Annotated[Program, Tag("program")],
+                *(Annotated[template, Tag(template.tag())] for template in TEMPLATES),
+            )
+        ],
+        Discriminator(_kind),
+    ]
 
 
 class Workload(Table):

@@ -12,8 +12,8 @@ from airpath.experiment.differences import without_effect
 from airpath.experiment.expand import Cell, cells
 from airpath.experiment.links import LinkError, check_virtual, resolve_cell
 from airpath.experiment.load import ExperimentError, Loaded, Problem
+from airpath.experiment.programs import missing_programs, unfit
 from airpath.experiment.quantities import time_ns
-from airpath.experiment.templates import missing_programs, unfit
 from airpath.nearest import nearest
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from airpath.experiment import agent as agent_module
 from airpath.experiment import links
 from airpath.experiment.metrics import measure_aside, needed
 from airpath.experiment.plan import PlannedCell, cell_folder
+from airpath.experiment.programs import programs
 from airpath.experiment.quantities import length_bytes, time_ns
-from airpath.experiment.templates import programs
 from airpath.facts import EXIT_STATUSES, FILES
 
 if TYPE_CHECKING:
