@@ -21,7 +21,7 @@ from airpath.report.beside import SCHEMA, mean_error
 from airpath.run import RunError, load_run
 from experiments import airpath
 from seawind_case import compare, transfer
-from seawind_files import EXPERIMENT, RECORDED, STUDY, reduced
+from seawind_files import EXPERIMENT, RECORDED, STUDY, one_cell, reduced
 from synthetic import write_run
 
 # Table 2 of Kojo et al. 2001: 20 replications, Linux 2.4.0; 601 bytes/s are 4808 bit/s.
@@ -215,6 +215,19 @@ def test_both_scenarios_are_table_1_but_for_the_errors_on_acknowledgements() -> 
         (state,) = scenario["states"]
         assert state["at"] == "40 s"
         assert state["set"] == {f"radio.{parameter}.errors.probability": 0.10}
+
+
+@pytest.mark.parametrize("clock", ["live", "warp"])
+def test_a_cell_by_itself_is_that_of_the_experiment(tmp_path: Path, clock: str) -> None:
+    """Tests of warp run it so."""
+    (alone,) = make_plan(
+        load(one_cell(tmp_path, clock, "clean-acks", "reno", repetitions=1)), []
+    ).cells
+    assert (alone.cell.set_name, alone.cell.name) == (clock, "all")
+    assert (alone.cell.clock, alone.cell.repetitions) == (clock, 1)
+    whole = make_plan(load(EXPERIMENT), []).cells
+    digests = {(one.cell.set_name, one.cell.name): one.digest for one in whole}
+    assert digests[clock, "clean-acks,reno"] == alone.digest
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 from airpath.engine import find_engine
 from airpath.report.beside import SCHEMA
 from seawind_case import compare
-from seawind_files import RECORDED, reduced
+from seawind_files import RECORDED, one_cell
 from warp.conftest import WARP_PATIENCE_S
 
 if TYPE_CHECKING:
@@ -29,12 +29,11 @@ CELL = "clean-acks,reno"
 def test_a_transfer_of_the_case_study(
     warp: Warp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = reduced(tmp_path, repetitions=1, networks="clean-acks", workloads="reno")
+    file = one_cell(tmp_path, "warp", *CELL.split(","), repetitions=1)
     runs = []
     for name in ("first", "again"):
-        words = [sys.executable, "-c", START, "run", file, "--only", "warp"]
         done = subprocess.run(
-            [*map(str, words), "--out", str(tmp_path / name)],
+            [sys.executable, "-c", START, "run", str(file), "--out", str(tmp_path / name)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -43,7 +42,8 @@ def test_a_transfer_of_the_case_study(
             env={**os.environ, **warp.environment, "AIRPATH_ENGINE": find_engine()},
         )
         assert done.returncode == 0, done.stderr
-        runs.append(tmp_path / name / "runs" / "warp" / CELL / "0001")
+        # A cell by itself bears no names of network and workload.
+        runs.append(tmp_path / name / "runs/warp/all/0001")
     about = json.loads((runs[0] / "replication.json").read_text())
     assert (about["status"], about["verdict"]) == ("succeeded", "trusted")
     metrics = about["metrics"]

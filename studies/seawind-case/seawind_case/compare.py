@@ -41,7 +41,7 @@ HEADER = """| cell | pairs (live, warp trusted) | transfer time live, s: median 
 | starts differ by, ms: median | times of the same packets differ by, ms: median (99th percentile) |
 |---|---|---|---|---|---|---|---|---|"""
 INTERFACES = {"rx": "sent", "tx": "received"}
-"""What the server did with a packet, by the interface of its capture."""
+"""Way of a packet at the server, by the interface of its capture."""
 
 
 class Packet(NamedTuple):
@@ -70,7 +70,7 @@ class Transfer:
     verdict: str
     elapsed_s: float
     start_ms: float
-    """When the first packet left the client, after the run's t = 0."""
+    """Time from the run's t = 0 to the first packet of the client."""
     packets: list[Packet]
     times_ms: list[float]
     drops: list[tuple[float, str]]
