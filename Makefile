@@ -54,6 +54,6 @@ wheel: setup
 	@scripts/wheel
 
 clean:
-	rm -rf .venv .venv-tools target build dist python/airpath.egg-info bench-results demo-results study-results \
+	rm -rf .venv .venv-tools target build dist python/airpath.egg-info bench-results demo-results \
 		.mypy_cache .pytest_cache .ruff_cache
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 LINGER_SECONDS = 600
-"""How long a close may wait for the other end to acknowledge it."""
+"""Longest time that a close waits for the other end to acknowledge it."""
 
 SILENCE_SECONDS = 1800
 """After so long without a byte an end gives up. TCP backs off for up to two minutes at a time."""
