@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Build step that pyproject.toml cannot express: the wheel's tag.
 
 The wheel holds a program, not an extension module, so it fits every Python 3 of its platform.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Circles in a graph of modules, for the checks that allow none."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Comparing the analysis of a run with the naive one, metric by metric."""
 
 from __future__ import annotations

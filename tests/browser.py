@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A headless browser for tests, driven by the DevTools protocol over its pipe."""
 
 from __future__ import annotations

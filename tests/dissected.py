@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The TCP packets of a capture, as tshark dissects them."""
 
 from __future__ import annotations

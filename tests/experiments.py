@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiments for tests: files, the command, runners with made-up replications."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """No test hangs: one that takes too long ends, says where it was, and what its programs were at."""
 
 from __future__ import annotations

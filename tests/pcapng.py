@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A pcapng writer and reader for tests: raw IP, nanosecond stamps, directions, ids, comments."""
 
 from __future__ import annotations

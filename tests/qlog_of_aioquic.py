@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """qlog files of a real QUIC connection, between two ends of aioquic in one process.
 
 No socket and no clock: datagrams go through a queue with a delay, some are lost, and time is what

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Every reader of files in the Python package, with a good sample, for tests with damaged ones.
 
 ``READERS`` is the one list of them. A reader gets a file that may hold anything and answers with

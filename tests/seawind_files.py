@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Files of the case study of Seawind, and shorter forms of its experiment."""
 
 from __future__ import annotations

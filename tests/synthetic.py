@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A made-up run: TCP over a slow lossy link, simulated just well enough to look like one.
 
 Written with another Arrow implementation than the reader's and in the exact form of the engine's

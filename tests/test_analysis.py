@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics of runs: hand-computed cases, the naive second implementation, folders, the command."""
 
 from __future__ import annotations

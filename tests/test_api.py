@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The interface for notebooks and programs: runs made, found, filtered, measured and drawn."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Reading of Arrow logs, whole and torn."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The airpath command before any subcommand of its own runs."""
 
 from __future__ import annotations

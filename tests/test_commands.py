@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The commands that Python carries out: parsers, help, errors, and the packages they need."""
 
 from __future__ import annotations
@@ -447,7 +450,7 @@ assert airpath.frame(done.runs, "elapsed").height == 6
 assert len(airpath.frame(airpath.runs("sets"), "transfer_time", as_pandas=True)) == 2
 """,
 }
-"""What programs do with each extra."""
+"""Use of each extra by programs."""
 
 
 @pytest.mark.parametrize("extra", API)

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Courses over time: what a run's are, and their bands over replications."""
 
 from __future__ import annotations

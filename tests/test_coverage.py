@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Intervals hold what they say: a small form of studies/coverage, with fixed seeds.
 
 A share of 600 samples near 0.95 has a standard error of 0.009. Bounds are four of them off, so that

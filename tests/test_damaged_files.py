@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Damaged files: each reader answers, or refuses by an error of its own that names the file."""
 
 from __future__ import annotations

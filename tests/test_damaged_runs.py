@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Sets of runs with damaged files: each is named, the rest is shown, the exit status tells."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Validity of the documentation: every scenario, every command line, every link."""
 
 from __future__ import annotations

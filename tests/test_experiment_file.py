@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiment files: what is wrong with them, and the cells that they stand for."""
 
 from __future__ import annotations

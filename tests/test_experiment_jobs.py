@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Number of replications that run side by side, and the repetition of suspect ones."""
 
 from __future__ import annotations

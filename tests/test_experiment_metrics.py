@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Figures of replications, and stopping rules over them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Results of experiments: listed, filtered, tagged, removed, compared."""
 
 from __future__ import annotations

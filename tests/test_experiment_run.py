@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Unattended runs: folders, locks, resuming after anything."""
 
 from __future__ import annotations

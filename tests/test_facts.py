@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Facts that the package reads from the engine's declarations, and that it has no other."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The fuzzer of the Python readers, for some seconds: its corpus, and that it sees what breaks."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A test that hangs fails, says where, and the next one runs."""
 
 from __future__ import annotations

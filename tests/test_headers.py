@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """``scripts/headers``: SPDX lines at the top of source files, checked and written."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Ctrl-C in commands of Python, at instants all over their time: silent, and nothing is left."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """airpath log --mahimahi, read by rules of its own that are those of Mahimahi's graph scripts.
 
 mm-throughput-graph and mm-delay-graph skip lines that begin with #, but for one line "# base

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Every metric of the registry against a second computation on the same runs.
 
 ``naive.py`` computes each metric once more in plain Python (``agreement.py`` compares); tshark

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Files are written into folders of one's own, and never through links that others left there."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The picture of competing flows: what is in it, not how it looks."""
 
 from __future__ import annotations

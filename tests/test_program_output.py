@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Figures that templates read out of their programs' output, and the page about templates."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """CONTRIBUTING's recipes, tried with toys.
 
 A model is one file, its ``mod`` line and one line in a registry: a toy of each role goes into a

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """CONTRIBUTING's recipes for Python, tried with toys in a scratch copy of the package."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The report page: complete, escaped, without references to elsewhere."""
 
 from __future__ import annotations

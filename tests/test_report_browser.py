@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The report page in a browser: drawn, zoomed, asked, sorted, filtered, printed, offline."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """References, notes, chosen metrics and runs: what an experiment's file says of its page."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Reports of sets of replications and of experiments, and the files that they write."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The case study of Seawind: its transfer program, its experiment, its results, its comparison."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """``airpath sim --quiet``: silent where all went well, and never about what failed."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Sweeps as small multiples, and which sets stand side by side."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Reading and drawing of the state of TCP, with and without the file."""
 
 from __future__ import annotations

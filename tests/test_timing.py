@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Measurements of sleep methods: reading, pictures (what is in them), tables."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """airpath timing: what is measured, what is written, what is refused, and what is left behind."""
 
 from __future__ import annotations

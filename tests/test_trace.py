@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """airpath trace: conversions there and back, what is shown, what is wrong, and the picture."""
 
 from __future__ import annotations

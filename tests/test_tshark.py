@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics of TCP against tshark, and counts in the manner of tcptrace, on runs in virtual time."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A made-up measurement of sleep methods, in the form that the engine writes."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Airpath: a wireless link of your choice between real programs.
 
 ``load(path)`` opens a run and ``runs(path)`` finds many; ``simulate(…)`` and ``run_experiment(…)``

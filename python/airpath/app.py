@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The commands that Python carries out: found, read, run."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Arrow logs of a run, whole or torn.
 
 While a run is active its logs are Arrow *streams*; a clean end rewrites them as Arrow *files*.

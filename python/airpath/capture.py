@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Packet captures of a run: pcapng with packet ids and comments.
 
 A reader of our own, because the ones at hand do not hand out the options of a packet block, and

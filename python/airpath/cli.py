@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The ``airpath`` command: hands most subcommands to the engine, keeps a few for Python."""
 
 from __future__ import annotations

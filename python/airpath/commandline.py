@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Command lines read and help written from declarations, in the manner of the engine's.
 
 argparse takes the words apart. Messages and help are those of clap, which the engine uses, so that

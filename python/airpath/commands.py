@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """All commands for ``airpath --help``.
 
 The engine says what its commands do (``airpath facts``), ``declarations.py`` what Python's do.

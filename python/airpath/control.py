@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Changing a live run from outside: states and parameters, over the run's control socket.
 
     from airpath import control

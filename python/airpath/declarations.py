@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The commands that Python carries out, each declared once: its words, its help, what it needs.
 
 ``commandline.py`` makes parsers and help from them, ``commands.py`` the overview. Nothing heavy is
@@ -42,7 +45,7 @@ class Option(NamedTuple):
     choices: tuple[str, ...] = ()
     """All valid values, if only some are."""
     several: bool = False
-    """Whether it may be given several times."""
+    """True if the option may be given several times."""
 
 
 class Declaration(NamedTuple):

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Finding the engine, and becoming it.
 
 ``airpath exec …`` runs on every use, often many times in a script, so this module imports nothing

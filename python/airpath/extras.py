@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Extras of the package: what parts of Airpath need beside the standard library.
 
 The engine's commands need none of it, so `pip install airpath` installs none. `pyproject.toml` says

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Declarations of the engine that this package uses.
 
 ``facts.json`` is what ``airpath facts`` prints; ``scripts/lint`` compares them. Whatever the engine

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Files of runs and results: read where they are files, written where nobody can lead astray.
 
 What is read may be anything: a pipe that never ends, a device, a folder. What is written goes into

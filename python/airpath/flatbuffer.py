@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Claims of Arrow files' messages, compared with the bytes that are there.
 
 An Arrow reader believes these numbers, and makes room for what they promise. Only as much of the

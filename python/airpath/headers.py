@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """IP, TCP and UDP headers of many packets at once.
 
 Fixed fields are taken by numpy from all packets together; only SACK blocks, which few packets

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Small tables of HTML, as notebooks show them."""
 
 from __future__ import annotations

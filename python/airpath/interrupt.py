@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Ctrl-C in commands: silent, at any instant, with nothing left behind.
 
 An exception that may come between any two steps finds its way into imports, callbacks and

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Reading JSON that anybody may have written: a value within bounds, or a ``ValueError``.
 
 Numbers are finite and whole ones fit into 64 bits, texts can be written as UTF-8, and nothing is

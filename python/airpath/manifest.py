@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The shape of ``run.json``, as far as this package reads it; the engine declares its content."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Names of all commands, and which of them are Python's.
 
 Every start of the command comes by, also that of a link: this module imports nothing. What the

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The folder of a run, as analysis sees it: manifest, events, captures.
 
 Everything may be missing or cut short, because a run may have been killed at any point; what could

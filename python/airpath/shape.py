@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The shape that a value of JSON has to have: what does not fit is left out, and told by its place.
 
 A shape is a type, a tuple of types, a range of whole numbers, a list of one shape, an ``Object``,

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """TCP transfers of a run, reassembled from its captures.
 
 A transfer is one direction of a connection that carries data. It is looked at from the data's

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The folder of a measurement of sleep methods, as `airpath timing --out` writes it.
 
 The content of ``timing.json`` is declared in the engine's sources (airpath-timing, report.rs); keys

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Measurements of sleep methods as tables in Markdown."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Worker processes for what is done to many runs, one run at a time in each.
 
 Workers are programs of their own that are told a function and its tasks, one at a time, and answer

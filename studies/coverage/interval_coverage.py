@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Coverage of the intervals that Airpath prints: the share that contains the true value.
 
 Samples are drawn from known populations, each of the product's own functions makes its interval,

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The common parts of campaigns: seeds, and the storing and printing of findings."""
 
 from __future__ import annotations

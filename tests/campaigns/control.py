@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Mutated requests at the control socket of a run that goes on.
 
 Usage: python -m campaigns.control [OPTIONS] in the folder `tests`; see --help. Every line is

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Damaged files through the readers of the Python package.
 
 Usage: python -m campaigns.fuzz_readers [OPTIONS] in the folder `tests`; see --help. A reader may

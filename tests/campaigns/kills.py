@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Runs that are killed at random, and what they leave behind.
 
 Usage: python -m campaigns.kills [OPTIONS] in the folder `tests`; see --help. Each try starts a

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A link under many flows and hostile packets for a long time.
 
 Usage: python -m campaigns.soak [OPTIONS] in the folder `tests`, as root; see --help. Asserted

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Traffic of the two ends of a soak: many flows, and packets that no honest host sends.
 
 Usage: soak_traffic.py client|server SECONDS SEED FLOWS REPORT. Run in the namespace of one end;

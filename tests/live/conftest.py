@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Fixtures of the end-to-end tests: the command, who runs it, and the check that nothing stays."""
 
 from __future__ import annotations

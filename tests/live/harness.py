@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Starting the airpath command, and looking for what a run may have left behind."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Small programs that the tests run at both ends of a link.
 
 They use the standard library only, for they run under any Python that every user may start.

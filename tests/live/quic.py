@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A QUIC server and client (aioquic) that exchange known bytes.
 
 Usage: quic.py server FAMILY PORT CERTIFICATE KEY | quic.py client FAMILY PORT CERTIFICATE LENGTH

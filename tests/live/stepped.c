@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 /* A preload that steps the wall clock of one program: while the file named by STEP_FLAG exists,
  * CLOCK_REALTIME reads STEP_NS more, and so do the stamps of packets if STEP_STAMPS is set. */
 #define _GNU_SOURCE

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics of live runs: the naive second implementation and tshark on the same captures agree."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Background load: what it does to a run, in virtual time and live, and where it is seen."""
 
 from __future__ import annotations

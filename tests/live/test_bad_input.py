@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Whatever is wrong is told by what, where and how to mend it, and nothing is left behind."""
 
 from __future__ import annotations

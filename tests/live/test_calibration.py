@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Calibration: measured over a link of its own, stored for host and rights, read by runs."""
 
 from __future__ import annotations

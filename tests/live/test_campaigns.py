@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Campaigns for some seconds each, with fixed seeds: kills, soak, the control socket."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """However a run ends, nothing of it stays, and what was logged until then can be read.
 
 That nothing stays is checked by the fixture `airpath` after every test: processes, interfaces,

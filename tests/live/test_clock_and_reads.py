@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The wall clock stepped, the engine stopped, and a link that nothing can carry."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The clocks of two hosts compared through an emulated link, and logs corrected by it."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Confinement: parts of the host that commands at the ends of a link cannot reach."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """States that last, blackouts under real programs, and changes from outside of a live run."""
 
 from __future__ import annotations

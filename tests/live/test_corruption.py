@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Packets that the link damages: caught by the receiving kernel's checks, or let through as sent.
 
 A corrupted packet must look to the receiving kernel as it would after a radio link: with a complete

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Disturbances of a run (stalled disks, engines that run away), and their record."""
 
 from __future__ import annotations

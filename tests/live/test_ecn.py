@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Marks of queue management reach the real kernel, which answers to them as to losses."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Disturbances of the ends apart from the link: they are reported, and the run is not trusted."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Errors from files, and packets that are cut short: in virtual time, live, and played again."""
 
 from __future__ import annotations

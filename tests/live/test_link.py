@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The link does to live packets what its scenario says: delay, loss, queues, states, hops."""
 
 from __future__ import annotations

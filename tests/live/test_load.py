@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The load generator through an emulated link, and its JSON compared with iperf3's."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Links inside links: delays add, addresses do not clash, and the outermost server is reached."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Ways outside the link on purpose: a port of the host's loopback, and the host's network."""
 
 from __future__ import annotations

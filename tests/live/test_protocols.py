@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Transfers of real programs through a link, compared byte for byte, by many protocols."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A recorded run, played again in virtual time, leaves the same trace; what differs is found."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Runs in virtual time: exact, the same on any number of threads, with files as of live runs."""
 
 from __future__ import annotations

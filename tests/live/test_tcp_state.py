@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The state of TCP that is recorded, against what sockets and the link say."""
 
 from __future__ import annotations

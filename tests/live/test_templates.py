@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Templates of experiments, each really run over a link: its figures beside the link's."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """At a terminal: shells with job control, Ctrl-C and Ctrl-Z, and the terminal given back."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The verdict in proportion: what a bound is, what lateness can have changed, and why."""
 
 from __future__ import annotations

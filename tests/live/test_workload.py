@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Guarantees to the programs that a command runs: status, streams, signals, names, order."""
 
 from __future__ import annotations

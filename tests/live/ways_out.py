@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Try the ways out of a run, as a command at one of its ends; print what worked, one word a line.
 
 Run by `test_confine.py` with the number of the host's network namespace.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A distribution made by the recipe: one of two values.
 
 use airpath_core::{DrawKey, Probability};

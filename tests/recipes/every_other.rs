@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A queue discipline made by the recipe: without limit, as the infinite one.
 
 use std::collections::VecDeque;

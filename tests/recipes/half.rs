@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A varying rate made by the recipe: a rate that halves once.
 
 use std::fmt::{self, Display, Formatter};

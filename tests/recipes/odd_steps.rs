@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! An error process made by the recipe: hits every step of an odd number.
 
 use airpath_core::{DrawKey, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A background load made by the recipe: a single packet.
 
 use airpath_core::{DrawKey, Span};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A link entity made by the recipe: the simple one, with more overhead on every packet.
 
 use airpath_core::{Bits, Pdu, Time};

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Template ``relay``: a toy, of programs that nobody has."""
 
 from __future__ import annotations

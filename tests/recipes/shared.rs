@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A medium made by the recipe: the continuous one, under another name.
 
 use airpath_core::{Bits, Direction, Span, Time};

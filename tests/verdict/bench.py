@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The whole suite as a table: what was done to runs, what that did, and what their verdicts said.
 
 Usage: python -m verdict.bench [--engine FILE] [--only NAME,…] [--quick] [--out FOLDER]

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """All distortions, each one entry: what is done to a run, and what the truth at its ends is then.
 
 A case returns what was seen: the truth and the verdict. A distortion that did not get through (the

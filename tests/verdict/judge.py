@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Playing distortions and comparing the verdict with the truth."""
 
 from __future__ import annotations

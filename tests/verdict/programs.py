@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Programs at the ends of a run and beside it, which measure and disturb.
 
 They use the standard library only, for they run under any Python that every user may start. Stamps

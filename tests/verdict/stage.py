@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Stage for a disturbed run: the command, the programs at its ends, and the disturbances.
 
 Everything that is started here ends here: each run and each disturbing program is a process of this

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 /* A wall clock of one program that is stepped while it runs, for LD_PRELOAD. The host's clock stays.
  *
  * The file named by VERDICT_STEP holds a 64-bit number of nanoseconds. While it is 0, all is as it is.

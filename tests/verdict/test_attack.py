@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Distorted runs are not trusted: the distortions that get through on any machine.
 
 `scripts/bench --only verdict` plays all of them.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The true course of a run, measured at the ends by one clock.
 
 Both ends live on one host, so that CLOCK_MONOTONIC stamps of the sender's and the receiver's

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Fixtures of the tests in virtual time: those of the live ones, and a kernel."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Holds values in vector registers and in MXCSR across system calls, switches of threads, signals,
 // fork, and ends of processes; exits with 1 where one has changed.
 #define _GNU_SOURCE

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """An experiment in virtual time: broken off and gone on with, and nearly for nothing while idle."""
 
 from __future__ import annotations

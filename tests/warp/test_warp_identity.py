@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The same seed gives the same run, bit by bit, and another seed another one."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """However a run in virtual time ends, it ends, says why, and leaves nothing behind."""
 
 from __future__ import annotations

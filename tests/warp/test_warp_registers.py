@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Programs keep their floating-point registers, which the kernel moves only if it must."""
 
 from __future__ import annotations

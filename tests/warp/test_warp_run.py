@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A run in virtual time is what a live one is: link, files, streams, exit status."""
 
 from __future__ import annotations

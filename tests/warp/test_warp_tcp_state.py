@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The state of TCP in virtual time: there, and the same for the same seed."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Templates of experiments in virtual time: one after the other over one link, in one run."""
 
 from __future__ import annotations

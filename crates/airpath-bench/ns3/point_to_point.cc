@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Point-to-point links of ns-3: 12 Mbit/s, 20 ms, a drop-tail queue of 1000 packets; 1500 bytes on
 // the wire every 1.05 ms on each, without protocols above the devices and without traces.
 //

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Measures what the emulator costs and how exact it is, on this machine, now.
 //!
 //! Tables go to stdout, the same figures as JSON to a folder. Everything happens in namespaces that

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The machine that models nothing: what the loop and the ports cost by themselves.
 
 use airpath_core::{Command, CommandError, Cx, Item, Machine, PortId, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tables for people and the same figures as JSON.
 
 use std::fmt::Write as _;

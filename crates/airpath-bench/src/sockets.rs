@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sockets that send and receive in batches and tell when the kernel received each packet.
 #![allow(unsafe_code)]
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Testbed of the traffic: a bare veth pair, or links in one or more loops.
 
 use std::io;

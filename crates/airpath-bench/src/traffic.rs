@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! UDP traffic between two ends, with the times at which the kernel received it.
 
 use std::io;

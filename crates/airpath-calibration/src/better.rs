@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Comparison of a new calibration with the one that is stored.
 
 use airpath_core::Span;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Detection of other load during a calibration. A measurement made next to other work, or while the host of
 //! a virtual machine takes its processors away, holds for that moment alone, and would make every later run
 //! worse.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The machine for which a calibration holds: this machine as it is now.
 
 use std::fs;

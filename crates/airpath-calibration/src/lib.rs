@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The settings by which the live loop meets a bound at the least cost on this machine: found by trying,
 //! stored for the machine and the rights of the user, read when a run begins.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Trying a setting: the live loop itself carries packets over a link of its own, and says how late they were.
 
 use std::io;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Finding settings that meet a bound at the least cost: first the policy, then the processor, then the margin,
 //! each by trying the candidates with the rest as it was found.
 

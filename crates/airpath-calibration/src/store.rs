@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Storage of calibrations: one file for each machine and right, in the user's data folder.
 
 use std::ffi::OsStr;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A machine from which packets leave by themselves, with which the loop is measured.
 
 use airpath_core::draw::{DrawKey, DrawScope};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Errors of comparing clocks and correcting logs, each with its subject, its place and its remedy.
 
 use std::io;

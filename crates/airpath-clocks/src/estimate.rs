@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Offset and drift between the clocks of two hosts: how they come out of exchanges, and the file in
 //! which they are kept.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! One exchange of four stamps, and what it says by itself.
 
 /// A request and its answer, stamped at both hosts: the four stamps of NTP's protocol (Mills 1991;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The clocks of two hosts compared, and the logs of one brought onto the clock of the other.
 //!
 //! Source: Gurtov 1999, section 4.3. Offset and round trip of one exchange of four stamps are those of

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The straight lines that no exchange contradicts.
 //!
 //! The offset between two clocks of constant rates is a line over time. Each request says that the

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Format of datagrams: one message of 80 bytes, the same size in both directions, so that an answer is never
 //! longer than its request.
 //!

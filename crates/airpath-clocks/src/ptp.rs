@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Hardware clocks of network cards (PTP), read and never set.
 #![allow(unsafe_code)]
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Steps of either clock, and the exchanges between two of them.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A clock of known error in place of the host's: for tests of what finds such errors.
 
 use std::str::FromStr;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A UDP socket whose datagrams the kernel stamps (SO_TIMESTAMPING, in software): arrivals as the
 //! driver hands them up, departures as it takes them.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! State of the host's clock as the host knows it: synchronisation, its source, and its quality.
 #![allow(unsafe_code)]
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A straight line through points some of which are far off: the median of the slopes between all
 //! pairs (Theil 1950), with Sen's interval (Sen 1968, "Estimates of the Regression Coefficient Based
 //! on Kendall's Tau").

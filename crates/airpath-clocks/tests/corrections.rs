@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Runs and captures brought onto another clock, packet by packet.
 
 use std::collections::BTreeMap;

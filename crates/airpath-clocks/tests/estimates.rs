@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The estimate of two clocks against exchanges of which the truth is known.
 
 use airpath_clocks::segments::{HostSide, Step};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files read whole, up to a stated length: a device or a pipe may have no end.
 
 use std::fs::File;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Counters of everything a machine did, kept at every log level.
 
 use crate::event::{Cause, Event, EventKind, Stage};

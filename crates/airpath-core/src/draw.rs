@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Keyed random draws: every draw is a function of who draws and for which step, so that added
 //! models, threads and wake-ups redraw nothing.
 //!

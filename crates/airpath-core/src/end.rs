@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The two ends of a link and the addresses of the hosts that stand there.
 //!
 //! Links are numbered from 0 to 16383; link N has IPv4 `10.77.0.0 + 4N` (a /30: server `+1`, client

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Events of PDUs and frames, declared once: the log, the counters, the command line and the plots all take
 //! their words from here.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Lengths in bits, limits of queues and buffers, probabilities and ratios.
 
 use std::fmt;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Vocabulary of all other crates: time, rates and lengths as types, protocol data units, keyed draws, the
 //! machine contract, and the events and counters of a machine.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Limits of IP that every crate keeps.
 
 /// The smallest MTU of an end: every IPv4 host forwards packets of this length whole (RFC 791).

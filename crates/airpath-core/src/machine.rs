@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The contract between a driver and what it drives.
 //!
 //! A machine is a path of hops or a cell of many users. It never reads a clock: a driver offers

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Enumerations whose values have a stable name and a sentence.
 
 /// Declares an enumeration with a stable name and a sentence for each value.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The nearest valid word to a mistyped one, for error messages.
 
 /// The candidate nearest to `word`, if one is near enough to be what was meant.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Pooled buffers: packets are slices of slabs, and a slab is used again once its last slice is gone.
 
 use std::collections::VecDeque;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Numbers with units as text: one parser and one printer for every quantity of a scenario.
 //!
 //! Parsing is exact: the decimal is scaled by the unit's integer factor, and what would not be a

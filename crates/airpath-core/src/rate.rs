@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Link rates, and serialisation time that is exact over any run length.
 
 use std::fmt;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A rate from some time on, as text: `"20 s: 64 kbit/s"`.
 
 use std::fmt;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Logical time: unsigned nanoseconds since the run began.
 
 use std::fmt;

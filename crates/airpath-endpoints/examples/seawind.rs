@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Times the Seawind case study with endpoints in virtual time: 20 transfers of 100 KB at 9600 bit/s.
 //!
 //! `cargo run --release -p airpath-endpoints --example seawind`

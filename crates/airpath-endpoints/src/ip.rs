@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! IPv4 packets with UDP or UDP-Lite inside, and what a kernel makes of damaged ones.
 //!
 //! Sources: RFC 791, RFC 768, RFC 3828.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Endpoints: what stands at the two ends of a machine in virtual time, made from a workload.
 //!
 //! [`endpoints`] makes the client's and the server's end of a [`Workload`], and a handle that tells

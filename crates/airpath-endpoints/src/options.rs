@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Facts about the link and the run that endpoints need.
 
 use std::net::Ipv4Addr;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Notes of a flow's two ends while it runs.
 
 use std::collections::HashSet;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Replay of captures: packets leave at the file's times, whatever its format.
 
 use std::path::PathBuf;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sources of datagrams: when they send, against times computed by hand.
 
 use airpath_core::{End, Payload, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Media: frames of the right size at the right time, and what becomes of them, computed by hand.
 
 use airpath_core::{End, Payload, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! QUIC: transfers complete, and the same seed gives the same packets.
 
 use airpath_core::{Ecn, End, Payload, Seed};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! An elastic flow and a sparse one share a link.
 
 use airpath_core::Direction;

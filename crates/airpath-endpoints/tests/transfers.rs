@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! TCP: transfers complete, and take the time that they should.
 
 use airpath_core::{End, Payload, Time};

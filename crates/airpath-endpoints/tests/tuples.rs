@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Every packet says between whom it travels, and its bytes say the same.
 
 use airpath_core::{FiveTuple, Payload};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The laws of endpoints: wake-ups that nobody asked for change nothing, and a world of several links
 //! and threads runs them like the small loop of these tests.
 

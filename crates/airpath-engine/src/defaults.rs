@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Defaults that the command line, a request and the facts share.
 
 use airpath_core::Span;

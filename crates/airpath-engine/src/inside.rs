@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Parts of the engine that tests and the fuzzer reach without starting a process. No program should build on
 //! it.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The engine of Airpath: everything that carries packets, behind one command line.
 
 mod cli;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Seeds of runs that were given none.
 
 /// A seed that differs from run to run, small enough to be typed again.

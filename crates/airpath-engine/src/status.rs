@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Exit statuses of Airpath's own. A command behind a link keeps its own.
 
 /// A program that did not do what it was to do, Airpath's own among them.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Printing that never stops a run: a full disk or a closed pipe behind standard output or error
 //! costs the message, not the run's exit status or its files.
 

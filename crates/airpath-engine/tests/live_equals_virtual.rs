@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Law 6 across drivers: the input log of a live run, played through the same scenario in virtual
 //! time with packets that have a length only, gives the trace of the live run.
 

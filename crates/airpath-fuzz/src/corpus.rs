@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The seeds: files under `fuzz/corpus/TARGET/`, read in the order of their names.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Inputs that broke something: told, and kept.
 
 use std::collections::BTreeMap;

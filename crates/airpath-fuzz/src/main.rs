@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The fuzzer: gives mutated inputs to everything in Rust that reads what somebody else wrote.
 //!
 //! Input `number` of a `seed` is the same everywhere, so that a finding is replayed by its numbers or by

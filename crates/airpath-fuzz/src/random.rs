@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Random numbers of a seed: splitmix64, small and the same everywhere.
 
 /// A sequence of random numbers.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Starts workers, watches them, and tells what they found.
 
 use std::io::{BufRead, BufReader};

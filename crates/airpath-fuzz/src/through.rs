@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The same inputs through the commands of the engine, each in a process of its own.
 
 use std::fs;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A process that gives inputs to a target, one after the other.
 //!
 //! What it says on standard output is for the process that started it: `failed NUMBER MESSAGE` for each

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A short campaign of every target, with a fixed seed: every seed of the corpus, and some changed ones.
 
 use std::path::{Path, PathBuf};

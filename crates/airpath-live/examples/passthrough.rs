@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Joins a client's and a server's network namespace by a loop that passes
 //! every packet on at once, and runs a command at the client:
 //!

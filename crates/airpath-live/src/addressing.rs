@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Addresses and interface names of links, chosen so that links inside links
 //! and links side by side never clash, and can all be routed.
 //!

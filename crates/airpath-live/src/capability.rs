@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Capabilities of the calling thread: reading them, and handing them on to
 //! the programs it executes.
 #![allow(unsafe_code)]

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Clocks and timers of the live loop.
 #![allow(unsafe_code)]
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The user's commands: started in an endpoint's namespaces, signalled, and
 //! reaped together with every orphan of the PID namespace.
 #![allow(unsafe_code)]

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Waiting and holding of the commands at both ends and of relays on the packets' way: a thread of ordinary
 //! priority samples `/proc/PID/task/*/schedstat` and `/proc/PID/status` of all of them. It needs no right, and
 //! nothing waits for it.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The loop that carries packets between ports and machines in real time: one thread, any number of
 //! links. The machines live in logical time; the loop offers packets with the time at which they
 //! arrived, and writes what is due. How late it is is measured and reported, never fed back.

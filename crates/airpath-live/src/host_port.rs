@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Makes a port of the host's loopback reachable through the link: the client
 //! connects to `server:N`, and what arrives there is handed to port N of the
 //! host, by TCP and UDP, in user space. Needs no right over the host's

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Facts about this machine that affect timing, from the kernel. What it does not tell is left out: nothing
 //! here is guessed.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The host's network behind the server's end, in user space: slirp4netns in
 //! the server's namespace hands what the client sends to sockets of the host.
 //! It changes nothing of the host (no address, rule or setting), so nothing

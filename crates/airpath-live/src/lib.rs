@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The live side of Airpath: everything about the operating system around a
 //! machine. Namespaces and interfaces of the two endpoints, the ports through
 //! which packets enter and leave the engine, clocks, and the processes.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Changes of a link's interfaces during a run, also those undone before its end.
 
 use std::io;

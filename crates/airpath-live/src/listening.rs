@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Noticing that a server is ready, by asking the kernel for its sockets:
 //! no probe goes over the link.
 

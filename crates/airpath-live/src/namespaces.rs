@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Anonymous namespaces: network namespaces held by file descriptors, and the
 //! mount namespaces in which commands resolve `client` and `server`.
 #![allow(unsafe_code)]

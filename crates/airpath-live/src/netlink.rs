@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A small synchronous netlink client: links, addresses, routes, sockets.
 //! A socket belongs to the network namespace in which it was opened, for ever;
 //! so it may be used from any thread afterwards.

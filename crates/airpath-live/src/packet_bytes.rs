@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets as the kernel hands them over, as bytes and without any system call: super-packets cut into
 //! segments, checksums left to the device, noise of the host. Headers are read by `airpath-packet`.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Ports: where packets enter and leave an engine. Whatever the kernel offers
 //! below (a TUN device, or a veth pair and a packet socket), a port reads and
 //! writes batches of raw IP packets; their length is the IP length.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Live runs tell other programs of this machine that they are on.
 //!
 //! A live run needs a processor at its instants; work that has no instants of its own, such as a guest in

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! May this process make namespaces? Either it holds the capabilities already
 //! (root, or a run nested in another), or it enters a user namespace of its
 //! own, where an ordinary user holds them.

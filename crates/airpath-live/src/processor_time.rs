@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Use of the processors over some time: the share that a virtual machine's host took, and the time for which
 //! programs waited for one. The kernel keeps the sums; two looks at them tell of the time between.
 

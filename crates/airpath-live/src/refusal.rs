@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Namespaces that the kernel refuses: the cause, and the setting that allows them.
 
 use std::fs;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Asking the kernel to wake the loop exactly. Each attempt may be refused;
 //! what came of it goes into the record of the run.
 #![allow(unsafe_code)]

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A session: two endpoints in network namespaces, and the engine's two ports
 //! between them.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Losses in the sockets of a network namespace: the kernel's counters of UDP and TCP.
 
 use std::collections::HashMap;

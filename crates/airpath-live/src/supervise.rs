@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Two processes that live and die together. The foreground process (the one
 //! the user started) forks the *engine process* as PID 1 of a fresh PID
 //! namespace and waits for it: it forwards signals and mirrors the exit status.

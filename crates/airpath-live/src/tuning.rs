@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Kernel settings of the loop's thread: scheduling, memory, processor, and the policy of meeting deadlines.
 //! Each wish may be refused; what came of it is told, and the run goes on.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Limit on the depth of processors' idle states: an idle state that saves much takes long to leave, and the
 //! loop waits for that at every wake-up. The kernel honours the least latency that any open descriptor asks
 //! for.

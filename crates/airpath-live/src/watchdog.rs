@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Keeps a loop at real-time priority from hanging the host: if its thread works for too long without
 //! once going to sleep (stuck, or with more packets than it can carry), it becomes an ordinary thread.
 //!

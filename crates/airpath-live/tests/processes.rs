@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Exit statuses, signals, and clean-up after every kind of violent end.
 
 mod support;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A loop that runs away at real-time priority. A program of its own, as limits are those of a process.
 
 use std::time::{Duration, Instant};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Time and sleep. Every sleep has an absolute end: relative ones drift, and the kernel's slack
 //! makes those of less than a millisecond several times too long.
 #![allow(unsafe_code)]

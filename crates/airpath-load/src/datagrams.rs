@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Datagrams: sent at their times, counted where they arrive. Each begins with its number and the
 //! time of sending (CLOCK_MONOTONIC of the sender, ns), eight bytes each, big-endian.
 

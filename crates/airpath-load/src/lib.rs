@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A small load generator: bulk transfers, requests and responses over TCP, datagrams over UDP or
 //! UDP-Lite, between a client (`send`) and a server ([`server::Server`]).
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Send times of datagrams: at equal distances, or as a Poisson process.
 
 use airpath_core::draw::{DrawKey, DrawScope, Seed};

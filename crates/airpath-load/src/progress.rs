@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Progress of a stream, as its own thread counts it and the reporting thread reads it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Protocol between the two ends: a header at the head of the connection, and records of a few bytes. Numbers
 //! are LEB128, so that a plain transfer's header is nine bytes or so.
 //!

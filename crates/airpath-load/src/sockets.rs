@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sockets: made, set, and asked for their state.
 #![allow(unsafe_code)]
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Streams at work: a thread for each, and one that reports at intervals.
 
 use std::io::{self, Write};

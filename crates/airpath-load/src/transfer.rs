@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Bulk transfers over TCP.
 //!
 //! A transfer of a number of bytes is those bytes and nothing else: the first of them are the header

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Every kind of load over the loopback interface, from a client to a server of this crate.
 
 use std::io::{Read, Write};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Cost of recording for the loop that carries packets, at each log level: nanoseconds on that thread, the
 //! writer's work not included.
 //!

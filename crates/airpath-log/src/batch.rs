@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Batches that travel from the loop to the writer thread: plain records and one arena of bytes, emptied and
 //! used again, so that the loop allocates nothing.
 

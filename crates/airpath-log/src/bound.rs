@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Bound on the lateness of a packet: a time, or a share of the packet's minimum transit time on its link.
 
 use std::fmt;

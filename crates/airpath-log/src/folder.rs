@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The folder of a run: one run, one folder, never overwritten.
 
 use std::fs;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The hash of a packet's bytes behind its headers: XXH64 with seed 0 (Collet, "xxHash fast digest
 //! algorithm", 2016), chosen because it keeps up with a fast link and other languages have it.
 

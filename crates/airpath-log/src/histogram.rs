@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Distributions of times, kept without allocation: counts in buckets whose width is less than
 //! 0.8 % of their value, and the exact mean and maximum.
 

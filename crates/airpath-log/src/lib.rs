@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files of a run: the event and input logs, the captures, the manifest, the verdict and the summary, and the
 //! readers of all of them.
 //!

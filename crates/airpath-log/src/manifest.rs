@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `run.json`: what was run, on what, and what came out.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Format of Airpath's captures (pcapng, by `airpath-packet`): one section, one raw IP interface, enhanced
 //! packet blocks with nanosecond stamps, directions, packet ids and comments.
 //!

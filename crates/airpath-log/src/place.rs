@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files and folders where somebody else may have put something first: no name is followed through a
 //! link that another user planted, and what is written is always a file of its own.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Folders of runs with damaged files: every reader says so, none panics, and none takes more memory than
 //! the files are worth.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Full disks, vanished folders and writers that cannot keep up: the run goes on, and says so.
 
 mod common;

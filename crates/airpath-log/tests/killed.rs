@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A recording process that is killed: what it had recorded half a second before can be read.
 
 mod common;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The Arrow tables: what goes in comes out, also when the writer dies in the middle.
 
 mod common;

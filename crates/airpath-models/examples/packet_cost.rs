@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Prints what a packet costs in processor time, length only, in virtual time:
 //!
 //! `cargo run --release -p airpath-models --example packet_cost [PACKETS]`

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The words in which media and link entities speak: grants, frames, and the pieces of packets in
 //! them.
 

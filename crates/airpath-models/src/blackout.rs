@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Blackouts: for a time nothing is transmitted over a link, and packets are dropped or kept.
 //!
 //! Source: Kojo et al. 2001, section 3 (link blackouts: "whether to drop or store the PDUs during the

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The parameters of a path as typed values, after units have been read and shorthands expanded.
 
 use std::mem::discriminant;

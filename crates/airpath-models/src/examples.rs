@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Links worth testing: between them every parameter of a link takes the values at which something
 //! may go wrong. The laws are tested with these and with mixtures of them, under every queue and
 //! every kind of errors.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files that parameters name: traces, tables of distributions.
 //!
 //! Models read no files. A parameter holds a [`FileRef`]; whoever reads scenarios loads what it names

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! One hop: queueing, link entities, medium, channel and propagation, joined for both directions.
 //!
 //! Source: Kojo et al. 2001, section 4.3 and Figure 3, in a shape in which the two entities of a hop

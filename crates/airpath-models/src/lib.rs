@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The models of a link, one file each, in folders by role:
 //!
 //! - [`queueing`]: the input queue of a hop, drop policies, active queue management;

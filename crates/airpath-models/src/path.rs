@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A path: one or more hops in a row, and states that switch the parameters of all of them at one
 //! instant. Which state comes when is decided in [`crate::states`].
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Something wrong with a parameter, with its key.
 
 /// Something wrong with a parameter.

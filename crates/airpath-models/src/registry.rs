@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The macro that joins the models of a role, and the traits by which it knows them: the tagged
 //! configuration, the enumeration that dispatches to the models without boxes, and the examples with
 //! which the laws are tested.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Context of a hop's stage besides its own state: place, time, and the way out.
 
 use airpath_core::counters::Site;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! States: when each comes into force, how long it stays, and which one follows it.
 //!
 //! Source: Kojo et al. 2001, section 5.1 (state changes), with durations and transitions of a

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Background load: schedules computed by hand, what it does to packets of users, and laws of queueing.
 
 use airpath_core::{Bits, Cause, Direction, DrawKey, DrawScope, EventKind, LogLevel, Origin, PortId, Seed, Span, Time};

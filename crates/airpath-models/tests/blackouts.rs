@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Blackouts, computed by hand to the nanosecond, most of them with several things at one instant.
 
 use airpath_core::{Cause, EventKind, PortId, Seed, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Changes of parameters by states and commands, computed by hand, most of them at ties.
 
 use airpath_core::{Cause, EventKind, PortId, Seed, Time};

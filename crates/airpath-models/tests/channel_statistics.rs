@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Channels compared with naïve references that draw for every bit or frame from another generator,
 //! and with what theory says. Seeds are fixed; bounds are five standard deviations or wider.
 

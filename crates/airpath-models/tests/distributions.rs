@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Every distribution against what is known of it: moments, its distribution function (computed here, by
 //! formulas other than those of the samplers where there are any), bounds, memories, files.
 //!

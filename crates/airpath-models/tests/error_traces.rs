@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Patterns, positions and traces of errors against lists made by hand, to the packet, the frame, the
 //! bit and the millisecond; and packets that are cut short.
 

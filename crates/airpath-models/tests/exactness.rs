@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Rates are exact over any run length: every delivery is at the exact time of all bits so far,
 //! rounded down once.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Cases computed by hand, to the nanosecond.
 
 use airpath_core::{Cause, EventKind, PortId, Seed, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Reordering and duplication, by hand to the nanosecond, and what they promise of any traffic.
 
 use airpath_core::{EventKind, PortId, Seed, Span};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The laws of a machine (see `airpath_core::machine`), over every registered model and over whole
 //! paths with states and commands. A model joins by being registered with examples.
 

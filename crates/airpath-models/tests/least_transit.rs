@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The least time that a packet of given length takes, by which a driver judges its own lateness. That no
 //! packet of any registered model is faster is a law (`common::Runner`); here it is computed by hand, and
 //! met by what finds the link idle.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Queues against queueing theory, in virtual time: waits and losses of M/D/1 and M/M/1/K, and which
 //! packet a random drop hits. Seeds are fixed, so that a test fails for a reason.
 

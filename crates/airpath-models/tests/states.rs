@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Durations of states and what follows them: sequences computed by hand, and chains against their
 //! stationary distribution.
 

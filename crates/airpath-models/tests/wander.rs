@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A delay that wanders, against its moments and its correlation in closed form, at any rate of packets.
 //!
 //! Seeds are fixed, so nothing here can flake; tolerances are five standard errors of a right process.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files in which packets are kept: pcapng (draft-ietf-opsawg-pcapng) and pcap
 //! (draft-ietf-opsawg-pcap), of any program, in either byte order.
 //!

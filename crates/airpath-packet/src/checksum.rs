@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
 
 /// Sum of 16-bit big-endian words, not folded. Parts may be added when each

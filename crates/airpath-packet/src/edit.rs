@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Headers rewritten in place; every edit keeps the checksums that it touches correct.
 
 use airpath_core::Ecn;

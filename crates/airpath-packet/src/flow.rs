@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Flows: packets of one protocol between the same two addresses and ports, in one direction.
 
 use std::net::{IpAddr, SocketAddr};

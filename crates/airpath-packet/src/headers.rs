@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Places and contents of the headers of a packet.
 //!
 //! Sources: RFC 791, RFC 8200, RFC 6946 (whole packets with a fragment header), RFC 9293, RFC 768,

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! IP packets as bytes, and the files in which packets are kept, without any system call: headers
 //! read and edited, checksums, flows, captures (pcapng and pcap).
 //!

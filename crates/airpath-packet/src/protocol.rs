@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Protocol numbers of IANA's registry, as in the IPv4 protocol and the IPv6 next header field.
 
 /// Hop-by-hop options, an extension header of IPv6 (RFC 8200).

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets put together field by field, with checksums added up word by word: nothing shared with the
 //! code under test.
 

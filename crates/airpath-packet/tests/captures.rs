@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Captures are read as they were written, in either byte order; torn and damaged ones are told apart,
 //! and neither costs more memory than the file has bytes.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tests that headers are read as they were built, whole and cut, and that no bytes do harm.
 
 use airpath_core::FiveTuple;

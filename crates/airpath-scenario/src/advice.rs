@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Advice on valid scenarios that probably do not do what the user wants.
 
 use airpath_core::{Bits, Carry, Direction, LinkRate, Span};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Background loads: from tables to what the models read, and back.
 
 use std::fmt::Write;

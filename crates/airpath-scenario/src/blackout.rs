@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The option `--blackout`: a time in the dark in one word.
 
 use std::sync::Arc;

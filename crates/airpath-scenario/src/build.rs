@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! From checked documents to the configuration of paths: hops as trees of parameters, and from those
 //! the types that the models read.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Checking a document against the JSON Schema of its type, value by value, so that each problem has
 //! its own place, key and nearest valid word.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A TOML document as a tree in which every key and value knows where it was written.
 
 use std::sync::Arc;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The files that parameters name: found beside what names them, read once, and shared.
 
 use std::any::TypeId;

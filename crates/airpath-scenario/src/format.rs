@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The format of a scenario file as types, and the JSON Schema made of them.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Reading a JSON Schema as what it says about keys: which there are, and of which types a table is.
 //!
 //! It understands what schemars makes of the configuration types: `$ref`, `properties`, `required`,

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Scenarios: TOML with units in strings, read into the typed configuration of paths.
 //!
 //! [`Scenario::from_toml`] reads a file, [`Scenario::profile`] a built-in profile;

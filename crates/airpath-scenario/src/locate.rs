@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Checked tables as plain TOML, and the places of keys in them.
 
 use serde_json::Value as Schema;

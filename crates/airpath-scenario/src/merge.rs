@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Merging of tables: key by key, except that a table with a `type` replaces the whole table.
 
 use std::sync::LazyLock;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Parameters by name: `HOP.link|uplink|downlink.KEY…`, the same in `set` of a state, on the command
 //! line and in error messages.
 

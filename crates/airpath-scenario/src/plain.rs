@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The options that need no TOML: rate, delay, jitter, loss, reordering, duplication, queue and
 //! blackouts.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Scenarios as canonical TOML that can be copied and edited.
 
 use std::fmt::Write;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Built-in profiles: one TOML file each, listed once.
 
 use airpath_core::{Direction, LinkRate, Rate, Span};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Report of errors in a scenario, in the style of a compiler.
 
 use std::fmt;

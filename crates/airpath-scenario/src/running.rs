@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The parameters of a run that goes on, as they are set from outside.
 //!
 //! What is set holds at once, whatever state is in force. Beyond that it is as if it had been set at the

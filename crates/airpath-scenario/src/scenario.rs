@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The scenario: read, changed by name, and turned into the configuration of paths.
 
 use std::sync::Arc;

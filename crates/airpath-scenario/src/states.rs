@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! States as they are written: how long they stay, and what follows them by name.
 
 use airpath_core::{Event, Probability, Span};

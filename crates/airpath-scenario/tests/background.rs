@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Background loads in scenarios: what is read, what is printed, what is set by name.
 
 use airpath_core::Direction;

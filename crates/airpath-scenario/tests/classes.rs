@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Several queues in a scenario: what can be written, how their parameters are named, what is said
 //! when something is wrong, and what is printed.
 

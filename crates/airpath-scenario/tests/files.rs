@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files that scenarios name: where they are looked for, what is said when they are wrong, and under
 //! which names they are printed.
 

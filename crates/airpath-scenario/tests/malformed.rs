@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Malformed scenarios: what is said about each.
 //!
 //! Every file ends with `# expect: FRAGMENT` lines; each fragment is part of the report.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Parameters by name, plain options, states, and what is printed.
 
 use airpath_core::{Direction, LinkRate};

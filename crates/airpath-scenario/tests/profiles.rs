@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Built-in profiles: complete, explained, and as fast as computed by hand.
 
 use airpath_core::{Cx, Item, Machine, Outputs, Pdu, PortId, Seed, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Rates that vary, as scenarios write them: tables, files beside the scenario, plain options.
 
 use std::path::PathBuf;

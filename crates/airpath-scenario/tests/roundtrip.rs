@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Printed scenarios read back as the same, and reading never panics.
 
 use airpath_core::{BufferLimit, QueueLimit, Span};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! States that last, what follows them, blackouts, and what is set while a run goes on.
 
 use airpath_core::{Probability, Span, StateInForce, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Endpoints of a machine in virtual time: a protocol stack or a source of packets.
 //!
 //! An endpoint, like a machine, never reads a clock. At one instant a world runs, in this order:

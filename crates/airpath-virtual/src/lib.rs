@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The virtual driver: runs a machine in logical time, as fast as the processor allows.
 //!
 //! It does what the live driver does with the wall clock left out: it offers inputs at the times

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The virtual driver with a path of one hop.
 
 use airpath_core::{Command, Item, LogLevel, Machine, Pdu, PortId, Seed, Time};

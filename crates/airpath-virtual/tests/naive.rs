@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A world against one that is written for clarity alone: no deadline is kept, every part is asked at
 //! every step, every machine is woken at each of its deadlines, and everything happens in one order.
 

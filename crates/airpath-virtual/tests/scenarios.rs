@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The laws over whole scenarios in worlds: threads, extra stops, records and replays change nothing,
 //! and nothing gets lost.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Worlds by hand: order, identity, connections, commands, pauses, and how runs end.
 
 use std::num::NonZeroUsize;

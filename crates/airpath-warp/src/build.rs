@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Building the kernel: unpack, patch, configure, compile, and put it into the cache in one step.
 
 use std::fs::{self, File};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Talking to the guest's kernel through its management console, a datagram socket.
 
 use std::io;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The one error type of this crate: what failed, where, and how to fix it.
 
 use std::io;

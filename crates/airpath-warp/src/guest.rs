@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The first process of the guest: sets the place up, runs the engine with the job's arguments, hands
 //! on what it writes, and powers off.
 

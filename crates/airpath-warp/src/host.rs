@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Booting the kernel with a job, and keeping watch over it until it ends.
 //!
 //! Everything happens in the process that [`airpath_live::supervise`] forked: its PID namespace takes

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Job of the guest, and the files through which host and guest exchange it.
 //!
 //! Nothing of it may be on the kernel's command line, which goes into the kernel's random numbers and

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A kernel file: is it one that can travel in time, and where does it keep the time?
 
 use std::fs;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Warp: the live engine, real programs and the real Linux stack in virtual time.
 //!
 //! A user-mode Linux kernel with time travel is an ordinary process. When all its programs sleep it

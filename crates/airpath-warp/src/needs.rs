@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Requirements for building the kernel, and the Debian packages that meet them.
 
 use std::env;

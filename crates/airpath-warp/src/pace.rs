@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Telling early that a program holds the virtual time up.
 //!
 //! Virtual time passes while everything sleeps. A program that looks at the clock again and again lets it

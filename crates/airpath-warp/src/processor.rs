@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A processor for each guest, and one for the live runs beside them.
 //!
 //! A guest runs one process at a time, and at every system call the kernel's process and the

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Recipe of the kernel: the distribution's source, our configuration, our patches.
 
 use airpath_log::hash::hash64;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Handing on what the guest writes: it appends to a file, and this follows the file's end.
 
 use std::fs::File;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The keys of a workload while its kind reads them.
 
 use crate::error::WorkloadProblem;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Every kind of workload with its keys and their defaults: the only declaration of them.
 //!
 //! `from` names the end that sends the data. Lengths called `size` and `mtu` are those of IP packets,

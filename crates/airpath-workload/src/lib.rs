@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Workloads: what runs between the two ends of a link, as one line of text.
 //!
 //! A workload is written `KIND key=value …`, with shell-like quotes around values that hold spaces:

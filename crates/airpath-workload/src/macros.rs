@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The one place where kinds of workloads become types, parsers, printers and descriptions.
 
 use schemars::{Schema, SchemaGenerator};

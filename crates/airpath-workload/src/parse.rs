@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Reads a workload from text, collecting everything that is wrong with it.
 
 use std::str::FromStr;

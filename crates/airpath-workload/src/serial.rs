@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Workloads in files: a table with `kind` and the keys, or the text itself.
 
 use std::fmt;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Values of workloads' keys: how each is read, written and described.
 
 use std::borrow::Cow;

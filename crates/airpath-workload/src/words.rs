@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Cuts a line into words, with the quotes of a shell.
 
 use std::ops::Range;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The page about workloads says what the declarations say, and its examples are right.
 
 use airpath_workload::{Kind, KindDescription, Workload};

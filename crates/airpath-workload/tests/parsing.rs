@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Parsing of text and tables, and messages about mistakes.
 
 use airpath_core::{End, Rate, Span};

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Analysis of runs: metrics per replication, figures per set, comparisons of sets."""
 
 from airpath.analysis.folders import Replication, find

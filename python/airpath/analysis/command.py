@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """``airpath analyse``: metrics of runs, figures of sets, comparisons."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The definitions of all metrics as Markdown, for docs/analysis.md.
 
 ``python -m airpath.analysis.definitions docs/analysis.md`` writes them anew between its marks.

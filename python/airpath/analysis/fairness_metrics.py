@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics of flows that compete: how they share a direction while all of them send."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics of transports: TCP connections from both ends' captures, and fairness over flows."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Runs below a folder, and their grouping into sets of replications."""
 
 from __future__ import annotations

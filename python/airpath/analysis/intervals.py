@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Intervals of means, medians and shifts of small samples.
 
 ``docs/analysis.md`` says how often each holds; ``studies/coverage`` measures that.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics of the link: what it did to packets, by direction and by flow, and its queues."""
 
 from __future__ import annotations

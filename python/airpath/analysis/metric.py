@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Definition of a metric, and the registry of all metrics.
 
 A metric is declared once, beside the function that computes it: name, unit, what it is of, a

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics from the reports of programs, of workloads of virtual time, and of the engine.
 
 Programs: see ``program_output``. Neither needs a log of packets.

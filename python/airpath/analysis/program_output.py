@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Reading what programs, and workloads of virtual time, tell of themselves.
 
 An experiment keeps what became of programs in ``workload.json`` and what they printed in

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """qlog files beside a run: what a QUIC endpoint says of its own recovery.
 
 Encryption hides from captures what TCP shows. Both forms of draft-ietf-quic-qlog-main-schema are

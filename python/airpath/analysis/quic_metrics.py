@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics of QUIC connections from the qlog files of their ends."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Telling transfers from requests: what a flow carries little of beside its other direction."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Figures of sets of replications, and comparisons of two sets.
 
 Ranks and tests are scipy's, intervals those of ``intervals``.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """TCP streams in tables: what each end sent, what of it was new, what came back.
 
 A stream is the data of one direction of a connection. Its sequence numbers count bytes of payload

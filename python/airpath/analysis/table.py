@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The tidy long table: one row a value of a metric of a run."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Figures as text: tables for people, JSON and CSV for programs."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Traffic of one run: packets, flows and TCP segments as tables.
 
 Every metric takes from here what it needs. Tables are made when first asked for, each once, by

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Reasons for untrusted runs, and advice: the engine's reasons, counted over many runs."""
 
 from collections import Counter

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Collections of runs: found below a folder, filtered, shown."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiments from Python: run them, and look at what came of them."""
 
 from __future__ import annotations

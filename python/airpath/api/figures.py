@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Pictures of runs and of sets as figures, of every kind that ``airpath plot`` draws."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Runs in virtual time from Python: the engine's sim, with its runs as a collection."""
 
 from __future__ import annotations

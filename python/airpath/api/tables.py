@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics of runs, figures of sets, comparisons: the analysis, with its warnings."""
 
 from __future__ import annotations

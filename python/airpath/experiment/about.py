@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Record of an experiment on a run, beside the engine's: its set, cell and parameters."""
 
 from __future__ import annotations

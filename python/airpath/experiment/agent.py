@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Starts the programs of one end at their times, bounds them, and records what became of them.
 
 Run by the engine at each end of the link, with the standard library alone (python -I -S) and few

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The catalogue of a results folder: an index in SQLite that can be built anew from the folders.
 
 What is true stands in the runs' folders (``replication.json``, ``tags.json``); the database only

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Command ``airpath check``: the engine's for scenarios, Python's for experiments.
 
 Only experiments need packages beside the standard library, so nothing heavy is imported before one

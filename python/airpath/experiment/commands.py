@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The commands over experiments: run, plan, results and the schema."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """From a plan to a runner in its results folder, whoever asks for it: a command or a program."""
 
 from __future__ import annotations

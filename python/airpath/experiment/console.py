@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The two ends of a network that stands for its user; run as a script by the engine at each end.
 
 The client's end reads lines: commands for either end, until an empty line ends it. What is for the

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Telling experiment files from scenario files without parsing either.
 
 ``airpath check`` looks at every file so, before it decides who checks it: nothing heavy here.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Sweeps whose cells come to the same: values given twice, parameters that nothing takes."""
 
 from __future__ import annotations

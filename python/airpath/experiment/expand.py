@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """From sets to cells: the combinations that a set asks for, with names for people and folders."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Names of figures that programs tell in several ways, for their readers and for the metrics."""
 
 from __future__ import annotations

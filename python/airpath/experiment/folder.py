@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A results folder: its lock, its version, and the journal of what is complete.
 
 The journal has a line of JSON for each fact, written and synced before anything is built on it. A

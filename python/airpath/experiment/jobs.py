@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Number of parallel replications, found out by measuring how many stay trusted."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Types of keys, and the tables, that the model of an experiment shares with templates."""
 
 from __future__ import annotations

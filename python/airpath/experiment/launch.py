@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Becomes another program that dies with the process that started it; run as a script.
 
 A runner that is killed cannot end its replications any more; the kernel does it instead.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The engine's options for a network, and the engine's word on whether they are right."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Reading an experiment file: every problem at once, each with its line and what would be right."""
 
 from __future__ import annotations

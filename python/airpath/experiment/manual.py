@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Manual mode: the network of a cell stands, and its user gives the commands."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics of the analysis for stopping rules and the catalogue: names that choose one number.
 
 ``NAME`` chooses a metric, ``NAME/PLACE`` and ``NAME/PLACE/PLACE`` one of its values: a place is a

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Model of an experiment file: the one declaration, from which checks and schema follow.
 
 pydantic, because it reports every error of a file at once, each with its place, and writes the

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Plan of an experiment: its cells, checked, each with a digest that tells changes."""
 
 from __future__ import annotations

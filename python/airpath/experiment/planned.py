@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The plan of an experiment file for commands, which tell how far they are with it."""
 
 from __future__ import annotations

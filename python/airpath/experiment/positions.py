@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Positions of keys in a TOML file.
 
 tomllib keeps no positions, and neither does any of the usual readers; tree-sitter's grammar does.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The programs of a workload, those of its templates included, and checks of them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Amounts with units, as experiment files write them: times, lengths, rates, shares."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """One replication: an engine's process, from an empty folder to a recorded result.
 
 ``replicate`` takes a picklable task and returns a picklable outcome, so that any

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Running an experiment unattended: what is left to do, side by side, and what comes of it."""
 
 from __future__ import annotations

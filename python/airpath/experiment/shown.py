@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Checks of what a file says of its report: metrics, sets, runs and notes that exist."""
 
 from __future__ import annotations

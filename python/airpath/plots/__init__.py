@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Pictures of a run.
 
 One module a picture, each with ``draw(run, span) -> list[Picture]``; an entry in ``RUN`` of

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Series over time in many runs: of each run a value in equal intervals, of sets bands."""
 
 from __future__ import annotations

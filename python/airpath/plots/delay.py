@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """One-way delay of every packet that the path delivered, and which packets it did not.
 
 Delivered or dropped, a packet stands at the time at which it was offered to the path: so a drop is

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Sharing of a direction by competing TCP flows: their goodput, and Jain's index over time."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The kinds of pictures, each declared once: what ``--only`` takes, and what draws it.
 
 Nothing heavy is imported here: every start of the command comes by.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Length of each hop's queue over time, with what was dropped there."""
 
 from __future__ import annotations

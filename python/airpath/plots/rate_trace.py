@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Traces of rates: the rate over time, one panel a trace."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Pictures over many runs: distributions and CDFs of metrics by set, and courses with bands."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Common style of all pictures: colours, sizes, titles, marks of drops and of state changes."""
 
 from __future__ import annotations

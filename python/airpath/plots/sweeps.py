@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics over what was swept, as small multiples: a column for each facet, a row for each metric.
 
 One parameter lies on the axis, one tells the lines apart, all others make the facets. Where there

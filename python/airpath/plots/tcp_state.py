@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """State of TCP connections in the kernel: window, round-trip time, timeout, rates, states."""
 
 from __future__ import annotations

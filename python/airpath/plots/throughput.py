@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Throughput over time: what was offered to the path, what it delivered, what of it was new."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Time-sequence diagram of TCP: what was sent when, what came back, and what the link dropped.
 
 In the tradition of xplot and tcptrace, and of figure 6 in Kojo et al. 2001: time to the right,

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Time-sequence diagrams as files for xplot and jPlot, in the manner of tcptrace.
 
 Times are seconds since the run began, sequence numbers bytes since the stream's first. White arrows

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The report: one page of HTML about one or several runs, complete in itself.
 
 A section is a module of ``airpath.report.sections`` with ``build(material) -> Section | None``; an

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Results beside figures from elsewhere: how far the medians of sets are from a reference's."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Choice of the sets and runs to draw, where a page has too many for all of them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Command `airpath report`: reads, writes the page whole or not at all, says what went wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The figures of one run that tables and distributions show.
 
 From the manifest, where the engine has written its results, so that a run counts alike everywhere;

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Content of a page as files: pictures, tables, and diagrams for xplot."""
 
 from __future__ import annotations

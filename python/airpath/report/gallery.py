@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The pictures over sets of replications, for the page and for files."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Material of a report: the runs found in the folders that were named."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Metrics of the runs on a page: values, figures of sets, comparisons.
 
 Everything comes from the registry of ``airpath.analysis``; nothing is computed anew here.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Presentation that experiments ask for: notes, references, columns, runs to be looked at.
 
 It comes from the copy of the experiment's file in the folder of results, or from a file named

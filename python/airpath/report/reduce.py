@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Parts of each run that a page keeps; its packets and events are let go.
 
 A results folder may hold more than fits into memory.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Amounts as a reader takes them in: three digits and a unit."""
 
 from __future__ import annotations

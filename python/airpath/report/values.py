@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The values of one run that every page has, and those that an experiment wants beside them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The command line of the study, as `airpath timing` hands it on.
 
 use std::path::PathBuf;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The two commands: a measurement, and the list of sleep methods.
 
 use std::io::IsTerminal;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Conditions of a series: timer slack, locked memory, scheduling policy. Slack and policy are the thread's,
 //! and every series has a thread of its own, so that they end with it; memory is the process's, and is
 //! unlocked again.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Errors of a measurement, as the user reads them.
 
 /// Reason for which nothing, or not what was requested, can be measured.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Signals that ask for an early end.
 
 use nix::sys::signal::{SigSet, Signal};

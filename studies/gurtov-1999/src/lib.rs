@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Study of sleep methods: how exactly a program wakes when it asked to, by every call that Linux has,
 //! with and without stress, and what that means for live runs.
 //!

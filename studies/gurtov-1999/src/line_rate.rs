@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The rate of a line whose packets wait for their transmission times one after the other (Gurtov
 //! 1999, Figure 1).
 

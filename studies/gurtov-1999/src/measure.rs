@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A measurement: which series, in which order, how many at a time.
 
 use std::collections::VecDeque;

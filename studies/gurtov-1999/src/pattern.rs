@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Lengths of the requests of a series. Every series gets the same lengths, as in Gurtov 1999, 3.5.1.
 
 use std::fmt;

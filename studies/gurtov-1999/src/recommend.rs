@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Recommendations from a measurement to users who need exact time on this machine, in words.
 
 use airpath_live::wake_latency::HOLD;

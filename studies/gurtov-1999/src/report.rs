@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Report of a measurement of sleep methods: the content of `timing.json`, declared here once.
 //!
 //! Next to it is `samples.arrow` with one row a request: `series` (index into

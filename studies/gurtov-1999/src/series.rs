@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! One series of requests, on a thread of its own.
 
 use std::sync::atomic::AtomicBool;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sample mean and variance with bootstrap intervals, and quantiles (Gurtov 1999, 3.2).
 
 use airpath_core::draw::DrawKey;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Techniques against the errors of a sleep method.
 //!
 //! Source: Gurtov 1999, 3.7.1 (sleep with slack) and 3.7.2 (pre-compensation), with whole

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The binary by itself, as `airpath timing` starts it.
 
 use std::process::{Command, Output};

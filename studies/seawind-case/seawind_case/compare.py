@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Say whether transfers live and in warp agree, cell by cell and down to single packets.
 
     compare.py results/seawind/runs/live results/seawind/runs/warp

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """One bulk transfer over TCP: the two programs of the case study.
 
     transfer.py send PORT --bytes N             accepts one connection and sends N bytes over it

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Lateness of packets under disturbances, and remedies against it.
 //!
 //! Source: Gurtov 1999, section 4: disk, processor, scheduling, paging.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Cost of a packet in virtual time: in the models alone, in worlds of endpoints, and in ns-3 on the same link
 //! in the same run.
 

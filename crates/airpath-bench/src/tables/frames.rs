@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! TCP over frames of fixed size, as in Alfredsson et al. 2006, Table II: 1500 frames a second of
 //! 108 x k bits, k = 1 (BPSK) to 8 (256-QAM), a packet's last frame not shared with the next.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Lateness of packets, with and without calibration, on an idle machine and on a loaded one.
 
 use std::time::Duration;

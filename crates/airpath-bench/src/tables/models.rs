@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Cost that each registered model adds to a packet, in processor time, in the virtual driver.
 //!
 //! Models come from the examples with which their laws are tested, so that a new one is measured by being

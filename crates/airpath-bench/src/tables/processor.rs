@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Cost of the loop while it carries 100 Mbit/s, and while it carries nothing.
 
 use std::time::Duration;

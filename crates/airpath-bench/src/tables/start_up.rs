@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Duration of a command that does nothing.
 
 use std::path::{Path, PathBuf};

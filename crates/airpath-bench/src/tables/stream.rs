@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! One TCP flow as fast as it goes.
 
 use std::io::{Read, Write};

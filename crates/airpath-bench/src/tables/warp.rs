@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Cost of a packet in virtual time with real programs.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Captures copied byte for byte but for their stamps.
 
 use std::io::{self, Read, Write};

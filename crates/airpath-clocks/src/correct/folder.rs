@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A run's folder, or a single capture, copied with its stamps moved.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! One stamp from the one clock to the other.
 
 use crate::estimate::Estimate;

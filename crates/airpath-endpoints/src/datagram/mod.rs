@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sources of datagrams over UDP and UDP-Lite, and their receiver.
 //!
 //! A sender follows its own timetable and hears nothing of the receiver; the receiver takes what a

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Pace of a source: the times from one packet to the next.
 
 use airpath_core::{Bits, Carry, DrawKey, Rate, Span};

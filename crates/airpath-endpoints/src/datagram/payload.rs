@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Payload of datagrams.
 //!
 //! Bits as random as those of compressed or encrypted data. Checksums are sums, which do not see every

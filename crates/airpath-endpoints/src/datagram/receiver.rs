@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The receiver of datagrams: takes what a kernel would take, and counts.
 
 use airpath_core::{Direction, Payload, Pdu, Time};

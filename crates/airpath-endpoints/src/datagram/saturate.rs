@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A source that keeps the link's queue from ever being empty.
 //!
 //! It measures how fast its packets arrive at the far end and sends twice as fast, with at most a

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A sender of datagrams, and what all of them have in common.
 
 use airpath_core::{Bits, Ecn, End, FiveTuple, Payload, Pdu, Span, Time};

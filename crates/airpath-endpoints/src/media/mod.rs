@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Video-like media over RTP: frames in groups, cut into packets, shown at a fixed delay.
 //!
 //! Every frame is captured at its time and its packets are sent at once; nothing adapts. The first

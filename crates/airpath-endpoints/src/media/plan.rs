@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Capture times and sizes of frames.
 
 use airpath_core::{DrawKey, Span};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Puts frames together and sees whether they are in time.
 
 use std::collections::VecDeque;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The header of an RTP packet (RFC 3550, section 5.1).
 
 use airpath_workload::kinds::RTP_BYTES;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sends frames when they are captured.
 
 use airpath_core::{Direction, Ecn, Pdu, Span, Time};

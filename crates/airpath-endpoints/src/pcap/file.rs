@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The IP packets of captures of either format; a packet that is cut short at the end of the file, as
 //! when the capturing program was killed, is left out.
 

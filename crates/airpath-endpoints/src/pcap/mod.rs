@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The packets of a capture, at the times at which they were captured.
 //!
 //! Times count from the first packet of the capture that is replayed. Lengths are those on the wire;

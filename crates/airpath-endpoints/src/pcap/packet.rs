@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! IP packets within frames of several kinds of links.
 
 use std::net::IpAddr;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sends the packets of one end, and counts those of the other.
 
 use std::collections::VecDeque;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The certificate of every QUIC server in virtual time, and its key.
 //!
 //! Self-signed, Ed25519, for the name `server`, valid for a hundred years; made once with OpenSSL. It

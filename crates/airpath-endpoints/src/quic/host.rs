@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A host with one QUIC connection, and the endpoint that it makes together with an application.
 
 use std::net::{IpAddr, SocketAddr};

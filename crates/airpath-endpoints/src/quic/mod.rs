@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! QUIC, by quinn: bulk transfers over one stream.
 //!
 //! This is the QUIC of real programs (RFC 9000 to 9002) with its handshake, encryption, loss recovery,

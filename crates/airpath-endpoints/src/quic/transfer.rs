@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The two applications of a bulk transfer: one writes a stream, the other reads it.
 
 use airpath_core::{Direction, End, Span, Time};

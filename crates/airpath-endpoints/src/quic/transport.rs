@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Set-up of QUIC connections: TLS, the transport's parameters, and seeded random numbers.
 
 use std::sync::Arc;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A bulk transfer: a source and a sink.
 
 use airpath_core::{Direction, End, Span, Time};

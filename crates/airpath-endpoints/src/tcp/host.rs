@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A host with one TCP connection, and the endpoint that it makes together with an application.
 
 use airpath_core::{Direction, End, Payload, Pdu, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! TCP, by smoltcp: bulk transfers, and requests and responses.
 //!
 //! It is a small TCP, good for loading a link with something that answers to it; its results are not

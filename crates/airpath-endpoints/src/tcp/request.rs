@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Requests and responses: a client that asks and waits, and a server that answers.
 
 use airpath_core::{Direction, Span, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The network device of the TCP stack: packets in, packets out, and a count of what is sent twice.
 
 use std::collections::VecDeque;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A small loop that joins one machine with workloads, and links to run them over.
 #![allow(dead_code)] // The examples use parts of it.
 

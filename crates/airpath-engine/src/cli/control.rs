@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The options of `airpath runs`, `airpath state` and `airpath set`.
 
 use clap::Args;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The options of `airpath send` and `airpath recv`. Those that iperf3 has as well have its short names.
 
 use std::net::IpAddr;

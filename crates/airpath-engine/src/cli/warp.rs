@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath warp` and the options of runs in virtual time.
 
 use std::path::PathBuf;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath check`: is a scenario file right?
 
 use airpath_models::load::too_much;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath runs`, `airpath state` and `airpath set`: runs that go on, controlled from outside.
 
 use std::collections::BTreeMap;

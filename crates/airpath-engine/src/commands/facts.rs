@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath facts`: what programs beside the engine have to know of it.
 
 use crate::terminal::show;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath profiles`: the built-in links.
 
 use airpath_scenario::{Profile, ProfileSummary, profiles};

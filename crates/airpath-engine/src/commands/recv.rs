@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath recv`: waits for `airpath send` and does what it asks for.
 
 use std::net::{IpAddr, Ipv4Addr};

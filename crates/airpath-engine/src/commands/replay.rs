@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath replay`: does a recorded run give the same trace again?
 
 use airpath_log::show::counted;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath schema`: the JSON Schema of scenario files.
 
 use crate::terminal::show;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath send`: puts a load on the way to `airpath recv`.
 
 use std::time::Duration;

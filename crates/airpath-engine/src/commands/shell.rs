@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath shell`: the user's shell behind an emulated link.
 
 use super::exec;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The study of sleep methods: a program of its own, which the engine does not carry.
 
 use std::env;

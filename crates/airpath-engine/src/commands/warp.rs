@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath warp`: the kernel for runs in virtual time.
 
 use std::thread::available_parallelism;

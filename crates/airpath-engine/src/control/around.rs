@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A nested run and the run around it: the inner one asks the outer one how its link has done meanwhile,
 //! and the outer one the one around that.
 

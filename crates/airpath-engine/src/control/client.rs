@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Finding an active run, and talking to it.
 
 use std::io::{BufRead, BufReader, Write};

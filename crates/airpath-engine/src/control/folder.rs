@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Folder of the sockets: one for each run of a user, in a folder that is open to them only.
 
 use std::fs::{self, DirBuilder, File, Permissions};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Changes from outside to an active run: a Unix socket for each live run, in a folder of its owner,
 //! and the commands that talk to it. docs/control.md describes the protocol.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Protocol of the control socket: one JSON object a line, each answered by one.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The commands of the engine, as clap knows them.
 
 use clap::CommandFactory;

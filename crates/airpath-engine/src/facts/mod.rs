@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Declarations of the engine for other programs: units, words of the logs, columns, verdicts, files, limits,
 //! commands. Each is declared where the engine uses it; here all of them become one document,
 //! `python/airpath/facts.json`, so that nothing is written down twice.

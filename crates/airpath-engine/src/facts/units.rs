@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The units that quantities are written in.
 
 use airpath_core::length::{BITS_UNITS, SHARE_UNITS};

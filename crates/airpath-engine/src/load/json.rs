@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The report of a transfer as JSON, with the keys of iperf3 so that its readers read it. What iperf3
 //! has no key for (response times, duplicates, the seed) has a key of its own.
 

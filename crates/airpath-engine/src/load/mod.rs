@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Common parts of `airpath send` and `airpath recv`: their reports, and the signals that end them.
 
 mod interrupt;

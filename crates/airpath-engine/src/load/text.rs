@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The report of a transfer as people read it.
 
 use airpath_load::{Extent, Interval, Report, StreamReport, Work};

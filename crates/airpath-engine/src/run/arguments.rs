@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The words with which this program was started, to start it again with some of them changed.
 
 use std::ffi::OsString;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The end of a live run: what happened, whether it can be trusted, and the exit status.
 
 use std::time::Duration;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The control of a live run: one thread between the socket and the loop, which waits for both and
 //! which nothing waits for.
 

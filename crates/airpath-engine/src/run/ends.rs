@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Watching what the ends of a live run suffer beside the link, from t = 0 to the end of the commands.
 
 use std::io;

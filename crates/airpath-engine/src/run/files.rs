@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The files that a scenario names, copied into the folder of a run, so that a replay and a later
 //! reader need nothing else.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Activity of the machine during a live run, for the verdict's advice.
 
 use airpath_core::Time;

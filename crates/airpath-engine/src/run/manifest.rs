@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! First part of the manifest, common to the runs of all clocks.
 
 use airpath_clocks::status::status;

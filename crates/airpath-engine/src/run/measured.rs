@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Input of a live run's verdict, from its link's measurements.
 
 use airpath_core::{Direction, Event, EventKind, Origin, Span, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Running a scenario: from a request to a folder, a verdict and an exit status.
 
 mod arguments;

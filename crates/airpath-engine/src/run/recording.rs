@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The log of a run in virtual time: what goes into a machine and comes out of it, in the files of a
 //! live run. Nothing is lost and nothing is late: where the writer is behind, the run waits.
 

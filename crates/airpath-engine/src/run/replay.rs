@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Playing a recorded run again: its input log through the same scenario with the same seed, in
 //! virtual time, with packets that have a length only. The machine is a function of these three, so
 //! its trace must be the recorded one: every event, the positions of all flipped bits, and the length that is

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Messages and folders of replications, common to all clocks.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Several replications of one run, some at a time: each is a process of its own with the next seed.
 
 use std::collections::VecDeque;

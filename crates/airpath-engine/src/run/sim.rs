@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A run in virtual time: a path, workloads in the process itself at its ends, and the files of a live
 //! run.
 

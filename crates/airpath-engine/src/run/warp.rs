@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A run in virtual time: this program again, as the live engine of a guest whose time travels.
 
 use std::ffi::OsString;

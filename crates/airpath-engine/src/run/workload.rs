@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The commands at both ends: started, watched, signalled and ended.
 
 use std::ffi::OsString;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Inputs that are nearly right: seeds of the corpus with a few changes.
 
 mod bytes;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Changes of text: words, numbers, lines, brackets.
 
 use std::ops::Range;

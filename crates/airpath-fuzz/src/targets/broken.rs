@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Breaks on purpose, each input in its way, so that a test sees whether the fuzzer would.
 
 use std::time::Duration;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Lines of the control socket while a link is driven; what is recorded of them gives the same link
 //! again (law 6).
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A link that is driven in small steps, and held to the laws: 1 (time is monotone), 2 (nothing is due
 //! at the time advanced to) and 5 (packets are conserved).
 

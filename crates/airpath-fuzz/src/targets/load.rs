@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Network input of the ends of `airpath send` and `recv`, and of `timing sync`.
 
 use std::time::Duration;

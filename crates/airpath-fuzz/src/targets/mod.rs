@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Targets of inputs. A target panics where a promise is broken; whatever else it does with an input is right.
 
 mod broken;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A packet as a port may read it: ten bytes of what the sender left to the device, then the packet.
 
 use airpath_core::Ecn;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A file of a run's folder beside the others as they were recorded: the manifest, a log (as each of
 //! the three), or a capture (as each of the two).
 

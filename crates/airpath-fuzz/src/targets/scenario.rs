@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A scenario: read, printed and read again, built, and driven.
 
 use std::path::Path;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Options and workloads, one a line: `--rate 1 Mbit/s`, `--set radio.link.rate=1 Mbit/s`, or a workload.
 
 use std::path::Path;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files that parameters and workloads name. Each input is read as every format: a file of one kind
 //! given for another is the most common mistake.
 

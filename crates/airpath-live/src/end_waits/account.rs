@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! From readings of tasks to what was waited, and because of whom.
 
 use std::collections::{HashMap, VecDeque};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Processes that somebody held: stopped by a signal, or traced by a debugger.
 
 use airpath_log::{Holds, PartyHolds};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Times that kept a sleeping loop from packets that bear no stamps: a stop (SIGSTOP, a debugger, a frozen
 //! group of processes) or a wait for a processor. The kernel tells both of the thread itself, however long
 //! nothing had happened before.

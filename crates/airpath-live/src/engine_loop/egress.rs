@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! From PDUs emitted to packets written.
 //!
 //! An undamaged packet is written as it was read, unfinished checksum and all: the kernel at the

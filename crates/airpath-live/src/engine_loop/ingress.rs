@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! From packets read to PDUs offered.
 
 use airpath_core::{Ecn, Origin, Payload, Pdu, PduId, Time};

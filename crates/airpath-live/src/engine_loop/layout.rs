@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The ports' encoding of what is unfinished in a packet, as one word that travels with the PDU.
 
 use crate::ports::{OffloadHeader, Segmentation};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Measurements of the loop about itself and about the link, without allocating per packet.
 
 use airpath_core::{Span, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Margin of wake-ups before deadlines, within a budget of processor time.
 //!
 //! A timer wakes the loop late, by an amount that differs from machine to machine and from second to

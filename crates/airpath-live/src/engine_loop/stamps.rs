@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Arrival times of packets, from the kernel's stamps. Stamps are of the wall clock, which may be stepped; the
 //! loop lives by CLOCK_MONOTONIC. The difference of the two changes by steps alone: what slews the wall clock
 //! slews both.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Next step of the loop before it looks at its links again: a decision about instants only.
 
 use super::spin::Spin;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Telling a thread that sleeps while nothing passes that something does again.
 
 use std::io;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Limit to which a machine may be driven while a port has more packets than one turn reads: the last stamp
 //! that was read, or unread packets would come too late for their own.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Waiting for a packet, a deadline or a command, whichever comes first.
 //!
 //! Source: Gurtov 1999, section 3, and Kojo et al. 2001, section 6: wake early and watch the clock

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Datagrams: each sender at the link gets a socket of its own at the host,
 //! until it has been silent for a while.
 

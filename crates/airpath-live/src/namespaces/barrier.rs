@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Write protection against confined commands of root: of the files by which the host's kernel is set. Root
 //! owns them, so that it takes no capability to write them; only a mount that is read-only keeps it off.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The mount namespace of an endpoint's commands: a private /etc/hosts (and
 //! resolv.conf), and a /sys/class/net that shows the endpoint's interfaces.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Kernel settings of a network namespace, by /proc/sys/net.
 
 use std::fs;

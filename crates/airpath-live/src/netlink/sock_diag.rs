@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sockets of a namespace, asked of the kernel (INET_DIAG): nothing is sent to anybody.
 
 use std::io;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! TCP sockets of a namespace in the kernel (INET_DIAG), asked for, or told of its own accord when a socket
 //! goes.
 

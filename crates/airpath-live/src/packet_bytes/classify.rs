@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets that a kernel sends of its own accord, and that would use up link
 //! time and random draws: they are discarded before the machine, and counted.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Checksums that the sending kernel left to the device.
 
 use airpath_packet::checksum;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Cutting a super-packet into the packets that it represents. Only headers
 //! are written; payloads stay where they are, as ranges of the original.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Switching off those segmentation offloads of an interface that a packet
 //! socket cannot express, or that are not wanted (the ioctl interface of
 //! ethtool). The kernel then cuts such packets before they reach the

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The header by which the kernel and a device agree on unfinished work:
 //! checksums and segmentation (`struct virtio_net_hdr`).
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A packet socket at the engine's end of a veth pair. It needs no device
 //! node, gives receive stamps of the kernel, and is read in batches.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! recvmmsg and sendmmsg on a packet socket: the message headers and the
 //! small buffers around each packet, kept between calls.
 

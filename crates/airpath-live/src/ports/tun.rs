@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A TUN device as a port. It takes super-packets as they are and needs no
 //! checksum work, but gives no receive stamps.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Making a link's interfaces and configuring them at both ends.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The engine process: PID 1 of its namespace.
 
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The foreground process: forwards signals, waits, mirrors the exit status.
 
 use nix::errno::Errno;

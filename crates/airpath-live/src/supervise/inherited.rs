@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Settings that the engine process changes for its own use, and gives back to the commands it starts.
 
 use std::io;

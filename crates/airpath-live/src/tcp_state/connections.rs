@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Table of known sockets and their last values, which tells new values.
 
 use std::collections::HashMap;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The layout of the tracepoint `tcp_probe`, as the running kernel tells it
 //! (`events/tcp/tcp_probe/format`), and records read by it: fields move and
 //! come from kernel to kernel.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `struct tcp_info` and `struct tcp_bbr_info` of the kernel's interface
 //! (include/uapi/linux/tcp.h and inet_diag.h), field by field: they grow at
 //! their end from kernel to kernel, and what is not there is none.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The tracepoint `tcp_probe`, read through perf events: one ring of records
 //! for each processor, which goes with its descriptor however the process ends.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The kernel's file system of tracepoints, without mounting it anywhere:
 //! what is mounted could be left behind, a descriptor cannot.
 #![allow(unsafe_code)]

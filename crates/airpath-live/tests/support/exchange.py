@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Real traffic through the link: echoes by TCP, UDP and ICMP, IPv4 and IPv6.
 
 usage: exchange.py serve | talk NAME [4|6]...

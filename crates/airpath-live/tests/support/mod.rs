@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Runs the example `passthrough` as root and as an ordinary user, and looks
 //! for what it might leave behind.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Arrow IPC as a file or as a stream, also one whose writer died in the middle.
 
 use std::fs::File;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Reading the captures that this crate wrote, also those whose writer died in the middle.
 
 use std::fs::File;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Checks of the lengths and places of messages, buffers and rows in an Arrow file, against its size, before
 //! anything is read by them. A damaged file would otherwise make a reader ask for all the memory there is.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Headers as text, in tcpdump's manner: IPv4 and IPv6 with TCP, UDP, UDP-Lite, ICMP and ICMPv6.
 
 use airpath_packet::protocol::{ICMP, ICMPV6, TCP, UDP, UDP_LITE};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! ICMP and ICMPv6 messages as text.
 
 use super::transport::{Transport, u16_at, u32_at};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The log of mm-link (Mahimahi), of one direction of one hop.
 //!
 //! A line is a time in whole milliseconds since the run began, what happened, and bytes: `+` a packet

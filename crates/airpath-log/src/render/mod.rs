@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A run's log as text: a table of events, JSON lines, or packets as tcpdump shows them.
 
 mod dissect;

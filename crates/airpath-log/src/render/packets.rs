@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets as tcpdump shows them, with what became of each.
 
 use std::io::{BufWriter, Write};

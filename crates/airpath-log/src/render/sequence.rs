@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! TCP sequence numbers counted from the first one seen, as people read them.
 
 use std::collections::HashMap;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Events as an aligned table, or one JSON object a line.
 
 use std::io::{BufWriter, Write};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The payload of an IP packet, and its numbers.
 
 use std::net::IpAddr;

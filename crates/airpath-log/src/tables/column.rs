@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The contract of a kind of column: rows wait in it, and come back out of a file through it.
 
 use arrow_array::ArrayRef;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `events.arrow`: everything that happened in the link, in order.
 
 use airpath_core::{Cause, Direction, Event, EventKind, Origin, Stage};

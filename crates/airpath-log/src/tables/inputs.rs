@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `input.arrow`: everything that drove the machine, in order.
 
 use std::sync::Arc;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The tables of a run, each declared once: the columns that the writer fills, what a reader gets of a
 //! row, what a replay compares, and what the facts say of the columns.
 

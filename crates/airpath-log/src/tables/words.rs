@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Columns of words from a dictionary that is known from the start.
 
 use std::sync::Arc;

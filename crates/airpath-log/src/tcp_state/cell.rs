@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Types of columns, and their conversion to Arrow and back.
 
 use std::fmt;

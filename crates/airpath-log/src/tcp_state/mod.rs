@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `tcp.arrow`: what the kernels of both ends know of their TCP connections, beside the packets.
 //!
 //! The columns are declared once, in [`Row`]; schema, writer, reader and JSON follow from there.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Advice on a late machine, by the known causes.
 
 use super::machine::{CalibrationFacts, MachineFacts, RealTime};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Disturbances at the ends of a live link, apart from the link: waiting for a processor, losses in sockets,
 //! and the verdict of the run around a nested one.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Activity of the machine during a run, as far as it explains the engine's lateness.
 
 use serde::{Deserialize, Serialize};

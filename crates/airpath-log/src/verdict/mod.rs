@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Verdict on a run: every way in which the emulator itself can distort a result is measured, and judged here.
 
 pub mod advice;

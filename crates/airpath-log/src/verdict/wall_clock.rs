@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Effects of wall-clock steps on a run.
 
 use serde::{Deserialize, Serialize};

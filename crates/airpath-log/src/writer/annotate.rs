@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The last pass over a finished capture: drops become comments on the packets that were dropped.
 
 use std::collections::HashMap;

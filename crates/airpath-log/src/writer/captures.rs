@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The captures: one file for each port of the machine.
 //!
 //! While the run lasts, the fate of a packet that has just entered the link is unknown, so a drop is

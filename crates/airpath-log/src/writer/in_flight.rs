@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The bytes of packets that are inside the link, so that each is copied once, when it enters.
 
 use std::collections::{HashMap, VecDeque};

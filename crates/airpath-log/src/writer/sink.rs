@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A growing file that survives a full disk: what it holds always ends on a whole block.
 
 use std::fs::File;

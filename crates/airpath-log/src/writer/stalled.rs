@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tests with a disk that takes nothing for as long as it pleases.
 
 use std::io::{self, Write};

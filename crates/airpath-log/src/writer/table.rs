@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! An Arrow table that grows as an IPC stream and ends as an IPC file.
 
 use std::fs::File;

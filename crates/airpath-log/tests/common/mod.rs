@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A small made-up run: TCP segments up, acknowledgements down, some dropped, some damaged.
 #![allow(dead_code, missing_docs)]
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! For tests of processes without chance: bits are hit as units are.
 
 use super::ErrorProcess;

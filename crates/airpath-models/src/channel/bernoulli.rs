@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Independent errors of one probability.
 //!
 //! Source: Kojo et al. 2001, section 4.3 (probability per packet or per bit). Per bit, the gaps

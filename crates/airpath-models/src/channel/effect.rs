@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Effect of an error on a transmission: drop, corrupt, truncate or delay.
 //!
 //! Source: Kojo et al. 2001, section 4.3 (error modes).

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Losses in bursts and alone: the chain of four states of netem's `loss state`.
 //!
 //! Source: Salsano, Ludovici, Ordine and Giannuzzi 2009, "Definition of a general and intuitive loss

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Errors in bursts: a chain of a good and a bad state, each with an error probability of its own.
 //!
 //! Source: Gilbert 1960; Elliott 1963; parameters named as in Haßlinger and Hohlfeld 2008 (p, r,

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Errors by time: the process takes one step for each millisecond, and whatever is transmitted is hit
 //! if its transmission ends in a millisecond that is.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Transmission errors: which packets, frames or bits they hit, and what happens to those.
 
 #[cfg(test)]

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A burst of so many out of every so many, always the same.
 //!
 //! Source: Eckhardt and Steenkiste 2002, section 3: one burst of one to eight packets out of every

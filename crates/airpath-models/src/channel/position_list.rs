@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A list of positions and runs of them, in a parameter or in a file.
 //!
 //! `3, 7, 10-19`: whole numbers from 0 on, in ascending order, or first and last of a run; separated by

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Errors at given positions.
 //!
 //! Source: the patterns of KauNet (Garcia, Conchon, Pérennou and Brunstrom 2007; Garcia, Hurtig and

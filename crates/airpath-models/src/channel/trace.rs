@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Errors replayed from a trace.
 //!
 //! Source: Eckhardt and Steenkiste 2002, section 4; Singh 2000, section 5.1. The trace's records are

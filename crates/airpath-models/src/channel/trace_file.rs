@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Error traces: what became of each packet, frame or bit, one after the other.
 //!
 //! A text of records, one a line, in the order of transmission; `#` begins a comment, and a blank line

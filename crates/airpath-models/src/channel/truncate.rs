@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Transmissions of which only the beginning arrives.
 //!
 //! Source: Eckhardt and Steenkiste 2002, section 4 (packets that a receiver loses in the middle). What

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Link entities: one at each end of a hop, sending and receiving. They own framing, the link
 //! buffers and recovery.
 

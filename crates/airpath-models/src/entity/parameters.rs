@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The parameters of a link that concern its two ends, whatever link entity stands there.
 
 use airpath_core::{Bits, BufferLimit, Ratio, Span};

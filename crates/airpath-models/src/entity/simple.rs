@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The simple link entity: framing, buffers and allocation delay, without recovery.
 //!
 //! Source: Kojo et al. 2001, section 4.3 (link send buffer, link receive buffer, fragmentation,

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Random decision on a packet: with a probability, and in runs where decisions are correlated.
 //!
 //! With the probability `correlation` a decision repeats the one before it, otherwise it is drawn

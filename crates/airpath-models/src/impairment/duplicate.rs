@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Duplication: some packets are sent on more than once.
 
 use airpath_core::{DrawKey, Probability, Span};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Reordering and duplication: what a hop does to packets after its receiving end has handed them up,
 //! and before they go to the next hop or the other end.
 //!

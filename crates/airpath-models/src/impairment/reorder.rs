@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Reordering: some packets are held back while those behind them pass.
 //!
 //! A packet that is held back leaves when its time is over, or when as many packets as its distance

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A background load in a scenario: what is sent, where it enters, and where it leaves.
 
 use airpath_core::{Direction, Span};

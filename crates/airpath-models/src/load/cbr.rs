@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets at a constant rate: the first one at once, each next one when the rate has carried the one
 //! before.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Demand of background loads, known before anything runs.
 
 use airpath_core::{DrawKey, DrawScope, Seed, Span};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Background load: virtual packets that other users of the network would send. They queue, delay and
 //! drop like real ones, and never reach an endpoint.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A constant rate that comes and goes: on for a time, off for a time, both from any distribution.
 //!
 //! It begins with an on period. The first packet of one goes at its beginning, and none at or after its

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A Poisson process of packets: intervals are independent and exponentially distributed.
 //!
 //! With packets of one size on a link of constant rate this is the arrival process of the M/D/1 queue,

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The sizes of a load's packets: whole bytes of an IP packet.
 
 use airpath_core::{Bits, Carry, DrawKey, Rate};

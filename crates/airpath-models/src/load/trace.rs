@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets listed in a file: a line for each, with its time in seconds since the load began and its IP
 //! length in bytes.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Users who arrive, send an amount of data and leave.
 //!
 //! With exponential intervals and a limit on the users present this is the loss system M/G/N/N, in

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A medium that is always there: each direction transmits one frame after the other at a rate.
 //!
 //! Source: Kojo et al. 2001, section 4.3 (transmission delay): a frame of b bits takes b / rate.

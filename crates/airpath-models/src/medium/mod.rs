@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Media: when, whose turn it is, and how many bits.
 
 pub mod continuous;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! CoDel: packets that have waited too long, for too long, are dropped at the head of the queue.
 //!
 //! Source: RFC 8289; names of the state as in its section 5. As long as packets that leave have waited

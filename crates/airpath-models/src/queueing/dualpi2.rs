@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! DualPI2: a queue for scalable congestion controls (L4S) and one for all others, coupled.
 //!
 //! Source: RFC 9332, Appendix A, with its second pass (overload). ECT(1) and CE go to the L queue,

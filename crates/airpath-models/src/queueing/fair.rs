@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Fair queueing of flows with queue management in each, for FQ-CoDel and FQ-PIE.
 //!
 //! Source: RFC 8290, section 4. Packets are put into one of `flows` queues by a hash of their flow,

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! First in, first out, with the limits that every simple queue shares.
 
 use std::collections::VecDeque;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! FQ-CoDel: flows in queues of their own that take turns, with CoDel in each.
 //!
 //! Source: RFC 8290; the queues and their turns are in `fair.rs`, CoDel in `codel.rs`. A queue's own

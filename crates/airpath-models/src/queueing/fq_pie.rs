@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! FQ-PIE: flows in queues of their own that take turns, with PIE in each.
 //!
 //! Source: Ramakrishnan et al. 2019 ("FQ-PIE Queue Discipline in the Linux Kernel"); the queues and

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A queue that, when full, drops its oldest packets until the one that arrives fits (head drop).
 //!
 //! Source: Kojo et al. 2001, section 5.1 (drop policies). A packet larger than the whole queue is

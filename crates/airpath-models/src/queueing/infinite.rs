@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A queue without any limit.
 //!
 //! Source: the unbounded queue of queueing theory; what it holds is bounded by memory alone.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Decisions of active queue management, and the marking of packets.
 //!
 //! Source: RFC 3168, section 5. A packet is ECN-capable if its field is ECT(0), ECT(1) or already CE;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Input queues: where packets wait for a hop, and which of them are dropped.
 
 pub mod classes;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! PIE: arriving packets are dropped with a probability that a controller adjusts to the delay.
 //!
 //! Source: RFC 8033, sections 4 and 5 (ECN, derandomisation, cap of the adjustment). Every `update`

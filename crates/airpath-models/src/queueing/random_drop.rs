@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A queue that, when full, drops a random packet: one of those queued or the one that arrives, each
 //! with the same probability (random drop).
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! RED: arriving packets are dropped with a probability that grows with the average queue.
 //!
 //! Source: Floyd and Jacobson 1993, Figure 2: the average moves by `weight` towards the queue at each

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A queue that, when full, drops the packet that arrives (tail drop).
 //!
 //! Source: Kojo et al. 2001, section 4.3 (input queue, queue drop policy); the limit in time is

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The Cauchy distribution between bounds, by inversion: P(X > x) = 1/2 - atan((x - median) / scale) / pi.
 //!
 //! It has no mean, so that an upper bound is needed; quantities are not negative, so that there is a

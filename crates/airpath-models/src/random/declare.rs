@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Trait of distributions, and the macro that joins all of them.
 
 use std::fmt::Debug;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The distribution of values in a file, by inversion.
 //!
 //! A file with one number on each line holds samples, of which each is equally likely. One with two

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The gamma distribution of a shape and a scale, by rejection.
 //!
 //! Source: Marsaglia and Tsang 2000, with their lift for shapes below 1 and with normal draws by

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Continuous distributions drawn by inversion, between bounds.
 //!
 //! A distribution gives its tail, S(x) = P(X > x), and the inverse of that. Bounds condition the

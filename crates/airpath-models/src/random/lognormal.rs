@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The lognormal distribution, by inversion: the logarithm of a value is normal with mean mu and
 //! standard deviation sigma.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Two states with a distribution each: a value is drawn from that of the present state, then the
 //! state may change for the next draw. It begins in the first state.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Several distributions, from one of which each draw comes, with probabilities in proportion to
 //! their weights.
 

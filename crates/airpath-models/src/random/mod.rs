@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Random durations and sizes: how they are written, and how they are drawn.
 //!
 //! A parameter of type [`Random`] is a plain quantity (`"200 ms"`) or a table that names a

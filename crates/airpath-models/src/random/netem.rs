@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tables of netem's distributions, as tc-netem(8) uses them.
 //!
 //! A table (`normal.dist`, `pareto.dist` and so on, or one made by netem's `maketable`) holds whole

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The normal distribution, without what is negative, by inversion.
 //!
 //! Source of the quantiles: Wichura 1988, algorithm AS 241. `mean` and `deviation` are those before

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files of plain numbers: a value on each line, or a value and a probability.
 //!
 //! Columns are separated by blanks, tabs, commas or semicolons. Empty lines and what follows a `#` do

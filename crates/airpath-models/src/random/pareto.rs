@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The Pareto distribution of type I, by inversion: P(X > x) = (scale / x)^shape for x above the scale.
 //!
 //! The scale is the least value (often written x_m), the shape the exponent of the tail (often alpha).

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Quantities that can be drawn.
 
 use airpath_core::{Bits, Span};

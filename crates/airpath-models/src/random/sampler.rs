@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Drawing from a distribution.
 
 use airpath_core::{DrawKey, Time};

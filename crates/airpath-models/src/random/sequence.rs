@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The values of a file in its order, one for each draw: a replay.
 
 use std::sync::Arc;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The standard normal distribution: its quantiles and its tail.
 //!
 //! Source: Wichura 1988, algorithm AS 241 (PPND16), about 16 digits.

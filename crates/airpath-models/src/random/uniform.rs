@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Every whole number of base units from one value to another, each equally likely.
 
 use airpath_core::{DrawKey, Probability};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Uniform draws, independent or correlated.
 //!
 //! Correlated ones are a Gaussian copula (Nelsen 2006): a stationary first-order autoregressive

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A normal value that changes with time rather than from draw to draw: what asks at any rate sees one
 //! course, with the same mean and standard deviation.
 //!

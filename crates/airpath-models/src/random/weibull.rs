@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The Weibull distribution, by inversion: P(X > x) = exp(-(x / scale)^shape).
 //!
 //! A shape of 1 is the exponential distribution, below 1 the tail is heavier. The mean is

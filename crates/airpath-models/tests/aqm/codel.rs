@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! CoDel against the pseudocode of RFC 8289, section 5, ported line by line.
 
 use std::collections::VecDeque;

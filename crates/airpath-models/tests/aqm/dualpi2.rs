@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! DualPI2 against the pseudocode of RFC 9332, Appendix A (second pass), with a timer that fires at
 //! every update, and a weighted round robin written another way.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A naïve link of one packet at a time, and how a model is compared with what stands before it.
 
 use airpath_core::{Cause, Direction, DrawKey, DrawScope, Ecn, EventKind, PortId, Seed};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Disciplines with active queue management, compared packet by packet with naïve ports of the
 //! pseudocode of their RFCs, which share no code with the models.
 

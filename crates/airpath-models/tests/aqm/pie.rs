@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! PIE against the pseudocode of RFC 8033 (sections 4 and 5), with a timer that fires at every update.
 
 use std::collections::VecDeque;

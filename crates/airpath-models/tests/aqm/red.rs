@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! RED against Figure 2 of Floyd and Jacobson 1993, ported naively, and against its formulae.
 
 use std::collections::VecDeque;

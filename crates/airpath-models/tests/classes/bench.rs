@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A queue by itself: packets are put in, and the link asks for them one by one.
 
 use std::collections::HashSet;

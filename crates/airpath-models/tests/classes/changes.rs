@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Fate of queued packets when parameters change.
 
 use airpath_core::{Bits, Cause, Direction, Time};

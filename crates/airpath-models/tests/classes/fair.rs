@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! FQ-CoDel and FQ-PIE: turns and overflow computed by hand, hashing, and marks.
 
 use airpath_core::{Cause, Direction, Ecn, EventKind, Pdu, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Class of a packet, key by key, for IPv4 and IPv6 and in both directions.
 
 use airpath_core::{Direction, Ecn, Origin, Pdu};

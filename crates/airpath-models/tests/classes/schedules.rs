@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Order of classes, packet by packet.
 
 use airpath_core::{Bits, Cause, EventKind, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Common parts of the tests of the laws: scripts of inputs, a run that checks the laws at every call, and
 //! strategies that mix the registered examples into paths.
 

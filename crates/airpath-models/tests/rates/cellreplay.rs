@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! CellReplay's two traces, for trains and for what follows them.
 
 use airpath_core::{PortId, Time};

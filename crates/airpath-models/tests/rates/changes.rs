@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! From one rate to another while packets are on their way, and a rate for each direction.
 
 use airpath_core::{Direction, EventKind, PortId, Seed, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Curves of steps and lines, also against an integration that adds up every nanosecond.
 
 use airpath_core::{PortId, RateStep};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files of rate traces: accepted and refused ones.
 
 use airpath_core::{PortId, RateStep};

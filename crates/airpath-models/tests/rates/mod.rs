@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Rates that vary: against lists made by hand, and against naïve references, one for each kind of
 //! rate.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Opportunities to send, as those of mm-link's traces.
 
 use airpath_core::PortId;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Paths compared, to the nanosecond, with a naïve simulation that shares no code with the models:
 //! plain vectors searched from end to end, buffers counted anew at every look, and transmission
 //! times from the bits of a whole busy period at once.

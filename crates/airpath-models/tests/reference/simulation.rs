@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The naïve simulation of one direction of one hop.
 
 use airpath_core::{BufferLimit, Cause, LinkRate, Probability, QueueLimit, Span};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A toy ARQ entity: go-back-N with cumulative acknowledgements in frames of their own, which take
 //! time of the other direction and suffer its errors. A window of one makes it stop-and-wait.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A toy medium of two bins side by side in each direction, each with slots of a length and a number
 //! of bits of its own. Slots begin at multiples of their length; a frame takes its whole slot; a slot
 //! whose bits do not suffice, or for which there is nothing, passes unused.

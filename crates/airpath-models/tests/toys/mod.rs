@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Two models that are not yet there, to show that the roles of a hop carry them: link entities that
 //! talk to each other over the link, and a medium of several resources with grants of fixed size.
 

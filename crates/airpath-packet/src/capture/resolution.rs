@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Stamps of an interface, in ticks of a resolution of its own.
 
 const SECOND_NS: i128 = 1_000_000_000;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Blocks of pcapng written: little-endian, into memory.
 
 use super::block::{BYTE_ORDER, SECTION};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The reader of headers.
 
 use super::{Fragment, Headers, IPV4_BYTES, IPV6_BYTES, TransportHeader, ip_header_bytes};

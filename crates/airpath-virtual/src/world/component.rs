@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Machines that are connected with one another, directly or through others, and so share one order
 //! of events: by time, and at one instant by the machines' numbers.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The earliest of many deadlines: one for each of a fixed number of owners.
 //!
 //! A tournament: every inner node of a binary tree holds the earlier of its two children, the left one

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A world: many machines, what stands at their ports, and one order of events.
 //!
 //! At one instant a machine runs its own events, carries out commands, hands what it emitted to the

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! One machine of a world with what stands at its ports.
 
 use std::collections::VecDeque;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Observers of a machine of a world: a log, a capture, a statistic.
 
 use airpath_core::{Command, Counters, Emission, Event, LogLevel, Pdu, PortId, Time};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Random traffic, and the scenarios that it goes through.
 
 use std::path::PathBuf;

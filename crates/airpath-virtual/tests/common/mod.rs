@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Shared helpers for tests of worlds: simple endpoints, and an observer that keeps everything.
 
 pub mod chatter;

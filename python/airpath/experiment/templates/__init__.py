@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Templates: what stands in an experiment's file in place of the programs of both ends.
 
 A template is one module here. Its class has the keys, makes the programs, and says what they need

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Template ``curl``: files, or pages with their parts, over HTTP/1.1."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Template ``ffmpeg``: a video stream, and what a viewer would have seen of it."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Template ``iperf3``: bulk transfers, or datagrams at a rate, by iperf3."""
 
 from __future__ import annotations

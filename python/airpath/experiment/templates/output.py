@@ -1,4 +1,7 @@
-"""What a program printed: a text, and the JSON in it, which is parsed once."""
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Output of a program: a text, and the JSON in it, which is parsed once."""
 
 from __future__ import annotations
 

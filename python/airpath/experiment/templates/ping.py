@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Template ``ping``: echo requests and their replies."""
 
 from __future__ import annotations

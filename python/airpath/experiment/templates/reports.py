@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Reports of transfers as iperf3 writes them; ``airpath send`` adds the times of responses."""
 
 from __future__ import annotations

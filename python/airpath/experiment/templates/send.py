@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Template ``send``: bulk transfers, or datagrams at a rate, by the engine itself."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The base of templates: what one has to say, and words that several use."""
 
 from __future__ import annotations

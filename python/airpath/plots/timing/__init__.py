@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Pictures of measurements of sleep methods, after Gurtov 1999.
 
 One module a picture, each with ``draw(reports) -> list[Picture]``; an entry in ``KINDS`` puts it

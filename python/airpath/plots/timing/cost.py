@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Cost of accuracy: errors of a sleep method over its processor time for each sleep."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Errors of requests: the share that is missed by more than a given time.
 
 Both axes are logarithmic, so that the one request in a thousand is seen as well as the usual one.

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The rate of a line whose packets wait in each way of sleeping, after figure 1 of Gurtov 1999."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Look of sleep methods, the same in every picture, and the layout of their panels."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Limits of modelling: the delay of a packet on a line against the errors of sleeps.
 
 After figure 2 of Gurtov 1999. A packet whose transmission takes less time than a sleep is missed by

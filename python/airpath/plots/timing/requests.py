@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Actual against requested time of the first requests, after figure 3 of Gurtov 1999.
 
 Below each panel stands how far the same requests were missed, which today's machines would hide in

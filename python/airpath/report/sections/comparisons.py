@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Sets side by side: how far they are apart, and whether that can be chance."""
 
 from __future__ import annotations

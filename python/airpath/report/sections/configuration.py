@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Everything that it takes to repeat the runs; what several have in common is said once."""
 
 from __future__ import annotations

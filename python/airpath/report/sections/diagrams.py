@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Time-sequence diagrams that the reader can zoom, move and ask, one for each TCP transfer."""
 
 from __future__ import annotations

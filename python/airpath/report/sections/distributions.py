@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Differences between runs: distributions over them, and of the delay of their packets."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Networks between the ends: the parameters of each, and their changes by states."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Notes of the experimenters: Markdown beside the experiment's file."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The pictures of `airpath plot`, as they are, for the first runs."""
 
 from __future__ import annotations

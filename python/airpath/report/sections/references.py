@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Sets beside figures from elsewhere, such as a paper's, and how far they are from them."""
 
 from __future__ import annotations

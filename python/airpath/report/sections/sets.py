@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """The sets of replications: how many, how trusted, medians with their intervals, outliers."""
 
 from __future__ import annotations

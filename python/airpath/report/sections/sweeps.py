@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Changes with each network, workload and parameter that takes several values."""
 
 from __future__ import annotations

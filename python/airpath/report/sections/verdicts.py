@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Verdicts on the runs, before anything that the runs say."""
 
 from __future__ import annotations

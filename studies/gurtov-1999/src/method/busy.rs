@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Watching the clock all the time (Gurtov 1999, 3.7.3).
 
 use std::hint;

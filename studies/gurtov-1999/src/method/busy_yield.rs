@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Watching the clock, and letting whoever wants the processor have it between two looks: what
 //! Gurtov 1999, 3.7.3, does through an event dispatcher.
 

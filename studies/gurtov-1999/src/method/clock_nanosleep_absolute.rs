@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `clock_nanosleep` on CLOCK_MONOTONIC until an instant, so that preemption between reading the
 //! clock and the call makes nothing later.
 

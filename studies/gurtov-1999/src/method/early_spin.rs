@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Waking early and watching the clock for the rest (Kojo et al. 2001, section 6), with the margin
 //! that the live loop would take: learnt from how late it was woken, or given.
 

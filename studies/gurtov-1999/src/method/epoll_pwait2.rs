@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `epoll_pwait2` on an empty set: `epoll_wait` with a timeout in nanoseconds.
 #![allow(unsafe_code)]
 

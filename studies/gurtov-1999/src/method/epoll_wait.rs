@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `epoll_wait` on an empty set. Its timeout has whole milliseconds.
 
 use std::io;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A timeout submitted to an io_uring, and its completion waited for.
 #![allow(unsafe_code)]
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sleep methods, one file each. A method is enrolled by its name in the list below.
 
 use std::io;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `poll` without descriptors. Its timeout has whole milliseconds.
 
 use std::io;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A POSIX timer that signals the sleeping thread, and the signal waited for.
 
 use std::io;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Counting interrupts of the real-time clock's chip (Gurtov 1999, 3.6.1). The clock runs freely: a
 //! sleep of n interrupts lasts between n − 1 and n of its periods, so that one more than fits is
 //! right on average.

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `select` without descriptors: the standard method of Gurtov 1999. Its timeout has whole microseconds.
 
 use std::io;

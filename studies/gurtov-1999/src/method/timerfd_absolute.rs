@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A timer descriptor set for an instant and waited for with `epoll_wait`, as the live loop does.
 
 use std::io;

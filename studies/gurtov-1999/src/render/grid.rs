@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Columns.
 
 /// Lines of `rows`, of which the first `left` columns are aligned left and the others right. A row of one

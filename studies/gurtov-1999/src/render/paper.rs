@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Table 1 of Gurtov 1999 beside the same on this machine.
 
 use super::grid::grid;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Writes a temporary file over and over, each time down to the disk. The file has no name, so that
 //! nothing of it stays however the process ends.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Stress on the machine while series are measured: one process for each processor, tied to it. They die
 //! with the thread that started them, however it ends.
 

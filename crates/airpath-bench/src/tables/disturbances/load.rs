@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Disturbing loads: processes of this program that use up one thing, and end with it.
 
 use std::fmt;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The same link in ns-3, compiled here and now from a program of ours.
 
 use std::process::{Command, Output};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Worlds of sources and sinks: what a packet costs from one endpoint to the other.
 
 use std::num::NonZeroUsize;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath timing correct`: a run or a capture brought onto the clock of the other host.
 
 use std::path::Path;

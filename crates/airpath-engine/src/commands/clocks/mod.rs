@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The clocks of several hosts: `airpath timing sync` and `airpath timing correct`.
 
 pub mod correct;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath timing sync --status`.
 
 use airpath_clocks::status::{ClockStatus, KernelClock, status};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath timing sync`: this host's clock beside that of another.
 
 use std::io::{IsTerminal, Write};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! `airpath log --mahimahi`: the log that mm-link would have written.
 
 use std::io::Write;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A recorded run as a replay needs it: whether it can be replayed, its inputs, its events.
 
 use std::path::{Path as Folder, PathBuf};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Pieces in which a run in virtual time is carried out.
 
 use std::time::Duration;

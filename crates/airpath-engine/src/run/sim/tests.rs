@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files of a run do not depend on the pieces in which it was carried out.
 
 use std::collections::BTreeMap;

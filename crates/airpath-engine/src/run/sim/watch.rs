@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Observers of the machine of a run in virtual time: the log, and the user who waits.
 
 use std::time::{Duration, Instant};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Written bytes of packets whose ECN field the link has changed.
 
 use airpath_core::Damage;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Memory of a timer's lateness: a histogram that forgets.
 
 /// Bins of equal width from 0.

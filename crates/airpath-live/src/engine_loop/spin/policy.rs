@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Policy of meeting deadlines, as requested and recorded.
 
 use std::fmt;

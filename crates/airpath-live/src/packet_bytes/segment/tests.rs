@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets to test with, an independent check of checksums, and the tests of
 //! cutting.
 

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The run around a nested one: its link carries the nested run's packets as well.
 
 use super::super::{Code, Grade, Measurements, Reason};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! An engine that lost its real-time priority.
 
 use super::super::{Code, Grade, Measurements, Reason};

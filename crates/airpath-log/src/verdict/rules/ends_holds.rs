@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Programs that somebody stopped or traced: they were late, and neither the link nor the machine was.
 
 use super::super::{Code, Grade, Measurements, Reason};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Losses in the sockets of the ends: the link delivered these packets, and no program ever saw them.
 
 use super::super::share::by_packets;

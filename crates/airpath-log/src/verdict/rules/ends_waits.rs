@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Programs that were kept from the processors: a link that keeps its times is no use to a program that
 //! cannot run when its packet comes.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Interfaces of the link that somebody changed during the run: what they lose or hold back, the link never sees.
 
 use super::super::{Code, Grade, Measurements, Reason};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A log that does not hold everything.
 
 use super::super::{Code, Grade, Measurements, Reason};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The rules of the verdict: one file for each way in which a result can be distorted, one line in
 //! [`RULES`].
 

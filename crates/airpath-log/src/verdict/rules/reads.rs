@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets that entered the link later than they came.
 
 use super::super::{Code, Grade, Measurements, Reads, Reason};

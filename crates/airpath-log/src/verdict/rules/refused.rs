@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets that the link delivered and the kernel did not take.
 
 use super::super::share::by_packets;

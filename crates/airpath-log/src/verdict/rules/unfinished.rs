@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A link that the loop could not carry to the end of its run.
 
 use super::super::{Code, Grade, Measurements, Reason};

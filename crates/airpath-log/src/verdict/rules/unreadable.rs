@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Counters without which a loss would not be seen.
 
 use super::super::{Code, Grade, Measurements, Reason};

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A wall clock that was set while the run went on.
 
 use super::super::share::by_packets;

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The workload never ran, or not to its end.
 
 use super::super::{Code, Grade, Measurements, Reason};

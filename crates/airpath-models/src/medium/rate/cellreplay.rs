@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Replay of a cellular link from its behaviour under light and under heavy load.
 //!
 //! Source: Sentosa et al. 2025 (CellReplay, NSDI), section on replay, and the behaviour of its

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A rate as a function of time, and how much it carries.
 //!
 //! The work done up to a time is counted in billionths of a bit (bit/s times nanoseconds), as a whole

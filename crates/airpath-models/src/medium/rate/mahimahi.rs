@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Opportunities to send, as a trace of mm-link (Netravali et al. 2015, Mahimahi) has them.
 //!
 //! A line of the file is a time in milliseconds since the beginning; each is an opportunity to send

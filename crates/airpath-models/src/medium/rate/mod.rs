@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The rate of a link: always the same, or varying over time.
 //!
 //! A constant rate is the medium's own business. What varies is a transmitter of its own for each

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! The bandwidth models of netem-trace (the library of rattan), read from its JSON and expanded.
 //!
 //! `StaticBwConfig`, `NormalizedBwConfig`, `SawtoothBwConfig` and `RepeatedBwPatternConfig`, with its

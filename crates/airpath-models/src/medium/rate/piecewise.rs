@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Transmission at a rate that follows a curve.
 //!
 //! A frame ends when the integral of the rate since its beginning has reached its bits; at a rate of

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! A slotted medium, as in time division multiple access: fixed slots that carry fixed numbers of bits.
 //!
 //! What is there when a slot begins goes into it, as far as its bits reach, and arrives when the slot

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Rates at given times, from a file: CSV, JSON, or the JSON of netem-trace.
 
 use airpath_core::DrawKey;

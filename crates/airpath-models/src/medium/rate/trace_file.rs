@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Files with rates at given times: CSV, JSON, and the JSON of netem-trace.
 //!
 //! CSV: a time and a rate a line, each with its unit or as a bare number (seconds, bit/s). A heading

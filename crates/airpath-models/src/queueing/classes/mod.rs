@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Several queues in one place: a packet joins the first class that takes it, and a scheduler decides
 //! which class sends next.
 //!

@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
 //! Scheduling between the queues of several classes.
 //!
 //! A scheduler says whose turn it is and how long a packet may be; what came of it is told to it. When

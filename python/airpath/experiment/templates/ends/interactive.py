@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Keystrokes and their echoes over one TCP connection, as a remote shell has them; run as a script.
 
 The client sends a request, waits for the whole response, thinks, and sends the next. It prints the

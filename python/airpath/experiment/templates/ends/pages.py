@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Loads pages with curl, one after the other, and times each; run as a script.
 
 A page is a document and then its parts, side by side, over connections of their own. Prints curl's

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Receives a video stream and says what a viewer would have seen of it; run as a script.
 
 The stream is MPEG-TS of a picture that ffmpeg makes, so that the receiver can make the same stream

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """A small HTTP server whose files have the lengths that were asked for; run as a script.
 
 usage: web.py PORT PAGE_BYTES PART_BYTES
