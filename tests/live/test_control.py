@@ -119,7 +119,14 @@ class Live:
             "exec", "--port", "packet", "--quiet", "--scenario", scenario, "--out", self.out,
             "--log", "events", "--", "ping", "-q", "-i", "0.02", "server", user=user, **options,
         )  # fmt: skip
-        await_true(lambda: str(self.out) in self.command("runs").out)
+        told = self.command("runs")
+
+        def is_listed() -> bool:
+            nonlocal told
+            told = self.command("runs")
+            return str(self.out) in told.out
+
+        await_true(is_listed, lambda: f"{self.out} is not among the runs: {told}; {airpath.tree()}")
 
     def command(self, *words: object) -> harness.Result:
         """Run a command of the run's owner."""

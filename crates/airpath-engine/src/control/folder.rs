@@ -114,8 +114,22 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn listen(self) -> io::Result<Socket> {
-        let made = self.locked(|| {
+    pub fn listen(mut self) -> io::Result<Socket> {
+        loop {
+            match self.listen_here() {
+                // Another process found the folder empty before it could be locked, and removed it.
+                Err(_) if self.is_removed() => self = Folder::open(&self.path, true)?,
+                made => return made.map(|(number, listener)| Socket { number, listener, folder: self }),
+            }
+        }
+    }
+
+    fn is_removed(&self) -> bool {
+        self.open.metadata().is_ok_and(|about| about.nlink() == 0)
+    }
+
+    fn listen_here(&self) -> io::Result<(u32, UnixListener)> {
+        self.locked(|| {
             for number in self.numbers() {
                 let way = self.way(number);
                 if UnixStream::connect(&way).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
@@ -133,9 +147,7 @@ impl Folder {
                 }
             }
             Err(io::Error::other("too many active runs"))
-        });
-        let (number, listener) = made?;
-        Ok(Socket { number, listener, folder: self })
+        })
     }
 
     /// Does `work` while nobody else adds or removes sockets.
@@ -210,6 +222,18 @@ mod tests {
         assert_eq!(folder.numbers(), [1]);
         let socket = Folder::open(&path, true).unwrap().listen().unwrap();
         assert_eq!((socket.number, folder.numbers()), (1, vec![1]));
+    }
+
+    #[test]
+    fn a_folder_that_is_removed_before_the_run_listens_is_made_again() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("airpath");
+        let opened = Folder::open(&path, true).unwrap();
+        // `airpath runs` tidies up what is empty.
+        Folder::open(&path, false).unwrap().tidy();
+        assert!(!path.exists());
+        let socket = opened.listen().unwrap();
+        assert_eq!(Folder::open(&path, false).unwrap().numbers(), [socket.number]);
     }
 
     #[test]
