@@ -7,11 +7,13 @@
 use airpath_core::{Bits, Direction, PduId, Time};
 use smallvec::SmallVec;
 
+use crate::entity::SduKey;
+
 /// A part of a packet in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The packet's place among the hop's packets.
-    pub sdu: usize,
+    pub sdu: SduKey,
     /// The packet's identity.
     pub pdu: PduId,
     /// The first bit of the packet that it carries.

@@ -16,13 +16,13 @@
 use std::collections::VecDeque;
 
 use airpath_core::counters::Site;
-use airpath_core::{Cause, Cx, Direction, DrawKey, DrawScope, EventKind, Origin, Pdu, PduId, Seed, Span, Stage, Time};
+use airpath_core::{Cause, Cx, Direction, DrawKey, DrawScope, EventKind, Origin, Pdu, Seed, Span, Stage, Time};
 
 use crate::air::{Air, Frame, Grant};
 use crate::blackout::{Blackout, BlackoutConfig, InFlight};
 use crate::channel::{Channel, ChannelOutcome, Transmission};
 use crate::config::HopConfig;
-use crate::entity::{Arrival, EntityBeginning, EntityModel, LinkEntity, Sdu, Sdus};
+use crate::entity::{Arrival, EntityBeginning, EntityModel, ErrorPositions, LinkEntity, SduKey, Sdus};
 use crate::impairment::Impairment;
 use crate::medium::{Medium, MediumBeginning, MediumModel};
 use crate::queueing::{InputQueue, Queueing};
@@ -55,9 +55,8 @@ struct Lane {
     queue: InputQueue,
     channel: Channel,
     propagation: Sampler<Span>,
-    /// The packet for which the delay was last drawn (its identity, and its place, in which copies
-    /// differ), that delay, and how many were drawn.
-    delayed: (Option<(PduId, usize)>, Span, u64),
+    /// The packet for which the delay was last drawn, that delay, and how many were drawn.
+    delayed: (Option<SduKey>, Span, u64),
     in_flight: VecDeque<(Time, Frame, ChannelOutcome)>,
     /// Arrival of the first of those; `Time::NEVER` if there is none.
     arrives: Time,
@@ -226,7 +225,8 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Medium, self.cx);
         link.ends[sender(direction)].sent(&frame, &mut link.sdus, &mut stage);
         let lane = &mut link.lanes[direction as usize];
-        let outcome = lane.outcome(at, &frame);
+        let positions = link.ends[sender(direction)].error_positions();
+        let outcome = lane.outcome(at, &frame, positions);
         let arrives = at + lane.delay(at, &frame);
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));
@@ -243,10 +243,9 @@ impl<E: LinkEntity> OnAir<'_, '_, '_, E> {
         let lane = &mut link.lanes[grant.direction as usize];
         let frame = lane.again.pop_front_if(|frame| grant.bits.is_none_or(|most| frame.bits <= most))?;
         let mut stage = Link::<E>::stage(link.index, link.state, grant.start, grant.direction, Stage::Medium, self.cx);
-        // Where the link repeats of itself, the packet may be gone, and its place taken by another.
-        let piece = frame.pieces.first().and_then(|piece| Some((piece, link.sdus.get(piece.sdu)?)));
-        match piece.filter(|(piece, sdu)| piece.pdu == sdu.pdu.id) {
-            Some((_, sdu)) => {
+        // Where the link repeats of itself, the packet may be gone.
+        match frame.pieces.first().and_then(|piece| link.sdus.get(piece.sdu)) {
+            Some(sdu) => {
                 let length = QueueLength::default();
                 stage.record(EventKind::FrameStarted, Cause::None, &sdu.pdu, frame.bits.get(), length);
             }
@@ -279,17 +278,23 @@ impl Lane {
         }
         let piece = frame.pieces.first();
         let (last, delay, draws) = &mut self.delayed;
-        if last.is_none() || piece.map(|piece| (piece.pdu, piece.sdu)) != *last {
+        if last.is_none() || piece.map(|piece| piece.sdu) != *last {
             *delay = self.propagation.draw_at(*draws, at);
             *draws += 1;
         }
-        // What comes behind its last frame is another packet, or another copy in the same place.
-        *last = piece.filter(|piece| !piece.last).map(|piece| (piece.pdu, piece.sdu));
+        // What comes behind its last frame is another packet.
+        *last = piece.filter(|piece| !piece.last).map(|piece| piece.sdu);
         *delay
     }
 
-    fn outcome(&mut self, at: Time, frame: &Frame) -> ChannelOutcome {
+    /// Outcome of `frame`, which the channel judges by the time `at`.
+    #[inline]
+    fn outcome(&mut self, at: Time, frame: &Frame, positions: ErrorPositions) -> ChannelOutcome {
         let on_air = frame.bits.get();
+        if positions == ErrorPositions::OfFrame {
+            let whole = Transmission { bits: on_air, first_bit: 0, packet_bits: on_air as u32, header_bits: 0 };
+            return self.channel.outcome(at, &whole, None);
+        }
         let Some(piece) = frame.pieces.first() else {
             let control = Transmission { bits: on_air, first_bit: 0, packet_bits: 0, header_bits: 0 };
             return self.channel.outcome(at, &control, None);
@@ -367,6 +372,10 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             up: Vec::new(),
         };
         let mut hop = Hop { medium, link, due: Time::NEVER };
+        // An entity may have something to say before the first packet.
+        for direction in Direction::ALL {
+            hop.ask(Time::ZERO, direction);
+        }
         hop.note_due();
         hop
     }
@@ -437,6 +446,11 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             next = next.min(lane.impairment.next_deadline());
         }
         next
+    }
+
+    /// True if the hop is never idle: one of its entities sends also while there are no packets.
+    pub fn never_idle(&self) -> bool {
+        self.link.ends.iter().any(LinkEntity::never_idle)
     }
 
     /// No packet passes the hop faster, in either direction, while its parameters stay as they are.
@@ -567,7 +581,6 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
 
     /// Number of packets between send buffer and way out that pass `filter`.
     fn under_way(&self, filter: impl Fn(&Pdu) -> bool) -> u64 {
-        let inside = |sdu: &&Sdu| !sdu.lost && !sdu.handed_up && filter(&sdu.pdu);
-        self.link.sdus.iter().map(|(_, sdu)| sdu).filter(inside).count() as u64
+        self.link.sdus.inside().filter(|pdu| filter(pdu)).count() as u64
     }
 }

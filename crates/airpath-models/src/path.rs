@@ -369,6 +369,6 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     }
 
     fn never_idle(&self) -> bool {
-        !self.loads.is_empty()
+        !self.loads.is_empty() || self.hops.iter().any(Hop::never_idle)
     }
 }

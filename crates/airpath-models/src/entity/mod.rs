@@ -5,10 +5,10 @@
 //! buffers and recovery.
 
 mod parameters;
+mod sdus;
 pub mod simple;
 
 use airpath_core::{Bits, DrawKey, Pdu, Time};
-use slab::Slab;
 
 use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
@@ -16,6 +16,7 @@ use crate::registry::registry;
 use crate::stage::StageCx;
 
 pub use parameters::{EntityParameters, Fragmentation, LastFrame};
+pub use sdus::{Sdu, SduKey, Sdus};
 pub use simple::Simple;
 
 registry! {
@@ -49,37 +50,16 @@ impl Default for EntityConfig {
     }
 }
 
-/// A packet on its way over one hop, from the send buffer until it is handed up or dropped.
-#[derive(Clone, Debug)]
-pub struct Sdu {
-    /// The packet.
-    pub pdu: Pdu,
-    /// Number of frames.
-    pub frames: u32,
-    /// Number of frames that the receiving end has accounted for, lost ones included.
-    pub accounted: u32,
-    /// Number of frames that wait at the receiving end.
-    pub buffered: u32,
-    /// Payload bits that wait at the receiving end.
-    pub buffered_bits: u64,
-    /// True if it is already lost, so that the rest of it is thrown away.
-    pub lost: bool,
-    /// True if this link has cut it, so that frames behind the cut bring nothing and cost nothing.
-    pub cut: bool,
-    /// True if the receiving end has handed it up, where the sending end has yet to hear of that.
-    pub handed_up: bool,
+/// Bits in which a link entity is told of the errors of its frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ErrorPositions {
+    /// Bits of the packet in the frame. Frames without a packet are lost or spared as a whole.
+    #[default]
+    OfPacket,
+    /// Bits of the frame on the air, headers and padding included. The entity, which built the frame, knows what
+    /// they are.
+    OfFrame,
 }
-
-impl Sdu {
-    /// A packet of `frames` frames at the beginning of its way.
-    pub fn new(pdu: Pdu, frames: u32) -> Sdu {
-        Sdu { pdu, frames, accounted: 0, buffered: 0, buffered_bits: 0, lost: false, cut: false, handed_up: false }
-    }
-}
-
-/// The packets of a hop, of both directions. Who removes one sees to it that no frame that is still
-/// on its way is taken for another packet's: places are used again.
-pub type Sdus = Slab<Sdu>;
 
 /// State of the link entity that an arriving packet finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,13 +98,25 @@ pub trait LinkEntity: Send {
         up: &mut Vec<Pdu>,
     );
 
+    /// The bits in which it wants to be told of errors. All entities of a hop want the same.
+    fn error_positions(&self) -> ErrorPositions {
+        ErrorPositions::OfPacket
+    }
+
+    /// True if it sends also while there are no packets, so that its hop is never idle.
+    fn never_idle(&self) -> bool {
+        false
+    }
+
     /// Minimum number of bits of a packet of `bytes` on the air, all its frames with their headers and padding
     /// together.
     fn bits_on_air(&self, _bytes: u32) -> Bits {
         Bits::ZERO
     }
 
-    /// Next internal timer; `Time::NEVER` if there is none.
+    /// Next internal timer; `Time::NEVER` if there is none. Timers that count slots or blocks of the medium are
+    /// better looked at in [`LinkEntity::next_frame`], where everything that arrived at the same instant is known:
+    /// a timer runs before the arrivals of its instant.
     fn next_deadline(&self) -> Time;
 
     /// Does what is due by itself. `stage` is that of the direction in which it receives.
@@ -170,6 +162,13 @@ impl LinkEntity for EntityModel {
         up: &mut Vec<Pdu>,
     ) {
         dispatch_entity!(self, entity => entity.receive(frame, outcome, sdus, stage, up));
+    }
+    #[inline(always)]
+    fn error_positions(&self) -> ErrorPositions {
+        dispatch_entity!(self, entity => entity.error_positions())
+    }
+    fn never_idle(&self) -> bool {
+        dispatch_entity!(self, entity => entity.never_idle())
     }
     #[inline(always)]
     fn bits_on_air(&self, bytes: u32) -> Bits {

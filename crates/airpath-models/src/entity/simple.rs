@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
-use super::{Arrival, EntityBeginning, EntityParameters, Fragmentation, LastFrame, LinkEntity, Sdu, Sdus};
+use super::{Arrival, EntityBeginning, EntityParameters, Fragmentation, LastFrame, LinkEntity, Sdu, SduKey, Sdus};
 use crate::air::{Frame, Grant, Piece};
 use crate::channel::ChannelOutcome;
 use crate::random::Sampler;
@@ -98,7 +98,7 @@ impl Framing {
 /// A packet in the send buffer.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
-    sdu: usize,
+    sdu: SduKey,
     pdu: u64,
     packet_bits: u64,
     header_bits: u32,
@@ -245,17 +245,13 @@ impl Simple {
         for piece in &frame.pieces {
             let sdu = &mut sdus[piece.sdu];
             sdu.accounted += 1;
-            let was_lost = sdu.lost;
-            let mut cause = Cause::ChannelError;
+            let mut lost = None;
             match &outcome {
                 // Behind a cut nothing is missed.
-                ChannelOutcome::Lost => sdu.lost |= !sdu.cut,
-                ChannelOutcome::BlackedOut => {
-                    sdu.lost = true;
-                    cause = Cause::Blackout;
-                }
-                ChannelOutcome::Flipped(positions) if !sdu.lost => flip(sdu, positions, stage),
-                ChannelOutcome::Truncated { bytes, flips } if !sdu.lost => {
+                ChannelOutcome::Lost => lost = (!sdu.cut).then_some(Cause::ChannelError),
+                ChannelOutcome::BlackedOut => lost = Some(Cause::Blackout),
+                ChannelOutcome::Flipped(positions) if sdu.is_inside() => flip(sdu, positions, stage),
+                ChannelOutcome::Truncated { bytes, flips } if sdu.is_inside() => {
                     flip(sdu, flips, stage);
                     if sdu.pdu.truncate(*bytes) {
                         sdu.cut = true;
@@ -265,27 +261,22 @@ impl Simple {
                 }
                 _ => {}
             }
-            let complete = sdu.accounted == sdu.frames;
-            if !sdu.lost && !complete && !waited {
+            let complete = sdu.accounted == sdu.parts;
+            if lost.is_none() && sdu.is_inside() && !complete && !waited {
                 if self.receive_room(sdu, u64::from(piece.bits)) {
                     self.hold(sdu, u64::from(piece.bits));
                 } else {
-                    sdu.lost = true;
-                    cause = Cause::ReceiveBuffer;
+                    lost = Some(Cause::ReceiveBuffer);
                 }
             }
-            if sdu.lost {
+            if complete || lost.is_some() || sdu.is_lost() {
                 self.release(sdu);
-                if !was_lost {
-                    stage.dropped(cause, &sdu.pdu, QueueLength::default());
-                }
+            }
+            if let Some(cause) = lost {
+                sdus.lose(piece.sdu, cause, stage);
             }
             if complete {
-                self.release(sdu);
-                let sdu = sdus.remove(piece.sdu);
-                if !sdu.lost {
-                    up.push(sdu.pdu);
-                }
+                up.extend(sdus.finish(piece.sdu));
             }
         }
     }
@@ -307,7 +298,7 @@ impl Simple {
     ) -> Option<(Frame, Cause)> {
         for piece in &frame.pieces {
             let sdu = &mut sdus[piece.sdu];
-            if sdu.lost {
+            if sdu.is_lost() {
                 continue;
             }
             if !self.receive_room(sdu, u64::from(piece.bits)) {
@@ -360,7 +351,7 @@ impl LinkEntity for Simple {
         self.buffered_bytes += u64::from(pdu.len);
         let (id, packet_bits) = (pdu.id, pdu.bits().get());
         let header_bits = u32::from(pdu.header_len) * 8;
-        let sdu = sdus.insert(Sdu::new(pdu, frames));
+        let sdu = sdus.insert(pdu, u64::from(frames));
         self.buffer.push_back(Sending {
             sdu,
             pdu: id,
@@ -416,7 +407,6 @@ impl LinkEntity for Simple {
                 frame.bits.get(),
                 QueueLength::default(),
             );
-            // A packet that went ahead of others may be gone already, and its place taken by a new one.
             let under_way = |sending: &&mut Sending| sending.sdu == piece.sdu && sending.sent < sending.frames;
             // With one grant at a time it is the first.
             let first = self.buffer.front_mut().filter(under_way).is_some();
@@ -472,11 +462,7 @@ impl LinkEntity for Simple {
         }
         if let Some((frame, cause)) = self.wait(due, keep_order, frame, outcome, sdus) {
             for piece in &frame.pieces {
-                let sdu = &mut sdus[piece.sdu];
-                if !sdu.lost {
-                    sdu.lost = true;
-                    stage.dropped(cause, &sdu.pdu, QueueLength::default());
-                }
+                sdus.lose(piece.sdu, cause, stage);
             }
             self.take(false, frame, ChannelOutcome::Ok, sdus, stage, up);
         }
@@ -507,7 +493,7 @@ impl LinkEntity for Simple {
         for sending in self.buffer.drain(first..) {
             self.buffered_frames -= u64::from(sending.frames);
             self.buffered_bytes -= sending.packet_bits / 8;
-            stage.dropped(Cause::Blackout, &sdus.remove(sending.sdu).pdu, QueueLength::default());
+            sdus.release(sending.sdu, Cause::Blackout, stage);
         }
     }
 

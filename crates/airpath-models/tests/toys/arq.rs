@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use airpath_core::{Bits, Cause, EventKind, Pdu, PduId, Span, Time};
 use airpath_models::air::{Frame, Grant, Piece};
 use airpath_models::channel::ChannelOutcome;
-use airpath_models::entity::{Arrival, EntityParameters, LinkEntity, Sdu, Sdus};
+use airpath_models::entity::{Arrival, EntityParameters, ErrorPositions, LinkEntity, SduKey, Sdus};
 use airpath_models::stage::{QueueLength, StageCx};
 use smallvec::{SmallVec, smallvec};
 
@@ -24,7 +24,7 @@ const ACKNOWLEDGEMENT: u64 = 1;
 
 #[derive(Clone, Copy)]
 struct Outgoing {
-    sdu: usize,
+    sdu: SduKey,
     pdu: PduId,
     packet_bits: u32,
     header_bits: u32,
@@ -42,6 +42,7 @@ pub struct GoBackN {
     /// The sequence number that comes next from the other end.
     expected: u64,
     owes_acknowledgement: bool,
+    errors: ErrorPositions,
 }
 
 impl GoBackN {
@@ -56,7 +57,13 @@ impl GoBackN {
             frames: 0,
             expected: 0,
             owes_acknowledgement: false,
+            errors: ErrorPositions::OfPacket,
         }
+    }
+
+    /// The same, with a checksum over the whole frame.
+    pub fn with_checksum(self) -> GoBackN {
+        GoBackN { errors: ErrorPositions::OfFrame, ..self }
     }
 
     fn unsent(&self) -> Option<Outgoing> {
@@ -83,7 +90,7 @@ impl LinkEntity for GoBackN {
     fn accept(&mut self, pdu: Pdu, _: Arrival, sdus: &mut Sdus, _: &mut StageCx<'_, '_>) {
         let (id, packet_bits) = (pdu.id, pdu.bits().get() as u32);
         let header_bits = u32::from(pdu.header_len) * 8;
-        let sdu = sdus.insert(Sdu::new(pdu, 1));
+        let sdu = sdus.insert(pdu, 1);
         self.buffer.push_back(Outgoing { sdu, pdu: id, packet_bits, header_bits });
     }
 
@@ -141,21 +148,23 @@ impl LinkEntity for GoBackN {
         let Some([kind, number]) = frame.words.as_deref() else { panic!("every frame has words") };
         if *kind == DATA {
             if *number == self.expected {
-                let sdu = &mut sdus[frame.pieces[0].sdu];
-                sdu.handed_up = true;
-                up.push(sdu.pdu.clone());
+                up.extend(sdus.hand_up(frame.pieces[0].sdu));
                 self.expected += 1;
             }
             self.owes_acknowledgement = true;
         } else if *number > self.base {
             while self.base < *number {
                 let acknowledged = self.buffer.pop_front().expect("only what was sent is acknowledged");
-                sdus.remove(acknowledged.sdu);
+                sdus.finish(acknowledged.sdu);
                 self.base += 1;
             }
             self.next = self.next.max(self.base);
             self.timer = if self.next > self.base { stage.at + self.timeout } else { Time::NEVER };
         }
+    }
+
+    fn error_positions(&self) -> ErrorPositions {
+        self.errors
     }
 
     fn next_deadline(&self) -> Time {

@@ -12,7 +12,7 @@ use airpath_core::{
 };
 use airpath_models::blackout::{BlackoutConfig, InFlight, Parts};
 use airpath_models::channel::gilbert_elliott::GilbertElliottConfig;
-use airpath_models::channel::{ErrorProcessConfig, ErrorsConfig, Per};
+use airpath_models::channel::{Effect, ErrorProcessConfig, ErrorsConfig, Per};
 use airpath_models::entity::Simple;
 use airpath_models::hop::Hop;
 use airpath_models::medium::Continuous;
@@ -56,6 +56,37 @@ fn every_second_frame() -> ErrorsConfig {
         error_in_bad: probability("1"),
     });
     ErrorsConfig { process, per: Per::Frame, ..ErrorsConfig::default() }
+}
+
+/// Errors that flip bits hit acknowledgements where the entities have a checksum over the whole frame, and only
+/// there: without one, no bit of a packet is in them.
+#[test]
+fn errors_in_positions_of_the_frame_hit_control_frames() {
+    let mut errors = every_second_frame();
+    errors.effect.effect = Effect::Corrupt;
+    let config = one_hop("radio", slow(clean()), slow(errors));
+    let script: Script = (0..6).map(|k| offer(ms(k * 1000), PortId::CLIENT, 100)).collect();
+    let lost = |with_checksum: bool| {
+        let machine = || {
+            let end = || {
+                let end = GoBackN::new(1, span("400 ms"));
+                if with_checksum { end.with_checksum() } else { end }
+            };
+            let medium = Continuous::new(
+                [&config.hops[0].uplink.rate, &config.hops[0].downlink.rate],
+                Direction::ALL.map(|_| key(1)),
+            );
+            let hop = Hop::with_parts(0, &config.hops[0], Seed(1), [end(), end()], medium);
+            Path::with_hops(vec![hop], &config, Seed(1))
+        };
+        let trace = check_laws(machine, &script, 1);
+        assert_eq!(trace.ids(PortId::SERVER), (1..=6).collect::<Vec<_>>());
+        let control = |kind| trace.of_kind(kind).iter().filter(|event| event.origin == Origin::Control).count();
+        (control(EventKind::FrameSent), control(EventKind::FrameLost))
+    };
+    assert_eq!(lost(false), (6, 0));
+    // Acknowledgements 2, 4, 6, 8 and 10 are hit; each is sent again after its packet.
+    assert_eq!(lost(true), (11, 5));
 }
 
 fn clean() -> ErrorsConfig {

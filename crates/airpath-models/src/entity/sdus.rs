@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The packets of a hop between send buffer and way out. Each of them is accounted for once: handed
+//! up, or dropped with a cause.
+
+use std::ops::{Index, IndexMut};
+
+use airpath_core::{Cause, Pdu};
+use slotmap::{SlotMap, new_key_type};
+
+use crate::stage::{QueueLength, StageCx};
+
+new_key_type! {
+    /// Place of a packet on a hop. It names no other packet after that one has gone.
+    pub struct SduKey;
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Inside,
+    HandedUp,
+    Lost,
+}
+
+/// A packet on its way over one hop, from the send buffer until it is handed up or dropped.
+#[derive(Clone, Debug)]
+pub struct Sdu {
+    /// The packet.
+    pub pdu: Pdu,
+    /// Number of parts that the receiving end has to account for: frames or bits, as its entity counts.
+    pub parts: u64,
+    /// Number of parts accounted for, lost ones included.
+    pub accounted: u64,
+    /// Number of frames that wait at the receiving end.
+    pub buffered: u32,
+    /// Payload bits that wait at the receiving end.
+    pub buffered_bits: u64,
+    /// True if this link has cut it, so that frames behind the cut bring nothing and cost nothing.
+    pub cut: bool,
+    fate: Fate,
+}
+
+impl Sdu {
+    /// True if it is dropped already, so that the rest of it is thrown away.
+    #[inline]
+    pub fn is_lost(&self) -> bool {
+        self.fate == Fate::Lost
+    }
+
+    /// True if it is neither handed up nor dropped yet.
+    #[inline]
+    pub fn is_inside(&self) -> bool {
+        self.fate == Fate::Inside
+    }
+}
+
+/// The packets of a hop, of both directions.
+#[derive(Clone, Debug, Default)]
+pub struct Sdus {
+    held: SlotMap<SduKey, Sdu>,
+}
+
+impl Sdus {
+    /// No packets.
+    pub fn new() -> Sdus {
+        Sdus::default()
+    }
+
+    /// Takes a packet of `parts` parts at the beginning of its way.
+    #[inline]
+    pub fn insert(&mut self, pdu: Pdu, parts: u64) -> SduKey {
+        let sdu = Sdu { pdu, parts, accounted: 0, buffered: 0, buffered_bits: 0, cut: false, fate: Fate::Inside };
+        self.held.insert(sdu)
+    }
+
+    /// The packet, unless it has gone.
+    #[inline]
+    pub fn get(&self, key: SduKey) -> Option<&Sdu> {
+        self.held.get(key)
+    }
+
+    /// The packet, unless it has gone.
+    #[inline]
+    pub fn get_mut(&mut self, key: SduKey) -> Option<&mut Sdu> {
+        self.held.get_mut(key)
+    }
+
+    /// Drops a packet for `cause`; true unless it was dropped, handed up, or gone before. It stays until it is
+    /// released.
+    pub fn lose(&mut self, key: SduKey, cause: Cause, stage: &mut StageCx<'_, '_>) -> bool {
+        let Some(sdu) = self.held.get_mut(key).filter(|sdu| sdu.is_inside()) else { return false };
+        sdu.fate = Fate::Lost;
+        stage.dropped(cause, &sdu.pdu, QueueLength::default());
+        true
+    }
+
+    /// The packet for the way out, once: none if it was handed up, dropped, or gone before. It stays until it is
+    /// released, for an entity whose other end has yet to hear of it.
+    pub fn hand_up(&mut self, key: SduKey) -> Option<Pdu> {
+        let sdu = self.held.get_mut(key).filter(|sdu| sdu.is_inside())?;
+        sdu.fate = Fate::HandedUp;
+        Some(sdu.pdu.clone())
+    }
+
+    /// Removes a packet whose last part is accounted for; the packet for the way out, unless it was handed up or
+    /// dropped before.
+    #[inline]
+    pub fn finish(&mut self, key: SduKey) -> Option<Pdu> {
+        self.held.remove(key).filter(Sdu::is_inside).map(|sdu| sdu.pdu)
+    }
+
+    /// Removes a packet; one that is still inside is dropped for `cause`.
+    pub fn release(&mut self, key: SduKey, cause: Cause, stage: &mut StageCx<'_, '_>) {
+        self.lose(key, cause, stage);
+        self.held.remove(key);
+    }
+
+    /// The packets that are neither handed up nor dropped.
+    pub fn inside(&self) -> impl Iterator<Item = &Pdu> {
+        self.held.values().filter(|sdu| sdu.is_inside()).map(|sdu| &sdu.pdu)
+    }
+}
+
+impl Index<SduKey> for Sdus {
+    type Output = Sdu;
+
+    #[inline]
+    fn index(&self, key: SduKey) -> &Sdu {
+        &self.held[key]
+    }
+}
+
+impl IndexMut<SduKey> for Sdus {
+    #[inline]
+    fn index_mut(&mut self, key: SduKey) -> &mut Sdu {
+        &mut self.held[key]
+    }
+}
