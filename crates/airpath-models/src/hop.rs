@@ -226,7 +226,7 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         link.ends[sender(direction)].sent(&frame, &mut link.sdus, &mut stage);
         let lane = &mut link.lanes[direction as usize];
         let positions = link.ends[sender(direction)].error_positions();
-        let outcome = lane.outcome(at, &frame, positions);
+        let outcome = lane.outcome(lane.channel.judged_at(grant.start, at), &frame, positions);
         let arrives = at + lane.delay(at, &frame);
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));

@@ -16,7 +16,7 @@ use airpath_models::{Fragmentation, HopConfig, LastFrame, LinkConfig, Path, Path
 use crate::common::*;
 
 fn errors(process: ErrorProcessConfig, per: Per, effect: Effect) -> ErrorsConfig {
-    ErrorsConfig { process, per, effect: EffectConfig { effect, ..EffectConfig::default() }, kept: None }
+    ErrorsConfig { process, per, effect: EffectConfig { effect, ..EffectConfig::default() }, kept: None, block: None }
 }
 
 fn trace_of(text: &str) -> ErrorProcessConfig {
@@ -140,6 +140,77 @@ fn a_change_by_time_takes_effect_at_its_millisecond() {
     assert_eq!(lost(positions("1, 5-7"), positions("4-6, 9")), [2, 6, 7, 10]);
     // … and another kind begins anew: every third from millisecond 6 on.
     assert_eq!(lost(positions("1, 5-7"), pattern(1, 3, 1)), [2, 6, 8, 11]);
+}
+
+fn by_block(process: ErrorProcessConfig, block: &str, effect: Effect) -> ErrorsConfig {
+    ErrorsConfig { block: Some(span(block)), ..errors(process, Per::Block, effect) }
+}
+
+/// 1000 bytes at 8 Mbit/s take 1 ms: packet k begins at k - 1 ms, in block (k - 1) / 2 of 2 ms.
+#[test]
+fn blocks_hit_what_begins_in_them() {
+    let trace = uplink(link(by_block(positions("1, 3"), "2 ms", Effect::Drop)), &burst(10, 1000));
+    assert_eq!(missing(&trace, 10), [3, 4, 7, 8]);
+    // Packets of 2 ms begin at 0, 2, 4 and 6 ms, in blocks 0, 0, 1 and 2 of 3 ms; the second ends in block 1.
+    let trace = uplink(link(by_block(positions("1"), "3 ms", Effect::Drop)), &burst(4, 2000));
+    assert_eq!(missing(&trace, 4), [3]);
+    // A link that was idle for an hour is where it would be without: in blocks 180,000 = 7 · 25,714 + 2 of 20 ms,
+    // and two later.
+    let hour = 3_600_000;
+    let script = vec![offer(ms(hour), PortId::CLIENT, 1000), offer(ms(hour + 40), PortId::CLIENT, 1000)];
+    for (offset, expected) in [(2, vec![1]), (4, vec![2]), (3, vec![])] {
+        let trace = uplink(link(by_block(pattern(1, 7, offset), "20 ms", Effect::Drop)), &script);
+        assert_eq!(missing(&trace, 2), expected, "{offset}");
+    }
+}
+
+/// The blocks that are hit, and the bits flipped in them, do not depend on what else is sent.
+#[test]
+fn blocks_are_the_same_whatever_the_traffic() {
+    for process in ErrorProcessConfig::examples() {
+        let mut errors = by_block(process.clone(), "5 ms", Effect::Corrupt);
+        errors.effect.flips = 3;
+        let run = |every: u64| {
+            let script: Script = (0..120 / every).map(|k| offer(ms(5 * k * every), PortId::CLIENT, 100)).collect();
+            let trace = uplink(link(errors.clone()), &script);
+            arrived(&trace).into_iter().map(|(id, _, flips)| ((id - 1) * every, flips)).collect::<Vec<_>>()
+        };
+        let dense = run(1);
+        for every in [2, 3, 40] {
+            let expected: Vec<_> = dense.iter().filter(|(block, _)| block % every == 0).cloned().collect();
+            assert_eq!(run(every), expected, "{process:?} every {every} blocks");
+        }
+    }
+}
+
+/// A change of the length begins the count of blocks anew, and nothing is hit as if it had been before.
+#[test]
+fn a_change_of_blocks_counts_from_itself() {
+    let hop = |block| HopConfig {
+        name: "radio".into(),
+        uplink: link(by_block(pattern(1, 2, 0), block, Effect::Drop)),
+        downlink: LinkConfig::default(),
+    };
+    let later =
+        StateConfig { name: "later".into(), at: Some(ms(6)), hops: vec![hop("3 ms")], stay: Default::default() };
+    let config = PathConfig { hops: vec![hop("1 ms")], states: vec![later], ..PathConfig::default() };
+    let script: Script = (0..12).map(|k| offer(ms(k), PortId::CLIENT, 100)).collect();
+    // The process counts on: six blocks before the change, so that block 6, from 6 to 9 ms, is hit.
+    let trace = check_laws(|| Path::new(&config, Seed(1)), &script, 1);
+    assert_eq!(missing(&trace, 12), [1, 3, 5, 7, 8, 9]);
+}
+
+#[test]
+fn what_a_block_needs_is_said() {
+    let words = |errors: ErrorsConfig| {
+        errors.problems().into_iter().map(|problem| format!("{}: {}", problem.key, problem.message)).collect::<Vec<_>>()
+    };
+    let missing = ErrorsConfig { block: None, ..by_block(positions("1"), "1 ms", Effect::Drop) };
+    assert_eq!(words(missing), ["block: is missing: per = \"block\" needs it, for example block = \"20 ms\""]);
+    assert_eq!(words(by_block(positions("1"), "99 us", Effect::Drop)), ["block: is 99 us; it must be 100 us at least"]);
+    let idle = ErrorsConfig { per: Per::Frame, ..by_block(positions("1"), "20 ms", Effect::Drop) };
+    assert_eq!(words(idle), ["block: has no meaning without per = \"block\""]);
+    assert_eq!(words(by_block(positions("1"), "20 ms", Effect::Drop)), [""; 0]);
 }
 
 const WALK: &str = "ok\nlost\ntruncated 60\nflipped 0 85-87 799 800 5000\nhit\ntruncated 50 flipped 3 399 400\n\

@@ -117,7 +117,13 @@ fn cases(plain: &LinkConfig) -> Vec<Case> {
     });
     let errors = ErrorProcessConfig::examples().into_iter().flat_map(|process| {
         [(Per::Packet, "packet"), (Per::Frame, "frame"), (Per::Bit, "bit")].map(|(per, word)| {
-            let errors = ErrorsConfig { process: process.clone(), per, effect: EffectConfig::default(), kept: None };
+            let errors = ErrorsConfig {
+                process: process.clone(),
+                per,
+                effect: EffectConfig::default(),
+                kept: None,
+                block: None,
+            };
             on_link("errors", format!("{} per {word}", type_of(&process)), LinkConfig { errors, ..plain.clone() })
         })
     });

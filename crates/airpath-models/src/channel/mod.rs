@@ -6,11 +6,11 @@
 #[cfg(test)]
 mod as_units;
 pub mod bernoulli;
+mod by_time;
 pub mod effect;
 pub mod error_free;
 pub mod four_state;
 pub mod gilbert_elliott;
-mod millisecond;
 pub mod pattern;
 mod position_list;
 pub mod positions;
@@ -29,7 +29,7 @@ use crate::file::{VisitFile, under};
 use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 use crate::registry::registry;
-use millisecond::Clock;
+use by_time::Clock;
 use trace_file::Record;
 use truncate::Cut;
 
@@ -46,6 +46,8 @@ pub enum Per {
     Bit,
     /// One draw for every millisecond; it is for all frames whose transmission ends in it.
     Millisecond,
+    /// One draw for every block of the length `block`; it is for all frames whose transmission begins in it.
+    Block,
 }
 
 /// Something transmitted, as the channel sees it.
@@ -144,7 +146,13 @@ pub struct ErrorsConfig {
     /// are not cut. Without it every shorter length is equally likely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Random<Bits>>,
+    /// With `per = "block"`: length of a block, such as `"20 ms"`. Block n begins n lengths after the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Span>,
 }
+
+/// The least length of a block.
+const LEAST_BLOCK: Span = Span::from_micros(100);
 
 impl Default for ErrorsConfig {
     fn default() -> ErrorsConfig {
@@ -153,11 +161,21 @@ impl Default for ErrorsConfig {
             per: Per::default(),
             effect: EffectConfig::default(),
             kept: None,
+            block: None,
         }
     }
 }
 
 impl ErrorsConfig {
+    /// Length of the intervals by which time is divided, for units of time.
+    fn interval(&self) -> Option<Span> {
+        match self.per {
+            Per::Packet | Per::Frame | Per::Bit => None,
+            Per::Millisecond => Some(Span::from_millis(1)),
+            Per::Block => self.block,
+        }
+    }
+
     /// Visits the files that the parameters name.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
         self.process.files(visit);
@@ -176,6 +194,17 @@ impl ErrorsConfig {
             problems.extend(config.problems_per(self.per));
         }
         problems.extend(self.effect.problems(self.per));
+        match (self.per, self.block) {
+            (Per::Block, None) => {
+                problems
+                    .push(Problem::new("block", "is missing: per = \"block\" needs it, for example block = \"20 ms\""));
+            }
+            (Per::Block, Some(block)) if block < LEAST_BLOCK => {
+                problems.push(Problem::new("block", format!("is {block}; it must be {LEAST_BLOCK} at least")));
+            }
+            (Per::Block, Some(_)) | (_, None) => {}
+            (_, Some(_)) => problems.push(Problem::new("block", "has no meaning without per = \"block\"")),
+        }
         if let Some(kept) = &self.kept {
             if self.effect.effect != Effect::Truncate {
                 problems.push(Problem::new("kept", "has no meaning without effect = \"truncate\""));
@@ -192,9 +221,10 @@ impl ErrorsConfig {
     pub fn examples() -> Vec<ErrorsConfig> {
         let mut all = Vec::new();
         for process in ErrorProcessConfig::examples() {
-            for per in [Per::Packet, Per::Frame, Per::Bit, Per::Millisecond] {
+            for per in [Per::Packet, Per::Frame, Per::Bit, Per::Millisecond, Per::Block] {
+                let block = (per == Per::Block).then(|| Span::from_millis(20));
                 for effect in EffectConfig::examples(per) {
-                    all.push(ErrorsConfig { process: process.clone(), per, effect, kept: None });
+                    all.push(ErrorsConfig { process: process.clone(), per, effect, kept: None, block });
                 }
             }
         }
@@ -202,7 +232,13 @@ impl ErrorsConfig {
         let effect = EffectConfig { effect: Effect::Truncate, ..EffectConfig::default() };
         for kept in Random::examples(Bits::from_bytes(40)) {
             let per = if all.len() % 2 == 0 { Per::Packet } else { Per::Frame };
-            all.push(ErrorsConfig { process: process.clone(), per, effect: effect.clone(), kept: Some(kept) });
+            all.push(ErrorsConfig {
+                process: process.clone(),
+                per,
+                effect: effect.clone(),
+                kept: Some(kept),
+                block: None,
+            });
         }
         let process = ErrorProcessConfig::Trace(trace::example_with_outcomes());
         for per in [Per::Packet, Per::Frame] {
@@ -211,6 +247,7 @@ impl ErrorsConfig {
                 per,
                 effect,
                 kept: None,
+                block: None,
             }));
         }
         all
@@ -249,11 +286,14 @@ pub struct Channel {
     flip_key: DrawKey,
     /// Delay of a hit unit.
     delay: Sampler<Span>,
-    /// The index of the next packet, frame or millisecond.
+    /// The index of the next packet, frame or interval.
     step: u64,
-    /// Per millisecond: where the process is, and how many frames have been hit.
-    clock: Clock,
+    /// Position of the process, where time is divided.
+    clock: Option<Clock>,
+    /// Number of frames hit: since the beginning per millisecond, in the present block per block.
     hit_by_time: u64,
+    /// Number of the block to which `hit_by_time` belongs.
+    hit_block: u64,
     scratch: Vec<u32>,
 }
 
@@ -270,8 +310,9 @@ impl Channel {
             flip_key,
             delay: Sampler::new(&delay_of(&config.effect), flip_key.child("delay", 0)),
             step: 0,
-            clock: Clock::starting(Time::ZERO),
+            clock: config.interval().map(|interval| Clock::starting(Time::ZERO, interval)),
             hit_by_time: 0,
+            hit_block: 0,
             scratch: Vec::new(),
         }
     }
@@ -279,10 +320,12 @@ impl Channel {
     /// Changes the parameters at `at`; steps are counted on. Takes effect for transmissions that end
     /// after it.
     pub fn configure(&mut self, config: &ErrorsConfig, at: Time) {
-        if self.per == Per::Millisecond {
-            self.clock.catch_up(at, &mut self.step, &mut self.process, &mut self.scratch);
-        } else if config.per == Per::Millisecond {
-            self.clock = Clock::starting(at);
+        if let Some(clock) = &mut self.clock {
+            clock.catch_up(at, &mut self.step, &mut self.process, &mut self.scratch);
+        }
+        let interval = config.interval();
+        if self.per != config.per || self.clock.as_ref().map(Clock::interval) != interval {
+            self.clock = interval.map(|interval| Clock::starting(at, interval));
         }
         self.per = config.per;
         self.effect = config.effect.clone();
@@ -292,11 +335,17 @@ impl Channel {
             self.generation += 1;
             let key = self.process_key.child("generation", self.generation);
             self.process = ErrorProcessModel::new(&config.process, key);
-            self.clock = Clock::starting(at);
+            self.clock = interval.map(|interval| Clock::starting(at, interval));
         }
     }
 
-    /// Outcome of a frame whose transmission ends at `at`; `packet` is the whole packet if this is its last
+    /// The time by which a frame is judged whose transmission lasts from `start` to `end`.
+    #[inline]
+    pub fn judged_at(&self, start: Time, end: Time) -> Time {
+        if self.per == Per::Block { start } else { end }
+    }
+
+    /// Outcome of a frame that is judged by the time `at`; `packet` is the whole packet if this is its last
     /// frame.
     #[inline]
     pub fn outcome(&mut self, at: Time, frame: &Transmission, packet: Option<&Transmission>) -> ChannelOutcome {
@@ -313,7 +362,7 @@ impl Channel {
                 None => return ChannelOutcome::Ok,
             },
             Per::Frame | Per::Bit => frame,
-            Per::Millisecond => return self.outcome_of_time(at, frame),
+            Per::Millisecond | Per::Block => return self.outcome_of_time(at, frame),
         };
         let step = self.step;
         self.step += 1;
@@ -348,8 +397,19 @@ impl Channel {
 
     fn outcome_of_time(&mut self, at: Time, frame: &Transmission) -> ChannelOutcome {
         self.scratch.clear();
-        if !self.clock.is_hit(at, &mut self.step, &mut self.process, &mut self.scratch) {
+        let Some(clock) = &mut self.clock else { return ChannelOutcome::Ok };
+        if !clock.is_hit(at, &mut self.step, &mut self.process, &mut self.scratch) {
             return ChannelOutcome::Ok;
+        }
+        if self.per == Per::Block {
+            // Draws by block: those of one do not depend on what was sent in others.
+            let block = self.step;
+            if self.hit_block != block {
+                (self.hit_block, self.hit_by_time) = (block, 0);
+            }
+            let step = self.hit_by_time;
+            self.hit_by_time += 1;
+            return self.outcome_of_hit(self.flip_key.child("block", block), step, frame);
         }
         // Several frames may be hit in one millisecond.
         let step = self.hit_by_time;

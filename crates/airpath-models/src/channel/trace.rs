@@ -37,7 +37,9 @@ fn yes() -> bool {
 impl TraceConfig {
     /// Errors in a trace of this kind for this unit.
     pub(super) fn problems_per(&self, per: Per) -> Vec<Problem> {
-        if matches!(per, Per::Bit | Per::Millisecond) && self.file.loaded().is_some_and(|trace| trace.has_outcomes()) {
+        if matches!(per, Per::Bit | Per::Millisecond | Per::Block)
+            && self.file.loaded().is_some_and(|trace| trace.has_outcomes())
+        {
             let message = "loses, truncates or flips, which is done to packets and frames; write per = \"packet\" or \
                            \"frame\", or a trace of ok and hit only";
             return vec![Problem::new("file", message)];
