@@ -7,7 +7,7 @@
 use airpath_core::{Bits, Direction, PduId, Time};
 use smallvec::SmallVec;
 
-use crate::entity::SduKey;
+use crate::sdus::SduKey;
 
 /// A part of a packet in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

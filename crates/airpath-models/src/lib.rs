@@ -34,6 +34,7 @@ pub mod path;
 pub mod problem;
 pub mod queueing;
 pub mod random;
+pub mod sdus;
 pub mod stage;
 pub mod states;
 

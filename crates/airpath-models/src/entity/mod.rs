@@ -5,7 +5,6 @@
 //! buffers and recovery.
 
 mod parameters;
-mod sdus;
 pub mod simple;
 
 use airpath_core::{Bits, DrawKey, Pdu, Time};
@@ -15,8 +14,8 @@ use crate::channel::ChannelOutcome;
 use crate::registry::registry;
 use crate::stage::StageCx;
 
+pub use crate::sdus::{Sdu, SduKey, Sdus};
 pub use parameters::{EntityParameters, Fragmentation, LastFrame};
-pub use sdus::{Sdu, SduKey, Sdus};
 pub use simple::Simple;
 
 registry! {

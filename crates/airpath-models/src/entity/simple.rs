@@ -276,7 +276,10 @@ impl Simple {
                 sdus.lose(piece.sdu, cause, stage);
             }
             if complete {
-                up.extend(sdus.finish(piece.sdu));
+                // Not `extend`, which reserves room first.
+                if let Some(pdu) = sdus.finish(piece.sdu) {
+                    up.push(pdu);
+                }
             }
         }
     }
@@ -351,7 +354,7 @@ impl LinkEntity for Simple {
         self.buffered_bytes += u64::from(pdu.len);
         let (id, packet_bits) = (pdu.id, pdu.bits().get());
         let header_bits = u32::from(pdu.header_len) * 8;
-        let sdu = sdus.insert(pdu, u64::from(frames));
+        let sdu = sdus.insert(pdu, frames);
         self.buffer.push_back(Sending {
             sdu,
             pdu: id,

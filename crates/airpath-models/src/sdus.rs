@@ -29,9 +29,9 @@ pub struct Sdu {
     /// The packet.
     pub pdu: Pdu,
     /// Number of parts that the receiving end has to account for: frames or bits, as its entity counts.
-    pub parts: u64,
+    pub parts: u32,
     /// Number of parts accounted for, lost ones included.
-    pub accounted: u64,
+    pub accounted: u32,
     /// Number of frames that wait at the receiving end.
     pub buffered: u32,
     /// Payload bits that wait at the receiving end.
@@ -69,7 +69,7 @@ impl Sdus {
 
     /// Takes a packet of `parts` parts at the beginning of its way.
     #[inline]
-    pub fn insert(&mut self, pdu: Pdu, parts: u64) -> SduKey {
+    pub fn insert(&mut self, pdu: Pdu, parts: u32) -> SduKey {
         let sdu = Sdu { pdu, parts, accounted: 0, buffered: 0, buffered_bits: 0, cut: false, fate: Fate::Inside };
         self.held.insert(sdu)
     }
@@ -107,7 +107,10 @@ impl Sdus {
     /// dropped before.
     #[inline]
     pub fn finish(&mut self, key: SduKey) -> Option<Pdu> {
-        self.held.remove(key).filter(Sdu::is_inside).map(|sdu| sdu.pdu)
+        match self.held.remove(key) {
+            Some(sdu) if sdu.is_inside() => Some(sdu.pdu),
+            _ => None,
+        }
     }
 
     /// Removes a packet; one that is still inside is dropped for `cause`.
