@@ -10,6 +10,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from airpath.app import run as run_app
@@ -215,3 +216,93 @@ def test_plot_explains_what_it_cannot_draw(
     assert "line 2" in capsys.readouterr().err
     assert run_app(["trace", "plot", str(bad), "--out", "x.gif"]) == 2
     assert ".svg" in capsys.readouterr().err
+
+
+BURSTS = '{ type = "gilbert_elliott", good_to_bad = 0.05, bad_to_good = 0.3 }'
+
+
+def digits(file: Path) -> str:
+    lines = file.read_text().splitlines()
+    assert [line[:1] for line in lines[:2]] == ["#", "#"]
+    return "".join(lines[2:])
+
+
+def dropped(folder: Path, *options: str) -> list[int]:
+    """Return the numbers of the packets that a run drops, the first being 0."""
+    words = ["--seed", "5", "--workload", 'cbr rate="800 kbit/s" size=100 from=client packets=500']
+    done = subprocess.run(
+        [find_engine(), "sim", *options, *words, "--out", str(folder), "--quiet"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    events = pl.read_ipc(folder / "events.arrow")
+    drops = events.filter((pl.col("kind") == "dropped") & (pl.col("cause") == "channel_error"))
+    return sorted(number - 1 for number in drops["pdu"].unique().to_list())
+
+
+def test_a_generated_trace_has_the_errors_of_a_run_of_its_seed(tmp_path: Path) -> None:
+    file = tmp_path / "bursts.txt"
+    done = trace("generate", BURSTS, file, "--units", "500", "--seed", "5")
+    assert done.returncode == 0, done.stderr
+    drawn = digits(file)
+    hits = [number for number, digit in enumerate(drawn) if digit == "1"]
+    assert len(drawn) == 500
+    assert 0 < len(hits) < 250
+    assert f"{len(hits)} of 500 units are hit" in done.stderr
+    assert "seed 5" in done.stderr
+    lines = file.read_text().splitlines()
+    assert {len(line) for line in lines[2:]} == {100}
+    assert BURSTS in lines[0]
+    process = f"radio.uplink.errors={BURSTS}"
+    replayed = f"radio.uplink.errors={{ type = 'trace', file = '{file}' }}"
+    assert dropped(tmp_path / "process", "--set", process) == hits
+    assert dropped(tmp_path / "trace", "--set", replayed) == hits
+
+
+def test_a_generated_trace_is_the_same_for_the_same_draws_only(tmp_path: Path) -> None:
+    def drawn(*options: str) -> str:
+        file = tmp_path / "trace.txt"
+        done = trace("generate", BURSTS, file, "-n", "2000", "--quiet", *options)
+        assert (done.returncode, done.stderr) == (0, "")
+        return digits(file)
+
+    first = drawn("--seed", "1")
+    assert drawn("--seed", "1") == first
+    other = [("--seed", "2"), ("--seed", "1", "--hop", "core"),
+             ("--seed", "1", "--direction", "downlink")]  # fmt: skip
+    assert all(drawn(*options) != first for options in other)
+    assert drawn() != drawn(), "a seed of its own each time"
+    printed = trace("generate", BURSTS, "-", "-n", "2000", "--seed", "1")
+    assert "".join(printed.stdout.splitlines()[2:]) == first
+
+
+@pytest.mark.parametrize(
+    ("errors", "options", "said"),
+    [
+        ('{ type = "bernouli", probability = 0.1 }', (), "bernoulli"),
+        ('{ type = "bernoulli", probability = 1.1 }', (), "1.1"),
+        ('{ type = "bernoulli" }', (), "probability"),
+        ("bernoulli", (), "expected a table"),
+        ('{ type = "bernoulli", probability = 0.1, per = "frame" }', (), "belong to the scenario"),
+        ('{ type = "bernoulli", probability = 0.1, effect = "corrupt" }', (), "belong to the"),
+        ('{ type = "trace", file = "/nowhere" }', (), "/nowhere"),
+        (BURSTS, ("-n", "0"), "1..=100000000"),
+        (BURSTS, ("--direction", "up"), "uplink"),
+    ],
+)
+def test_what_cannot_be_generated_is_told(
+    errors: str, options: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    done = trace("generate", errors, tmp_path / "trace.txt", *options)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert not (tmp_path / "trace.txt").exists()
+
+
+def test_a_trace_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    done = trace("generate", BURSTS, tmp_path / "missing/trace.txt")
+    assert done.returncode == 125
+    assert "missing/trace.txt: No such file or directory" in done.stderr
+    full = trace("generate", BURSTS, "/dev/full")
+    assert full.returncode == 125
+    assert "cannot write /dev/full: No space left on device" in full.stderr

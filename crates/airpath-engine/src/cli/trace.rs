@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use airpath_core::Span;
+use airpath_core::{Direction, Span};
 use clap::{Args, Subcommand};
 
 pub const EXAMPLES: &str = "\
@@ -15,8 +15,9 @@ Examples:
   airpath trace convert train.csv train.trace
   airpath trace convert '5 Mbit/s' 5mbit.trace
   airpath trace plot up.trace down.trace --out rates.svg
+  airpath trace generate '{ type = \"bernoulli\", probability = 0.0158 }' blocks.txt --units 12000 --seed 1
 
-Formats are mahimahi (mm-link: one time in milliseconds per line), csv and json (times and rates), and
+Formats of rates are mahimahi (mm-link: one time in milliseconds per line), csv and json (times and rates), and
 netem-trace (the JSON of rattan). The input format is detected from the content, the output format from
 the file name: .csv, .json, .netem.json, anything else for mm-link.";
 
@@ -36,6 +37,8 @@ pub enum TraceAction {
     Convert(ConvertArgs),
     /// Print the duration and the rates of a trace.
     Show(ShowArgs),
+    /// Draw a trace of errors from an error process.
+    Generate(GenerateArgs),
 }
 
 /// `airpath trace convert`.
@@ -76,6 +79,34 @@ pub struct ShowArgs {
     /// With --json: include every time and rate.
     #[arg(long, requires = "json")]
     pub points: bool,
+}
+
+/// `airpath trace generate`.
+#[derive(Args, Debug)]
+pub struct GenerateArgs {
+    /// The error process, as in a scenario: '{ type = "bernoulli", probability = 0.01 }'.
+    pub errors: String,
+    /// Output file; - for standard output.
+    pub output: PathBuf,
+    /// Number of units: packets, frames, bits or blocks, as the scenario says that uses the trace.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub units: u64,
+    /// Random seed [default: chosen and recorded in the file].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Name of the hop whose draws to make: a run with the same seed and a hop of this name has the same errors.
+    #[arg(long, value_name = "NAME", default_value = "radio")]
+    pub hop: String,
+    /// Direction whose draws to make: uplink or downlink.
+    #[arg(long, value_name = "DIRECTION", default_value = "uplink", value_parser = direction)]
+    pub direction: Direction,
+    /// Do not print the share of hits.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+fn direction(word: &str) -> Result<Direction, String> {
+    airpath_log::render::parse_direction(word).map_err(|error| error.to_string())
 }
 
 /// A format of traces.

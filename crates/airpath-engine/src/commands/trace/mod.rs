@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! `airpath trace`: traces of rates, converted and looked at.
+//! `airpath trace`: traces of rates, converted and shown; traces of errors, generated.
 
 mod convert;
+mod generate;
 mod read;
 mod show;
 mod write;
@@ -18,6 +19,7 @@ use crate::error::Result;
 pub fn run(args: &TraceArgs) -> Result<i32> {
     match &args.action {
         TraceAction::Convert(args) => convert::run(args),
+        TraceAction::Generate(args) => generate::run(args),
         TraceAction::Show(args) => show::run(args),
     }
 }

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! `airpath trace generate`: a trace of errors, drawn from an error process of scenarios.
+//!
+//! The draws are those of a run with the same seed whose hop has the same name, so that a scenario with the
+//! process and one with the trace have the same errors.
+
+use std::io::{self, BufWriter, Write};
+
+use airpath_core::{DrawKey, DrawScope, Seed};
+use airpath_log::place;
+use airpath_models::channel::{ErrorProcess, ErrorProcessConfig, ErrorProcessModel, ErrorsConfig};
+use airpath_scenario::Scenario;
+
+use crate::cli::trace::GenerateArgs;
+use crate::error::{Failure, Result};
+use crate::seed::fresh_seed;
+use crate::terminal::say;
+
+/// Units in a line of the file.
+const LINE: u64 = 100;
+
+/// Generates.
+///
+/// # Errors
+/// When the process is wrong, or the file cannot be written.
+pub fn run(args: &GenerateArgs) -> Result<i32> {
+    let config = errors(&args.errors)?;
+    let seed = args.seed.unwrap_or_else(fresh_seed);
+    let scope = DrawScope { hop: &args.hop, direction: args.direction, role: "channel", instance: 0 };
+    let process = ErrorProcessModel::new(&config.process, DrawKey::new(Seed(seed), &scope));
+    let head = format!(
+        "# airpath trace generate '{}' --units {} --seed {seed} --hop {} --direction {}\n# 0: ok, 1: hit\n",
+        args.errors.replace(['\n', '\r'], " "),
+        args.units,
+        args.hop,
+        args.direction.name(),
+    );
+    let write = |file: &mut dyn Write| write(file, &head, process, args.units);
+    let counted = match args.output.as_os_str() == "-" {
+        true => write(&mut BufWriter::new(io::stdout().lock())),
+        false => place::output(&args.output).and_then(|file| write(&mut BufWriter::new(file))),
+    };
+    let counted = counted.map_err(|error| Failure::new(format!("cannot write {}: {error}", args.output.display())))?;
+    if !args.quiet {
+        say!("airpath: {}; seed {seed}", counted.text(args.units));
+    }
+    Ok(0)
+}
+
+/// The errors that `text` describes, as `errors = …` of a link would.
+fn errors(text: &str) -> Result<ErrorsConfig> {
+    let mut scenario = Scenario::transparent();
+    let report = |report: airpath_scenario::Report| Failure::usage(report.to_string());
+    scenario.set(&format!("radio.uplink.errors={text}")).map_err(report)?;
+    let paths = scenario.paths().map_err(report)?;
+    let [path] = &paths[..] else { return Err(Failure::usage("the scenario has no path".to_owned())) };
+    let config = path.config.hops[0].uplink.errors.clone();
+    let plain = ErrorsConfig { process: config.process.clone(), ..ErrorsConfig::default() };
+    if config != plain {
+        return Err(Failure::usage(
+            "only the type of errors and its keys are drawn here; `per`, `effect` and their keys belong to the \
+             scenario that uses the trace"
+                .to_owned(),
+        ));
+    }
+    if let ErrorProcessConfig::Trace(_) = &config.process {
+        return Err(Failure::usage("errors of type trace are a trace already".to_owned()));
+    }
+    Ok(config)
+}
+
+/// Numbers of what was drawn.
+#[derive(Default)]
+struct Counted {
+    hit: u64,
+    bursts: u64,
+    longest: u64,
+}
+
+impl Counted {
+    fn text(&self, units: u64) -> String {
+        let share = self.hit as f64 / units as f64 * 100.0;
+        let bursts = match self.bursts {
+            0 => String::new(),
+            1 => format!(", in one burst of {}", self.longest),
+            bursts => {
+                let mean = self.hit as f64 / bursts as f64;
+                format!(", in {bursts} bursts of {mean:.2} on average, the longest of {}", self.longest)
+            }
+        };
+        format!("{} of {units} units are hit ({share:.4} %){bursts}", self.hit)
+    }
+}
+
+fn write(file: &mut dyn Write, head: &str, mut process: ErrorProcessModel, units: u64) -> io::Result<Counted> {
+    file.write_all(head.as_bytes())?;
+    let mut counted = Counted::default();
+    let mut burst = 0;
+    for step in 0..units {
+        let hit = process.hits(step);
+        burst = if hit { burst + 1 } else { 0 };
+        counted.hit += u64::from(hit);
+        counted.bursts += u64::from(burst == 1);
+        counted.longest = counted.longest.max(burst);
+        file.write_all(if hit { b"1" } else { b"0" })?;
+        if step % LINE == LINE - 1 || step + 1 == units {
+            file.write_all(b"\n")?;
+        }
+    }
+    file.flush()?;
+    Ok(counted)
+}
