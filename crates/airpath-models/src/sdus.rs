@@ -7,13 +7,16 @@
 use std::ops::{Index, IndexMut};
 
 use airpath_core::{Cause, Pdu};
-use slotmap::{SlotMap, new_key_type};
+use slab::Slab;
 
 use crate::stage::{QueueLength, StageCx};
 
-new_key_type! {
-    /// Place of a packet on a hop. It names no other packet after that one has gone.
-    pub struct SduKey;
+/// Place of a packet on a hop. It names no other packet after that one has gone.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SduKey {
+    index: u32,
+    /// The number of the packet among all that the hop has taken, which tells it from later ones in its place.
+    generation: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +42,7 @@ pub struct Sdu {
     /// True if this link has cut it, so that frames behind the cut bring nothing and cost nothing.
     pub cut: bool,
     fate: Fate,
+    generation: u32,
 }
 
 impl Sdu {
@@ -58,7 +62,8 @@ impl Sdu {
 /// The packets of a hop, of both directions.
 #[derive(Clone, Debug, Default)]
 pub struct Sdus {
-    held: SlotMap<SduKey, Sdu>,
+    held: Slab<Sdu>,
+    taken: u32,
 }
 
 impl Sdus {
@@ -70,26 +75,29 @@ impl Sdus {
     /// Takes a packet of `parts` parts at the beginning of its way.
     #[inline]
     pub fn insert(&mut self, pdu: Pdu, parts: u32) -> SduKey {
-        let sdu = Sdu { pdu, parts, accounted: 0, buffered: 0, buffered_bits: 0, cut: false, fate: Fate::Inside };
-        self.held.insert(sdu)
+        let generation = self.taken;
+        self.taken = self.taken.wrapping_add(1);
+        let fate = Fate::Inside;
+        let sdu = Sdu { pdu, parts, accounted: 0, buffered: 0, buffered_bits: 0, cut: false, fate, generation };
+        SduKey { index: self.held.insert(sdu) as u32, generation }
     }
 
     /// The packet, unless it has gone.
     #[inline]
     pub fn get(&self, key: SduKey) -> Option<&Sdu> {
-        self.held.get(key)
+        self.held.get(key.index as usize).filter(|sdu| sdu.generation == key.generation)
     }
 
     /// The packet, unless it has gone.
     #[inline]
     pub fn get_mut(&mut self, key: SduKey) -> Option<&mut Sdu> {
-        self.held.get_mut(key)
+        self.held.get_mut(key.index as usize).filter(|sdu| sdu.generation == key.generation)
     }
 
     /// Drops a packet for `cause`; true unless it was dropped, handed up, or gone before. It stays until it is
     /// released.
     pub fn lose(&mut self, key: SduKey, cause: Cause, stage: &mut StageCx<'_, '_>) -> bool {
-        let Some(sdu) = self.held.get_mut(key).filter(|sdu| sdu.is_inside()) else { return false };
+        let Some(sdu) = self.get_mut(key).filter(|sdu| sdu.is_inside()) else { return false };
         sdu.fate = Fate::Lost;
         stage.dropped(cause, &sdu.pdu, QueueLength::default());
         true
@@ -98,7 +106,7 @@ impl Sdus {
     /// The packet for the way out, once: none if it was handed up, dropped, or gone before. It stays until it is
     /// released, for an entity whose other end has yet to hear of it.
     pub fn hand_up(&mut self, key: SduKey) -> Option<Pdu> {
-        let sdu = self.held.get_mut(key).filter(|sdu| sdu.is_inside())?;
+        let sdu = self.get_mut(key).filter(|sdu| sdu.is_inside())?;
         sdu.fate = Fate::HandedUp;
         Some(sdu.pdu.clone())
     }
@@ -107,21 +115,22 @@ impl Sdus {
     /// dropped before.
     #[inline]
     pub fn finish(&mut self, key: SduKey) -> Option<Pdu> {
-        match self.held.remove(key) {
-            Some(sdu) if sdu.is_inside() => Some(sdu.pdu),
-            _ => None,
-        }
+        self.get(key)?;
+        let sdu = self.held.remove(key.index as usize);
+        if sdu.is_inside() { Some(sdu.pdu) } else { None }
     }
 
     /// Removes a packet; one that is still inside is dropped for `cause`.
     pub fn release(&mut self, key: SduKey, cause: Cause, stage: &mut StageCx<'_, '_>) {
         self.lose(key, cause, stage);
-        self.held.remove(key);
+        if self.get(key).is_some() {
+            self.held.remove(key.index as usize);
+        }
     }
 
     /// The packets that are neither handed up nor dropped.
     pub fn inside(&self) -> impl Iterator<Item = &Pdu> {
-        self.held.values().filter(|sdu| sdu.is_inside()).map(|sdu| &sdu.pdu)
+        self.held.iter().map(|(_, sdu)| sdu).filter(|sdu| sdu.is_inside()).map(|sdu| &sdu.pdu)
     }
 }
 
@@ -130,13 +139,13 @@ impl Index<SduKey> for Sdus {
 
     #[inline]
     fn index(&self, key: SduKey) -> &Sdu {
-        &self.held[key]
+        self.get(key).expect("the packet is on the hop")
     }
 }
 
 impl IndexMut<SduKey> for Sdus {
     #[inline]
     fn index_mut(&mut self, key: SduKey) -> &mut Sdu {
-        &mut self.held[key]
+        self.get_mut(key).expect("the packet is on the hop")
     }
 }
