@@ -94,7 +94,8 @@ pub struct GenerateArgs {
     /// Random seed [default: chosen and recorded in the file].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Name of the hop whose draws to make: a run with the same seed and a hop of this name has the same errors.
+    /// Name of the hop whose draws to make: a run with the same seed and a hop of this name has the same errors per
+    /// packet or frame.
     #[arg(long, value_name = "NAME", default_value = "radio")]
     pub hop: String,
     /// Direction whose draws to make: uplink or downlink.

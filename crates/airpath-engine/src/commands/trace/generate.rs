@@ -4,7 +4,7 @@
 //! `airpath trace generate`: a trace of errors, drawn from an error process of scenarios.
 //!
 //! The draws are those of a run with the same seed whose hop has the same name, so that a scenario with the
-//! process and one with the trace have the same errors.
+//! process and one with the trace have the same errors per packet or frame.
 
 use std::io::{self, BufWriter, Write};
 
