@@ -7,7 +7,7 @@ use airpath_core::{Bits, Pdu, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arrival, EntityBeginning, EntityParameters, LinkEntity, Sdus, Simple};
+use super::{Arrival, EntityBeginning, EntityParameters, LinkEntity, OwnFrames, Sdus, Simple};
 use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::registry::{Configured, Reconfigured};
@@ -37,6 +37,10 @@ impl Reconfigured<EntityBeginning<'_>> for PaddedConfig {
     fn configure(&self, entity: &mut Padded, _at: Time) {
         entity.padding = self.padding;
     }
+}
+
+impl OwnFrames for PaddedConfig {
+    const OWN_FRAMES: bool = false;
 }
 
 fn padded<'a>(link: &EntityParameters<'a>, padding: Bits) -> EntityParameters<'a> {

@@ -45,6 +45,8 @@ named! {
         Generated = "generated": "A background load put a PDU into a hop.",
         Consumed = "consumed": "A PDU of a background load reached its end within the path.",
         Discarded = "discarded": "A packet was filtered before the link: host chatter, or sent before the run began.",
+        FrameRepeated = "frame_repeated": "The frame whose transmission began was sent before.",
+        LinkReset = "link_reset": "A link entity began its connection anew, or gave it up.",
     }
 }
 
@@ -58,6 +60,7 @@ named! {
         ReceiveBuffer = "receive_buffer": "a full receive buffer of the link",
         Outside = "outside": "causes outside the model: a full socket buffer",
         NeverInside = "never_inside": "packets that were filtered before the link, which the link did not drop",
+        Link = "link": "the link layer: a reset, or no connection",
     }
 }
 
@@ -76,6 +79,9 @@ named! {
         Plus = "plus": "A thick cross, its bars upright and level.",
         Circle = "circle": "A circle.",
         Pentagon = "pentagon": "A pentagon.",
+        TriangleRight = "triangle_right": "A triangle that points to the right.",
+        Octagon = "octagon": "An octagon.",
+        FourStar = "four_star": "A star of four points.",
     }
 }
 
@@ -144,6 +150,12 @@ causes! {
         "Not an IP packet, or its lengths contradict each other.",
     Outside = "outside", Outside, Plus Grey, "outside the model":
         "Lost outside the model: a full TUN queue or socket buffer.",
+    Integrity = "integrity", Error, Octagon Black, "damaged frame":
+        "The link could not put the packet together, or its check sequence did not fit.",
+    LinkReset = "link_reset", Link, TriangleRight Sky, "link reset":
+        "The packet was under way when a link entity began its connection anew.",
+    LinkDown = "link_down", Link, FourStar Grey, "no connection":
+        "A link entity had given its connection up for good.",
 }
 
 /// One row of the event log.

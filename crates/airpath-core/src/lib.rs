@@ -12,8 +12,10 @@ pub mod counters;
 pub mod draw;
 pub mod end;
 pub mod event;
+pub mod framing;
 pub mod length;
 pub mod limits;
+pub mod link_record;
 pub mod machine;
 mod named;
 pub mod nearest;
@@ -28,7 +30,9 @@ pub use counters::{Counters, Tally};
 pub use draw::{DrawKey, DrawScope, Seed};
 pub use end::End;
 pub use event::{Cause, CauseClass, Event, EventKind, Stage};
+pub use framing::{Escapes, Framing};
 pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
+pub use link_record::{LinkEvent, LinkFrame, LinkRecord, LinkVariables};
 pub use machine::{
     Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal, StateInForce,
 };

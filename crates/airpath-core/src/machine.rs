@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 use crate::counters::Counters;
 use crate::event::{Event, EventKind};
+use crate::framing::Framing;
+use crate::link_record::LinkRecord;
 use crate::pdu::{Direction, Pdu};
 use crate::time::{Span, Time};
 
@@ -120,6 +122,10 @@ pub struct Outputs {
     pub counters: Counters,
     /// Level of recording.
     pub level: LogLevel,
+    /// Records of link entities since the driver last took them, if it asks for them.
+    pub links: Vec<LinkRecord>,
+    /// True if the driver asks for them, and takes them.
+    pub keeps_links: bool,
 }
 
 /// A machine's way out during one call.
@@ -144,6 +150,14 @@ impl<'a> Cx<'a> {
         self.outputs.counters.count(&event);
         if self.outputs.level >= LogLevel::Events {
             self.keep(event);
+        }
+    }
+
+    /// Records what a link entity did, if the driver asks for that; otherwise nothing makes the record.
+    #[inline]
+    pub fn link(&mut self, record: impl FnOnce() -> LinkRecord) {
+        if self.outputs.keeps_links {
+            self.outputs.links.push(record());
         }
     }
 
@@ -228,6 +242,14 @@ pub trait Machine: Send {
         StateInForce::default()
     }
 
+    /// The framing for which escapes of what comes in through `port` are to be counted, during the whole run; none
+    /// where no length depends on contents. A driver that has the bytes of a packet, with their checksums
+    /// finished, puts the count into [`Pdu::escapes`]; one that records inputs records it, because a machine is a
+    /// function of its inputs and has no contents.
+    fn wants_escapes(&self, _port: PortId) -> Option<Framing> {
+        None
+    }
+
     /// Number of PDUs of endpoints inside.
     fn held(&self) -> u64;
 
@@ -265,6 +287,9 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     }
     fn state_in_force(&self) -> StateInForce {
         (**self).state_in_force()
+    }
+    fn wants_escapes(&self, port: PortId) -> Option<Framing> {
+        (**self).wants_escapes(port)
     }
     fn held(&self) -> u64 {
         (**self).held()

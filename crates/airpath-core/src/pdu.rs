@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 
+use crate::framing::Escapes;
 use crate::length::Bits;
 use crate::time::Time;
 
@@ -221,6 +222,8 @@ pub struct Pdu {
     pub len: u32,
     /// The bytes of its network and transport headers.
     pub header_len: u16,
+    /// Its escapes in HDLC-like framing, where the machine wants them counted ([`crate::Machine::wants_escapes`]).
+    pub escapes: Escapes,
     /// Its traffic class (the DSCP of an IP packet).
     pub class: u8,
     /// Its ECN field.

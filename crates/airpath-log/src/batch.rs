@@ -4,7 +4,7 @@
 //! Batches that travel from the loop to the writer thread: plain records and one arena of bytes, emptied and
 //! used again, so that the loop allocates nothing.
 
-use airpath_core::{Cause, Direction, Ecn, Event, EventKind, FiveTuple, Pdu, PduId, Time};
+use airpath_core::{Cause, Direction, Ecn, Escapes, Event, EventKind, FiveTuple, LinkRecord, Pdu, PduId, Time};
 use serde::{Deserialize, Serialize};
 
 /// A stretch of a batch's arena.
@@ -65,6 +65,7 @@ pub(crate) struct Input {
     pub length: u32,
     pub flow: u32,
     pub header_len: u16,
+    pub escapes: Escapes,
     pub port: u16,
     pub kind: InputKind,
     pub class: u8,
@@ -87,6 +88,7 @@ impl Input {
             length: 0,
             flow: 0,
             header_len: 0,
+            escapes: Escapes::UNKNOWN,
             port: 0,
             kind,
             class: 0,
@@ -144,7 +146,7 @@ impl BatchSize {
 /// Records that were lost because the writer could not keep up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Lost {
-    /// Events.
+    /// Events, records of link entities included.
     pub events: u64,
     /// Offers, discards, commands and reads.
     pub inputs: u64,
@@ -158,7 +160,7 @@ impl Lost {
 
     /// Counts what is in `batch`.
     pub(crate) fn add(&mut self, batch: &LogBatch) {
-        self.events += batch.events.len() as u64;
+        self.events += (batch.events.len() + batch.links.len()) as u64;
         self.inputs += batch.inputs.len() as u64;
     }
 }
@@ -167,6 +169,8 @@ impl Lost {
 #[derive(Debug, Default)]
 pub struct LogBatch {
     pub(crate) events: Vec<Event>,
+    /// Records of link entities.
+    pub(crate) links: Vec<LinkRecord>,
     pub(crate) emitted: Vec<Emitted>,
     pub(crate) inputs: Vec<Input>,
     pub(crate) arena: Vec<u8>,
@@ -182,6 +186,7 @@ impl LogBatch {
     pub(crate) fn with_size(size: BatchSize) -> LogBatch {
         LogBatch {
             events: Vec::with_capacity(size.events),
+            links: Vec::new(),
             emitted: Vec::with_capacity(size.events / 2),
             inputs: Vec::with_capacity(size.inputs),
             arena: Vec::with_capacity(size.arena_bytes),
@@ -220,6 +225,7 @@ impl LogBatch {
 
     pub(crate) fn clear(&mut self) {
         self.events.clear();
+        self.links.clear();
         self.emitted.clear();
         self.inputs.clear();
         self.arena.clear();
@@ -228,7 +234,7 @@ impl LogBatch {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.inputs.is_empty()
+        self.events.is_empty() && self.links.is_empty() && self.inputs.is_empty()
     }
 
     pub(crate) fn bytes(&self, stretch: Stretch) -> &[u8] {

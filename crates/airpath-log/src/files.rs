@@ -11,6 +11,8 @@ pub const MANIFEST: &str = "run.json";
 pub const EVENTS: &str = "events.arrow";
 /// The input log's file name.
 pub const INPUT: &str = "input.arrow";
+/// The link log's file name.
+pub const LINK: &str = "link.arrow";
 /// The file name of the log of TCP state.
 pub const TCP_STATE: &str = "tcp.arrow";
 
@@ -44,6 +46,7 @@ pub fn files() -> Vec<RunFile> {
         file(MANIFEST, "manifest", true, "Settings of the run, its counters, its verdict."),
         file(EVENTS, "events", true, "Events in the link, one row each."),
         file(INPUT, "inputs", false, "Inputs of the link, one row each; a replay plays them again."),
+        file(LINK, "link", false, "Frames and state of link entities that have a protocol of their own, one row each."),
         file(TCP_STATE, "tcp_state", false, "State of the TCP connections in the kernels of both ends."),
     ];
     files.extend(captures);

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use crate::error::LogError;
-use crate::files::{EVENTS, FILES, INPUT, MANIFEST, TCP_STATE};
+use crate::files::{EVENTS, FILES, INPUT, LINK, MANIFEST, TCP_STATE};
 use crate::place;
 use crate::read::arrow::ArrowLog;
 use crate::read::capture::CaptureLog;
@@ -63,7 +63,7 @@ pub fn take_back(path: &Path, whole: bool) -> Result<(), LogError> {
 }
 
 fn is_log(name: &str) -> bool {
-    [EVENTS, INPUT, TCP_STATE].contains(&name) || name.ends_with(".pcapng")
+    [EVENTS, INPUT, LINK, TCP_STATE].contains(&name) || name.ends_with(".pcapng")
 }
 
 /// The file of a run of which `name` is a part that was still being written when its writer was killed.

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
-use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use nix::unistd::{UnlinkatFlags, geteuid, linkat, unlinkat};
 
 /// As many links as the kernel follows in one path.
 const MOST_LINKS: usize = 40;
@@ -27,6 +27,8 @@ const FOLDER_MODE: Mode = Mode::from_bits_truncate(0o777);
 const FILE_MODE: Mode = Mode::from_bits_truncate(0o666);
 const WRITTEN_BY_ALL: u32 = 0o002;
 const STICKY: u32 = 0o1000;
+/// Names of the files that this process has open.
+const OWN_DESCRIPTORS: &str = "/proc/self/fd";
 
 static OWNERS_MEAN_NOTHING: AtomicBool = AtomicBool::new(false);
 
@@ -89,6 +91,28 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     result
 }
 
+/// As [`replace`], for what is written for long: where the file system can, the new version has no name until it is
+/// whole, so that a process that is killed leaves nothing.
+///
+/// # Errors
+/// Those of [`replace`].
+pub fn replace_unnamed(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let (folder, name) = parent(path)?;
+    let flags = OFlag::O_TMPFILE | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+    let unnamed = openat(&folder, ".", flags, FILE_MODE).ok().filter(|_| Path::new(OWN_DESCRIPTORS).exists());
+    let Some(mut file) = unnamed.map(File::from) else { return replace(path, write) };
+    write(&mut file)?;
+    let new = temporary_name(&name);
+    remove_in(&folder, OsStr::new(&new))?;
+    let own = format!("{OWN_DESCRIPTORS}/{}", file.as_raw_fd());
+    // A link does not replace what has the name; renaming does.
+    linkat(&folder, own.as_str(), &folder, new.as_str(), AtFlags::AT_SYMLINK_FOLLOW)?;
+    renameat(&folder, new.as_str(), &folder, name.as_os_str()).map_err(|errno| {
+        let _ = unlinkat(&folder, new.as_str(), UnlinkatFlags::NoRemoveDir);
+        io::Error::from(errno)
+    })
+}
+
 /// Opens the regular file at `path` to write over what it holds.
 ///
 /// # Errors
@@ -117,6 +141,32 @@ pub fn output(path: &Path) -> io::Result<File> {
     }
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_CLOEXEC;
     Ok(openat(&folder, name.as_os_str(), flags, FILE_MODE)?.into())
+}
+
+/// The file that output to `path` replaces, behind links, which are followed as in [`output`]; it need not exist. None
+/// for what is written to directly: a device or a pipe.
+///
+/// # Errors
+/// The system's, when a link on the way belongs to somebody else, and when a folder has the name.
+pub fn file_behind(path: &Path) -> io::Result<Option<PathBuf>> {
+    match fs::metadata(path) {
+        Ok(about) if about.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(about) if !about.is_file() => return Ok(None),
+        _ => {}
+    }
+    let mut file = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let (folder, name) = parent(&file)?;
+        match fstatat(&folder, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(about) if is_link(&about) && !trusted_link(&folder, &about)? => {
+                return Err(planted(&file, about.st_uid));
+            }
+            Ok(about) if is_link(&about) => file.set_file_name(readlinkat(&folder, name.as_os_str())?),
+            Ok(_) | Err(Errno::ENOENT) => return Ok(Some(file)),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Err(Errno::ELOOP.into())
 }
 
 /// Opens the file at `path`, which is there only to be locked, and makes it if it is missing.
@@ -275,8 +325,13 @@ fn create_in(folder: &OwnedFd, name: &OsStr, more: OFlag) -> io::Result<File> {
 }
 
 fn fresh_in(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
+    remove_in(folder, name)?;
+    create_in(folder, name, OFlag::empty())
+}
+
+fn remove_in(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     match unlinkat(folder, name, UnlinkatFlags::NoRemoveDir) {
-        Ok(()) | Err(Errno::ENOENT) => create_in(folder, name, OFlag::empty()),
+        Ok(()) | Err(Errno::ENOENT) => Ok(()),
         Err(errno) => {
             let error = io::Error::from(errno);
             let about = format!("`{}` is in the way and cannot be removed: {error}", name.to_string_lossy());
@@ -351,6 +406,28 @@ mod tests {
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
     }
 
+    #[test]
+    fn a_new_version_has_no_name_until_it_is_whole() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("x");
+        fs::write(&path, "old").unwrap();
+        let seen = |file: &mut File| {
+            io::Write::write_all(file, b"new")?;
+            assert_eq!(fs::read(&path).unwrap(), b"old");
+            // A file system without such files has the temporary name.
+            assert!(names(base.path()) == ["x"] || names(base.path()) == [".x.new", "x"]);
+            Ok(())
+        };
+        replace_unnamed(&path, seen).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        replace_unnamed(&path, |_| Err(io::Error::other("no"))).unwrap_err();
+        assert_eq!((fs::read(&path).unwrap(), names(base.path())), (b"new".to_vec(), vec!["x".to_owned()]));
+        fs::create_dir(temporary(&path)).unwrap();
+        let error = replace_unnamed(&path, |_| Ok(())).unwrap_err().to_string();
+        assert!(error.contains("`.x.new` is in the way"), "{error}");
+        replace_unnamed(&base.path().join("none/x"), |_| Ok(())).unwrap_err();
+    }
+
     /// Creates a trap in the place of a file that is going to be written, beside `victim`.
     fn plant(kind: &str, at: &Path, victim: &Path) {
         match kind {
@@ -373,6 +450,8 @@ mod tests {
             let path = folder.join("run.json");
             plant(kind, &temporary(&path), &victim);
             replace(&path, |file| io::Write::write_all(file, b"mine")).unwrap();
+            plant(kind, &temporary(&path), &victim);
+            replace_unnamed(&path, |file| io::Write::write_all(file, b"mine")).unwrap();
             assert_eq!(fs::read_to_string(&victim).unwrap(), "secret", "{kind}");
             assert_eq!(fs::read_to_string(&path).unwrap(), "mine", "{kind}");
             assert_eq!(names(&folder), ["run.json"], "{kind}");
@@ -411,6 +490,28 @@ mod tests {
             plant(kind, &path, &victim);
             open_to_overwrite(&path).unwrap_err();
             fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn output_replaces_the_file_behind_ones_own_links() {
+        let base = tempfile::tempdir().unwrap();
+        let at = |name: &str| base.path().join(name);
+        fs::create_dir(at("there")).unwrap();
+        symlink("there/next", at("link")).unwrap();
+        symlink(at("there/file"), at("there/next")).unwrap();
+        assert_eq!(file_behind(&at("link")).unwrap(), Some(at("there/file")), "it need not exist");
+        fs::write(at("there/file"), "old").unwrap();
+        assert_eq!(file_behind(&at("link")).unwrap(), Some(at("there/file")));
+        assert_eq!(file_behind(&at("new")).unwrap(), Some(at("new")));
+        assert_eq!(file_behind(Path::new("/dev/null")).unwrap(), None);
+        assert_eq!(file_behind(&at("there")).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        symlink("around", at("around")).unwrap();
+        assert!(file_behind(&at("around")).is_err());
+        if geteuid().is_root() {
+            symlink("there/file", at("strange")).unwrap();
+            std::os::unix::fs::lchown(at("strange"), Some(STRANGER), None).unwrap();
+            assert!(file_behind(&at("strange")).unwrap_err().to_string().contains("is not followed"));
         }
     }
 

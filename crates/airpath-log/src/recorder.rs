@@ -5,7 +5,7 @@
 
 use std::thread::Thread;
 
-use airpath_core::{Cause, Damage, Event, EventKind, LogLevel, Pdu, PduId, PortId, Span, Time};
+use airpath_core::{Cause, Damage, Event, EventKind, LinkRecord, LogLevel, Pdu, PduId, PortId, Span, Time};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::batch::{BatchSize, Emitted, Input, InputKind, LogBatch, Lost};
@@ -121,6 +121,7 @@ pub struct Offered<'a> {
 #[derive(Debug)]
 pub struct Recorder {
     level: Level,
+    keeps_links: bool,
     snaplen: usize,
     size: BatchSize,
     batch: LogBatch,
@@ -194,6 +195,7 @@ impl Recorder {
     pub fn idle(level: Level) -> Recorder {
         Recorder {
             level: level.min(Level::Counters),
+            keeps_links: false,
             snaplen: 0,
             size: BatchSize { events: 0, inputs: 0, arena_bytes: 0 },
             batch: LogBatch::default(),
@@ -238,6 +240,11 @@ impl Recorder {
         (recorder, Ring { full: take_full, empty: give_empty })
     }
 
+    /// Keeps records of link entities, too.
+    pub(crate) fn with_links(self, keeps_links: bool) -> Recorder {
+        Recorder { keeps_links, ..self }
+    }
+
     /// Names the thread to be woken when there is something to write.
     pub(crate) fn wakes(&mut self, writer: Thread) {
         if let Some(channel) = &mut self.channel {
@@ -253,6 +260,11 @@ impl Recorder {
     /// Level at which the machine has to record.
     pub fn machine_level(&self) -> LogLevel {
         self.level.of_machine()
+    }
+
+    /// True if records of link entities are kept.
+    pub fn keeps_links(&self) -> bool {
+        self.keeps_links
     }
 
     /// Records lost since the run began.
@@ -285,6 +297,7 @@ impl Recorder {
             length: pdu.len,
             flow: pdu.flow,
             header_len: pdu.header_len,
+            escapes: pdu.escapes,
             port: offered.port.0,
             class: pdu.class,
             ecn: pdu.ecn,
@@ -346,6 +359,19 @@ impl Recorder {
         self.open(events[0].at);
         // More events from one advance than a batch holds: growing once is better than losing them.
         self.batch.events.extend_from_slice(events);
+    }
+
+    /// Records what link entities did since the last call; to be called before [`events`](Recorder::events).
+    #[inline]
+    pub fn links(&mut self, links: &[LinkRecord]) {
+        if !self.keeps_links || links.is_empty() {
+            return;
+        }
+        if self.batch.links.len() + links.len() > self.size.events && !self.batch.links.is_empty() {
+            self.hand_over(links[0].at);
+        }
+        self.open(links[0].at);
+        self.batch.links.extend_from_slice(links);
     }
 
     /// Records that the delivery of `pdu`, among the events already given, really left through

@@ -54,11 +54,11 @@ pub struct DirectionSummary {
     pub delivered_bytes: u64,
     /// Delivered bits over the run's duration.
     pub delivered_bit_per_s: f64,
-    /// Packets of which the link flipped bits; they are delivered all the same.
+    /// Times that a hop flipped bits of a packet; a packet that two hops or two frames damaged counts twice.
     pub damaged_packets: u64,
     /// Copies that the link made of packets; what is delivered, dropped or inside includes them.
     pub duplicated_packets: u64,
-    /// Packets that the link cut short; they are delivered all the same.
+    /// Times that a hop cut a packet short; the packet is delivered all the same.
     #[serde(default)]
     pub truncated_packets: u64,
     /// Packets still in the link when the run ended.
@@ -188,8 +188,8 @@ impl Summary {
 
 fn delivered(direction: &DirectionSummary, duration_ns: u64) -> String {
     let notes = [
-        (direction.damaged_packets, "damaged"),
-        (direction.truncated_packets, "truncated"),
+        (direction.damaged_packets, "times damaged"),
+        (direction.truncated_packets, "times truncated"),
         (direction.duplicated_packets, "duplicated"),
     ];
     let notes: Vec<String> = notes

@@ -121,6 +121,7 @@ fn everything_that_drove_the_machine_reads_back_in_order() {
                     assert_eq!((row.length, row.header_len), (Some(packet.len() as u32), Some(40)));
                     assert_eq!((row.class, row.ecn, row.flow), (Some(3), Some(2), Some(if up { 7 } else { 8 })));
                     assert_eq!(row.tuple(), Some(common::tuple(up)));
+                    assert_eq!(row.escapes, up.then_some((id % 50) as u16));
                     assert_eq!((row.header, row.hash64), (Some(&packet[..40]), Some(hash64(&packet[40..]))));
                     assert_eq!(row.read_ns, Some(id * 1_000_000 + 30_000));
                     assert_eq!(row.kernel_ns, up.then_some(id * 1_000_000));

@@ -27,6 +27,8 @@ pub struct Piece {
     pub packet_bits: u32,
     /// See `packet_bits`.
     pub header_bits: u32,
+    /// Bits that the part takes in the frame, with what the link adds to the packet.
+    pub link_bits: u32,
 }
 
 /// Transmission unit of one grant.

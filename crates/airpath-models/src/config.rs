@@ -6,12 +6,12 @@
 use std::mem::discriminant;
 
 use airpath_core::limits::LONGEST_PACKET_BYTES;
-use airpath_core::{Bits, BufferLimit, Direction, Ratio, Span, Time};
+use airpath_core::{Bits, BufferLimit, Direction, Framing, LinkRate, Probability, Ratio, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blackout::BlackoutConfig;
-use crate::channel::ErrorsConfig;
+use crate::channel::{Effect, ErrorProcessConfig, ErrorsConfig, Headers, Per};
 use crate::entity::{EntityConfig, EntityParameters, Fragmentation};
 use crate::file::{VisitFile, under};
 use crate::impairment::{DuplicateConfig, ReorderConfig};
@@ -127,6 +127,65 @@ impl LinkConfig {
         MediumParameters { kind: &self.medium, rate: &self.rate }
     }
 
+    /// Errors in the parameters of a link whose entity makes frames of its own, if any.
+    fn own_frames_problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
+        if self.rate.constant() == Some(LinkRate::Unlimited) {
+            problem(
+                "rate",
+                "is unlimited; frames of this entity take time: write a rate, or slots such as \
+                 { type = \"slotted\", slot = \"20 ms\", bits = \"240 bit\" }",
+            );
+        }
+        if let RateConfig::Varying(VaryingConfig::Slotted(slots)) = &self.rate {
+            problems.extend(self.entity.slot_problems(slots.bits.get()));
+        }
+        let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
+        if self.fragmentation.is_some() {
+            problem("fragmentation", "has no meaning with this entity, which makes frames of its own");
+        }
+        if self.allocation_delay != Random::from(Span::ZERO) && !self.entity.allocates() {
+            problem("allocation_delay", "has no meaning with this entity");
+        }
+        if self.receive_buffer != BufferLimit::Unlimited {
+            problem("receive_buffer", "has no meaning with this entity; it holds a window of frames");
+        }
+        if self.entity.framing().is_some() && self.compression != Ratio::ONE {
+            problem(
+                "entity.ppp.stuffing",
+                "is \"counted\", but `compression` changes the octets whose escapes are counted; write a share of \
+                 octets, such as stuffing = 0.0078",
+            );
+        }
+        let is_error_free = match &self.errors.process {
+            ErrorProcessConfig::None(_) => true,
+            // What an option such as `--loss 0` means.
+            ErrorProcessConfig::Bernoulli(config) => config.probability == Probability::ZERO,
+            _ => false,
+        };
+        if is_error_free {
+            return problems;
+        }
+        if self.errors.per == Per::Packet {
+            problem(
+                "errors.per",
+                "is \"packet\"; this entity puts several packets into a frame: write \"frame\", \"bit\" or \"block\"",
+            );
+        }
+        match self.errors.effect.effect {
+            Effect::Delay => {
+                problem("errors.effect", "is \"delay\", which stands for a link that repeats; write \"drop\"");
+            }
+            Effect::Truncate => problem("errors.effect", "is \"truncate\", which concerns packets; write \"drop\""),
+            Effect::Drop | Effect::Corrupt => {}
+        }
+        if self.errors.effect.headers == Headers::Spared {
+            problem("errors.headers", "is \"spared\"; errors of this entity hit bits of frames, whatever they carry");
+        }
+        problems
+    }
+
     /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -168,6 +227,9 @@ impl LinkConfig {
         {
             let message = "a rate of type cellreplay takes packets as they come; write send_buffer = \"unlimited\"";
             problems.push(Problem::new("send_buffer", message));
+        }
+        if self.entity.has_own_frames() {
+            problems.extend(self.own_frames_problems());
         }
         problems.extend(self.rate.problems().into_iter().map(|problem| problem.under("rate")));
         problems.extend(self.propagation.problems().into_iter().map(|problem| problem.under("propagation")));
@@ -228,6 +290,23 @@ impl HopConfig {
                 problems.push(Problem::new("medium", why));
             }
         }
+        let pair = self.uplink.entity.pair_problems(&self.downlink.entity);
+        problems.extend(pair.into_iter().map(|problem| problem.under("entity")));
+        for direction in Direction::ALL {
+            let (before, now) = (beginning.link(direction), self.link(direction));
+            if !now.entity.has_own_frames() {
+                continue;
+            }
+            let same = [
+                ("entity", now.entity.may_follow(&before.entity)),
+                ("overhead", before.overhead == now.overhead),
+                ("compression", before.compression == now.compression),
+            ];
+            for (key, _) in same.into_iter().filter(|(_, same)| !same) {
+                let message = "is another than at the beginning; with this entity no state can change it";
+                problems.push(Problem::new(key, message));
+            }
+        }
         problems
     }
 }
@@ -273,6 +352,28 @@ pub struct Setting {
 }
 
 impl PathConfig {
+    /// True if a hop has link entities with a protocol or frames of their own, which keep a log.
+    pub fn keeps_links(&self) -> bool {
+        self.hops.iter().any(|hop| hop.uplink.entity.has_own_frames())
+    }
+
+    /// The framing for which escapes of packets in `direction` are to be counted: that of the first hop that wants
+    /// it.
+    pub fn framing(&self, direction: Direction) -> Option<Framing> {
+        self.hops.iter().find_map(|hop| hop.link(direction).entity.framing())
+    }
+
+    /// Hops that want escapes of packets in a direction counted for another framing than a hop before them: a packet
+    /// carries one count.
+    pub fn other_framings(hops: &[HopConfig]) -> Vec<usize> {
+        let differs = |place: usize, direction| {
+            let framings = || hops[..=place].iter().map(move |hop| hop.link(direction).entity.framing());
+            let own = framings().next_back().flatten();
+            own.is_some() && framings().flatten().next() != own
+        };
+        (0..hops.len()).filter(|place| Direction::ALL.into_iter().any(|direction| differs(*place, direction))).collect()
+    }
+
     /// Visits the files that the parameters of all hops name, in every state, and those of the states
     /// and of background loads.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {

@@ -10,7 +10,8 @@ use airpath_core::Span;
 use crate::config::LinkConfig;
 use crate::entity::{EntityConfig, Fragmentation, LastFrame};
 use crate::impairment::{DuplicateConfig, ReorderConfig};
-use crate::medium::{MediumConfig, VaryingConfig};
+use crate::medium::rate::slotted::SlottedConfig;
+use crate::medium::{MediumConfig, RateConfig, VaryingConfig};
 use crate::random::{Distribution, Random, Uniform};
 
 fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
@@ -134,7 +135,9 @@ impl LinkConfig {
                 ..plain.clone()
             },
         ];
-        let entities = EntityConfig::examples().into_iter().map(|entity| LinkConfig {
+        // Those with frames of their own do not go with everything: `own_frames_examples`.
+        let entities = EntityConfig::examples().into_iter().filter(|entity| !entity.has_own_frames());
+        let entities = entities.map(|entity| LinkConfig {
             rate: read("1 Mbit/s"),
             propagation: millis(5).into(),
             send_buffer: read("2 packets"),
@@ -149,5 +152,40 @@ impl LinkConfig {
             ..plain.clone()
         });
         constant.into_iter().chain(varying).chain(entities).chain(media).collect()
+    }
+
+    /// Links of every entity that makes frames of its own, at every kind of rate.
+    pub fn own_frames_examples() -> Vec<LinkConfig> {
+        let slots = |slot: &str, bits: &str| {
+            RateConfig::from(VaryingConfig::Slotted(SlottedConfig {
+                slot: read(slot),
+                bits: read(bits),
+                period: None,
+                offset: Span::ZERO,
+            }))
+        };
+        let mut rates = vec![
+            slots("20 ms", "240 bit"),
+            slots("40 ms", "576 bit"),
+            RateConfig::Constant(read("9600 bit/s")),
+            slots("20 ms", "456 bit"),
+            slots("20 ms", "1368 bit"),
+            slots("20 ms", "1392 bit"),
+        ];
+        rates.extend(VaryingConfig::examples().into_iter().map(RateConfig::from));
+        let entities = EntityConfig::examples().into_iter().filter(EntityConfig::has_own_frames);
+        let links = entities.flat_map(|entity| {
+            rates.iter().enumerate().map(move |(number, rate)| LinkConfig {
+                rate: rate.clone(),
+                propagation: [Span::from_millis(90), Span::from_millis(5), Span::ZERO][number % 3].into(),
+                send_buffer: read(["unlimited", "3 packets", "2 kB"][number % 3]),
+                overhead: read(["0 bit", "13 bit"][number % 2]),
+                compression: read(["1", "0.37", "1.3"][number % 3]),
+                allocation_delay: Span::from_millis(if entity.allocates() { 50 } else { 0 }).into(),
+                entity: entity.clone(),
+                ..LinkConfig::default()
+            })
+        });
+        links.filter(|link| link.problems().is_empty()).collect()
     }
 }

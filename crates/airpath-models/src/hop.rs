@@ -16,7 +16,7 @@
 use std::collections::VecDeque;
 
 use airpath_core::counters::Site;
-use airpath_core::{Cause, Cx, Direction, DrawKey, DrawScope, EventKind, Origin, Pdu, Seed, Span, Stage, Time};
+use airpath_core::{Cause, Cx, Direction, DrawKey, DrawScope, End, EventKind, Origin, Pdu, Seed, Span, Stage, Time};
 
 use crate::air::{Air, Frame, Grant};
 use crate::blackout::{Blackout, BlackoutConfig, InFlight};
@@ -28,6 +28,9 @@ use crate::medium::{Medium, MediumBeginning, MediumModel};
 use crate::queueing::{InputQueue, Queueing};
 use crate::random::Sampler;
 use crate::stage::{QueueLength, StageCx};
+
+/// Time for which frames without packets may be left to be caught up with.
+const CATCH_UP: Span = Span::from_secs(1);
 
 /// A hop of any link entity and medium; the defaults are those that a scenario builds.
 pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
@@ -320,7 +323,12 @@ impl Hop {
                 Direction::Uplink => [uplink, downlink],
                 Direction::Downlink => [downlink, uplink],
             };
+            let end = match direction {
+                Direction::Uplink => End::Client,
+                Direction::Downlink => End::Server,
+            };
             let beginning = EntityBeginning {
+                end,
                 sends: sends.of_entity(),
                 receives: receives.of_entity(),
                 allocation: key("allocation", direction),
@@ -437,12 +445,21 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// `Time::NEVER` if none will.
     pub fn next_departure(&self) -> Time {
         let mut next = Time::NEVER;
-        let transmission = self.medium.next_deadline();
+        let mut transmission = self.medium.next_deadline();
+        let is_empty = self.never_idle()
+            && self.link.sdus.is_empty()
+            && self.link.lanes.iter().all(|lane| lane.queue.length().packets == 0);
+        if is_empty {
+            // The frames that entities exchange carry nothing that leaves. What an hour of silence leaves to be
+            // caught up with would still keep a packet waiting, so it is done now and then.
+            transmission += CATCH_UP;
+        }
         for (direction, lane) in Direction::ALL.into_iter().zip(&self.link.lanes) {
             // What the medium sends next arrives no sooner than the propagation delay later; an entity
             // may release or repeat something whenever it has a deadline of its own.
             let released = self.link.ends[receiver(direction)].next_deadline();
-            next = next.min(transmission + lane.propagation.least()).min(released).min(lane.arrives);
+            let arrives = if is_empty { Time::NEVER } else { lane.arrives };
+            next = next.min(transmission + lane.propagation.least()).min(released).min(arrives);
             next = next.min(lane.impairment.next_deadline());
         }
         next

@@ -9,6 +9,7 @@
 //! - [`channel`]: transmission errors and their effects;
 //! - [`impairment`]: reordering and duplication;
 //! - [`load`]: background load;
+//! - [`fading`]: the radio channel of a station, its signal-to-noise ratio by resource and slot;
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
 //! - [`blackout`] and [`states`]: when a link is down, and when its parameters change;
@@ -25,6 +26,7 @@ pub mod channel;
 pub mod config;
 pub mod entity;
 mod examples;
+pub mod fading;
 pub mod file;
 pub mod hop;
 pub mod impairment;

@@ -14,8 +14,8 @@
 use std::collections::VecDeque;
 
 use airpath_core::{
-    Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, Machine, Origin, Pdu, PortId, Seed, Span,
-    StateInForce, Time,
+    Cause, Command, CommandError, Cx, Direction, Event, EventKind, Framing, Item, Machine, Origin, Pdu, PortId, Seed,
+    Span, StateInForce, Time,
 };
 
 use crate::config::{HopConfig, PathConfig, Setting};
@@ -38,6 +38,8 @@ pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     /// Packets on the boundary between two hops: when, into which hop, in which direction.
     transfers: VecDeque<(Time, usize, Direction, Pdu)>,
     loads: Loads,
+    /// The framing for which escapes are to be counted, uplink first. No state changes it.
+    framings: [Option<Framing>; 2],
     /// Number of packets of endpoints inside, as of the last call; kept only beside background loads.
     users_inside: u64,
 }
@@ -79,6 +81,7 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
             schedule,
             transfers: VecDeque::new(),
             loads: Loads::new(&config.background, &names, seed),
+            framings: Direction::ALL.map(|direction| config.framing(direction)),
             users_inside: 0,
         }
     }
@@ -366,6 +369,10 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
             return self.hops.iter().map(Hop::held).sum::<u64>() + self.transfers.len() as u64;
         }
         self.users_inside
+    }
+
+    fn wants_escapes(&self, port: PortId) -> Option<Framing> {
+        self.framings.get(usize::from(port.0)).copied().flatten()
     }
 
     fn never_idle(&self) -> bool {

@@ -128,6 +128,11 @@ impl Sdus {
         }
     }
 
+    /// True if no packet is on the hop, handed up or not.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// The packets that are neither handed up nor dropped.
     pub fn inside(&self) -> impl Iterator<Item = &Pdu> {
         self.held.iter().map(|(_, sdu)| sdu).filter(|sdu| sdu.is_inside()).map(|sdu| &sdu.pdu)

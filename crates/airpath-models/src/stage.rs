@@ -4,7 +4,7 @@
 //! Context of a hop's stage besides its own state: place, time, and the way out.
 
 use airpath_core::counters::Site;
-use airpath_core::{Cause, Cx, Event, EventKind, Origin, Pdu, Stage, Time};
+use airpath_core::{Cause, Cx, Event, EventKind, LinkRecord, Origin, Pdu, Stage, Time};
 
 /// The length of a queue after an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +78,12 @@ impl<'a, 'b> StageCx<'a, 'b> {
     pub fn record_control(&mut self, kind: EventKind, bits: u64) {
         let frame = Pdu { origin: Origin::Control, ..Pdu::default() };
         self.record(kind, Cause::None, &frame, bits, QueueLength::default());
+    }
+
+    /// Records what a link entity did, at the place and time of the stage.
+    pub fn link(&mut self, record: impl FnOnce() -> LinkRecord) {
+        let (at, hop) = (self.at, self.site.hop);
+        self.cx.link(|| LinkRecord { at, hop, ..record() });
     }
 
     /// Records the drop of `pdu`.

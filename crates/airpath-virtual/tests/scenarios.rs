@@ -6,11 +6,14 @@
 
 use std::num::NonZeroUsize;
 
-use airpath_core::{Counters, Direction, EventKind, LogLevel, Pdu, PortId, Time};
+use airpath_core::{Counters, Direction, EventKind, LogLevel, Origin, Pdu, PortId, Span, Time};
 use airpath_models::{Path, PathConfig};
-use airpath_virtual::{DriveUntil, FinishedMachine, MachineId, Observer, TimedInput, Until, VirtualDriver, World};
+use airpath_scenario::Scenario;
+use airpath_virtual::{
+    DriveUntil, Ended, FinishedMachine, MachineId, Observer, TimedInput, Until, VirtualDriver, World,
+};
 
-use crate::common::chatter::{attach_chatter, machine_of, scenarios};
+use crate::common::chatter::{Chatter, attach_chatter, machine_of, scenarios, seed_of};
 use crate::common::{Seen, Watch, ms};
 
 const CLIENT: PortId = PortId::CLIENT;
@@ -167,4 +170,52 @@ fn what_is_recorded_changes_nothing() {
         assert!(loud.observer.offered == quiet.observer.0.offered && loud.observer.emitted == quiet.observer.0.emitted);
         assert_eq!((&loud.counters, loud.ending), (&quiet.counters, quiet.ending));
     }
+}
+
+/// Ten thousand links that are never idle, each with a connection of its own and a frame in every block.
+#[test]
+fn ten_thousand_radio_links_share_a_world() {
+    const LINKS: usize = 10_000;
+    let scenario = Scenario::profile("gsm-rlp-9.6k").unwrap();
+    let config = scenario.paths().unwrap().remove(0).config;
+    let mut world = World::new();
+    for index in 0..LINKS {
+        let machine = world.machine(machine_of(&config, index as u64), ());
+        for (end, port) in [CLIENT, SERVER].into_iter().enumerate() {
+            let endpoint = Chatter::new(seed_of(index as u64, 1, end), 1, Span::from_millis(100));
+            world.attach(1, machine, port, Time::ZERO, endpoint);
+        }
+    }
+    world.run(Until::At(ms(3_000)), threads(1)).unwrap();
+    let mut delivered = 0;
+    for machine in world.finish() {
+        let frames = |direction, origin| machine.counters.total_of(direction, origin, EventKind::FrameSent).count;
+        for direction in Direction::ALL {
+            // Blocks from 20 ms on; the one that begins at 3 s is on the air.
+            assert_eq!(frames(direction, Origin::User) + frames(direction, Origin::Control), 149);
+            delivered += machine.counters.total(direction, EventKind::Delivered);
+        }
+    }
+    assert!(delivered as usize > LINKS, "{delivered} of {} packets were delivered", 2 * LINKS);
+}
+
+/// Packets that stay in a machine for good end a run all the same, though its entities repeat their frames for ever.
+#[test]
+fn packets_that_stay_for_good_end_a_run() {
+    let mut scenario = Scenario::profile("gsm-rlp-9.6k").unwrap();
+    scenario.set("radio.link.errors={ type = \"bernoulli\", probability = 1, per = \"frame\" }").unwrap();
+    let config = scenario.paths().unwrap().remove(0).config;
+    let mut world = World::new();
+    let machine = world.machine(machine_of(&config, 1), ());
+    attach_chatter(&mut world, (machine, CLIENT), (machine, SERVER), 1);
+    // In pieces that are shorter than the wait for anything to change.
+    let mut latest = Time::ZERO;
+    while world.ending(machine).is_none_or(|ending| ending.why == Ended::Time) {
+        latest += Span::from_secs(600);
+        world.run(Until::Done { latest }, threads(1)).unwrap();
+        assert!(latest < Time::from_nanos(100_000_000_000_000), "it never ends");
+    }
+    let ending = world.ending(machine).unwrap();
+    assert_eq!(ending.why, Ended::Stalled);
+    assert!(ending.at < Time::from_nanos(4_000_000_000_000), "{:?}", ending.at);
 }

@@ -6,11 +6,14 @@
 //! Models come from the examples with which their laws are tested, so that a new one is measured by being
 //! registered. Of several examples of a type the costliest counts.
 
-use airpath_core::{Cx, Direction, Ecn, EventKind, FiveTuple, LogLevel, Machine, Origin, Outputs, Pdu, PortId};
-use airpath_core::{Seed, Span, Time};
+use airpath_core::{Bits, Cx, Direction, Ecn, EventKind, FiveTuple, Item, LogLevel, Machine, Origin, Outputs, Pdu};
+use airpath_core::{PortId, Seed, Span, Time};
 use airpath_live::clock::thread_processor_ns;
 use airpath_models::channel::{EffectConfig, ErrorProcessConfig, ErrorsConfig, Per};
+use airpath_models::entity::EntityConfig;
 use airpath_models::load::{BackgroundConfig, LoadConfig};
+use airpath_models::medium::VaryingConfig;
+use airpath_models::medium::rate::slotted::SlottedConfig;
 use airpath_models::queueing::QueueConfig;
 use airpath_models::random::Random;
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
@@ -26,6 +29,8 @@ use crate::testbed::Failure;
 /// Target for the cost of a packet on the plain link, and for the cost that a model may add.
 const PLAIN_NS: f64 = 333.0;
 const ADDED_NS: f64 = 300.0;
+/// Target for the cost of a frame of an entity with frames of its own.
+const FRAME_NS: f64 = 1_000.0;
 const PER_BIT: &str = "per bit";
 
 const ROUNDS: usize = 5;
@@ -81,6 +86,12 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
         // A process in steps of bits has thousands of them in a packet.
         let aim = (!model.ends_with(PER_BIT)).then_some(Target::AtMost(ADDED_NS));
         table.figure(format!("added by {role}"), model, most, "ns", aim);
+    }
+    for entity in EntityConfig::examples().into_iter().filter(EntityConfig::has_own_frames) {
+        let model = type_of(&entity);
+        let frame_ns = median((0..ROUNDS).map(|_| framed_ns(&entity, packets / 10)));
+        table.row([format!("entity {model}, a frame"), "1".into(), short(frame_ns)]);
+        table.figure("frame of entity", model, frame_ns, "ns", Some(Target::AtMost(FRAME_NS)));
     }
     table.notes.push("errors per bit have no aim: chains of short stays draw thousands of times in a packet".into());
     table.notes.push("1500-byte packets in bursts of 8, lengths only, counters only; below 0 is below noise".into());
@@ -170,6 +181,32 @@ fn played_ns(path: &PathConfig, packets: u64) -> f64 {
     let elapsed = thread_processor_ns() - began;
     assert!(outcome.is_ok(), "inputs are in order");
     elapsed as f64 / packets as f64
+}
+
+/// Processor time for each frame that carries `packets` of 200 bytes over radio blocks, both ends' frames together.
+fn framed_ns(entity: &EntityConfig, packets: u64) -> f64 {
+    let slots = SlottedConfig { slot: Span::from_millis(20), bits: Bits::new(576), period: None, offset: Span::ZERO };
+    let link = LinkConfig {
+        rate: VaryingConfig::Slotted(slots).into(),
+        propagation: Span::from_millis(90).into(),
+        entity: entity.clone(),
+        ..LinkConfig::default()
+    };
+    let mut machine = Path::new(&path_of(&link), Seed(1));
+    let mut outputs = Outputs::default();
+    let began = thread_processor_ns();
+    for id in 0..packets {
+        let at = Time::from_nanos(id * 200_000_000);
+        let pdu = Pdu { id: id + 1, len: 200, header_len: 40, ..Pdu::default() };
+        machine.offer(at, PortId::CLIENT, Item::Pdu(pdu), &mut Cx::new(&mut outputs));
+        outputs.emissions.clear();
+    }
+    let elapsed = thread_processor_ns() - began;
+    let sent = |direction| {
+        let of = |origin| outputs.counters.total_of(direction, origin, EventKind::FrameSent).count;
+        of(Origin::User) + of(Origin::Control)
+    };
+    elapsed as f64 / (sent(Direction::Uplink) + sent(Direction::Downlink)) as f64
 }
 
 /// Processor time for each of some `packets` virtual packets; none if there are too few.

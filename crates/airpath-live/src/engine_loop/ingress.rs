@@ -3,7 +3,7 @@
 
 //! From packets read to PDUs offered.
 
-use airpath_core::{Ecn, Origin, Payload, Pdu, PduId, Time};
+use airpath_core::{Ecn, Escapes, Origin, Payload, Pdu, PduId, Time};
 use airpath_packet::Headers;
 use airpath_packet::flow::flow_number;
 use bytes::Bytes;
@@ -93,6 +93,7 @@ impl Arrival {
             arrived: self.at,
             len: len as u32,
             header_len: header as u16,
+            escapes: Escapes::UNKNOWN,
             class: self.headers.dscp(),
             ecn: Ecn::of(self.headers.traffic_class),
             origin: Origin::User,

@@ -6,8 +6,8 @@
 use std::io;
 
 use airpath_core::{
-    BufferPool, Cause, Command, CommandError, Cx, Direction, Event, EventKind, Item, LogLevel, Machine, Outputs, Pdu,
-    PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
+    BufferPool, Cause, Command, CommandError, Cx, Direction, Event, EventKind, Framing, Item, LogLevel, Machine,
+    Outputs, Pdu, PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
 };
 use airpath_log::{LatenessBound, Offered, Packet, Recorder};
 
@@ -87,6 +87,8 @@ pub struct LiveLink {
     empty_ns: [u64; 2],
     /// Maximum time for which packets may be left unread, which is 0 if they bear no stamps.
     unread_limit: Span,
+    /// The framing for which escapes are to be counted, by port.
+    framings: [Option<Framing>; 2],
     /// Time of the last departure.
     last_emission: Time,
     /// Measurements so far.
@@ -96,10 +98,13 @@ pub struct LiveLink {
 impl LiveLink {
     /// A link that has not started: packets are read and thrown away.
     pub fn new(machine: Box<dyn Machine>, ports: [Port; 2], recorder: Recorder, bound: LatenessBound) -> LiveLink {
-        let outputs = Outputs { level: recorder.machine_level(), ..Outputs::default() };
+        let (level, keeps_links) = (recorder.machine_level(), recorder.keeps_links());
+        let outputs = Outputs { level, keeps_links, ..Outputs::default() };
         let unread_limit = ports.iter().map(unread_limit).min().unwrap_or(Span::ZERO);
+        let framings = [PortId::CLIENT, PortId::SERVER].map(|port| machine.wants_escapes(port));
         let mut link = LiveLink {
             machine,
+            framings,
             outputs,
             ports,
             recorder,
@@ -305,6 +310,10 @@ impl LiveLink {
 
     /// Records what the machine did, and writes what left it.
     fn record(&mut self, clock: impl Fn() -> Time) -> io::Result<()> {
+        if !self.outputs.links.is_empty() {
+            self.recorder.links(&self.outputs.links);
+            self.outputs.links.clear();
+        }
         if !self.outputs.events.is_empty() {
             self.recorder.events(&self.outputs.events);
             self.outputs.events.clear();
@@ -315,10 +324,15 @@ impl LiveLink {
     fn offer(&mut self, arrival: &Arrival, now: Time) {
         let port = PortId(u16::from(arrival.side));
         for index in 0..arrival.segments() {
-            let pdu = arrival.pdu(index, self.next_id);
+            let mut pdu = arrival.pdu(index, self.next_id);
             self.next_id += 1;
-            if self.recorder.machine_level() >= LogLevel::Events {
+            let framing = self.framings[usize::from(arrival.side)];
+            if framing.is_some() || self.recorder.machine_level() >= LogLevel::Events {
+                // What is left to the device has no place on the link's line: segments and checksums are finished.
                 let bytes = egress::finished_bytes(&pdu);
+                if let Some(framing) = framing {
+                    pdu.escapes = framing.escapes(&bytes);
+                }
                 self.recorder.offered(&Offered {
                     at: arrival.at,
                     port,

@@ -7,6 +7,7 @@ pub mod arrow;
 pub mod capture;
 mod claims;
 pub(crate) mod columns;
+pub mod rows;
 
 use std::path::Path;
 

@@ -55,6 +55,8 @@ table! {
         destination_port: Later<UInt16Type> => Option<u16>,
         /// Its transport protocol, by its number.
         protocol: Later<UInt8Type> => Option<u8>,
+        /// Its escapes in HDLC-like framing, where a link wants them counted.
+        escapes: Later<UInt16Type> => Option<u16>,
         /// Cause for which the packet was discarded.
         cause: MaybeWord<Causes> => Option<&'a str>,
         /// Its headers.
@@ -88,6 +90,7 @@ impl InputCells<'_> {
             source_port: None,
             destination_port: None,
             protocol: None,
+            escapes: None,
             cause: None,
             header: None,
             hash64: None,
@@ -131,6 +134,7 @@ impl InputColumns {
             source_port: tuple.map(|tuple| tuple.source_port),
             destination_port: tuple.map(|tuple| tuple.destination_port),
             protocol: tuple.map(|tuple| tuple.protocol),
+            escapes: input.escapes.known(),
             cause: (input.kind == InputKind::Discarded).then_some(input.cause as u8),
             header: has_bytes.then(|| &bytes[..bytes.len().min(usize::from(input.header_len))]),
             hash64: has_bytes.then_some(input.hash),

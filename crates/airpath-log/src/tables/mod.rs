@@ -8,6 +8,7 @@ mod column;
 pub mod events;
 pub mod inputs;
 mod kinds;
+pub mod links;
 pub(crate) mod words;
 
 use arrow_schema::DataType;
@@ -200,6 +201,19 @@ macro_rules! table {
             /// True if there are no rows.
             pub fn is_empty(&self) -> bool {
                 self.rows == 0
+            }
+        }
+
+        impl $crate::read::rows::Batch for $batch {
+            fn read(
+                batch: &::arrow_array::RecordBatch,
+                path: &::std::path::Path,
+            ) -> Result<$batch, $crate::error::LogError> {
+                $batch::new(batch, path)
+            }
+
+            fn rows(&self) -> usize {
+                self.rows
             }
         }
     };

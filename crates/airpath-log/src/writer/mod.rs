@@ -27,6 +27,7 @@ use crate::recorder::{Overflow, Recorder, Ring, RingSize};
 use crate::show;
 use crate::tables::events::{EventColumns, Left};
 use crate::tables::inputs::InputColumns;
+use crate::tables::links::LinkColumns;
 use captures::Captures;
 use sink::Sink;
 use table::Table;
@@ -54,6 +55,8 @@ pub struct WriterOptions {
     pub states: Vec<String>,
     /// The ports' names, by their number.
     pub ports: Vec<String>,
+    /// True if the path has link entities with a protocol of their own, whose records are kept.
+    pub links: bool,
     /// The size of the ring between the loop and the writer.
     pub ring: RingSize,
     /// Behaviour when that ring is full.
@@ -73,6 +76,7 @@ impl WriterOptions {
             hops,
             states,
             ports: vec!["client".into(), "server".into()],
+            links: false,
             ring: RingSize::default(),
             overflow: Overflow::default(),
             touched: true,
@@ -87,6 +91,9 @@ pub struct WriterReport {
     pub events: u64,
     /// Rows of `input.arrow`.
     pub inputs: u64,
+    /// Rows of `link.arrow`, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<u64>,
     /// Packets in the captures.
     pub packets: u64,
     /// Missing parts with the reasons; empty for a complete log.
@@ -163,6 +170,7 @@ impl Writer {
     ) -> Result<(Recorder, Writer), LogError> {
         let (mut recorder, ring) =
             Recorder::connected(options.level, options.snaplen, options.ring, options.overflow, options.touched);
+        recorder = recorder.with_links(options.links);
         let thread = std::thread::Builder::new()
             .name("airpath-log".into())
             .spawn(move || files.run(&ring))
@@ -210,6 +218,8 @@ struct Files {
     inputs: InputColumns,
     event_table: Table,
     input_table: Table,
+    /// Rows of the link log and its table, where there is one.
+    links: Option<(LinkColumns, Table)>,
     captures: Option<Captures>,
     /// Progress of the run's time.
     now_ns: u64,
@@ -226,8 +236,14 @@ impl Files {
         let captures = (options.level >= Level::Packets)
             .then(|| Captures::create(&options.folder, &options.ports, &options.hops, options.snaplen.bytes(), open))
             .transpose()?;
+        let links = options.links.then(|| {
+            let columns = LinkColumns::new(&options.hops);
+            let table = Table::new(open(options.folder.join(files::LINK))?, columns.schema());
+            Ok((columns, table))
+        });
         Ok(Files {
             start_unix_ns,
+            links: links.transpose()?,
             event_table: Table::new(open(options.folder.join(files::EVENTS))?, events.schema()),
             input_table: Table::new(open(options.folder.join(files::INPUT))?, inputs.schema()),
             events,
@@ -259,7 +275,8 @@ impl Files {
                 },
                 Err(TryRecvError::Disconnected) => break,
             }
-            let full = self.events.len().max(self.inputs.len()) >= WRITE_ROWS;
+            let links = self.links.as_ref().map_or(0, |(columns, _)| columns.len());
+            let full = self.events.len().max(self.inputs.len()).max(links) >= WRITE_ROWS;
             if full || write_at.is_some_and(|at| Instant::now() >= at) {
                 let advanced = self.write();
                 // Blocks of a capture that wait for later ones are written a little later, even if
@@ -294,6 +311,9 @@ impl Files {
         for input in &batch.inputs {
             self.inputs.push(input, batch);
         }
+        if let Some((columns, _)) = &mut self.links {
+            batch.links.iter().for_each(|record| columns.push(record));
+        }
         if let Some(captures) = &mut self.captures {
             captures.take(batch, self.start_unix_ns.load(Ordering::Relaxed));
         }
@@ -307,6 +327,10 @@ impl Files {
         self.input_table.write(&inputs);
         self.event_table.sink().check();
         self.input_table.sink().check();
+        if let Some((columns, table)) = &mut self.links {
+            table.write(&columns.take());
+            table.sink().check();
+        }
         let mut waiting = false;
         if let Some(captures) = &mut self.captures {
             // Nothing new in this round: what waits has waited long enough.
@@ -329,7 +353,9 @@ impl Files {
             kept_by,
             ..WriterReport::default()
         };
-        for table in [self.event_table, self.input_table] {
+        let links = self.links.map(|(_, table)| table);
+        report.links = links.as_ref().map(Table::rows);
+        for table in [self.event_table, self.input_table].into_iter().chain(links) {
             let (failure, note) = table.finish();
             report.incomplete.extend(failure);
             report.notes.extend(note);

@@ -4,7 +4,7 @@
 //! A small made-up run: TCP segments up, acknowledgements down, some dropped, some damaged.
 #![allow(dead_code, missing_docs)]
 
-use airpath_core::{Cause, Damage, Direction, Ecn, Event, EventKind, FiveTuple, Pdu, PortId, Stage, Time};
+use airpath_core::{Cause, Damage, Direction, Ecn, Escapes, Event, EventKind, FiveTuple, Pdu, PortId, Stage, Time};
 use airpath_log::writer::WriterOptions;
 use airpath_log::{Level, Offered, Overflow, Packet, Recorder, Snaplen, Writer, WriterReport};
 use std::path::Path;
@@ -115,6 +115,7 @@ pub fn drive_with(recorder: &mut Recorder, packets: u64, mut before: impl FnMut(
             ecn: Ecn::Ect0,
             flow: if up { 7 } else { 8 },
             tuple: tuple(up),
+            escapes: if up { Escapes::new(id as usize % 50) } else { Escapes::UNKNOWN },
             ..Pdu::default()
         };
         let (from, to) = if up { (PortId::CLIENT, PortId::SERVER) } else { (PortId::SERVER, PortId::CLIENT) };

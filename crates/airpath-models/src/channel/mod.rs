@@ -10,10 +10,14 @@ mod by_time;
 pub mod effect;
 pub mod error_free;
 pub mod four_state;
+mod g191;
 pub mod gilbert_elliott;
+pub mod mta;
 pub mod pattern;
 mod position_list;
 pub mod positions;
+pub mod run_lengths;
+pub mod runs;
 pub mod trace;
 pub mod trace_file;
 mod truncate;
@@ -119,6 +123,10 @@ registry! {
     Bernoulli = bernoulli::{BernoulliConfig, Bernoulli},
     /// Errors in bursts: two states with an error probability each.
     GilbertElliott = gilbert_elliott::{GilbertElliottConfig, GilbertElliott},
+    /// Runs without errors and runs of errors, with a distribution of lengths each.
+    Runs = runs::{RunsConfig, Runs},
+    /// Error-free and lossy states, and a Markov chain of a higher order in the lossy ones.
+    Mta = mta::{MtaConfig, Mta},
     /// Losses in bursts and alone: the four states of netem.
     FourState = four_state::{FourStateConfig, FourState},
     /// Regular bursts: `burst` out of every `every`.

@@ -17,7 +17,8 @@
 //! 0010110                   # one digit for each: 0 is ok, 1 is hit
 //! ```
 //!
-//! A binary file, whose first byte is 0 or 1, has one byte of the value 0 or 1 for each.
+//! A binary file, whose first byte is 0 or 1, has one byte of the value 0 or 1 for each. An error pattern of ITU-T
+//! G.191 has a word or a byte for each (`g191.rs`).
 //!
 //! Source: the traces of Eckhardt and Steenkiste 2002, section 4 (lost, truncated and corrupted packets,
 //! with the positions of bit errors), and of Singh 2000, section 5.1 (a one for each corrupted radio
@@ -25,6 +26,7 @@
 
 use airpath_core::limits::LONGEST_PACKET_BYTES;
 
+use super::g191;
 use super::position_list::PositionList;
 use crate::file::FileFormat;
 
@@ -111,6 +113,59 @@ impl ErrorTrace {
                 Record::Damaged { kept_bytes, flips: &self.flips[from as usize..to as usize] }
             }
         }
+    }
+
+    /// Lengths of the runs of records that are all `ok`, and of those that are all something else: first and third
+    /// and so on the former; the first length is 0 if the trace begins with an error.
+    pub fn run_lengths(&self) -> Vec<u64> {
+        let mut lengths = vec![0];
+        let mut begin = 0;
+        for run in &self.runs {
+            let is_bad = run.what != What::Ok;
+            if is_bad == lengths.len().is_multiple_of(2) {
+                *lengths.last_mut().expect("there is one from the beginning") += run.end - begin;
+            } else {
+                lengths.push(run.end - begin);
+            }
+            begin = run.end;
+        }
+        lengths
+    }
+
+    /// True if `bytes` begin as an error pattern of ITU-T G.191 does.
+    pub fn is_pattern(bytes: &[u8]) -> bool {
+        g191::layout(bytes).is_some()
+    }
+
+    /// The trace that a compact error pattern of ITU-T G.191 is: a bit for each, the lowest of a byte first.
+    ///
+    /// # Errors
+    /// When there is nothing in it, or too much.
+    pub fn of_compact_pattern(bytes: &[u8]) -> Result<ErrorTrace, String> {
+        let mut trace = ErrorTrace::default();
+        for byte in bytes {
+            for bit in 0..8 {
+                trace.push(1, if byte >> bit & 1 == 1 { What::Hit } else { What::Ok })?;
+            }
+        }
+        if bytes.is_empty() { Err("it is empty".into()) } else { Ok(trace) }
+    }
+
+    /// The trace of `units` in which those at `positions` are hit.
+    ///
+    /// # Errors
+    /// When a position is not below `units`.
+    pub fn of_positions(positions: &PositionList, units: u64) -> Result<ErrorTrace, String> {
+        let mut trace = ErrorTrace::default();
+        if let Some(last) = positions.last().filter(|last| *last >= units) {
+            return Err(format!("position {last} is not among {units} units, the first being 0"));
+        }
+        for (first, last) in positions.runs() {
+            trace.push(first - trace.units(), What::Ok)?;
+            trace.push(last - first + 1, What::Hit)?;
+        }
+        trace.push(units - trace.units(), What::Ok)?;
+        Ok(trace)
     }
 
     fn push(&mut self, count: u64, what: What) -> Result<(), String> {
@@ -225,6 +280,11 @@ impl FileFormat for ErrorTrace {
 
     fn parse(bytes: &[u8]) -> Result<ErrorTrace, String> {
         let mut trace = ErrorTrace::default();
+        if let Some(layout) = g191::layout(bytes) {
+            let mut push = |bad| trace.push(1, if bad { What::Hit } else { What::Ok });
+            g191::read(bytes, layout, &mut push)?;
+            return Ok(trace);
+        }
         if matches!(bytes.first(), Some(0 | 1)) {
             for (index, byte) in bytes.iter().enumerate() {
                 match byte {
@@ -289,6 +349,25 @@ mod tests {
         assert_eq!(text.runs.len(), 3);
         assert!(!text.has_outcomes());
         assert!(ErrorTrace::parse(b"lost").unwrap().has_outcomes());
+    }
+
+    #[test]
+    fn runs_alternate() {
+        let lengths = |text: &str| ErrorTrace::parse(text.as_bytes()).unwrap().run_lengths();
+        assert_eq!(lengths("ok 3\nlost\nhit 2\ntruncated 4\nok\nlost 5"), [3, 4, 1, 5]);
+        assert_eq!(lengths("1100"), [0, 2, 2]);
+        assert_eq!(lengths("ok 9"), [9]);
+    }
+
+    #[test]
+    fn patterns_and_positions_are_traces() {
+        assert_eq!(ErrorTrace::parse(&[0x20, 0x6B, 0x21, 0x6B]).unwrap().run_lengths(), [0, 1, 1]);
+        assert_eq!(ErrorTrace::of_compact_pattern(&[0b0000_0110, 1]).unwrap().run_lengths(), [1, 2, 5, 1, 7]);
+        assert!(ErrorTrace::of_compact_pattern(&[]).is_err());
+        let list: PositionList = "2, 5-7, 8".parse().unwrap();
+        assert_eq!(ErrorTrace::of_positions(&list, 9).unwrap().run_lengths(), [2, 1, 2, 4]);
+        assert_eq!(ErrorTrace::of_positions(&list, 12).unwrap().run_lengths(), [2, 1, 2, 4, 3]);
+        assert!(ErrorTrace::of_positions(&list, 8).unwrap_err().starts_with("position 8 is not among 8 units"));
     }
 
     #[test]

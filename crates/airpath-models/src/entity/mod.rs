@@ -4,13 +4,23 @@
 //! Link entities: one at each end of a hop, sending and receiving. They own framing, the link
 //! buffers and recovery.
 
+pub mod egprs;
+pub mod gprs;
 mod parameters;
+pub mod ppp;
+mod recording;
+pub mod rlc;
+pub mod rlp;
 pub mod simple;
+pub mod stream;
+pub mod transparent;
+mod v110;
 
-use airpath_core::{Bits, DrawKey, Pdu, Time};
+use airpath_core::{Bits, DrawKey, End, Framing, Pdu, Time};
 
 use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
+use crate::problem::Problem;
 use crate::registry::registry;
 use crate::stage::StageCx;
 
@@ -28,11 +38,107 @@ registry! {
     reconfigured yes,
     /// Framing, buffers and allocation delay, without recovery.
     Simple = simple::{SimpleConfig, Simple},
+    /// Radio blocks of GSM that carry a stream of octets, without recovery.
+    Transparent = transparent::{TransparentConfig, Transparent},
+    /// The Radio Link Protocol of GSM, with recovery.
+    Rlp = rlp::{RlpConfig, Rlp},
+    /// RLC of GPRS: coding schemes CS-1 to CS-4.
+    Gprs = gprs::{GprsConfig, Rlc},
+    /// RLC of EGPRS: coding schemes MCS-1 to MCS-9, with incremental redundancy.
+    Egprs = egprs::{EgprsConfig, Rlc},
+}
+
+/// Frames of a kind of link entity.
+pub(crate) trait OwnFrames {
+    /// True if packets go into frames of its own, which carry parts of several packets. Such an entity is told of
+    /// errors in bits of the frame; division into frames, allocation delay and receive buffer are not those of
+    /// the link, and its parameters stay the same for a whole run.
+    const OWN_FRAMES: bool;
+
+    /// True if it waits for the link's allocation delay, although it has frames of its own.
+    const ALLOCATES: bool = false;
+
+    /// Errors in the parameters of this end beside those of the other end, if any.
+    fn pair_problems(&self, _other: &EntityConfig) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    /// Bits of the air in one frame, where slots have to hold a whole number of frames.
+    fn slot_bits(&self) -> Option<u64> {
+        None
+    }
+
+    /// Errors in the parameters where a slot holds `frames` frames, if any.
+    fn slot_problems(&self, _frames: u64) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    /// True if a state may have these parameters where the run began with `other`, which are not the same.
+    fn may_follow(&self, _other: &EntityConfig) -> bool {
+        false
+    }
+
+    /// The framing for which escapes of packets are to be counted, if they are.
+    fn framing(&self) -> Option<Framing> {
+        None
+    }
+}
+
+impl EntityConfig {
+    /// True if packets go into frames of the entity's own, so that errors hit frames and not packets.
+    pub fn has_own_frames(&self) -> bool {
+        fn of<C: OwnFrames>(_: &C) -> bool {
+            C::OWN_FRAMES
+        }
+        dispatch_entity_config!(self, config => of(config))
+    }
+
+    /// True if it waits for the link's allocation delay, although it has frames of its own.
+    pub fn allocates(&self) -> bool {
+        fn of<C: OwnFrames>(_: &C) -> bool {
+            C::ALLOCATES
+        }
+        dispatch_entity_config!(self, config => of(config))
+    }
+
+    /// Errors in the parameters on slots of `bits`, if any.
+    pub fn slot_problems(&self, bits: u64) -> Vec<Problem> {
+        let Some(frame) = dispatch_entity_config!(self, config => OwnFrames::slot_bits(config)) else {
+            return Vec::new();
+        };
+        if bits == 0 || !bits.is_multiple_of(frame) {
+            let message = format!(
+                "is {bits} bit; a radio block of this entity has {frame} bits: write bits = \"{frame} bit\" for one \
+                 timeslot, {} bit for two, and so on",
+                2 * frame
+            );
+            return vec![Problem::new("rate.bits", message)];
+        }
+        let problems = dispatch_entity_config!(self, config => OwnFrames::slot_problems(config, bits / frame));
+        problems.into_iter().map(|problem| problem.under("entity")).collect()
+    }
+
+    /// True if a state may have these parameters where the run began with `other`.
+    pub fn may_follow(&self, other: &EntityConfig) -> bool {
+        self == other || dispatch_entity_config!(self, config => OwnFrames::may_follow(config, other))
+    }
+
+    /// The framing for which escapes of packets that this end sends are to be counted, if they are.
+    pub fn framing(&self) -> Option<Framing> {
+        dispatch_entity_config!(self, config => OwnFrames::framing(config))
+    }
+
+    /// Errors in the parameters of the client's end beside those of the server's end, if any.
+    pub fn pair_problems(&self, other: &EntityConfig) -> Vec<Problem> {
+        dispatch_entity_config!(self, config => OwnFrames::pair_problems(config, other))
+    }
 }
 
 /// Surroundings of a link entity at its beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct EntityBeginning<'a> {
+    /// The end at which it stands.
+    pub end: End,
     /// The link in the direction in which the entity sends.
     pub sends: EntityParameters<'a>,
     /// The link in the direction in which it receives.

@@ -18,7 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
-use super::{Arrival, EntityBeginning, EntityParameters, Fragmentation, LastFrame, LinkEntity, Sdu, SduKey, Sdus};
+use super::{
+    Arrival, EntityBeginning, EntityParameters, Fragmentation, LastFrame, LinkEntity, OwnFrames, Sdu, SduKey, Sdus,
+};
 use crate::air::{Frame, Grant, Piece};
 use crate::channel::ChannelOutcome;
 use crate::random::Sampler;
@@ -43,6 +45,10 @@ impl Configured<EntityBeginning<'_>> for SimpleConfig {
 
 impl Reconfigured<EntityBeginning<'_>> for SimpleConfig {
     fn configure(&self, _entity: &mut Simple, _at: Time) {}
+}
+
+impl OwnFrames for SimpleConfig {
+    const OWN_FRAMES: bool = false;
 }
 
 /// Division of packets into frames.
@@ -394,6 +400,7 @@ impl LinkEntity for Simple {
             last: sending.started == sending.frames,
             packet_bits: sending.packet_bits as u32,
             header_bits: sending.header_bits,
+            link_bits: (to - from) as u32,
         };
         let number = self.next_number;
         self.next_number += 1;

@@ -31,7 +31,7 @@ mod pareto;
 mod quantity;
 mod sampler;
 mod sequence;
-mod standard_normal;
+pub(crate) mod standard_normal;
 mod uniform;
 mod uniforms;
 mod wander;

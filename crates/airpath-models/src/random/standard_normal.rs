@@ -44,7 +44,7 @@ const TAIL: [[f64; 8]; 2] = [
 ];
 
 /// The value below which a standard normal draw lies with `probability`, above 0 and below 1.
-pub(super) fn quantile(probability: f64) -> f64 {
+pub(crate) fn quantile(probability: f64) -> f64 {
     let ratio = |x, [above, below]: [[f64; 8]; 2]| polynomial(x, above) / polynomial(x, below);
     let centred = probability - 0.5;
     if centred.abs() <= 0.425 {
@@ -57,12 +57,12 @@ pub(super) fn quantile(probability: f64) -> f64 {
 }
 
 /// The probability that a standard normal draw exceeds `value`.
-pub(super) fn beyond(value: f64) -> f64 {
+pub(crate) fn beyond(value: f64) -> f64 {
     0.5 * libm::erfc(value * std::f64::consts::FRAC_1_SQRT_2)
 }
 
 /// A standard normal draw.
-pub(super) fn draw(key: DrawKey, step: u64, attempt: u64) -> f64 {
+pub(crate) fn draw(key: DrawKey, step: u64, attempt: u64) -> f64 {
     // The uniform draw may be rounded to 1, of which there is no quantile.
     quantile(key.unit(step, attempt).min(1.0 - f64::EPSILON / 2.0))
 }

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use airpath_core::{
-    Command, Counters, Cx, Damage, Direction, Ecn, Event, EventKind, Item, LogLevel, Machine, Origin, Outputs, Pdu,
-    PortId, Probability, Span, Time,
+    Command, Counters, Cx, Damage, Direction, Ecn, Escapes, Event, EventKind, Item, LinkRecord, LogLevel, Machine,
+    Origin, Outputs, Pdu, PortId, Probability, Span, Time,
 };
 use airpath_models::blackout::BlackoutConfig;
 use airpath_models::channel::ErrorsConfig;
@@ -112,6 +112,7 @@ pub struct Departure {
 pub struct Trace {
     pub departures: Vec<Departure>,
     pub events: Vec<Event>,
+    pub links: Vec<LinkRecord>,
     pub counters: Counters,
     pub held: u64,
 }
@@ -145,6 +146,7 @@ impl Trace {
             );
         }
         first(&self.events, &other.events, what, "events");
+        first(&self.links, &other.links, what, "records of link entities");
         first(&self.departures, &other.departures, what, "departures");
         assert_eq!(self.counters, other.counters, "{what}: counters");
         assert_eq!(self.held, other.held, "{what}: held");
@@ -178,7 +180,7 @@ pub struct Runner<M: Hops> {
 
 impl<M: Hops> Runner<M> {
     pub fn new(machine: M, level: LogLevel) -> Runner<M> {
-        let outputs = Outputs { level, ..Outputs::default() };
+        let outputs = Outputs { level, keeps_links: true, ..Outputs::default() };
         Runner {
             machine,
             outputs,
@@ -196,7 +198,12 @@ impl<M: Hops> Runner<M> {
         match action {
             Action::Offer { port, len, header_len } => {
                 let (len, header_len, ecn) = (*len, *header_len, ecn_of(*header_len));
-                let pdu = Pdu { id: self.next_id, len, header_len, ecn, ..Pdu::default() };
+                // Some packets have contents, and as many escapes as some contents have.
+                let escapes = match self.next_id % 3 {
+                    0 => Escapes::UNKNOWN,
+                    part => Escapes::new(len as usize / part as usize),
+                };
+                let pdu = Pdu { id: self.next_id, len, header_len, escapes, ecn, ..Pdu::default() };
                 self.machine.offer(at, *port, Item::Pdu(pdu), cx);
                 let least = self.machine.least_transit_of(at, *port, len);
                 assert!(least >= self.machine.least_transit(), "{least} of {len} bytes is less than of anything");
@@ -336,6 +343,7 @@ impl<M: Hops> Runner<M> {
         Trace {
             departures: departures.collect(),
             events: self.outputs.events,
+            links: self.outputs.links,
             counters: self.outputs.counters,
             held: self.machine.held(),
         }
@@ -359,17 +367,22 @@ pub const END: Time = Time::from_nanos(3_600_000_000_000_000);
 
 /// Plays `script` and nothing more until the end.
 pub fn run<M: Hops>(machine: M, script: &Script) -> Trace {
+    run_to(machine, script, END)
+}
+
+/// The same until `end`.
+pub fn run_to<M: Hops>(machine: M, script: &Script, end: Time) -> Trace {
     let mut runner = Runner::new(machine, LogLevel::Events);
     for (at, action) in script {
         runner.act(*at, action);
     }
-    runner.advance(END);
+    runner.advance(end);
     runner.trace()
 }
 
 /// The same with extra wake-ups between any two inputs: at their very instants, at deadlines, just
 /// before and behind them, and anywhere else.
-pub fn run_woken<M: Hops>(machine: M, script: &Script, seed: u64) -> Trace {
+pub fn run_woken<M: Hops>(machine: M, script: &Script, seed: u64, end: Time) -> Trace {
     let mut dice = Dice::new(seed);
     let mut runner = Runner::new(machine, LogLevel::Events);
     let mut now = 0;
@@ -394,15 +407,15 @@ pub fn run_woken<M: Hops>(machine: M, script: &Script, seed: u64) -> Trace {
         }
     }
     // One deadline after the other, as a live driver would.
-    while let Some(due) = runner.machine.next_deadline().filter(|due| *due <= END) {
+    while let Some(due) = runner.machine.next_deadline().filter(|due| *due <= end) {
         runner.advance(due);
     }
-    runner.advance(END);
+    runner.advance(end);
     runner.trace()
 }
 
 /// The same with the work up to each input cut into pieces of a few events.
-pub fn run_in_pieces<M: Hops>(machine: M, script: &Script, seed: u64) -> Trace {
+pub fn run_in_pieces<M: Hops>(machine: M, script: &Script, seed: u64, end: Time) -> Trace {
     let mut dice = Dice::new(seed);
     let mut runner = Runner::new(machine, LogLevel::Events);
     let mut advance = |runner: &mut Runner<M>, to: Time| {
@@ -423,24 +436,29 @@ pub fn run_in_pieces<M: Hops>(machine: M, script: &Script, seed: u64) -> Trace {
         advance(&mut runner, *at);
         runner.act(*at, action);
     }
-    advance(&mut runner, END);
-    runner.advance(END);
+    advance(&mut runner, end);
+    runner.advance(end);
     runner.trace()
 }
 
 /// All laws that concern one machine and one script.
 pub fn check_laws<M: Hops>(machine: impl Fn() -> M, script: &Script, seed: u64) -> Trace {
-    let plain = run(machine(), script);
-    plain.assert_same(&run(machine(), script), "the same inputs again");
+    check_laws_to(machine, script, seed, END)
+}
+
+/// The same until `end`, for machines that are never idle.
+pub fn check_laws_to<M: Hops>(machine: impl Fn() -> M, script: &Script, seed: u64, end: Time) -> Trace {
+    let plain = run_to(machine(), script, end);
+    plain.assert_same(&run_to(machine(), script, end), "the same inputs again");
     for wake in 0..2 {
-        plain.assert_same(&run_woken(machine(), script, seed ^ wake << 32), "extra wake-ups");
+        plain.assert_same(&run_woken(machine(), script, seed ^ wake << 32, end), "extra wake-ups");
     }
-    plain.assert_same(&run_in_pieces(machine(), script, seed), "work cut into pieces");
+    plain.assert_same(&run_in_pieces(machine(), script, seed, end), "work cut into pieces");
     let mut quiet = Runner::new(machine(), LogLevel::Counters);
     for (at, action) in script {
         quiet.act(*at, action);
     }
-    quiet.advance(END);
+    quiet.advance(end);
     let quiet = quiet.trace();
     assert_eq!(quiet.departures, plain.departures, "the log level changes what is delivered");
     assert_eq!(quiet.counters, plain.counters, "the log level changes counters");

@@ -103,7 +103,16 @@ impl LinkEntity for GoBackN {
             (HEADER, SmallVec::new(), [ACKNOWLEDGEMENT, self.expected])
         } else {
             let Outgoing { sdu, pdu, packet_bits, header_bits } = self.unsent()?;
-            let piece = Piece { sdu, pdu, first_bit: 0, bits: packet_bits, last: true, packet_bits, header_bits };
+            let piece = Piece {
+                sdu,
+                pdu,
+                first_bit: 0,
+                bits: packet_bits,
+                last: true,
+                packet_bits,
+                header_bits,
+                link_bits: packet_bits,
+            };
             (u64::from(packet_bits) + HEADER, smallvec![piece], [DATA, self.next])
         };
         if grant.bits.is_some_and(|most| bits > most.get()) {

@@ -4,11 +4,15 @@
 //! Machines that are connected with one another, directly or through others, and so share one order
 //! of events: by time, and at one instant by the machines' numbers.
 
-use airpath_core::Time;
+use airpath_core::{Span, Time};
 
 use super::deadlines::Deadlines;
 use super::node::{HandOver, Node};
 use super::{Ended, Ending, MachineEnd, MachineId, Observer, Until, WorldError};
+
+/// Time after which packets that machines hold, while no endpoint expects anything, are taken to stay there:
+/// longer than any entity repeats and reconnects.
+const HELD_FOR_GOOD: Span = Span::from_secs(3_600);
 
 /// A group of connected machines during one run.
 pub(super) struct Component<'a, O> {
@@ -54,8 +58,12 @@ impl<O: Observer> Component<'_, O> {
             if at > now && until_done && active == 0 && self.held() == 0 {
                 return Ok(Ending { at: now, why: Ended::Done });
             }
-            if at > now && until_done && never_idle && self.is_silent(place) {
-                return Ok(Ending { at: now, why: Ended::Stalled });
+            if at > now && until_done && never_idle && !self.expects_something(place) {
+                let since = self.nodes.iter_mut().map(|node| node.held_since(at)).max();
+                // What a machine has held for so long stays there, whatever the machine does about it.
+                if self.held() == 0 || since.is_some_and(|since| at.since(since) > HELD_FOR_GOOD) {
+                    return Ok(Ending { at: now, why: Ended::Stalled });
+                }
             }
             if at == Time::NEVER && (until_done || last == Time::NEVER) {
                 let why = if active == 0 { Ended::Done } else { Ended::Stalled };
@@ -79,11 +87,9 @@ impl<O: Observer> Component<'_, O> {
         }
     }
 
-    /// True if nothing of endpoints is or will be under way; the node at `likely` is asked first.
-    fn is_silent(&self, likely: usize) -> bool {
-        !self.nodes[likely].expects_something()
-            && !self.nodes.iter().any(|node| node.expects_something())
-            && self.held() == 0
+    /// True if an endpoint will do something by itself; the node at `likely` is asked first.
+    fn expects_something(&self, likely: usize) -> bool {
+        self.nodes[likely].expects_something() || self.nodes.iter().any(|node| node.expects_something())
     }
 
     fn held(&self) -> u64 {

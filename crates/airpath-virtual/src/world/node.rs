@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Command, CommandError, Cx, Item, Machine, Outputs, Pdu, PduId, PortId, Time};
+use airpath_core::{Command, CommandError, Cx, Escapes, Item, Machine, Outputs, Payload, Pdu, PduId, PortId, Time};
 
 use super::deadlines::Deadlines;
 use super::{MachineId, Observer, WorldError};
@@ -51,9 +51,13 @@ pub(super) struct Node<O> {
     pub attachments: Vec<Attachment>,
     /// Number of active endpoints.
     pub active: usize,
+    /// Number of packets that the machine held when it was last asked, and since when.
+    held: (Time, u64),
     /// Packets that left through a port at which nobody waited for their flow.
     pub unclaimed: u64,
     pub begun: bool,
+    /// True if the machine wants escapes of packets counted.
+    counts_escapes: bool,
     commands: VecDeque<(Time, Command)>,
     next_id: PduId,
     /// The instant of the last round, and how many there were at it.
@@ -77,7 +81,9 @@ const ROUNDS_LIMIT: u32 = 1_000_000;
 
 impl<O: Observer> Node<O> {
     pub(super) fn new(machine: Box<dyn Machine>, observer: O) -> Node<O> {
-        let outputs = Outputs { level: observer.level(), ..Outputs::default() };
+        let (level, keeps_links) = (observer.level(), observer.keeps_links());
+        let outputs = Outputs { level, keeps_links, ..Outputs::default() };
+        let counts_escapes = [PortId::CLIENT, PortId::SERVER].iter().any(|port| machine.wants_escapes(*port).is_some());
         let machine_due = machine.next_emission().unwrap_or(Time::NEVER);
         Node {
             machine,
@@ -86,8 +92,10 @@ impl<O: Observer> Node<O> {
             ports: Vec::new(),
             attachments: Vec::new(),
             active: 0,
+            held: (Time::ZERO, 0),
             unclaimed: 0,
             begun: false,
+            counts_escapes,
             commands: VecDeque::new(),
             next_id: 1,
             now: Time::ZERO,
@@ -147,6 +155,15 @@ impl<O: Observer> Node<O> {
         }
         let command = self.commands.front().map_or(Time::NEVER, |(at, _)| *at);
         self.machine_due.min(self.timers.first().0).min(command)
+    }
+
+    /// Time since which the machine has held as many packets as at `at`, as far as this was asked.
+    pub(super) fn held_since(&mut self, at: Time) -> Time {
+        let held = self.machine.held();
+        if self.held.1 != held {
+            self.held = (at, held);
+        }
+        self.held.0
     }
 
     /// True if anything but the machine itself has work pending.
@@ -242,6 +259,10 @@ impl<O: Observer> Node<O> {
 
     #[inline]
     fn show_events(&mut self) {
+        if !self.outputs.links.is_empty() {
+            self.observer.links(&self.outputs.links);
+            self.outputs.links.clear();
+        }
         if !self.outputs.events.is_empty() {
             self.observer.events(&self.outputs.events);
             self.outputs.events.clear();
@@ -372,6 +393,13 @@ impl<O: Observer> Node<O> {
         if let Item::Pdu(pdu) = &mut item {
             pdu.id = self.next_id;
             pdu.arrived = at;
+            if self.counts_escapes {
+                let framing = self.machine.wants_escapes(port);
+                pdu.escapes = match (framing, &pdu.payload) {
+                    (Some(framing), Payload::Whole(bytes)) => framing.escapes(bytes),
+                    _ => Escapes::UNKNOWN,
+                };
+            }
             self.next_id += 1;
             self.observer.offered(at, port, pdu);
         }

@@ -3,7 +3,7 @@
 
 //! Observers of a machine of a world: a log, a capture, a statistic.
 
-use airpath_core::{Command, Counters, Emission, Event, LogLevel, Pdu, PortId, Time};
+use airpath_core::{Command, Counters, Emission, Event, LinkRecord, LogLevel, Pdu, PortId, Time};
 
 use super::Ending;
 
@@ -38,6 +38,16 @@ pub trait Observer: Send {
     /// the present: events that emit nothing are run when something wakes the machine.
     fn events(&mut self, events: &[Event]) {
         let _ = events;
+    }
+
+    /// True if it wants the records of link entities.
+    fn keeps_links(&self) -> bool {
+        false
+    }
+
+    /// Records of link entities since the last call, if it wants them; before the events of that time.
+    fn links(&mut self, links: &[LinkRecord]) {
+        let _ = links;
     }
 
     /// A packet or a signal left the machine; its delivery is the first one of that packet among the

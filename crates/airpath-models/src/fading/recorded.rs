@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Signal-to-noise ratios read from a file.
+//!
+//! A text with a line for each slot and in it a number in decibels for each resource, between commas or blanks; `#`
+//! begins a comment. The mean of the configuration is added to each. A file with one number by line holds for all
+//! resources.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use super::quantity::Decibels;
+use super::{BLOCK, Block, Grid, Response};
+use crate::file::{FileFormat, FileRef, VisitFile};
+use crate::problem::Problem;
+use crate::registry::Configured;
+
+/// Ratios after the last slot of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AtEnd {
+    /// The file begins anew.
+    #[default]
+    Repeat,
+    /// The last slot stays.
+    Hold,
+}
+
+/// A recorded channel: `{ type = "recorded", file = "snr.csv" }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedConfig {
+    /// The file.
+    pub file: FileRef<SnrTable>,
+    /// Ratios after its end.
+    #[serde(default)]
+    pub at_end: AtEnd,
+}
+
+/// Signal-to-noise ratios by slot and resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SnrTable {
+    width: usize,
+    /// √SNR, slot by slot.
+    amplitudes: Vec<f32>,
+}
+
+impl FileFormat for SnrTable {
+    const WHAT: &'static str = "table of signal-to-noise ratios";
+
+    fn parse(bytes: &[u8]) -> Result<SnrTable, String> {
+        let text = std::str::from_utf8(bytes).map_err(|error| format!("it is no text: {error}"))?;
+        let mut table = SnrTable { width: 0, amplitudes: Vec::new() };
+        for (number, line) in text.lines().enumerate() {
+            let number = number + 1;
+            let content = line.split('#').next().unwrap_or_default();
+            let words =
+                content.split(|c: char| c.is_whitespace() || c == ',' || c == ';').filter(|word| !word.is_empty());
+            let mut width = 0;
+            for word in words {
+                match word.parse::<f64>() {
+                    Ok(decibels) if (-300.0..=300.0).contains(&decibels) => {
+                        table.amplitudes.push(libm::sqrt(Decibels(decibels).ratio()) as f32);
+                    }
+                    _ => return Err(format!("line {number}: `{word}` is no number of decibels from -300 to 300")),
+                }
+                width += 1;
+            }
+            if width != 0 && table.width != 0 && width != table.width {
+                return Err(format!("line {number}: {width} numbers, but {} before", table.width));
+            }
+            table.width = table.width.max(width);
+        }
+        if table.width == 0 { Err("there is no number in it".into()) } else { Ok(table) }
+    }
+}
+
+impl RecordedConfig {
+    /// Errors that depend on the number of resources.
+    pub(super) fn problems_of(&self, resources: u16) -> Option<Problem> {
+        let width = self.file.loaded()?.width;
+        (width != 1 && width < usize::from(resources)).then(|| {
+            Problem::new(
+                "resources",
+                format!("are {resources}, but `{}` holds {width}", crate::file::AnyFile::name(&self.file)),
+            )
+        })
+    }
+}
+
+impl Configured<Grid> for RecordedConfig {
+    type Model = Recorded;
+
+    fn files(&mut self, visit: &mut VisitFile<'_>) {
+        visit("file", &mut self.file);
+    }
+
+    fn build(&self, grid: Grid) -> Recorded {
+        Recorded { table: self.file.data().clone(), at_end: self.at_end, lanes: grid.lanes() }
+    }
+
+    fn examples() -> Vec<RecordedConfig> {
+        let table = SnrTable::parse(b"# an example\n3\n-10\n5.5\n").expect("an example is valid");
+        vec![RecordedConfig { file: FileRef::with_data("snr.csv", table), at_end: AtEnd::Repeat }]
+    }
+}
+
+/// The recorded channel.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    table: Arc<SnrTable>,
+    at_end: AtEnd,
+    lanes: usize,
+}
+
+impl Response for Recorded {
+    fn respond(&mut self, block: &Block, re: &mut [f32], im: &mut [f32]) {
+        im.fill(0.0);
+        let SnrTable { width, amplitudes } = &*self.table;
+        let slots = (amplitudes.len() / width) as u64;
+        for (slot, out) in (block.index * BLOCK as u64..).zip(re.chunks_exact_mut(self.lanes)) {
+            let row = match self.at_end {
+                AtEnd::Repeat => slot % slots,
+                AtEnd::Hold => slot.min(slots - 1),
+            };
+            let row = &amplitudes[row as usize * width..][..*width];
+            for (resource, out) in out.iter_mut().enumerate() {
+                *out = row[if *width == 1 { 0 } else { resource.min(width - 1) }];
+            }
+        }
+    }
+}
