@@ -4,19 +4,23 @@
 //! Advice on valid scenarios that probably do not do what the user wants.
 
 use airpath_core::{Bits, Carry, Direction, LinkRate, Span};
-use airpath_models::LinkConfig;
+use airpath_models::entity::EntityConfig;
+use airpath_models::medium::{RateConfig, VaryingConfig};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::dualpi2::Dualpi2Config;
+use airpath_models::{HopConfig, LinkConfig};
 
 use crate::report::Report;
 use crate::scenario::Scenario;
 
 /// The MTU of a scenario that names none, in bytes.
 const MTU_BYTES: u32 = 1500;
+/// T1 of RLP is a multiple of this.
+const T1_STEP: Span = Span::from_millis(10);
 
 impl Scenario {
     /// Warnings before a run, a sentence for each; with packets of `mtu_bytes`, or of the scenario's own MTU.
-    /// Rates that vary are not looked at.
+    /// Rates that vary are not looked at, but for slots.
     ///
     /// # Errors
     /// Those of [`Scenario::paths`].
@@ -26,9 +30,12 @@ impl Scenario {
         for path in self.paths()? {
             let of_states = path.config.states.iter().map(|state| (Some(&state.name), &state.hops));
             for (state, hops) in std::iter::once((None, &path.config.hops)).chain(of_states) {
-                for (hop, direction) in hops.iter().flat_map(|hop| Direction::ALL.map(|direction| (hop, direction))) {
+                let of_links = hops.iter().flat_map(|hop| Direction::ALL.map(|direction| (hop, direction)));
+                let marks = of_links.filter_map(|(hop, direction)| {
                     let place = format!("{}.{}.queue", hop.name, direction.name());
-                    let Some(found) = early_marks(&place, hop.link(direction), mtu_bytes) else { continue };
+                    early_marks(&place, hop.link(direction), mtu_bytes)
+                });
+                for found in marks.chain(hops.iter().filter_map(early_polls)) {
                     let sentence = match state {
                         // States repeat what they do not change.
                         Some(_) if advice.contains(&found) => continue,
@@ -59,6 +66,43 @@ fn early_marks(place: &str, link: &LinkConfig, mtu_bytes: u32) -> Option<String>
             rounded(packet + packet),
         )
     })
+}
+
+/// Warning about RLP with a T1 below the least round trip of its link: an end that asks before it can have an answer
+/// gives up a connection that works.
+fn early_polls(hop: &HopConfig) -> Option<String> {
+    let (EntityConfig::Rlp(client), EntityConfig::Rlp(server)) = (&hop.uplink.entity, &hop.downlink.entity) else {
+        return None;
+    };
+    let frame_bits = Bits::new(client.frame.bits().into());
+    let one_way = |link: &LinkConfig| Some(transmission(&link.rate, frame_bits)? + link.propagation.constant()?);
+    let (t1, round_trip) = (client.t1.min(server.t1), one_way(&hop.uplink)? + one_way(&hop.downlink)?);
+    let steps = round_trip.nanos() / T1_STEP.nanos() + 1;
+    (t1 < round_trip).then(|| {
+        format!(
+            "{}.entity: T1 of RLP is {t1}, but a round trip of the link takes {round_trip} at least, a frame of \
+             {frame_bits} and the propagation delay both ways: the link will reset; use a longer T1: --set \
+             {}.link.entity.t1='{}'",
+            hop.name,
+            hop.name,
+            Span::from_nanos(steps * T1_STEP.nanos()),
+        )
+    })
+}
+
+/// Duration of the transmission of a frame of `bits`, where it is always the same.
+fn transmission(rate: &RateConfig, bits: Bits) -> Option<Span> {
+    match rate {
+        RateConfig::Constant(LinkRate::Fixed(rate)) => {
+            let mut carry = Carry::NONE;
+            Some(rate.tx(bits, &mut carry))
+        }
+        RateConfig::Varying(VaryingConfig::Slotted(slots)) => {
+            let before = bits.get().div_ceil(slots.bits.get()).saturating_sub(1);
+            Some(slots.slot + Span::from_nanos(slots.period.unwrap_or(slots.slot).nanos().saturating_mul(before)))
+        }
+        _ => None,
+    }
 }
 
 /// The least threshold of a DualPI2 with an L queue in `queue`, and the name of that DualPI2.

@@ -39,6 +39,13 @@ impl PathTree {
     pub fn config(&self, prefix: &str) -> Result<PathConfig, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let hops = configs(&self.hops, None, prefix, &mut problems);
+        for place in PathConfig::other_framings(&hops) {
+            let hop = &self.hops[place];
+            let name = join(&join(prefix, &hop.name), "link.entity.ppp.stuffing");
+            let message = "is \"counted\" as on a hop before, with other fields, FCS or accm of PPP; escapes are \
+                           counted once for each packet: write the same `ppp`, or a share of octets";
+            problems.push(Diagnostic::at(&hop.place, name, message));
+        }
         let names: Vec<&str> =
             std::iter::once(Event::INITIAL_STATE).chain(self.states.iter().map(|state| state.name.as_str())).collect();
         let initial = self.initial.stay(&names, &mut problems);
@@ -105,7 +112,9 @@ pub fn configs(
             HopConfig::new(hop.name.clone(), uplink, downlink)
         })
         .collect();
-    for (index, (hop, config)) in hops.iter().zip(&configs).enumerate() {
+    // A hop with mistakes has the default in their place, which would be told as a change of its kind.
+    let comparable = if problems.is_empty() { hops.len() } else { 0 };
+    for (index, (hop, config)) in hops.iter().zip(&configs).enumerate().take(comparable) {
         let first = beginning.and_then(|beginning| beginning.get(index)).unwrap_or(config);
         for problem in config.kind_problems(first) {
             let places = [&hop.uplink, &hop.downlink].map(|link| locate(link, &problem.key));
@@ -167,6 +176,19 @@ fn check_link(link: &Table) -> Vec<Finding> {
     checker.findings
 }
 
+/// Advice where `--loss` is what is wrong, because it loses packets.
+fn losing_packets(found: &Finding, hop: &str) -> Option<String> {
+    let source = &found.place.source;
+    if found.key != "errors.per" || source.is_file || !source.name.starts_with("--loss ") {
+        return None;
+    }
+    let probability = source.text.split(',').next().unwrap_or_default().trim();
+    Some(format!(
+        "loses packets, and this entity puts several packets into a frame; instead of --loss write \
+         --set '{hop}.link.errors={{ type = \"bernoulli\", probability = \"{probability}\", per = \"frame\" }}'"
+    ))
+}
+
 fn link_config(link: &Table, hop: &HopTree) -> (LinkConfig, Vec<Finding>) {
     let findings = check_link(link);
     if !findings.is_empty() {
@@ -189,7 +211,13 @@ fn link_config(link: &Table, hop: &HopTree) -> (LinkConfig, Vec<Finding>) {
             if !unreadable.is_empty() {
                 return (LinkConfig::default(), unreadable);
             }
-            let problems = config.problems().into_iter().map(|problem| finding(problem.key, problem.message)).collect();
+            let mut problems: Vec<Finding> =
+                config.problems().into_iter().map(|problem| finding(problem.key, problem.message)).collect();
+            for found in &mut problems {
+                if let Some(message) = losing_packets(found, &hop.name) {
+                    found.message = message;
+                }
+            }
             (config, problems)
         }
         // The schema said that it was right, so the message has to do without an exact place.

@@ -49,3 +49,26 @@ fn states_and_classes_are_looked_at_too() {
     let found = advice(&hop(classes, ""), None);
     assert!(found[0].contains("--set radio.uplink.queue.classes.fast.queue.threshold='12 ms'"), "{found:?}");
 }
+
+/// A link of RLP in blocks of 20 ms with a propagation delay of 200 ms.
+fn rlp(entity: &str) -> String {
+    format!(
+        "[[hops]]\nname = \"radio\"\n[hops.link]\nrate = {{ type = \"slotted\", slot = \"20 ms\", bits = \"240 bit\" }}\n\
+         propagation = \"200 ms\"\nentity = {{ type = \"rlp\"{entity} }}\n"
+    )
+}
+
+/// Blocks take 20 ms each way, or three of them for a long frame: round trips of 440 ms and 520 ms.
+#[test]
+fn a_timer_of_rlp_below_the_round_trip_is_told() {
+    assert_eq!(advice(&rlp(""), None), [""; 0]);
+    assert_eq!(advice(&rlp(", t1 = \"440 ms\""), None), [""; 0]);
+    let short = advice(&rlp(", t1 = \"430 ms\""), None);
+    assert_eq!(short.len(), 1);
+    for words in ["radio.entity: T1 of RLP is 430 ms", "takes 440 ms", "--set radio.link.entity.t1='450 ms'"] {
+        assert!(short[0].contains(words), "{short:?}");
+    }
+    let long = advice(&rlp(", frame = \"long\""), None);
+    assert!(long.len() == 1 && long[0].contains("takes 520 ms") && long[0].contains("'530 ms'"), "{long:?}");
+    assert_eq!(advice(&rlp(", frame = \"long\", t1 = \"530 ms\""), None), [""; 0]);
+}
