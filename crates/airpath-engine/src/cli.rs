@@ -6,12 +6,14 @@
 pub mod calibrate;
 pub mod clocks;
 pub mod control;
+pub mod fading;
 mod load;
 mod replay;
 mod sim;
 pub mod timing;
 pub mod trace;
 pub mod warp;
+pub mod wsim;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -82,8 +84,12 @@ pub enum Command {
     State(control::StateArgs),
     /// Change parameters of a running link.
     Set(control::SetArgs),
-    /// Convert, inspect and plot rate traces.
+    /// Convert, inspect, plot, draw and fit traces of rates and errors.
     Trace(trace::TraceArgs),
+    /// Draw the signal-to-noise ratios of fading radio channels.
+    Fading(fading::FadingArgs),
+    /// Send a file over a radio link whose errors come from a trace, offline, by UDP or UDP-Lite.
+    Wsim(Box<wsim::WsimArgs>),
     /// Build the kernel for runs in virtual time (`airpath exec --clock warp`).
     #[command(after_help = warp::EXAMPLES)]
     Warp(warp::WarpArgs),

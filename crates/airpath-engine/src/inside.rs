@@ -6,6 +6,10 @@
 
 use std::path::Path;
 
+use clap::ValueEnum;
+
+use crate::wsim::{Adus, Units};
+
 pub use crate::control::protocol::{Refusal, Request};
 
 /// Replays the run in `folder`, as `airpath replay` does, and tells whether its trace is the same.
@@ -15,4 +19,29 @@ pub use crate::control::protocol::{Refusal, Request};
 pub fn replay(folder: &Path) -> Result<bool, String> {
     let outcome = crate::run::replay::replay(folder, None).map_err(|failure| failure.to_string())?;
     Ok(outcome.difference.is_none())
+}
+
+/// Splits `input` into the ADUs of every kind of units that `airpath wsim` knows, of at most `most` bytes; together
+/// they must be the input.
+///
+/// # Errors
+/// The units and the ADUs that are not the input.
+pub fn split(input: &[u8], most: usize) -> Result<(), String> {
+    for units in Units::value_variants() {
+        let (mut adus, mut joined) = (Adus::new(input, *units, most), Vec::new());
+        let whole = loop {
+            match adus.next() {
+                Ok(Some(adu)) if adu.is_empty() || adu.len() > most => {
+                    return Err(format!("{units:?}: an ADU of {}", adu.len()));
+                }
+                Ok(Some(adu)) => joined.extend_from_slice(adu),
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        if !input.starts_with(&joined) || whole && joined.len() < input.len() {
+            return Err(format!("{units:?}: {} of {} bytes", joined.len(), input.len()));
+        }
+    }
+    Ok(())
 }

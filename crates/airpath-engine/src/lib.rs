@@ -17,6 +17,7 @@ mod seed;
 mod signals;
 mod status;
 mod terminal;
+mod wsim;
 
 use clap::Parser;
 
@@ -43,7 +44,9 @@ pub fn main() -> ! {
         Command::Set(args) => commands::control::set(&args),
         Command::Timing(args) => commands::timing::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
+        Command::Fading(args) => commands::fading::run(&args),
         Command::Warp(args) => commands::warp::run(&args),
+        Command::Wsim(args) => commands::wsim::run(&args),
         Command::WarpInit => match airpath_warp::guest::main() {
             Ok(never) => match never {},
             Err(error) => Err(Failure::warp(error)),

@@ -31,11 +31,15 @@ pub fn run(args: &ReplayArgs) -> Result<i32> {
 fn text(outcome: &ReplayOutcome) -> String {
     match &outcome.difference {
         Some(difference) => difference.to_string(),
-        None => format!(
-            "identical: {}, {}",
-            counted(outcome.events, "event"),
-            counted(outcome.damaged_packets, "damaged packet")
-        ),
+        None => {
+            let links = outcome.links.map(|links| format!(", {}", counted(links, "link record")));
+            format!(
+                "identical: {}{}, {}",
+                counted(outcome.events, "event"),
+                links.unwrap_or_default(),
+                counted(outcome.damaged_packets, "damaged packet")
+            )
+        }
     }
 }
 
@@ -44,6 +48,7 @@ fn json(outcome: &ReplayOutcome) -> serde_json::Value {
         "identical": outcome.difference.is_none(),
         "events": outcome.events,
         "damaged_packets": outcome.damaged_packets,
+        "link_records": outcome.links,
         "positions_compared": outcome.has_positions,
         "difference": outcome.difference,
         "duration_ns": outcome.duration.nanos(),

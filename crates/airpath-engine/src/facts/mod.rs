@@ -17,6 +17,7 @@ use airpath_log::files::{self, RunFile};
 use airpath_log::tables::ColumnAbout;
 use airpath_log::tables::events::EventColumns;
 use airpath_log::tables::inputs::InputColumns;
+use airpath_log::tables::links::LinkColumns;
 use airpath_log::verdict::Code;
 use airpath_log::{Grade, LatenessBound, manifest, tcp_state};
 use serde::Serialize;
@@ -116,6 +117,7 @@ fn facts() -> Facts {
         tables: BTreeMap::from([
             (files::EVENTS, EventColumns::about()),
             (files::INPUT, InputColumns::about()),
+            (files::LINK, LinkColumns::about()),
             (files::TCP_STATE, tcp_state::about()),
         ]),
         verdicts: Grade::ALL.map(|one| Word { name: one.name(), meaning: one.description() }).into(),

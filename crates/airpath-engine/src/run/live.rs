@@ -272,6 +272,7 @@ fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {
         snaplen: request.snaplen,
         ring: request.ring,
         touched: request.clock == Clock::Live,
+        links: request.path.keeps_links(),
         ..WriterOptions::of_path(&folder, request.level, names.0, names.1)
     };
     Writer::start(&options).map_err(|error| Failure::new(error.to_string()))

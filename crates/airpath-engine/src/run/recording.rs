@@ -6,7 +6,9 @@
 
 use std::path::Path as Folder;
 
-use airpath_core::{Counters, Direction, Emission, Event, Item, LogLevel, Payload, Pdu, PortId, Span, Time, UNDAMAGED};
+use airpath_core::{
+    Counters, Direction, Emission, Event, Item, LinkRecord, LogLevel, Payload, Pdu, PortId, Span, Time, UNDAMAGED,
+};
 use airpath_log::manifest::{LogResults, Results, Status, TimingResults, counters};
 use airpath_log::recorder::RingSize;
 use airpath_log::verdict::{Measurements, judge};
@@ -40,17 +42,18 @@ pub struct Recorded {
 
 impl Recording {
     /// Begins to record into `folder`, which exists, what `manifest` says; without a folder nothing but
-    /// delays is kept.
+    /// delays is kept. With `keeps_links` there is a log of link entities.
     ///
     /// # Errors
     /// When a file cannot be made.
-    pub fn start(folder: Option<&Folder>, manifest: &Manifest) -> Result<Recording> {
+    pub fn start(folder: Option<&Folder>, manifest: &Manifest, keeps_links: bool) -> Result<Recording> {
         let names = (manifest.hops.clone(), manifest.states.clone());
         let folder = folder.unwrap_or(Folder::new(""));
         let options = WriterOptions {
             snaplen: manifest.snaplen,
             overflow: Overflow::Wait,
             touched: false,
+            links: keeps_links,
             ring: RingSize { batches: RING_BATCHES, ..RingSize::default() },
             ..WriterOptions::of_path(folder, manifest.log_level, names.0, names.1)
         };
@@ -78,6 +81,16 @@ impl Recording {
     /// Records a command that is about to be carried out, in the JSON of the input log.
     pub fn commanded(&mut self, at: Time, json: &str) {
         self.recorder.command(at, json);
+    }
+
+    /// True if records of link entities are kept.
+    pub fn keeps_links(&self) -> bool {
+        self.recorder.keeps_links()
+    }
+
+    /// Records what link entities did since the last call; before [`Recording::events`].
+    pub fn links(&mut self, links: &[LinkRecord]) {
+        self.recorder.links(links);
     }
 
     /// Records what the machine has recorded since the last call.

@@ -14,8 +14,11 @@ use std::path::Path as Folder;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use airpath_core::{Command, EventKind, Item, LogLevel, Machine, Outputs, Pdu, Seed, Span, Time};
+use airpath_core::{
+    Command, Direction, EventKind, Item, LinkRecord, LogLevel, Machine, Outputs, Pdu, Seed, Span, Time,
+};
 use airpath_log::tables::events::{EventCells, EventColumns, Left};
+use airpath_log::tables::links::{LinkCells, LinkColumns};
 use airpath_log::{Clock, Level, Manifest, Snaplen};
 use airpath_models::Path;
 use airpath_scenario::{Running, Scenario};
@@ -23,7 +26,7 @@ use airpath_virtual::{DriveError, Input, VirtualDriver};
 
 pub use compare::Difference;
 use compare::difference;
-use recorded::{Events, Inputs, RecordedInput, What};
+use recorded::{Events, Inputs, Links, RecordedInput, What};
 
 use super::files::KeptFiles;
 use super::manifest::Beginning;
@@ -42,6 +45,8 @@ pub struct ReplayOutcome {
     pub events: u64,
     /// Number of deliveries of damaged packets among them.
     pub damaged_packets: u64,
+    /// Number of identical records of link entities; none if the run has no log of them.
+    pub links: Option<u64>,
     /// True if the log has the positions of flipped bits; without them only their numbers were compared.
     pub has_positions: bool,
     /// The first difference, if there is one.
@@ -76,11 +81,13 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
         };
         beginning.manifest()
     };
-    let copy = out.map(|out| Copy::start(out, &scenario, beginning)).transpose()?;
+    let copy = out.map(|out| Copy::start(out, &scenario, beginning, path.keeps_links())).transpose()?;
     let mut driver = VirtualDriver::new(Path::new(&path, Seed(manifest.seed)), LogLevel::Events);
     let mut trace = Trace {
         events: Events::open(folder)?,
         columns: EventColumns::new(&manifest.hops, &manifest.states),
+        links: Links::open(folder, &manifest)?.map(|links| (links, LinkColumns::new(&manifest.hops))),
+        same_links: 0,
         emissions: VecDeque::new(),
         same: 0,
         damaged_packets: 0,
@@ -88,8 +95,10 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
         copy,
         next_word: begun + SILENT,
     };
+    driver.outputs_mut().keeps_links = path.keeps_links();
     let mut running = Running::new(&scenario);
-    for input in Inputs::open(folder, &manifest)? {
+    let counts = Direction::ALL.into_iter().any(|direction| path.framing(direction).is_some());
+    for input in Inputs::open(folder, &manifest)?.with_escapes(counts)? {
         let RecordedInput { at, what, json } = input?;
         // In steps, so that no more than one step's events are in memory.
         trace.advance(&mut driver, at)?;
@@ -119,12 +128,21 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
     trace.advance(&mut driver, Time::ZERO + duration)?;
     trace.end()?;
     let has_positions = trace.events.has_flipped_bits();
-    let Trace { same, damaged_packets, difference, copy, .. } = trace;
+    let Trace { same, same_links, links, damaged_packets, difference, copy, .. } = trace;
+    let links = links.map(|_| same_links);
     if let Some(Copy { recording, manifest, folder }) = copy {
         let recorded = recording.finish(driver.counters(), &manifest.hops, duration);
         write(&finished(&manifest, recorded.results), folder)?;
     }
-    Ok(ReplayOutcome { events: same, damaged_packets, has_positions, difference, duration, took: begun.elapsed() })
+    Ok(ReplayOutcome {
+        events: same,
+        damaged_packets,
+        links,
+        has_positions,
+        difference,
+        duration,
+        took: begun.elapsed(),
+    })
 }
 
 /// No run can have recorded an input that the machine refuses.
@@ -149,11 +167,12 @@ impl Copy<'_> {
         folder: &'a Folder,
         scenario: &Scenario,
         beginning: impl FnOnce(&KeptFiles) -> Manifest,
+        keeps_links: bool,
     ) -> Result<Copy<'a>> {
         airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
         let mut manifest = beginning(&KeptFiles::keep(scenario, Some(folder))?);
         manifest.start_unix_ns = START_UNIX_NS;
-        let recording = Recording::start(Some(folder), &manifest)?;
+        let recording = Recording::start(Some(folder), &manifest, keeps_links)?;
         write(&manifest, folder)?;
         Ok(Copy { recording, manifest, folder })
     }
@@ -164,6 +183,9 @@ struct Trace<'a> {
     events: Events,
     /// Rows that the log would have of the replay's events.
     columns: EventColumns,
+    /// The recorded link log and the rows that it would have of the replay, if the run has one.
+    links: Option<(Links, LinkColumns)>,
+    same_links: u64,
     /// Packets that left the machine and have not been met by their deliveries.
     emissions: VecDeque<Pdu>,
     same: u64,
@@ -191,9 +213,11 @@ impl Trace<'_> {
     /// Takes what the machine has left behind and compares it.
     fn harvest(&mut self, outputs: &mut Outputs) -> Result<()> {
         if let Some(Copy { recording, .. }) = &mut self.copy {
+            recording.links(&outputs.links);
             recording.events(&outputs.events);
             outputs.emissions.iter().for_each(|emission| recording.emitted(emission));
         }
+        self.compare_links(&mut outputs.links)?;
         for emission in outputs.emissions.drain(..) {
             if let Item::Pdu(pdu) = emission.item {
                 self.emissions.push_back(pdu);
@@ -219,8 +243,27 @@ impl Trace<'_> {
         Ok(())
     }
 
+    /// Compares records of link entities, where the run has a log of them.
+    fn compare_links(&mut self, records: &mut Vec<LinkRecord>) -> Result<()> {
+        let Some((recorded, columns)) = &mut self.links else {
+            records.clear();
+            return Ok(());
+        };
+        for record in records.drain(..) {
+            if self.difference.is_none() {
+                let replayed = columns.preview(LinkCells::new(&record));
+                self.difference = difference(self.same_links, recorded.next()?, Some(replayed));
+                self.same_links += u64::from(self.difference.is_none());
+            }
+        }
+        Ok(())
+    }
+
     /// The recorded trace must be at its end, too.
     fn end(&mut self) -> Result<()> {
+        if let Some((recorded, _)) = self.links.as_mut().filter(|_| self.difference.is_none()) {
+            self.difference = difference(self.same_links, recorded.next()?, None);
+        }
         if self.difference.is_none() {
             self.difference = difference(self.same, self.events.next()?, None);
         }

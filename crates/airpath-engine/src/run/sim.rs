@@ -127,7 +127,7 @@ fn run_in(
         pairs.push((flow, pair));
     }
     let manifest = begin(request, seed, &KeptFiles::keep(&request.scenario, folder)?);
-    let recording = Recording::start(folder, &manifest)?;
+    let recording = Recording::start(folder, &manifest, request.path.keeps_links())?;
     write(&manifest, folder)?;
     let mut world = World::new();
     let machine = Box::new(Path::new(&request.path, Seed(seed)));

@@ -33,7 +33,7 @@ pub enum Target {
     Scenario,
     /// Options of the command line and workloads.
     Texts,
-    /// Files of rates, errors, arrivals and distributions, and captures to replay.
+    /// Files of rates, errors, arrivals and distributions, captures to replay, and videos.
     Traces,
     /// The folder of a run: its manifest, logs and captures, shown and replayed.
     Runs,

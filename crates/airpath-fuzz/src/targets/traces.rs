@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Files that parameters and workloads name. Each input is read as every format: a file of one kind
+//! Files that parameters and workloads name, and videos. Each input is read as every format: a file of one kind
 //! given for another is the most common mistake.
 
 use airpath_models::channel::PositionList;
@@ -26,6 +26,9 @@ pub fn run(input: &[u8]) {
     if let Some(trace) = parse::<RateTrace>(input) {
         assert!(trace.period_ns() > 0 && !trace.points().is_empty());
         assert!(trace.points().windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns), "points out of order");
+    }
+    if let Err(problem) = airpath_engine::inside::split(input, 1 + input.len() % 50) {
+        panic!("units of video are not the input: {problem}");
     }
     if let Err(problem) = airpath_endpoints::pcap::packets_in(input) {
         assert!(!problem.is_empty(), "refused without a reason");

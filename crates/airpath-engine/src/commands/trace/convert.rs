@@ -3,22 +3,21 @@
 
 //! `airpath trace convert`.
 
-use std::io::Write;
 use std::path::Path;
 
 use airpath_core::Span;
 use airpath_core::quantity;
 use airpath_core::rate::RATE_UNITS;
-use airpath_log::place;
 use airpath_models::medium::rate::curve::Point;
 use airpath_models::medium::rate::mahimahi::OPPORTUNITY_BITS;
 use airpath_models::medium::rate::trace::RateTrace;
 
-use super::read::read;
-use super::write::{opportunities, write};
+use super::errors;
+use super::read::{Trace, read};
+use super::write::{opportunities, put, write};
 use crate::cli::trace::{ConvertArgs, Format};
 use crate::error::{Failure, Result};
-use crate::terminal::{say, show};
+use crate::terminal::say;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 /// The most opportunities with which a constant rate is made exact.
@@ -34,13 +33,24 @@ const LONGEST: Span = Span::from_secs(7 * 86_400);
 /// When the input cannot be read, is no trace, or has nothing that could be written.
 pub fn run(args: &ConvertArgs) -> Result<i32> {
     let to = args.to.unwrap_or_else(|| by_name(&args.output));
+    let of_rates = |hint: &str| match to.is_of_errors() {
+        true => Err(Failure::usage(format!("{} has rates, and --to {} is for errors{hint}", args.input, to.name()))),
+        false => Ok(()),
+    };
     let (trace, natural) = match constant(&args.input) {
-        Some(rate) if !Path::new(&args.input).exists() => of_constant(rate.map_err(Failure::usage)?, args.duration)?,
-        _ => {
-            let trace = read(Path::new(&args.input), args.from)?.0.rates(args.bin)?;
-            let period = Span::from_nanos(trace.period_ns());
-            (trace, period)
+        Some(rate) if !Path::new(&args.input).exists() => {
+            of_rates("")?;
+            of_constant(rate.map_err(Failure::usage)?, args.duration)?
         }
+        _ => match read(Path::new(&args.input), args.from, args.units)?.0 {
+            Trace::Errors(trace) => return errors::convert(&trace, args),
+            trace => {
+                of_rates("; if its lines of 0 and 1 are errors, write --from errors")?;
+                let trace = trace.rates(args.bin)?;
+                let period = Span::from_nanos(trace.period_ns());
+                (trace, period)
+            }
+        },
     };
     let duration = args.duration.unwrap_or(natural);
     let trace = if duration == Span::from_nanos(trace.period_ns()) || to == Format::Mahimahi {
@@ -69,15 +79,7 @@ pub fn run(args: &ConvertArgs) -> Result<i32> {
             );
         }
     }
-    let text = write(&trace, to, duration);
-    if args.output.as_os_str() == "-" {
-        show!("{text}");
-        return Ok(0);
-    }
-    place::output(&args.output)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::new(format!("cannot write {}: {error}", args.output.display())))?;
-    Ok(0)
+    put(&write(&trace, to, duration), &args.output)
 }
 
 fn by_name(path: &Path) -> Format {

@@ -8,12 +8,11 @@
 
 use std::io::{self, BufWriter, Write};
 
-use airpath_core::{DrawKey, DrawScope, Seed};
 use airpath_log::place;
-use airpath_models::channel::{ErrorProcess, ErrorProcessConfig, ErrorProcessModel, ErrorsConfig};
-use airpath_scenario::Scenario;
+use airpath_models::channel::{ErrorProcess, ErrorProcessModel};
 
 use crate::cli::trace::GenerateArgs;
+use crate::commands::error_process::{of_toml, process_key};
 use crate::error::{Failure, Result};
 use crate::seed::fresh_seed;
 use crate::terminal::say;
@@ -26,10 +25,9 @@ const LINE: u64 = 100;
 /// # Errors
 /// When the process is wrong, or the file cannot be written.
 pub fn run(args: &GenerateArgs) -> Result<i32> {
-    let config = errors(&args.errors)?;
+    let config = of_toml(&args.errors)?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
-    let scope = DrawScope { hop: &args.hop, direction: args.direction, role: "channel", instance: 0 };
-    let process = ErrorProcessModel::new(&config.process, DrawKey::new(Seed(seed), &scope));
+    let process = ErrorProcessModel::new(&config, process_key(seed, &args.hop, args.direction));
     let head = format!(
         "# airpath trace generate '{}' --units {} --seed {seed} --hop {} --direction {}\n# 0: ok, 1: hit\n",
         args.errors.replace(['\n', '\r'], " "),
@@ -47,28 +45,6 @@ pub fn run(args: &GenerateArgs) -> Result<i32> {
         say!("airpath: {}; seed {seed}", counted.text(args.units));
     }
     Ok(0)
-}
-
-/// The errors that `text` describes, as `errors = …` of a link would.
-fn errors(text: &str) -> Result<ErrorsConfig> {
-    let mut scenario = Scenario::transparent();
-    let report = |report: airpath_scenario::Report| Failure::usage(report.to_string());
-    scenario.set(&format!("radio.uplink.errors={text}")).map_err(report)?;
-    let paths = scenario.paths().map_err(report)?;
-    let [path] = &paths[..] else { return Err(Failure::usage("the scenario has no path".to_owned())) };
-    let config = path.config.hops[0].uplink.errors.clone();
-    let plain = ErrorsConfig { process: config.process.clone(), ..ErrorsConfig::default() };
-    if config != plain {
-        return Err(Failure::usage(
-            "only the type of errors and its keys are drawn here; `per`, `effect` and their keys belong to the \
-             scenario that uses the trace"
-                .to_owned(),
-        ));
-    }
-    if let ErrorProcessConfig::Trace(_) = &config.process {
-        return Err(Failure::usage("errors of type trace are a trace already".to_owned()));
-    }
-    Ok(config)
 }
 
 /// Numbers of what was drawn.

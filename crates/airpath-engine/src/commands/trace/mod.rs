@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! `airpath trace`: traces of rates, converted and shown; traces of errors, generated.
+//! `airpath trace`: traces of rates and of errors, converted and shown; traces of errors, generated.
 
 mod convert;
+mod errors;
 mod generate;
 mod read;
 mod show;

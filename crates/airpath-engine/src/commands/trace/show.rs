@@ -8,9 +8,10 @@ use airpath_log::show::{bit_rate, span};
 use airpath_models::medium::rate::trace::RateTrace;
 use serde::Serialize;
 
+use super::errors;
 use super::read::{Trace, read};
-use crate::cli::trace::ShowArgs;
-use crate::error::Result;
+use crate::cli::trace::{Format, ShowArgs};
+use crate::error::{Failure, Result};
 use crate::terminal::show;
 
 /// Summary of a trace. Rates are in bit/s, and each counts for as long as it holds.
@@ -45,10 +46,18 @@ const PERCENTILES: [u32; 5] = [5, 25, 50, 75, 95];
 /// # Errors
 /// When the file cannot be read or is no trace.
 pub fn run(args: &ShowArgs) -> Result<i32> {
-    let (trace, format) = read(&args.input, args.from)?;
+    // Runs are asked for of errors only, so that digits need not look like anything else.
+    let is_plain = args.runs && args.from.is_none();
+    let (trace, format) = read(&args.input, if is_plain { Some(Format::Errors) } else { args.from }, args.units)?;
+    if let Trace::Errors(trace) = &trace {
+        return errors::show(trace, format, args);
+    }
+    if args.runs {
+        return Err(Failure::usage("--runs is for traces of errors"));
+    }
     let opportunities = match &trace {
         Trace::Opportunities(trace) => Some(trace.opportunities().iter().map(|(_, count)| u64::from(*count)).sum()),
-        Trace::Rates(_) => None,
+        Trace::Rates(_) | Trace::Errors(_) => None,
     };
     let rates = trace.rates(args.bin)?;
     let mut summary = Summary { format: format.name(), opportunities, ..summary(&rates) };

@@ -3,15 +3,20 @@
 
 //! Writing traces in every format.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
 
 use airpath_core::{Rate, Span, Time};
+use airpath_log::place;
 use airpath_models::medium::rate::curve::{Curve, WORK_PER_BIT, Work};
 use airpath_models::medium::rate::mahimahi::OPPORTUNITY_BITS;
 use airpath_models::medium::rate::trace::RateTrace;
 use serde_json::json;
 
 use crate::cli::trace::Format;
+use crate::error::{Failure, Result};
+use crate::terminal::show;
 
 const MILLISECOND_NS: u64 = 1_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -26,7 +31,23 @@ pub fn write(trace: &RateTrace, format: Format, duration: Span) -> String {
         Format::Csv => csv(trace),
         Format::Json => json(trace),
         Format::NetemTrace => netem_trace(trace),
+        Format::Errors | Format::Positions | Format::Compact => unreachable!("rates are written as rates only"),
     }
+}
+
+/// Writes `text` to a file, or for `-` to standard output.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn put(text: &str, output: &Path) -> Result<i32> {
+    if output.as_os_str() == "-" {
+        show!("{text}");
+        return Ok(0);
+    }
+    place::output(output)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", output.display())))?;
+    Ok(0)
 }
 
 /// The milliseconds by which there is another opportunity's worth of bits, up to `duration`.

@@ -7,6 +7,7 @@ use std::fmt;
 
 use airpath_log::show::count;
 use airpath_log::tables::events::EventRow;
+use airpath_log::tables::links::LinkRow;
 
 /// The columns that the machine does not decide: when a packet of a live run really left.
 const NOT_DECIDED: [&str; 1] = ["emitted_ns"];
@@ -37,37 +38,61 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Compares the events numbered `number`, if there are any: everything that the machine decides.
-pub fn difference(number: u64, recorded: Option<EventRow<'_>>, replayed: Option<EventRow<'_>>) -> Option<Difference> {
-    let (row, other) = match (recorded, replayed) {
-        (None, None) => return None,
-        (Some(row), None) => return Some(alone(number, &row, ["there", "missing"])),
-        (None, Some(row)) => return Some(alone(number, &row, ["missing", "there"])),
-        (Some(row), Some(other)) => (row, other),
-    };
-    row.difference(&other, &NOT_DECIDED).map(|(column, [recorded, replayed])| Difference {
-        event: number,
-        time_ns: row.time_ns,
-        what: describe(&row),
-        column,
-        recorded,
-        replayed,
-    })
+/// Row of a log that a replay compares.
+pub trait Compared {
+    /// Time, in nanoseconds since the run began.
+    fn time_ns(&self) -> u64;
+
+    /// The row in words.
+    fn describe(&self) -> String;
+
+    /// The first column that the machine decides and in which the rows differ, with both values.
+    fn difference(&self, other: &Self) -> Option<(&'static str, [String; 2])>;
 }
 
-/// An event that only one of the traces has.
-fn alone(number: u64, row: &EventRow<'_>, [recorded, replayed]: [&str; 2]) -> Difference {
-    Difference {
-        event: number,
-        time_ns: row.time_ns,
-        what: describe(row),
-        column: "event",
-        recorded: recorded.into(),
-        replayed: replayed.into(),
+impl Compared for EventRow<'_> {
+    fn time_ns(&self) -> u64 {
+        self.time_ns
+    }
+
+    fn describe(&self) -> String {
+        let pdu = if self.pdu == 0 { String::new() } else { format!(" of PDU {}", self.pdu) };
+        format!("`{}`{pdu} at {} {}", self.kind, self.hop, self.direction)
+    }
+
+    fn difference(&self, other: &Self) -> Option<(&'static str, [String; 2])> {
+        EventRow::difference(self, other, &NOT_DECIDED)
     }
 }
 
-fn describe(row: &EventRow<'_>) -> String {
-    let pdu = if row.pdu == 0 { String::new() } else { format!(" of PDU {}", row.pdu) };
-    format!("`{}`{pdu} at {} {}", row.kind, row.hop, row.direction)
+impl Compared for LinkRow<'_> {
+    fn time_ns(&self) -> u64 {
+        self.time_ns
+    }
+
+    fn describe(&self) -> String {
+        let frame = if self.frame.is_empty() { "the connection" } else { self.frame };
+        format!("`{}` of {frame} by the link entity of {} at the {}", self.event, self.hop, self.end)
+    }
+
+    fn difference(&self, other: &Self) -> Option<(&'static str, [String; 2])> {
+        LinkRow::difference(self, other, &[])
+    }
+}
+
+/// Compares the rows numbered `number`, if there are any: everything that the machine decides.
+pub fn difference<R: Compared>(number: u64, recorded: Option<R>, replayed: Option<R>) -> Option<Difference> {
+    let word = |word: &str| word.to_string();
+    // Of a row that only one of the traces has, the whole row differs.
+    let (row, (column, [recorded, replayed])) = match (recorded, replayed) {
+        (None, None) => return None,
+        (Some(row), None) => (row, ("event", ["there", "missing"].map(word))),
+        (None, Some(row)) => (row, ("event", ["missing", "there"].map(word))),
+        (Some(row), Some(other)) => {
+            let found = row.difference(&other)?;
+            (row, found)
+        }
+    };
+    let (time_ns, what) = (row.time_ns(), row.describe());
+    Some(Difference { event: number, time_ns, what, column, recorded, replayed })
 }

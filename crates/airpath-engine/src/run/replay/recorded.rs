@@ -6,20 +6,28 @@
 use std::path::{Path as Folder, PathBuf};
 use std::sync::Arc;
 
-use airpath_core::{Command, Ecn, Item, Pdu, PortId, Span, Time};
+use airpath_core::{Command, Ecn, Escapes, Item, Pdu, PortId, Span, Time};
 use airpath_log::batch::InputKind;
-use airpath_log::files::{EVENTS, INPUT};
+use airpath_log::files::{EVENTS, INPUT, LINK};
 use airpath_log::manifest::Status;
 use airpath_log::read::arrow::ArrowLog;
+use airpath_log::read::rows::Rows;
 use airpath_log::read::{open_events, open_inputs};
 use airpath_log::show::counted;
 use airpath_log::tables::events::{EventBatch, EventRow};
 use airpath_log::tables::inputs::{InputBatch, InputRow};
+use airpath_log::tables::links::{LinkBatch, LinkRow};
 use airpath_log::{Level, LogError, Manifest};
 use airpath_virtual::Input;
 
 use crate::error::{Failure, Result};
 use crate::run::replication;
+
+/// Octets of PPP around a packet that may be escaped: address, control, protocol (2) and FCS (4).
+const FRAMING_OCTETS: u64 = 8;
+
+/// The column of the input log with the escapes of packets.
+const ESCAPES: &str = "escapes";
 
 /// Advice for a run that cannot be replayed as it is.
 const RECORD_AGAIN: &str = "record the run again";
@@ -129,6 +137,18 @@ impl Inputs {
         Ok(Inputs { path, log, batch: Vec::new().into_iter(), rows: 0, expected_rows, between })
     }
 
+    /// The same for a link whose lengths depend on contents, if `wants_escapes`.
+    ///
+    /// # Errors
+    /// When the log has no column for them.
+    pub fn with_escapes(self, wants_escapes: bool) -> Result<Inputs> {
+        if wants_escapes && self.log.schema().field_with_name(ESCAPES).is_err() {
+            let what = format!("it lacks the column `{ESCAPES}`, which stuffing = \"counted\" needs");
+            return Err(damaged(&self.path, &what));
+        }
+        Ok(self)
+    }
+
     fn fill(&mut self) -> Result<bool> {
         let Some(batch) = self.log.next() else {
             let found = self.rows;
@@ -171,6 +191,10 @@ impl Inputs {
         match row.kind {
             InputKind::Offer => {
                 let packet = packet(row).ok_or_else(|| broken("an offer lacks a value"))?;
+                let octets = row.length.map_or(0, |length| u64::from(length) + FRAMING_OCTETS);
+                if let Some(escapes) = row.escapes.filter(|escapes| u64::from(*escapes) > octets) {
+                    return Err(broken(&format!("a packet has {escapes} escapes in {octets} octets")));
+                }
                 Ok(Some(RecordedInput { at, what: What::Input(packet), json: String::new() }))
             }
             InputKind::Command => {
@@ -213,6 +237,8 @@ fn packet(row: &InputRow<'_>) -> Option<Input> {
         flow: row.flow?,
         // A log without it is of a version of which no model looked at it.
         tuple: row.tuple().unwrap_or_default(),
+        // Likewise.
+        escapes: row.escapes.map_or(Escapes::UNKNOWN, |count| Escapes::new(count.into())),
         ..Pdu::default()
     };
     let port = [PortId::CLIENT, PortId::SERVER].into_iter().find(|port| Some(port.0) == row.port)?;
@@ -231,10 +257,7 @@ fn command(json: &str) -> Option<What> {
 
 /// The events of a run, in order.
 pub struct Events {
-    path: PathBuf,
-    log: ArrowLog,
-    batch: Option<EventBatch>,
-    row: usize,
+    rows: Rows<EventBatch>,
     has_flipped_bits: bool,
     has_kept_bytes: bool,
 }
@@ -249,7 +272,7 @@ impl Events {
         let log = whole(open_events(folder).map_err(unreadable)?, &path)?;
         let has_flipped_bits = log.schema().field_with_name("flipped_bits").is_ok();
         let has_kept_bytes = log.schema().field_with_name("kept_bytes").is_ok();
-        Ok(Events { path, log, batch: None, row: 0, has_flipped_bits, has_kept_bytes })
+        Ok(Events { rows: Rows::new(path, log), has_flipped_bits, has_kept_bytes })
     }
 
     /// True if the log has the bytes that are left of truncated packets.
@@ -267,13 +290,40 @@ impl Events {
     /// # Errors
     /// When the log is damaged.
     pub fn next(&mut self) -> Result<Option<EventRow<'_>>> {
-        while self.batch.as_ref().is_none_or(|batch| self.row >= batch.len()) {
-            let Some(batch) = self.log.next() else { return Ok(None) };
-            let batch = batch.and_then(|batch| EventBatch::new(&batch, &self.path)).map_err(unreadable)?;
-            self.batch = Some(batch);
-            self.row = 0;
+        Ok(self.rows.advance().map_err(unreadable)?.and_then(|(batch, row)| batch.row(row)))
+    }
+}
+
+/// The records of link entities of a run, in order.
+pub struct Links {
+    rows: Rows<LinkBatch>,
+}
+
+impl Links {
+    /// The link log of the run in `folder` with this manifest; none if the run kept none.
+    ///
+    /// # Errors
+    /// When the log is not whole, or is no longer there.
+    pub fn open(folder: &Folder, manifest: &Manifest) -> Result<Option<Links>> {
+        let path = folder.join(LINK);
+        let recorded = manifest.results.as_ref().and_then(|results| results.log.files.links);
+        if !path.exists() {
+            return match recorded {
+                None => Ok(None),
+                Some(rows) => {
+                    Err(damaged(&path, &format!("it is missing, and the run recorded {} in it", counted(rows, "row"))))
+                }
+            };
         }
-        self.row += 1;
-        Ok(self.batch.as_ref().and_then(|batch| batch.row(self.row - 1)))
+        let log = whole(ArrowLog::open(&path).map_err(unreadable)?, &path)?;
+        Ok(Some(Links { rows: Rows::new(path, log) }))
+    }
+
+    /// The next record; `None` after the last.
+    ///
+    /// # Errors
+    /// When the log is damaged.
+    pub fn next(&mut self) -> Result<Option<LinkRow<'_>>> {
+        Ok(self.rows.advance().map_err(unreadable)?.and_then(|(batch, row)| batch.row(row)))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use airpath_core::{Command, Emission, Event, LogLevel, Pdu, PortId, Time};
+use airpath_core::{Command, Emission, Event, LinkRecord, LogLevel, Pdu, PortId, Time};
 use airpath_log::show;
 use airpath_virtual::Observer;
 
@@ -59,6 +59,14 @@ impl Observer for Watch {
         if let Command::EnterState(name) = command {
             self.recording.commanded(at, &serde_json::json!({ "enter_state": &**name }).to_string());
         }
+    }
+
+    fn keeps_links(&self) -> bool {
+        self.recording.keeps_links()
+    }
+
+    fn links(&mut self, links: &[LinkRecord]) {
+        self.recording.links(links);
     }
 
     fn events(&mut self, events: &[Event]) {
