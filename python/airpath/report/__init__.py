@@ -30,6 +30,7 @@ SECTIONS = (
     "sweeps",
     "runs",
     "diagrams",
+    "layers",
     "distributions",
     "pictures",
     "configuration",

@@ -32,7 +32,8 @@ COLOURS = {
 }
 """Colours of things, in diagrams as in the pictures."""
 
-SCRIPTS = ("diagram.js", "tables.js")
+SCRIPTS = ("drawing.js", "diagram.js", "layers.js", "tables.js")
+"""In the order of the page: the first is used by the others."""
 
 
 @dataclass(frozen=True)
