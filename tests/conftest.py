@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from airpath.video.codecs import CODECS
 from experiments import SMALL, written
 from hang import pytest_runtest_call, pytest_runtest_logfinish
 from synthetic import write_run
+from videos import make_clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,3 +80,14 @@ def download(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(tmp_path: Path) -> Path:
     """Return the file of an experiment in virtual time."""
     return written(tmp_path, SMALL)
+
+
+@pytest.fixture(scope="session")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return a video of 20 frames for each codec; not to be changed."""
+    folder = tmp_path_factory.mktemp("clips")
+    made = {}
+    for codec in CODECS.values():
+        made[codec.name] = folder / f"clip{codec.suffix}"
+        make_clip(made[codec.name], codec.name)
+    return made

@@ -35,6 +35,12 @@ from airpath.plots import KINDS, draw
 from airpath.plots.style import Span
 from airpath.run import RunError, load_run
 from airpath.timing import FILE, SAMPLES, TimingError, load_report
+from airpath.video import about as video_about
+from airpath.video import payload_av1, rtp, sentlog
+from airpath.video.codecs import CODECS
+from airpath.video.errors import VideoError
+from airpath.video.receive import Reception
+from airpath.video.transport import Arrival
 from experiments import SMALL
 from synthetic import write_run
 from test_tcp_state import write_states
@@ -202,6 +208,73 @@ def _timing_report(path: Path) -> object:
     return report.title, [report.errors_of(series) for series in report.measured]
 
 
+_PAYLOADS = {
+    "h263p": ("0400 8002 11223344", "0000 55667788", "0402 80ff 1234"),
+    "h264": ("6501020304", "18 0002 6701 0003 680203", "7c85 0102", "7c05 0304", "7c45 0506"),
+    "h265": ("4001 0c01", "6001 0002 4001 0003 420101", "6201 93 0102", "6201 53 0304"),
+    "av1": ("08 02 0a0b 03 300102", "50 04 30010203", "80 02 0405", "20 01 30 3201"),
+}
+"""Payloads of each codec in hexadecimal: whole, several in one, and in fragments."""
+
+
+def _video_stream(codec: str) -> Callable[[Path], Path]:
+    """Return what makes datagrams of a stream, each behind its length, and the end of it."""
+
+    def make(folder: Path) -> Path:
+        kind = CODECS[codec].payload_type
+        payloads = [bytes.fromhex(one) for one in _PAYLOADS[codec] * 3]
+        data = [
+            rtp.build(rtp.Packet(kind, False, number, 3000 * (number // 2), 7, payload))
+            for number, payload in enumerate(payloads)
+        ]
+        data.append(rtp.build_goodbye(rtp.Goodbye(7, len(data), 99), 0, 0))
+        path = folder / "datagrams"
+        path.write_bytes(b"".join(len(one).to_bytes(2, "big") + one for one in data))
+        return path
+
+    return make
+
+
+def _receive_video(path: Path) -> object:
+    content, at, now = path.read_bytes(), 0, 0
+    with path.with_name("out").open("wb") as out:
+        reception = Reception(out.fileno(), 20)
+        while at + 2 <= len(content):
+            end = at + 2 + int.from_bytes(content[at : at + 2], "big")
+            now += 10
+            reception.push(Arrival(content[at + 2 : end], now, None))
+            reception.expire(now)
+            at = end
+        reception.end()
+    return reception.frames
+
+
+def _video_notes(folder: Path) -> Path:
+    frame = video_about.Frame(3000, 0, 10, 1, 5)
+    row = {**frame._asdict(), "damaged_packets": 1}
+    notes = {"codec": "h264", "frames_per_second": 10, "frames": [row, row]}
+    video_about.write(folder / "clip.h264", notes)
+    return folder / "clip.h264.json"
+
+
+def _read_video_notes(path: Path) -> object:
+    file = path.with_suffix("")
+    notes = video_about.read(file)
+    return video_about.frames_per_second(notes, file), video_about.frames(notes, file, 100)
+
+
+def _sent_log(folder: Path) -> Path:
+    rows = [sentlog.Sent(number, 3000 * number, number, 1, 100, 10**18, 7) for number in range(5)]
+    sentlog.write(folder / "sent.csv", rows)
+    return folder / "sent.csv"
+
+
+def _av1_bitstream(folder: Path) -> Path:
+    path = folder / "clip.obu"
+    path.write_bytes(bytes.fromhex("1200 0a020102 3203010203 1200 3601000100"))
+    return path
+
+
 _OF_RESULTS = (FolderError, FilterError, RunError, OSError)
 
 READERS = (
@@ -224,6 +297,18 @@ READERS = (
     Reader("notes", _notes, read_notes, (ValueError,)),
     Reader("timing.json", _timing(FILE), _timing_report, (TimingError,)),
     Reader("samples.arrow", _timing(SAMPLES), _timing_report, (TimingError,)),
+    *(
+        Reader(f"packets of {codec}", _video_stream(codec), _receive_video, ())
+        for codec in _PAYLOADS
+    ),
+    Reader("notes of a video", _video_notes, _read_video_notes, (VideoError,)),
+    Reader("log of a video", _sent_log, sentlog.read, (VideoError,)),
+    Reader(
+        "AV1 bitstream",
+        _av1_bitstream,
+        lambda path: payload_av1.temporal_units(path.read_bytes()),
+        (VideoError,),
+    ),
 )
 """All readers. Reports and whole runs are slow: a tenth of a second each."""
 

@@ -170,7 +170,9 @@ def rivals() -> airpath.Runs:
     return airpath.simulate("umts-384", workloads, seed=1)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in plots.KINDS if kind != "tcp-state"])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in plots.KINDS if kind not in {"tcp-state", "link"}]
+)
 def test_every_picture_of_a_run_is_a_figure(rivals: airpath.Runs, kind: str) -> None:
     figure: Any = airpath.plot(rivals[0], kind)
     content, size = figure._repr_png_()

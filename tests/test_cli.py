@@ -11,13 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from airpath import facts, routing
+from airpath import cli, facts, routing
 from airpath.commands import commands
-from airpath.declarations import DECLARATIONS
+from airpath.declarations import DECLARATIONS, GROUPS
 
 START = "import sys; from airpath.cli import main; sys.exit(main())"
 
@@ -57,8 +58,11 @@ def test_the_overview_has_the_commands_of_the_engine_and_of_python() -> None:
     assert not set(facts.COMMANDS) & routing.OF_PYTHON
     assert set(facts.COMMANDS) >= routing.OF_BOTH
     below = {" ".join(words) for words in routing.BELOW_THE_ENGINES}
-    assert set(DECLARATIONS) == routing.OF_PYTHON | routing.OF_BOTH | below
+    below_pythons = {" ".join(words) for words in routing.BELOW_PYTHONS}
+    of_python = routing.OF_PYTHON - set(GROUPS)
+    assert set(DECLARATIONS) == of_python | routing.OF_BOTH | below | below_pythons
     assert {name.split()[0] for name in below} <= set(facts.COMMANDS)
+    assert {name.split()[0] for name in below_pythons} == set(GROUPS) <= routing.OF_PYTHON
 
 
 def test_no_arguments_show_the_help_and_fail() -> None:
@@ -86,6 +90,20 @@ def test_version_is_that_of_the_package() -> None:
     result = airpath("--version")
     assert result.returncode == 0
     assert result.stdout.startswith("airpath 0.")
+
+
+def test_a_tree_that_is_not_installed_says_so_instead_of_a_version(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    monkeypatch.setattr(sys, "argv", ["airpath", "--version"])
+    assert cli.main() == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "run `make setup`" in told.err
 
 
 @pytest.fixture

@@ -214,10 +214,20 @@ MISTAKES = [
     (
         "plot",
         ["x", "--format", "pgn"],
-        "invalid value 'pgn' for '--format <FORMAT>'\n  [possible values: png, svg, pdf, xplot]\n\n"
+        "invalid value 'pgn' for '--format <FORMAT>'\n"
+        "  [possible values: png, svg, pdf, xplot, multitracer]\n\n"
         "  tip: a similar value exists: 'png'\n\nFor more",
     ),
-    ("plot", ["x", "--jobs", "two"], "invalid value 'two' for '--jobs <N>': not a whole number"),
+    (
+        "plot",
+        ["x", "--jobs", "two"],
+        "invalid value 'two' for '--jobs <N>': not a whole number of 1 or more",
+    ),
+    (
+        "plot",
+        ["x", "--jobs", "0"],
+        "invalid value '0' for '--jobs <N>': not a whole number of 1 or more",
+    ),
     ("plot", ["x", "--from", "y"], "invalid value 'y' for '--from <SECONDS>': not a number"),
     (
         "plot",

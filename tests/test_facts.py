@@ -90,7 +90,7 @@ def test_the_diagram_draws_every_shape_that_pictures_have() -> None:
     drawn = set(
         re.findall(
             r"^    (\w+): (?:\[|regular)",
-            _text("python/airpath/report/static/diagram.js"),
+            _text("python/airpath/report/static/drawing.js"),
             re.MULTILINE,
         )
     )

@@ -316,7 +316,7 @@ def test_a_wrong_option_names_the_right_ones(download: Path) -> None:
         check=False,
     )
     assert result.returncode == 2
-    assert "[possible values: png, svg, pdf, xplot]" in result.stderr
+    assert "[possible values: png, svg, pdf, xplot, multitracer]" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -110,6 +110,7 @@ def test_the_page_has_its_sections_with_stable_ids(html: str) -> None:
     expected |= {"sets-distribution", "sets-cdf", "distribution-delays", "set-1"}
     expected -= {"comparisons", "sweeps"}  # of one set there is nothing to compare
     expected -= {"notes", "networks", "references"}  # it is no experiment
+    expected -= {"layers"}  # its link has no protocol of its own
     assert expected <= set(page.ids)
     assert "picture-3-delay" not in page.ids
     assert "1 more runs have no pictures here" in page.text

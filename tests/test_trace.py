@@ -306,3 +306,56 @@ def test_a_trace_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     full = trace("generate", BURSTS, "/dev/full")
     assert full.returncode == 125
     assert "cannot write /dev/full: No space left on device" in full.stderr
+
+
+def test_error_traces_are_shown_and_converted(tmp_path: Path) -> None:
+    frames = tmp_path / "frames.g192"
+    words = [0x6B21, 0x6B21, 0x6B20, 0x6B20, 0x6B21, 0x6B20]
+    frames.write_bytes(b"".join(word.to_bytes(2, "little") for word in words))
+    found = show(frames, "--runs")
+    assert found["runs"] == [2, 2, 1, 1]
+    assert (found["units"], found["errors"], found["bursts"]) == (6, 3, 2)
+    assert (found["longest_burst"], found["longest_good"]) == (2, 2)
+    assert "2, 1.50 units on average, the longest of 2" in trace("show", frames).stdout
+    records, places = tmp_path / "frames.txt", tmp_path / "places.txt"
+    convert(frames, records)
+    assert records.read_text() == "ok 2\nhit 2\nok 1\nhit 1\n"
+    convert(records, places, "--to", "positions")
+    assert places.read_text() == "# of 6 units\n2-3\n5\n"
+    back = convert(places, "-", "--from", "positions", "--units", "7")
+    assert back.stdout == "ok 2\nhit 2\nok 1\nhit 1\nok 1\n"
+    compact = tmp_path / "compact"
+    compact.write_bytes(bytes([0b00101100, 0b1]))
+    assert show(compact, "--from", "g191-compact", "--runs")["runs"] == [2, 2, 1, 1, 2, 1, 7]
+    # Lines of one digit are opportunities of mm-link, unless somebody says what they are.
+    lines = tmp_path / "lines"
+    lines.write_text("0\n1\n1\n")
+    assert show(lines)["format"] == "mahimahi"
+    assert show(lines, "--from", "errors", "--runs")["runs"] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "said"),
+    [
+        (b"\x21\x6b\x20", ("show",), "the file ends within word 1"),
+        (b"\x21\x6b\x81\x00", ("show",), "word 1 of this error pattern"),
+        (b"001100", ("show", "--json", "--points"), "--points is for traces of rates"),
+        (b"1\n2\n", ("show", "--json", "--from", "csv", "--runs"), "`1` has no rate"),
+        (b"001100", ("show", "--units", "9"), "--units is for lists of positions"),
+        (b"001100", ("convert", "-", "--to", "csv"), "is a trace of errors, not for csv"),
+        (b"001100", ("convert", "-", "--duration", "1 s"), "--duration is for traces of rates"),
+        (b"000000", ("convert", "-", "--to", "positions"), "there is no error in it"),
+        (b"lost 3", ("convert", "-", "--to", "positions"), "cannot tell losses"),
+        (b"1\n2\n", ("convert", "-", "--to", "errors"), "has rates, and --to errors is for errors"),
+        (b"1\n2\n", ("show", "--json", "--from", "mahimahi", "--runs"), "--runs is for traces of"),
+    ],
+)  # fmt: skip
+def test_what_is_no_trace_of_errors_is_told(
+    content: bytes, arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "trace"
+    file.write_bytes(content)
+    done = trace(arguments[0], file, *arguments[1:])
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""

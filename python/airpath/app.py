@@ -11,15 +11,15 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from airpath.commandline import HelpAsked, UsageError, parse
-from airpath.declarations import DECLARATIONS
+from airpath.commandline import HelpAsked, UsageError, group_help, parse, unknown_subcommand
+from airpath.declarations import DECLARATIONS, GROUPS
 from airpath.extras import MissingExtraError, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from airpath.declarations import Declaration
+    from airpath.declaration import Declaration
     from airpath.plots.style import Span
 
 
@@ -31,7 +31,10 @@ def run(arguments: list[str]) -> int:
     name = " ".join(arguments[:2])
     name = name if name in DECLARATIONS else arguments[0]
     try:
-        result = _carry_out(DECLARATIONS[name], arguments[len(name.split()) :])
+        if name in GROUPS:
+            result = _tell_of_group(name, arguments[1:])
+        else:
+            result = _carry_out(DECLARATIONS[name], arguments[len(name.split()) :])
         # What is still in the buffer would fail where nobody can say of what.
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -46,6 +49,18 @@ def run(arguments: list[str]) -> int:
         print(f"airpath {name}: output cannot be written: {error.strerror}", file=sys.stderr)
         return 1
     return result
+
+
+def _tell_of_group(name: str, words: list[str]) -> int:
+    """Print the help of a command that has subcommands alone, or that there is no such one."""
+    from airpath.facts import EXIT_STATUSES
+
+    below = [one for one in DECLARATIONS.values() if one.name.startswith(f"{name} ")]
+    if words and words[0] not in ("--help", "-h", "help"):
+        print(unknown_subcommand(name, words[0], below), file=sys.stderr)
+        return EXIT_STATUSES["usage"]
+    print(group_help(name, GROUPS[name], below))
+    return EXIT_STATUSES["done"] if words else EXIT_STATUSES["usage"]
 
 
 def _carry_out(command: Declaration, words: list[str]) -> int:
@@ -90,21 +105,23 @@ def plot(
     from airpath.analysis.folders import is_run
     from airpath.files import make_folder, told
     from airpath.plots import KINDS, draw
+    from airpath.plots.kinds import TEXTS
     from airpath.plots.style import Span
     from airpath.run import RunError, load_run
 
     if begin is not None and end is not None and end <= begin:
         print(f"airpath plot: --to {end:g} must be later than --from {begin:g}", file=sys.stderr)
         return 2
-    if file_format == "xplot":
-        if any(kind != "time-sequence" for kind in only or []) or metrics:
+    if file_format in TEXTS:
+        kind = TEXTS[file_format]
+        if any(each != kind for each in only or []) or metrics:
             print(
-                "airpath plot: --format xplot is for --only time-sequence of one run alone; "
-                "leave the other kinds and --metrics out, or name another --format",
+                f"airpath plot: --format {file_format} is for --only {kind} of one run alone; "
+                f"leave the other kinds and --metrics out, or name another --format",
                 file=sys.stderr,
             )
             return 2
-        return _plot_xplot(directory, out, Span(begin, end))
+        return _plot_text(directory, out, file_format, Span(begin, end))
     try:
         if directory.is_dir() and not is_run(directory) and any(directory.iterdir()):
             return plot_sets(
@@ -148,16 +165,25 @@ def plot(
     return DAMAGED if run_folder.damage else 0
 
 
-def _plot_xplot(directory: Path, out: Path | None, span: Span) -> int:
+_NOTHING = {
+    "xplot": "has no TCP transfer in its captures between the times that are drawn",
+    "multitracer": "has neither captures nor link.arrow with anything between the times that are "
+    "drawn; links with an entity such as rlp leave link.arrow (docs/scenario/radio.md)",
+}
+"""By the format of texts why a run may have none."""
+
+
+def _plot_text(directory: Path, out: Path | None, file_format: str, span: Span) -> int:
     from airpath.analysis.command import DAMAGED
     from airpath.files import make_folder, told
-    from airpath.plots import xplot
-    from airpath.run import RunError, load_run
+    from airpath.run import RunError, contradictions_named, load_run
 
     try:
         run_folder = load_run(directory)
         target = make_folder(out or directory / "plots")
-        paths = xplot.save(run_folder, target, span=span)
+        module = importlib.import_module(f"airpath.plots.{file_format}")
+        with contradictions_named(directory):
+            paths = module.save(run_folder, target, span=span)
     except RunError as error:
         print(f"airpath plot: {error}", file=sys.stderr)
         return 1
@@ -169,11 +195,7 @@ def _plot_xplot(directory: Path, out: Path | None, span: Span) -> int:
     for path in paths:
         print(path)
     if not paths:
-        print(
-            f"airpath plot: {directory} has no TCP transfer in its captures between the times "
-            f"that are drawn",
-            file=sys.stderr,
-        )
+        print(f"airpath plot: {directory} {_NOTHING[file_format]}", file=sys.stderr)
         return 1
     return DAMAGED if run_folder.damage else 0
 

@@ -32,9 +32,17 @@ def main() -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0 if arguments else 2
     if command in ("--version", "-V"):
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        print(f"airpath {version('airpath')}")
+        try:
+            print(f"airpath {version('airpath')}")
+        except PackageNotFoundError:
+            print(
+                "airpath: this tree is not installed, and has no version; "
+                "run `make setup` in it, or ask airpath-engine --version",
+                file=sys.stderr,
+            )
+            return 1
         return 0
 
     from airpath.routing import NAMES, is_mistyped, is_of_python

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from airpath.declarations import Argument, Declaration, Option
+    from airpath.declaration import Argument, Declaration, Option
 
 WIDEST = 100
 """Columns of the help, where the terminal has as many."""
@@ -101,10 +101,18 @@ def _value(command: Declaration, option: Option, known: argparse.Namespace) -> A
     return option.default if option.default is None else _TYPES[option.type][0](option.default)
 
 
+def _positive(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise ValueError(word)
+    return number
+
+
 _TYPES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "text": (lambda value: value, ""),
     "path": (Path, ""),
     "whole": (int, "not a whole number"),
+    "positive": (_positive, "not a whole number of 1 or more"),
     "number": (float, "not a number"),
 }
 """By the word of declarations what makes a value of a word, and what is wrong where it cannot."""
@@ -183,6 +191,35 @@ def unknown_command(word: str, known: Iterable[str]) -> str:
         f"error: unrecognized subcommand '{word}'\n{tip}\n\nUsage: airpath <COMMAND>\n\n"
         "For more information, try '--help'."
     )
+
+
+def unknown_subcommand(group: str, word: str, below: Sequence[Declaration]) -> str:
+    """Return the text of the error that a command has no such subcommand."""
+    if word.startswith("-"):
+        what, tip = f"unexpected argument '{word}' found", ""
+    else:
+        known = [one.name.removeprefix(f"{group} ") for one in below]
+        what, tip = f"unrecognized subcommand '{word}'", _tip("subcommand", word, known)
+    shown = f"\n{tip}" if tip else ""
+    return (
+        f"error: {what}{shown}\n\nUsage: airpath {group} <COMMAND>\n\n"
+        "For more information, try '--help'."
+    )
+
+
+def group_help(group: str, summary: str, below: Sequence[Declaration]) -> str:
+    """Return what ``--help`` prints of a command that has subcommands alone."""
+    width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
+    rows = [(one.name.removeprefix(f"{group} "), one.summary) for one in below]
+    examples = [f"  {example}" for one in below for example in one.examples]
+    parts = [
+        "\n".join(textwrap.wrap(summary, width)),
+        f"Usage: airpath {group} <COMMAND>",
+        "Commands:\n" + _table(rows, width),
+        "Options:\n" + _table([("-h, --help", "Print help")], width),
+        "\n".join(["Examples:", *examples]),
+    ]
+    return "\n\n".join(parts)
 
 
 def help_text(command: Declaration) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from airpath.declarations import DECLARATIONS
+from airpath.declarations import DECLARATIONS, GROUPS
 from airpath.facts import COMMANDS
 from airpath.routing import NAMES
 
@@ -29,6 +29,11 @@ def commands() -> tuple[Command, ...]:
     known = {name: Command(name, each.summary, each.example) for name, each in COMMANDS.items()}
     for name, each in DECLARATIONS.items():
         known[name] = Command(name, each.summary, each.examples[0])
+    for name, summary in GROUPS.items():
+        example = next(
+            one.examples[0] for key, one in DECLARATIONS.items() if key.startswith(f"{name} ")
+        )
+        known[name] = Command(name, summary, example)
     return tuple(
         command._replace(summary=command.summary[:1].lower() + command.summary[1:])
         for command in (known[name] for name in NAMES)

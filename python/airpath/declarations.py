@@ -9,60 +9,14 @@ imported here: help must not wait for it, and packages that a command needs may 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from airpath.declaration import IMAGES, Argument, Declaration, Option
 from airpath.plots.kinds import ALL as PICTURES
+from airpath.plots.kinds import TEXTS
 from airpath.plots.timing import KINDS as TIMING_PICTURES
+from airpath.video.declarations import VIDEO
 
-IMAGES = ("png", "svg", "pdf")
-"""Formats of pictures."""
-
-
-class Argument(NamedTuple):
-    """An argument of a command, which stands by itself."""
-
-    metavar: str
-    help: str
-    key: str
-    """Name of its value for the function."""
-    type: str = "path"
-    several: bool = False
-    required: bool = True
-
-
-class Option(NamedTuple):
-    """An option of a command, and the values that follow it."""
-
-    flag: str
-    metavars: tuple[str, ...]
-    """One for each value; a switch has none."""
-    help: str
-    key: str = ""
-    """Name of its value for the function; by default that of the option."""
-    type: str = "text"
-    """Of its values: text, path, whole (number) or number."""
-    default: str | int | None = None
-    choices: tuple[str, ...] = ()
-    """All valid values, if only some are."""
-    several: bool = False
-    """True if the option may be given several times."""
-
-
-class Declaration(NamedTuple):
-    """A command."""
-
-    name: str
-    """Its words behind ``airpath``."""
-    summary: str
-    runs: str
-    """``module:function``, which gets all values by name and returns the exit status."""
-    examples: tuple[str, ...]
-    arguments: tuple[Argument, ...] = ()
-    options: tuple[Option, ...] = ()
-    notes: str = ""
-    extra: str = ""
-    """The extra of the package without which it cannot run."""
-
+ERROR_MODELS = ("gilbert_elliott", "mta", "on_off", "weibull", "best")
+"""Error models that are fitted to traces, and the word for the best of them."""
 
 _ONLY_SET = Option("--only", ("SET",), "This set only; may be given several times", several=True)
 _AS_JSON = ("--json", ())
@@ -268,7 +222,7 @@ _ANALYSIS = (
                 ("N",),
                 "Number of processes that measure [default: one per processor where there are "
                 "many runs]",
-                type="whole",
+                type="positive",
             ),
         ),
         "Exit status: 0 if everything was read, 1 if there is nothing to show, 2 if an argument is "
@@ -282,6 +236,7 @@ _ANALYSIS = (
         (
             "airpath plot results/ --format svg",
             "airpath plot results/gprs --only time-sequence --from 2 --to 5",
+            "airpath plot results/gsm --format multitracer --out traces",
         ),
         (
             Argument(
@@ -302,10 +257,11 @@ _ANALYSIS = (
             Option(
                 "--format",
                 ("FORMAT",),
-                "Format of the pictures; xplot writes the time-sequence diagrams alone",
+                "Format of the pictures; xplot writes the time-sequence diagrams alone, "
+                "multitracer the layers of radio bearers as text",
                 key="file_format",
                 default="png",
-                choices=(*IMAGES, "xplot"),
+                choices=(*IMAGES, *TEXTS),
             ),
             Option(
                 "--only",
@@ -326,7 +282,7 @@ _ANALYSIS = (
                 ("N",),
                 "Of sets: number of processes that measure [default: one per processor where there "
                 "are many runs]",
-                type="whole",
+                type="positive",
             ),
             Option(
                 "--from",
@@ -453,6 +409,66 @@ _OF_THE_ENGINES_COMMANDS = (
         "plots",
     ),
     Declaration(
+        "trace fit",
+        "Fit error models to a trace of errors, and judge them",
+        "airpath.errortrace.command:run",
+        (
+            "airpath trace fit blocks.txt --out fit.png",
+            "airpath trace fit blocks.txt --model best",
+        ),
+        (Argument("FILE", "A trace of errors in any format of airpath trace show", "file"),),
+        (
+            Option(
+                "--from",
+                ("FORMAT",),
+                "Format of the trace [default: found from its content; positions and g191-compact "
+                "have to be named]",
+                key="file_format",
+                choices=("errors", "positions", "g191-compact"),
+            ),
+            Option(
+                "--units",
+                ("N",),
+                "Of a list of positions: number of packets, frames, bits or blocks [default: up to "
+                "the last position]",
+                type="whole",
+            ),
+            Option(
+                "--model",
+                ("NAME",),
+                "Print the errors of this model alone, for a scenario; best is the one of the "
+                "highest held-out likelihood",
+                choices=ERROR_MODELS,
+            ),
+            Option(
+                "--held-out",
+                ("SHARE",),
+                "Share of the trace, at its end, that judges models fitted to the rest",
+                type="number",
+                default="0.3",
+            ),
+            Option(
+                "--order",
+                ("K",),
+                "Order of the Markov chain in lossy states of mta",
+                type="whole",
+                default=6,
+            ),
+            Option(
+                "--out",
+                ("FILE",),
+                "Draw the models beside the data; its suffix (.png, .svg, .pdf) is its format",
+                type="path",
+            ),
+            Option(*_AS_JSON, "Print all figures as JSON", key="json_"),
+        ),
+        "Models: Gilbert-Elliott, MTA, extended on/off, runs of Weibull lengths "
+        "(docs/error-traces.md). Exit status: 0 if models were fitted, 2 if the file or an "
+        "argument is wrong or the trace has too few errors, 1 if the picture cannot be written, "
+        "125 if packages are missing.",
+        "analysis",
+    ),
+    Declaration(
         "timing plot",
         "Draw the pictures of measurements of sleep methods, side by side",
         "airpath.app:timing_plot",
@@ -495,6 +511,9 @@ _OF_THE_ENGINES_COMMANDS = (
 
 DECLARATIONS = {
     declaration.name: declaration
-    for declaration in (*_EXPERIMENTS, *_ANALYSIS, *_OF_THE_ENGINES_COMMANDS)
+    for declaration in (*_EXPERIMENTS, *_ANALYSIS, *_OF_THE_ENGINES_COMMANDS, *VIDEO)
 }
 """Every command of Python's, by name."""
+
+GROUPS = {"video": "Send and receive video over a link, and measure the quality of what arrives"}
+"""Commands of Python's that have subcommands alone, with what they are for."""

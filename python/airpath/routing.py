@@ -11,19 +11,26 @@ from __future__ import annotations
 
 NAMES = (
     *("exec", "shell", "sim", "run", "plan", "results", "profiles", "check", "schema", "facts"),
-    *("log", "send", "recv", "runs", "state", "set", "replay", "trace", "timing", "warp"),
-    *("analyse", "plot", "report"),
+    *("log", "send", "recv", "runs", "state", "set", "replay", "trace", "fading", "wsim"),
+    *("timing", "warp", "analyse", "plot", "report", "video"),
 )
 """All commands, in the order of the overview."""
 
-OF_PYTHON = frozenset({"run", "plan", "results", "analyse", "plot", "report"})
+OF_PYTHON = frozenset({"run", "plan", "results", "analyse", "plot", "report", "video"})
 """Commands of Python's."""
 
 OF_BOTH = frozenset({"check", "schema"})
 """The engine's for scenarios, Python's for experiments."""
 
-BELOW_THE_ENGINES = frozenset({("trace", "plot"), ("timing", "plot"), ("timing", "table")})
+BELOW_THE_ENGINES = frozenset(
+    {("trace", "plot"), ("trace", "fit"), ("timing", "plot"), ("timing", "table")}
+)
 """Python's among the subcommands of the engine's commands."""
+
+BELOW_PYTHONS = frozenset(
+    {("video", "make"), ("video", "send"), ("video", "receive"), ("video", "compare")}
+)
+"""Subcommands of Python's commands."""
 
 
 def is_of_python(arguments: list[str]) -> bool:

@@ -47,6 +47,7 @@ _TYPES: dict[str, pl.DataType] = {
     "text": pl.Categorical(),
     "boolean": pl.Boolean(),
     "float64": pl.Float64(),
+    "uint8": pl.UInt8(),
     "uint16": pl.UInt16(),
     "uint32": pl.Int64(),
     "uint64": pl.Int64(),
@@ -68,6 +69,9 @@ EVENT_COLUMNS = _columns(FILES["events"])
 
 TCP_STATE_COLUMNS = _columns(FILES["tcp_state"])
 """Columns of ``Run.tcp_state``; docs/tcp-state.md says what they mean."""
+
+LINK_COLUMNS = _columns(FILES["link"])
+"""Columns of ``Run.link``; docs/scenario/radio.md says what they mean."""
 
 _LATER = frozenset(column.name for column in TABLES[FILES["events"]] if column.nullable)
 """Columns that are null where a log does not have them."""
@@ -227,17 +231,29 @@ class Run:
         The columns are those of ``TCP_STATE_COLUMNS``; what a kernel did not tell is null. Without
         ``tcp.arrow`` there are no rows.
         """
-        path = self.directory / FILES["tcp_state"]
+        return self._side_log(self.directory / FILES["tcp_state"], TCP_STATE_COLUMNS)
+
+    @cached_property
+    def link(self) -> pl.DataFrame:
+        """Frames and state of link entities that have a protocol of their own, in order of time.
+
+        The columns are those of ``LINK_COLUMNS``; what an entity does not have is null. Without
+        ``link.arrow`` there are no rows.
+        """
+        return self._side_log(self.directory / FILES["link"], LINK_COLUMNS)
+
+    def _side_log(self, path: Path, schema: dict[str, pl.DataType]) -> pl.DataFrame:
+        """Return the rows of a log that not every run has."""
         if not path.exists():
-            return pl.DataFrame(schema=TCP_STATE_COLUMNS)
+            return pl.DataFrame(schema=schema)
         frame = self._read_log(path)
         # A frame without columns is a log that was killed before it was begun.
         columns = [
             pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
-            for name, dtype in TCP_STATE_COLUMNS.items()
+            for name, dtype in schema.items()
         ]
         if not frame.columns:
-            return pl.DataFrame(schema=TCP_STATE_COLUMNS)
+            return pl.DataFrame(schema=schema)
         try:
             return frame.select(columns).sort("time_ns", maintain_order=True)
         except pl.exceptions.PolarsError as error:

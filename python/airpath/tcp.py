@@ -52,7 +52,7 @@ class Transfer:
 
     segments: pl.DataFrame
     """time_ns, first and end (sequence numbers), retransmission, cause (of the drop; "" if the
-    segment got through), damaged (arrived with flipped bits)."""
+    segment got through), damaged (arrived with flipped bits), pdu."""
 
     acknowledgements: pl.DataFrame
     """time_ns, number: each acknowledgement that reached the vantage."""
@@ -171,6 +171,7 @@ def _transfers_one_way(run: Run, direction: str) -> Iterator[Transfer]:
             pl.Series("retransmission", _repeats(first, end)),
             "cause",
             "damaged",
+            "pdu",
         )
         extent = _Stream(
             anchor=int(stream["sequence"][0]) + origin,

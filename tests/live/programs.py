@@ -252,6 +252,20 @@ def burst_client(family: str, port: str, count: str, length: str) -> None:
         time.sleep(0.5)
 
 
+def tilde_client(family: str, port: str, count: str, length: str) -> None:
+    """Send datagrams of `~`, the flag of PPP, one and ten to a system call (UDP_SEGMENT)."""
+    size = int(length)
+    with socket.socket(FAMILIES[family], socket.SOCK_DGRAM) as plain:
+        plain.connect(address("server", int(port), family))
+        for datagrams in (1, 10):
+            plain.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, size)
+            for _ in range(0, int(count), datagrams):
+                with contextlib.suppress(ConnectionError):
+                    plain.send(b"~" * size * datagrams)
+                time.sleep(0.01 * datagrams)
+        time.sleep(0.5)
+
+
 def datagram(number: int, length: int) -> bytes:
     """Return datagram `number`: its number, then bytes that both ends know."""
     return number.to_bytes(4, "big") + content(number, length - 4)
@@ -326,6 +340,7 @@ PROGRAMS: dict[str, Callable[..., None]] = {
     "datagram-server": datagram_server,
     "datagram-client": datagram_client,
     "burst-client": burst_client,
+    "tilde-client": tilde_client,
     "resolve": lambda *_: resolve(),
     "http-server": http_server,
     "late-server": late_server,

@@ -83,6 +83,7 @@ def reasons(result: Result) -> dict[str, dict[str, Any]]:
     return {reason["code"]: reason for reason in result.summary()["verdict"]["reasons"]}
 
 
+@pytest.mark.alone
 def test_commands_kept_from_the_processors_are_told(airpath: Airpath, user: User) -> None:
     processor = str(min(os.sched_getaffinity(0)))
     hogs = [subprocess.Popen(["taskset", "-c", processor, sys.executable, "-c", HOG]) for _ in "ab"]

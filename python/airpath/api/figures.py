@@ -45,7 +45,7 @@ def plot(
     """Draw one picture; a notebook shows it when it is a cell's last value.
 
     Args:
-        what: one run for time-sequence, throughput, queue, delay, tcp-state; several for
+        what: one run for time-sequence, throughput, queue, delay, tcp-state, link; several for
             distribution (boxes with every point), cdf, courses (median and band), sweep. A wrong
             name is answered by the nearest; docs/python.md has all.
         kind: one of these names.

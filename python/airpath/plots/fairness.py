@@ -29,6 +29,7 @@ from airpath.plots.style import (
 )
 from airpath.plots.throughput import bin_width
 from airpath.run import DIRECTIONS
+from airpath.tcp import SENDING_END
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,7 +133,7 @@ def _index(
 
 def congestion_controls(run: Run, traffic: Traffic, direction: str) -> dict[int, str]:
     """Return what the sender's kernel named last for each flow, as far as it was recorded."""
-    end = {"uplink": "client", "downlink": "server"}[direction]
+    end = SENDING_END[direction]
     told = run.tcp_state.filter((pl.col("end") == end) & pl.col("congestion_control").is_not_null())
     last = {
         (int(local), int(remote)): str(name)

@@ -17,8 +17,14 @@ RUN = {
     "delay": "delay",
     "fairness": "fairness",
     "tcp-state": "tcp_state",
+    "link": "link",
 }
 """Of one run: the name of a kind, and the module of ``airpath.plots`` that draws it."""
+
+
+TEXTS = {"xplot": "time-sequence", "multitracer": "link"}
+"""Formats of ``airpath plot`` that are text for other programs, and the kind that each shows; a
+module of the same name writes it."""
 
 
 class Course(NamedTuple):

@@ -143,11 +143,15 @@ class Picture:
         return path
 
 
+Marker = str | tuple[int, int, float]
+"""A marker of matplotlib: its name, or corners, kind and angle of a star."""
+
+
 @dataclass(frozen=True)
 class DropStyle:
     """Mark of drops by one cause."""
 
-    marker: str
+    marker: Marker
     colour: str
     text: str
     shape: str
@@ -159,7 +163,7 @@ class DropStyle:
         return {WHITE: "#444444", YELLOW: "#B5A600"}.get(self.colour, self.colour)
 
 
-_MARKERS = {
+_MARKERS: dict[str, Marker] = {
     "triangle_down": "v",
     "triangle_left": "<",
     "triangle_up": "^",
@@ -171,6 +175,9 @@ _MARKERS = {
     "plus": "P",
     "circle": "o",
     "pentagon": "p",
+    "triangle_right": ">",
+    "octagon": "8",
+    "four_star": (4, 1, 0),
 }
 """The names in matplotlib of the shapes of ``airpath facts``."""
 
@@ -187,7 +194,10 @@ _DROP_STYLES = {
     cause.name: DropStyle(_MARKERS[cause.shape], _COLOURS[cause.colour], cause.text, cause.shape)
     for cause in CAUSES.values()
 }
-_OTHER_DROP_MARKERS = (("8", "octagon"), (">", "triangle_right"))
+_OTHER_DROP_MARKERS: tuple[tuple[Marker, str], ...] = (
+    ((6, 1, 0), "six_star"),
+    ((8, 1, 0), "eight_star"),
+)
 """Of causes that this version does not know; hexagons are damaged packets."""
 
 

@@ -83,7 +83,7 @@ def _picture(rows: pl.DataFrame, number: int, run: Run, span: Span) -> Picture:
     ):
         end = span.limits(run)[1]
         _bands(axes, rows, end)
-        _window(axes[0], rows)
+        window(axes[0], rows)
         _times(axes[1], rows)
         _rates(axes[2], rows)
         for axis in axes:
@@ -119,7 +119,8 @@ def _steps(
     )
 
 
-def _window(axis: Axes, rows: pl.DataFrame) -> None:
+def window(axis: Axes, rows: pl.DataFrame) -> None:
+    """Draw the congestion window of a socket, its threshold, what is unacknowledged, and resent."""
     _steps(axis, rows, "unacked", "unacknowledged", 1, color=GREY, linewidth=0.6, zorder=2.2)
     _steps(axis, rows, "cwnd", "congestion window", 1, color=BLUE, linewidth=1.3, zorder=3)
     _steps(
