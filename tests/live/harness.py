@@ -36,6 +36,15 @@ PATIENCE_S = 60.0
 """Limit for steps that take milliseconds on a quiet machine and must not fail on a loaded one."""
 
 
+def wall_clock_ahead_ms() -> float:
+    """Return the difference of the wall clock from the monotonic one. It changes by steps alone."""
+    readings = []
+    for _ in range(5):
+        before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        readings.append((after - before, wall - (before + after) / 2))
+    return min(readings)[1] / 1e6
+
+
 @dataclass(frozen=True)
 class User:
     """User who runs the command."""
@@ -92,6 +101,8 @@ class Result:
     out: str
     err: str
     seconds: float
+    clock_moved_ms: float = 0.0
+    """Steps of the wall clock in that time, backwards below zero."""
 
     def check(self, status: int = 0) -> Result:
         """Fail, with everything that was printed, unless the exit status is `status`."""
@@ -108,6 +119,15 @@ class Result:
         summary = json.loads(lines[-1])
         assert isinstance(summary, dict)
         return summary
+
+    def ping_times_ms(self) -> list[float]:
+        """Return the round-trip times that ping printed.
+
+        ping reads the wall clock. Each time is longer by what the clock was set back meanwhile, so
+        that a step of the clock does not make a reply seem early.
+        """
+        set_back_ms = max(0.0, -self.clock_moved_ms)
+        return [float(time) + set_back_ms for time in re.findall(r"time=([\d.]+) ms", self.out)]
 
     def document(self) -> dict[str, Any]:
         """Return the JSON that makes up all of the standard output."""
@@ -206,7 +226,7 @@ class Airpath:
         **options: Any,
     ) -> Result:
         """Run the command to its end."""
-        begun = time.monotonic()
+        begun, ahead_ms = time.monotonic(), wall_clock_ahead_ms()
         process = self.start(*arguments, user=user, **options)
         try:
             out, err = process.communicate(timeout=timeout)
@@ -215,7 +235,11 @@ class Airpath:
             out, err = process.communicate()
             message = f"not ended after {timeout} s\n--- stdout\n{out}\n--- stderr\n{err}"
             raise AssertionError(message) from None
-        return Result(process.returncode, out, err, time.monotonic() - begun)
+        seconds, moved_ms = time.monotonic() - begun, wall_clock_ahead_ms() - ahead_ms
+        # What is less is from the readings; a step of that size changes no result.
+        return Result(
+            process.returncode, out, err, seconds, moved_ms if abs(moved_ms) > 0.05 else 0.0
+        )
 
     def exec(self, way: Way, *arguments: object, **options: Any) -> Result:
         """Run `airpath exec` in one of the ways, telling its summary as JSON."""

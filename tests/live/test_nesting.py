@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
 SLACK_MS = 400
 
 
-def times_ms(text: str) -> list[float]:
-    return [float(time) for time in re.findall(r"time=([\d.]+) ms", text)]
-
-
 @pytest.mark.parametrize("family", ["4", "6"])
 def test_delays_add_two_deep(airpath: Airpath, way: Way, family: str) -> None:
     port = ("--port", way.port)
@@ -31,7 +26,7 @@ def test_delays_add_two_deep(airpath: Airpath, way: Way, family: str) -> None:
     result = airpath.run(
         "exec", "-q", *port, "--delay", "10 ms", "--", *inner, *ping, user=way.user
     ).check()
-    times = times_ms(result.out)
+    times = result.ping_times_ms()
     assert len(times) == 3, result.out
     assert min(times) >= 60
     assert min(times) < 60 + SLACK_MS
@@ -43,8 +38,8 @@ def test_three_deep(airpath: Airpath, way: Way) -> None:
     names = airpath.program("resolve", "server", "server0", "server1", "server2", "client2")
     line = f"ping -c 3 -i 0.1 server0 && ping -c 1 server1 && {shlex.join(names)}"
     result = airpath.run(*one[1:], *one, *one, "sh", "-c", line, user=way.user).check()
-    assert min(times_ms(result.out)[:3]) >= 30
-    assert times_ms(result.out)[3] >= 20
+    assert min(result.ping_times_ms()[:3]) >= 30
+    assert result.ping_times_ms()[3] >= 20
     found = json.loads(result.out.splitlines()[-1])
     assert found["server4"] == found["server24"]
     servers = {found[f"server{depth}{family}"] for depth in "012" for family in "46"}
@@ -94,8 +89,8 @@ def test_a_shell_nests(airpath: Airpath, way: Way) -> None:
             "shell", "-q", "--port", way.port, "--delay", "10 ms", user=way.user, stdin=source,
             environment={"SHELL": "/bin/sh"},
         ).check(4)  # fmt: skip
-    assert times_ms(result.out), result.out + result.err
-    assert times_ms(result.out)[0] >= 50
+    assert result.ping_times_ms(), result.out + result.err
+    assert result.ping_times_ms()[0] >= 50
 
 
 def test_two_inner_links_side_by_side(airpath: Airpath, way: Way) -> None:
@@ -133,7 +128,7 @@ def test_variables_that_were_carried_out_of_a_run_are_ignored(
         any_way, "--delay", "5 ms", "--", "sh", "-c", line, environment=stray
     ).check()
     assert result.out.startswith("1\n")
-    assert min(times_ms(result.out)) >= 10
+    assert min(result.ping_times_ms()) >= 10
     assert "AIRPATH_LINK_BLOCK are set, but" in result.err
     assert "ignored" in result.err
     quiet = airpath.run("exec", "-q", "--", "true", user=any_way.user, environment=stray).check()
