@@ -18,10 +18,12 @@
 //!
 //! A new model is one file, its `mod` line, and one line in its folder's `registry!`.
 
+mod agenda;
 mod registry;
 
 pub mod air;
 pub mod blackout;
+pub mod cell;
 pub mod channel;
 pub mod config;
 pub mod entity;
@@ -30,16 +32,19 @@ pub mod fading;
 pub mod file;
 pub mod hop;
 pub mod impairment;
+mod link;
 pub mod load;
 pub mod medium;
 pub mod path;
 pub mod problem;
+pub mod quality;
 pub mod queueing;
 pub mod random;
 pub mod sdus;
 pub mod stage;
 pub mod states;
 
+pub use cell::{Cell, CellConfig};
 pub use config::{HopConfig, LinkConfig, PathConfig, Setting, StateConfig};
 pub use entity::{Fragmentation, LastFrame};
 pub use path::Path;

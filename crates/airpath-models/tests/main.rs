@@ -6,6 +6,7 @@
 mod aqm;
 mod background;
 mod blackouts;
+mod cells;
 mod changes;
 mod channel_statistics;
 mod classes;

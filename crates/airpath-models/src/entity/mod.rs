@@ -16,9 +16,9 @@ pub mod stream;
 pub mod transparent;
 mod v110;
 
-use airpath_core::{Bits, DrawKey, End, Framing, Pdu, Time};
+use airpath_core::{Bits, DrawKey, End, Framing, Pdu, Span, Time};
 
-use crate::air::{Frame, Grant};
+use crate::air::{Backlog, Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
 use crate::registry::registry;
@@ -175,6 +175,15 @@ pub enum Arrival {
     FollowsOthers,
 }
 
+/// Message of a receiving link entity to the sending one that takes a fixed time and nothing of the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feedback {
+    /// Time from the arrival of the frame to that of the message.
+    pub after: Span,
+    /// The message, in words of the entities.
+    pub word: u64,
+}
+
 /// A link entity at one end of a hop.
 pub trait LinkEntity: Send {
     /// True if the send buffer takes `next` now.
@@ -202,6 +211,19 @@ pub trait LinkEntity: Send {
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
     );
+
+    /// Data in the send buffer at `at`; `since` of an empty one means nothing.
+    fn backlog(&self, at: Time, _sdus: &Sdus) -> Backlog {
+        Backlog { bits: u64::from(self.ready_at() <= at), since: at }
+    }
+
+    /// Message to the sending entity about the frame that was just received, if there is one.
+    fn feedback(&mut self) -> Option<Feedback> {
+        None
+    }
+
+    /// A message of the receiving entity arrives. `stage` is that of the direction in which it sends.
+    fn hear(&mut self, _word: u64, _sdus: &mut Sdus, _stage: &mut StageCx<'_, '_>) {}
 
     /// The bits in which it wants to be told of errors. All entities of a hop want the same.
     fn error_positions(&self) -> ErrorPositions {
@@ -267,6 +289,16 @@ impl LinkEntity for EntityModel {
         up: &mut Vec<Pdu>,
     ) {
         dispatch_entity!(self, entity => entity.receive(frame, outcome, sdus, stage, up));
+    }
+    fn backlog(&self, at: Time, sdus: &Sdus) -> Backlog {
+        dispatch_entity!(self, entity => entity.backlog(at, sdus))
+    }
+    #[inline(always)]
+    fn feedback(&mut self) -> Option<Feedback> {
+        dispatch_entity!(self, entity => entity.feedback())
+    }
+    fn hear(&mut self, word: u64, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
+        dispatch_entity!(self, entity => entity.hear(word, sdus, stage));
     }
     #[inline(always)]
     fn error_positions(&self) -> ErrorPositions {
