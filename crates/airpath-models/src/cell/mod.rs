@@ -33,6 +33,10 @@ pub use config::{CellConfig, CellSetting, MediumOfCell, UserConfig};
 pub use medium::{SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning};
 pub use user_medium::UserMedium;
 
+/// The shared medium of each direction of a hop, if it is on one: its number, and the number of the hop among its
+/// stations.
+type Attachment = [Option<(u16, u16)>; 2];
+
 type UserPath = Path<EntityModel, UserMedium>;
 
 /// Time for which a driver may leave a cell behind in which nothing moves but frames without packets, or a background
@@ -48,8 +52,8 @@ pub struct Cell {
     media: Vec<Shared>,
     /// Greatest number of hops of a user.
     hops: usize,
-    /// The medium of each hop, by user, hop and direction: its number, and the number of the hop among its stations.
-    on: Vec<Vec<[Option<(u16, u16)>; 2]>>,
+    /// Shared media of each hop, by user and hop.
+    on: Vec<Vec<Attachment>>,
     /// Names of the users.
     names: Vec<String>,
     /// Users of which a hop at the present place has been served.
@@ -92,7 +96,7 @@ impl Cell {
             first_load += user.path.background.len() as u16;
             users.push(UserPath::of_user(&user.path, place, *seed));
         }
-        let mut on: Vec<Vec<[Option<(u16, u16)>; 2]>> =
+        let mut on: Vec<Vec<Attachment>> =
             config.users.iter().map(|user| vec![[None; 2]; user.path.hops.len()]).collect();
         let mut media = Vec::new();
         for (number, medium) in config.media.iter().enumerate() {
