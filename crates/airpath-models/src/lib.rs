@@ -10,6 +10,7 @@
 //! - [`impairment`]: reordering and duplication;
 //! - [`load`]: background load;
 //! - [`fading`]: the radio channel of a station, its signal-to-noise ratio by resource and slot;
+//! - [`schedule`]: the schedulers of a cell, which share the resources of a slot among its bearers;
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
 //! - [`blackout`] and [`states`]: when a link is down, and when its parameters change;
@@ -40,6 +41,7 @@ pub mod problem;
 pub mod quality;
 pub mod queueing;
 pub mod random;
+pub mod schedule;
 pub mod sdus;
 pub mod stage;
 pub mod states;

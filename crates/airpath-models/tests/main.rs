@@ -23,6 +23,7 @@ mod least_transit;
 mod queue_theory;
 mod rates;
 mod reference;
+mod schedule;
 mod states;
 mod toys;
 mod wander;

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The order of bearers by their last turns, and what each has left to send in a slot.
+
+use super::{NOBODY, Slot};
+
+/// Bearers in the order of their last turns, the longest ago first.
+///
+/// A cyclic pointer would starve a bearer that can use one resource of a slot alone, if it is always another's turn at
+/// that resource. Here nobody who was passed over loses the place.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    order: Vec<u16>,
+    /// Bearers that had a turn in this slot, in order; one may be in it several times.
+    had: Vec<u16>,
+    /// By bearer: its place among the contenders, and the number of its last turn in the slot.
+    place: Vec<u16>,
+    last: Vec<usize>,
+    /// Places of the contenders with something left to send, in order.
+    waiting: Vec<u16>,
+    /// By place: what is left to send.
+    left: Vec<u64>,
+}
+
+impl Turns {
+    pub fn new(bearers: usize) -> Turns {
+        Turns {
+            order: (0..bearers as u16).collect(),
+            had: Vec::new(),
+            place: vec![NOBODY; bearers],
+            last: vec![usize::MAX; bearers],
+            waiting: Vec::with_capacity(bearers),
+            left: Vec::with_capacity(bearers),
+        }
+    }
+
+    /// Begins a slot.
+    pub fn begin(&mut self, slot: &Slot<'_>) {
+        self.place.fill(NOBODY);
+        self.left.clear();
+        for (place, contender) in slot.contenders.iter().enumerate() {
+            self.left.push(contender.backlog_bits);
+            if contender.backlog_bits > 0 {
+                self.place[usize::from(contender.bearer)] = place as u16;
+            }
+        }
+        self.waiting.clear();
+        let places = self.order.iter().map(|bearer| self.place[usize::from(*bearer)]);
+        self.waiting.extend(places.filter(|place| *place != NOBODY));
+    }
+
+    /// Places of the contenders with something left to send, in the order of their last turns.
+    pub fn waiting(&self) -> &[u16] {
+        &self.waiting
+    }
+
+    /// Gives `bits` to the contender at `index` of those that wait, as a turn: its bearer goes behind all others.
+    pub fn give_turn(&mut self, slot: &Slot<'_>, index: usize, bits: u32) {
+        let place = self.waiting.remove(index);
+        self.had.push(slot.contenders[usize::from(place)].bearer);
+        let left = &mut self.left[usize::from(place)];
+        *left = left.saturating_sub(bits.into());
+        if *left > 0 {
+            self.waiting.push(place);
+        }
+    }
+
+    /// Ends the slot: the order is that of the last turns.
+    pub fn end(&mut self) {
+        if self.had.is_empty() {
+            return;
+        }
+        for (number, bearer) in self.had.iter().enumerate() {
+            self.last[usize::from(*bearer)] = number;
+        }
+        self.order.retain(|bearer| self.last[usize::from(*bearer)] == usize::MAX);
+        for (number, bearer) in self.had.iter().enumerate() {
+            if self.last[usize::from(*bearer)] == number {
+                self.order.push(*bearer);
+            }
+        }
+        for bearer in self.had.drain(..) {
+            self.last[usize::from(bearer)] = usize::MAX;
+        }
+    }
+
+    /// Gives each resource to the waiting contender for which `metric` (of place, resource and bits) is greatest; equals are
+    /// served in order, and each resource is a turn.
+    #[inline(always)]
+    pub fn give_best<M: PartialOrd>(
+        &mut self,
+        slot: &Slot<'_>,
+        to: &mut [u16],
+        mut metric: impl FnMut(usize, usize, u32) -> M,
+    ) {
+        self.begin(slot);
+        to.fill(NOBODY);
+        for (resource, to) in to.iter_mut().enumerate() {
+            let mut best: Option<(usize, M)> = None;
+            for (index, place) in self.waiting.iter().enumerate() {
+                let place = usize::from(*place);
+                let bits = slot.bits_of(place, resource);
+                if bits == 0 {
+                    continue;
+                }
+                let value = metric(place, resource, bits);
+                if best.as_ref().is_none_or(|(_, best)| value > *best) {
+                    best = Some((index, value));
+                }
+            }
+            if let Some((index, _)) = best {
+                *to = self.waiting[index];
+                self.give_turn(slot, index, slot.bits_of(usize::from(*to), resource));
+            }
+        }
+        self.end();
+    }
+}
