@@ -10,6 +10,7 @@
 //! - [`impairment`]: reordering and duplication;
 //! - [`load`]: background load;
 //! - [`fading`]: the radio channel of a station, its signal-to-noise ratio by resource and slot;
+//! - [`adaptation`]: the modes of a radio link, their errors, and the choice between them;
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
 //! - [`blackout`] and [`states`]: when a link is down, and when its parameters change;
@@ -20,6 +21,7 @@
 
 mod registry;
 
+pub mod adaptation;
 pub mod air;
 pub mod blackout;
 pub mod channel;
