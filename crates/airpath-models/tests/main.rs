@@ -3,6 +3,7 @@
 
 //! All tests of the crate, as one program.
 
+mod adaptation;
 mod aqm;
 mod background;
 mod blackouts;
