@@ -204,6 +204,42 @@ fn a_flow_that_nobody_acknowledges_is_given_up() {
     }
 }
 
+/// 17 blocks from 220 on: the last begins at 540, and T3182 runs from there to 5540, whether the flow stays or not, and
+/// whether the blocks or the acknowledgements alone are lost. The window of 64 is not full.
+#[test]
+fn a_flow_that_waits_for_its_last_acknowledgement_is_given_up() {
+    let script = vec![offer(ms(0), PortId::CLIENT, 500)];
+    for release in [0, 1_000, 60_000] {
+        for (uplink, arrived) in [("1", vec![]), ("0", vec![650_000_000])] {
+            let config = GprsConfig { release_delay: Span::from_millis(release), ..config() };
+            let mut hop = over(config, 1, losses("1"));
+            hop.uplink.errors = losses(uplink);
+            let trace = play_hop(hop, vec![], &script, ms(60_000), 1);
+            assert_eq!(trace.times(PortId::SERVER), arrived);
+            let resets: Vec<_> = trace.of_kind(EventKind::LinkReset).iter().map(|event| event.at).collect();
+            assert_eq!(resets, [ms(5_540)], "{release} ms, losses of {uplink}");
+            let drops: Vec<_> = trace.of_kind(EventKind::Dropped).iter().map(|event| event.cause).collect();
+            assert_eq!(drops, vec![Cause::LinkReset; 1 - arrived.len()]);
+            assert_eq!(trace.held, 0);
+        }
+    }
+}
+
+/// T3182 begins when no block is left to repeat: the acknowledgement of the stream's end asks for blocks 12 and
+/// 14, which begin at 780 and 800. All blocks behind the first copies are lost. It runs from 800 to 5800.
+#[test]
+fn t3182_begins_behind_the_last_block_that_is_asked_for() {
+    let script = vec![offer(ms(0), PortId::CLIENT, 500)];
+    for release in [0, 1_000] {
+        let config = GprsConfig { release_delay: Span::from_millis(release), ..config() };
+        let mut hop = over(config, 1, ErrorsConfig::default());
+        hop.uplink.errors = lose_frames("12, 14, 17-999");
+        let trace = play_hop(hop, vec![], &script, ms(60_000), 1);
+        let resets: Vec<_> = trace.of_kind(EventKind::LinkReset).iter().map(|event| event.at).collect();
+        assert_eq!(resets, [ms(5_800)], "{release} ms");
+    }
+}
+
 /// Errors that CS-1 to CS-3 correct by the equation: 456 (1 - h(e)) bits of information. CS-1 decodes 228 with 50 errors of
 /// 456, and not with 51; CS-4 none.
 #[test]
