@@ -240,6 +240,20 @@ fn t3182_begins_behind_the_last_block_that_is_asked_for() {
     }
 }
 
+/// A flow of more blocks than 16 bits count, in either direction: 450 packets of 3000 octets are 67,500 blocks of 20.
+#[test]
+fn a_flow_may_have_any_number_of_blocks() {
+    for port in [PortId::CLIENT, PortId::SERVER] {
+        for mode in [Mode::Acknowledged, Mode::Unacknowledged] {
+            let config = GprsConfig { coding: CodingScheme::Cs1, mode, ..config() };
+            let script: Script = (0..450).map(|_| offer(ms(0), port, 3_000)).collect();
+            let trace = play(config, 8, ErrorsConfig::default(), &script, 1_000_000, 1);
+            assert_eq!((trace.departures.len(), trace.held), (450, 0), "{port:?}, {mode:?}");
+            assert!(trace.of_kind(EventKind::FrameStarted).len() > 1 << 16);
+        }
+    }
+}
+
 /// Errors that CS-1 to CS-3 correct by the equation: 456 (1 - h(e)) bits of information. CS-1 decodes 228 with 50 errors of
 /// 456, and not with 51; CS-4 none.
 #[test]
