@@ -282,6 +282,7 @@ impl Reconfigured<EntityBeginning<'_>> for EgprsConfig {
 impl OwnFrames for EgprsConfig {
     const OWN_FRAMES: bool = true;
     const ALLOCATES: bool = true;
+    const CHANGES: &[&str] = &["coding", "repetition"];
 
     fn slot_bits(&self) -> Option<u64> {
         Some(SCHEMES.block_bits.into())
@@ -294,10 +295,5 @@ impl OwnFrames for EgprsConfig {
         }
         let message = format!("is {}; with {frames} timeslots it is {most} at most", self.window);
         vec![Problem::new("window", message)]
-    }
-
-    fn may_follow(&self, other: &EntityConfig) -> bool {
-        let EntityConfig::Egprs(other) = other else { return false };
-        EgprsConfig { coding: other.coding, repetition: other.repetition, ..self.clone() } == *other
     }
 }

@@ -16,6 +16,8 @@ pub mod stream;
 pub mod transparent;
 mod v110;
 
+use std::collections::BTreeSet;
+
 use airpath_core::{Bits, DrawKey, End, Framing, Pdu, Time};
 
 use crate::air::{Frame, Grant};
@@ -58,6 +60,9 @@ pub(crate) trait OwnFrames {
     /// True if it waits for the link's allocation delay, although it has frames of its own.
     const ALLOCATES: bool = false;
 
+    /// Keys of the parameters that a state may change although the frames are its own.
+    const CHANGES: &[&str] = &[];
+
     /// Errors in the parameters of this end beside those of the other end, if any.
     fn pair_problems(&self, _other: &EntityConfig) -> Vec<Problem> {
         Vec::new()
@@ -71,11 +76,6 @@ pub(crate) trait OwnFrames {
     /// Errors in the parameters where a slot holds `frames` frames, if any.
     fn slot_problems(&self, _frames: u64) -> Vec<Problem> {
         Vec::new()
-    }
-
-    /// True if a state may have these parameters where the run began with `other`, which are not the same.
-    fn may_follow(&self, _other: &EntityConfig) -> bool {
-        false
     }
 
     /// The framing for which escapes of packets are to be counted, if they are.
@@ -118,9 +118,23 @@ impl EntityConfig {
         problems.into_iter().map(|problem| problem.under("entity")).collect()
     }
 
-    /// True if a state may have these parameters where the run began with `other`.
-    pub fn may_follow(&self, other: &EntityConfig) -> bool {
-        self == other || dispatch_entity_config!(self, config => OwnFrames::may_follow(config, other))
+    /// Keys of the parameters that a state may change although the frames are the entity's own.
+    pub fn changes(&self) -> &'static [&'static str] {
+        fn of<C: OwnFrames>(_: &C) -> &'static [&'static str] {
+            C::CHANGES
+        }
+        dispatch_entity_config!(self, config => of(config))
+    }
+
+    /// Keys of the parameters of `other`, of the same kind, that differ.
+    pub fn differences(&self, other: &EntityConfig) -> Vec<String> {
+        let table = |config: &EntityConfig| match serde_json::to_value(config) {
+            Ok(serde_json::Value::Object(table)) => table,
+            _ => serde_json::Map::new(),
+        };
+        let (own, others) = (table(self), table(other));
+        let keys: BTreeSet<&String> = own.keys().chain(others.keys()).collect();
+        keys.into_iter().filter(|key| own.get(*key) != others.get(*key)).cloned().collect()
     }
 
     /// The framing for which escapes of packets that this end sends are to be counted, if they are.

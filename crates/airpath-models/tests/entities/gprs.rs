@@ -8,7 +8,7 @@ use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::positions::PositionsConfig;
 use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, Per};
 use airpath_models::entity::gprs::{CodingScheme, GprsConfig, Mode};
-use airpath_models::{LinkConfig, Path, PathConfig, StateConfig};
+use airpath_models::{LinkConfig, Path, PathConfig, Problem, StateConfig};
 
 use super::*;
 
@@ -343,7 +343,8 @@ fn bad_parameters_are_named() {
     assert!(problems(timer, 456)[0].starts_with("entity.t3182: is 0 s"));
     let changed =
         over(GprsConfig { window: 30, ..config() }, 1, losses("0.1")).kind_problems(&over(config(), 1, losses("0.1")));
-    assert_eq!(changed.iter().map(|problem| problem.key.as_str()).collect::<Vec<_>>(), ["entity", "entity"]);
+    let message = "is another than at the beginning; with this entity no state can change it, only `entity.coding`";
+    assert_eq!(changed, [Problem::new("entity.window", message)]);
     let process = ErrorProcessConfig::Bernoulli(BernoulliConfig { probability: read("0.1") });
     let packets = ErrorsConfig { process, ..ErrorsConfig::default() };
     let link = cell(EntityConfig::Gprs(config()), 456, packets);
