@@ -129,18 +129,19 @@ impl LinkConfig {
 
     /// Errors in the parameters of a link whose entity makes frames of its own, if any.
     fn own_frames_problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
-        if self.rate.constant() == Some(LinkRate::Unlimited) {
-            problem(
-                "rate",
-                "is unlimited; frames of this entity take time: write a rate, or slots such as \
-                 { type = \"slotted\", slot = \"20 ms\", bits = \"240 bit\" }",
-            );
-        }
-        if let RateConfig::Varying(VaryingConfig::Slotted(slots)) = &self.rate {
-            problems.extend(self.entity.slot_problems(slots.bits.get()));
-        }
+        let mut problems = match &self.rate {
+            RateConfig::Varying(VaryingConfig::Slotted(slots)) => {
+                self.entity.slot_problems(slots.slot, slots.bits.get())
+            }
+            rate if rate.constant() == Some(LinkRate::Unlimited) => {
+                let message = format!(
+                    "is unlimited; frames of this entity take time: write a rate, or slots such as {}",
+                    self.entity.slot_example()
+                );
+                vec![Problem::new("rate", message)]
+            }
+            _ => Vec::new(),
+        };
         let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
         if self.fragmentation.is_some() {
             problem("fragmentation", "has no meaning with this entity, which makes frames of its own");

@@ -288,12 +288,15 @@ impl OwnFrames for EgprsConfig {
         Some(SCHEMES.block_bits.into())
     }
 
-    fn slot_problems(&self, frames: u64) -> Vec<Problem> {
-        let most = if frames == 1 { 192 } else { 128 * frames.min(8) };
+    fn timeslot_problems(&self, timeslots: u64) -> Vec<Problem> {
+        let (most, with) = if timeslots == 1 {
+            (192, "1 timeslot".to_string())
+        } else {
+            (128 * timeslots, format!("{timeslots} timeslots"))
+        };
         if u64::from(self.window) <= most {
             return Vec::new();
         }
-        let message = format!("is {}; with {frames} timeslots it is {most} at most", self.window);
-        vec![Problem::new("window", message)]
+        vec![Problem::new("window", format!("is {}; with {with} it is {most} at most", self.window))]
     }
 }

@@ -18,7 +18,7 @@ mod v110;
 
 use std::collections::BTreeSet;
 
-use airpath_core::{Bits, DrawKey, End, Framing, Pdu, Time};
+use airpath_core::{Bits, DrawKey, End, Framing, Pdu, Span, Time};
 
 use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
@@ -50,6 +50,12 @@ registry! {
     Egprs = egprs::{EgprsConfig, Rlc},
 }
 
+/// Duration of a radio block of GSM: four bursts in four of the 13 TDMA frames of 60 ms.
+pub(crate) const RADIO_BLOCK: Span = Span::from_millis(20);
+
+/// Timeslots of a TDMA frame (3GPP TS 45.002).
+const TIMESLOTS: u64 = 8;
+
 /// Frames of a kind of link entity.
 pub(crate) trait OwnFrames {
     /// True if packets go into frames of its own, which carry parts of several packets. Such an entity is told of
@@ -73,8 +79,13 @@ pub(crate) trait OwnFrames {
         None
     }
 
-    /// Errors in the parameters where a slot holds `frames` frames, if any.
-    fn slot_problems(&self, _frames: u64) -> Vec<Problem> {
+    /// Duration and bits of a slot for one frame, where no other number is the right one.
+    fn slot_example(&self) -> (Span, u64) {
+        (RADIO_BLOCK, self.slot_bits().unwrap_or(240))
+    }
+
+    /// Errors in the parameters on so many timeslots of a TDMA frame, if any.
+    fn timeslot_problems(&self, _timeslots: u64) -> Vec<Problem> {
         Vec::new()
     }
 
@@ -101,8 +112,8 @@ impl EntityConfig {
         dispatch_entity_config!(self, config => of(config))
     }
 
-    /// Errors in the parameters on slots of `bits`, if any.
-    pub fn slot_problems(&self, bits: u64) -> Vec<Problem> {
+    /// Errors in the parameters on slots of `bits` that last for `slot`, if any.
+    pub fn slot_problems(&self, slot: Span, bits: u64) -> Vec<Problem> {
         let Some(frame) = dispatch_entity_config!(self, config => OwnFrames::slot_bits(config)) else {
             return Vec::new();
         };
@@ -114,8 +125,25 @@ impl EntityConfig {
             );
             return vec![Problem::new("rate.bits", message)];
         }
-        let problems = dispatch_entity_config!(self, config => OwnFrames::slot_problems(config, bits / frame));
+        // Durations of 0 are told elsewhere.
+        let blocks = u128::from(bits / frame) * u128::from(RADIO_BLOCK.nanos());
+        let timeslots = u64::try_from(blocks.div_ceil(slot.nanos().max(1).into())).unwrap_or(u64::MAX);
+        if timeslots > TIMESLOTS {
+            let message = format!(
+                "is {bits} bit in {slot}, which takes {timeslots} timeslots; a TDMA frame has {TIMESLOTS}: write \
+                 {} bit in {RADIO_BLOCK} at most",
+                TIMESLOTS * frame
+            );
+            return vec![Problem::new("rate.bits", message)];
+        }
+        let problems = dispatch_entity_config!(self, config => OwnFrames::timeslot_problems(config, timeslots));
         problems.into_iter().map(|problem| problem.under("entity")).collect()
+    }
+
+    /// Slots for one frame each, as they are written.
+    pub fn slot_example(&self) -> String {
+        let (slot, bits) = dispatch_entity_config!(self, config => OwnFrames::slot_example(config));
+        format!("{{ type = \"slotted\", slot = \"{slot}\", bits = \"{bits} bit\" }}")
     }
 
     /// Keys of the parameters that a state may change although the frames are the entity's own.

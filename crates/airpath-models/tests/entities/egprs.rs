@@ -189,6 +189,8 @@ fn bad_parameters_are_named() {
     for (slots, most) in [(1, 192), (2, 256), (3, 384), (4, 512), (8, 1024)] {
         assert_eq!(problems(most, slots), [""; 0]);
     }
+    assert_eq!(problems(224, 1), ["entity.window: is 224; with 1 timeslot it is 192 at most"]);
+    assert_eq!(problems(64, 9).len(), 1);
     assert_eq!(problems(512, 3), ["entity.window: is 512; with 3 timeslots it is 384 at most"]);
     assert_eq!(problems(0, 1), ["entity.window: is 0; it is from 64 to 1024, in steps of 32"]);
     assert_eq!(problems(100, 1), ["entity.window: is 100; it is from 64 to 1024, in steps of 32"]);

@@ -340,7 +340,15 @@ fn bad_parameters_are_named() {
     let countdown = GprsConfig { bs_cv_max: 16, ..config() };
     assert_eq!(problems(countdown, 456), ["entity.bs_cv_max: is 16; it is from 0 to 15"]);
     let timer = GprsConfig { t3182: Span::ZERO, ..config() };
-    assert!(problems(timer, 456)[0].starts_with("entity.t3182: is 0 s"));
+    assert!(problems(timer, 456)[0].starts_with("entity.t3182: is 0 s, less than a radio block of 20 ms"));
+    let timer = |t3182| problems(GprsConfig { t3182, ..config() }, 456).len();
+    assert_eq!((timer(Span::from_nanos(1)), timer(Span::from_millis(19)), timer(Span::from_millis(20))), (1, 1, 0));
+    assert_eq!(problems(config(), 8 * 456), [""; 0]);
+    let message = "rate.bits: is 4104 bit in 20 ms, which takes 9 timeslots; a TDMA frame has 8: write 3648 bit in \
+                   20 ms at most";
+    assert_eq!(problems(config(), 9 * 456), [message]);
+    let unlimited = LinkConfig { rate: read("unlimited"), ..cell(EntityConfig::Gprs(config()), 456, losses("0")) };
+    assert!(unlimited.problems()[0].message.ends_with("{ type = \"slotted\", slot = \"20 ms\", bits = \"456 bit\" }"));
     let changed =
         over(GprsConfig { window: 30, ..config() }, 1, losses("0.1")).kind_problems(&over(config(), 1, losses("0.1")));
     let message = "is another than at the beginning; with this entity no state can change it, only `entity.coding`";

@@ -32,7 +32,7 @@ use self::sending::{Sender, SenderOptions, Signal, Source};
 use self::stream::{Chunk, Packets};
 use super::recording::record_frame;
 use super::stream::{Pieces, Shape, StreamReceiver, StreamSender, first_pdu};
-use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, Sdus};
+use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, RADIO_BLOCK, Sdus};
 use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
@@ -70,8 +70,12 @@ pub fn problems((every, rrbp, bs_cv_max): (u16, Span, u8), (t3182, efficiency): 
     if bs_cv_max > 15 {
         problem("bs_cv_max", format!("is {bs_cv_max}; it is from 0 to 15"));
     }
-    if t3182 == Span::ZERO {
-        problem("t3182", "is 0 s, so that every flow would be given up; write for example \"5 s\"".into());
+    if t3182 < RADIO_BLOCK {
+        let message = format!(
+            "is {t3182}, less than a radio block of {RADIO_BLOCK}, so that every flow would be given up; write for \
+             example \"5 s\""
+        );
+        problem("t3182", message);
     }
     if efficiency <= 0.0 {
         problem("efficiency", "is 0, so that no block with an error would be decoded; write for example 0.7".into());
