@@ -6,6 +6,7 @@
 
 pub mod egprs;
 pub mod gprs;
+mod losses;
 mod parameters;
 pub mod ppp;
 mod recording;

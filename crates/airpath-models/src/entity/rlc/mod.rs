@@ -30,6 +30,7 @@ use self::schemes::Schemes;
 use self::segments::Indicators;
 use self::sending::{Sender, SenderOptions, Signal, Source};
 use self::stream::{Chunk, Packets};
+use super::losses::{cause_of_loss, lose_parts, release_ended};
 use super::recording::record_frame;
 use super::stream::{Pieces, Shape, StreamReceiver, StreamSender, first_pdu};
 use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, RADIO_BLOCK, Sdus};
@@ -252,26 +253,11 @@ impl Rlc {
                     release_ended(&payload.pieces, Cause::Integrity, sdus, stage);
                 } else {
                     is_whole = false;
-                    lose(&payload.pieces, Cause::ChannelError, sdus, stage);
+                    lose_parts(&payload.pieces, Cause::ChannelError, sdus, stage);
                 }
             }
         }
         is_whole
-    }
-}
-
-/// A block that nobody repeats is lost, and with it the packets of which it carried a part.
-fn lose(pieces: &Pieces, cause: Cause, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
-    for piece in pieces {
-        sdus.lose(piece.sdu, cause, stage);
-    }
-    release_ended(pieces, cause, sdus, stage);
-}
-
-/// A packet whose last part has come, or would have, has gone.
-fn release_ended(pieces: &Pieces, cause: Cause, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
-    for piece in pieces.iter().filter(|piece| piece.last) {
-        sdus.release(piece.sdu, cause, stage);
     }
 }
 
@@ -345,9 +331,6 @@ impl LinkEntity for Rlc {
             Message::Acknowledgement(_) => &self.schemes.control,
         };
         let lost = match &outcome {
-            ChannelOutcome::Ok | ChannelOutcome::Delayed { .. } => None,
-            ChannelOutcome::BlackedOut => Some(Cause::Blackout),
-            ChannelOutcome::Lost | ChannelOutcome::Truncated { .. } => Some(Cause::ChannelError),
             ChannelOutcome::Flipped(flips) => {
                 let is_read = scheme.reads_header(flips, direction, efficiency) && {
                     let hit = if is_control(&frame) { scheme.flips_of(flips, 0) } else { 0 };
@@ -355,12 +338,13 @@ impl LinkEntity for Rlc {
                 };
                 (!is_read).then_some(Cause::ChannelError)
             }
+            other => cause_of_loss(other),
         };
         if let Some(cause) = lost {
             self.log_message(LinkEvent::Damaged, &message, pdu, stage);
             record_frame(EventKind::FrameLost, &frame, sdus, &mut stage.of(Stage::Channel));
             if !self.acknowledges {
-                lose(&frame.pieces, cause, sdus, stage);
+                lose_parts(&frame.pieces, cause, sdus, stage);
             }
             return;
         }
