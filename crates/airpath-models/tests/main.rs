@@ -21,6 +21,7 @@ mod hand_computed;
 mod impairment;
 mod laws;
 mod least_transit;
+mod ofdm;
 mod queue_theory;
 mod rates;
 mod reference;

@@ -171,13 +171,13 @@ impl<A: Air> Air for InTurn<'_, A> {
         None
     }
 
-    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) {
+    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
         let turns = &mut self.turns[grant.direction as usize];
         let user = turns.on_air.pop_front().unwrap_or(grant.user);
         // Its send buffer may have room for more now.
         let ready = &mut turns.ready[usize::from(user)];
         *ready = (*ready).min(at);
-        self.air.sent_at(at, &Grant { user, ..*grant }, frame, quality);
+        self.air.sent_at(at, &Grant { user, ..*grant }, frame, quality)
     }
 }
 
