@@ -13,14 +13,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::turns::Turns;
-use super::{Beginning, NamesBearers, Scheduler, Slot};
+use super::{Beginning, InCell, Scheduler, Slot};
 use crate::registry::Configured;
 
 /// Nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MaxCiConfig {}
 
-impl NamesBearers for MaxCiConfig {}
+impl InCell for MaxCiConfig {}
 
 impl Configured<Beginning<'_>> for MaxCiConfig {
     type Model = MaxCi;

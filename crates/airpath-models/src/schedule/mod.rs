@@ -12,9 +12,15 @@
 //! - Slots in which nobody has anything to send change nothing, and neither do contenders that have nothing to send,
 //!   so that the cell may leave both out. Averages decay by the number of slots passed, in closed form.
 
+mod best_channel;
+mod deficit;
+mod earliest_deadline;
+mod fixed;
 mod max_ci;
+mod modified_largest_weighted_delay_first;
 mod proportional_fair;
 mod round_robin;
+mod score_based;
 mod turns;
 mod users;
 mod window;
@@ -27,9 +33,17 @@ use airpath_core::{DrawKey, Time};
 use crate::problem::Problem;
 use crate::registry::registry;
 
+pub use best_channel::{BestChannel, BestChannelConfig};
+pub use deficit::{Deficit, DeficitConfig};
+pub use earliest_deadline::{EarliestDeadline, EarliestDeadlineConfig};
+pub use fixed::{Static, StaticConfig};
 pub use max_ci::{MaxCi, MaxCiConfig};
+pub use modified_largest_weighted_delay_first::{
+    ModifiedLargestWeightedDelayFirst, ModifiedLargestWeightedDelayFirstConfig,
+};
 pub use proportional_fair::{ProportionalFair, ProportionalFairConfig};
 pub use round_robin::{RoundRobin, RoundRobinConfig};
+pub use score_based::{ScoreBased, ScoreBasedConfig};
 pub use users::{EXAMPLE_BEARERS, PerUser};
 pub use window::Window;
 
@@ -81,6 +95,8 @@ impl Slot<'_> {
 pub struct Beginning<'a> {
     /// Names of all bearers of the cell, in the order of their numbers.
     pub bearers: &'a [&'a str],
+    /// Number of resources of a slot.
+    pub resources: usize,
     /// Number of slots in a second.
     pub slots_per_second: u32,
     /// Key of the draws.
@@ -99,10 +115,15 @@ pub trait Scheduler: Send {
     fn is_work_conserving(&self) -> bool;
 }
 
-/// Parameters that name bearers.
-trait NamesBearers {
-    /// The names, each with its key.
+/// Parameters of a scheduler, seen from the cell.
+trait InCell {
+    /// Names of bearers in the parameters, each with its key.
     fn names(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
+
+    /// Errors of the parameters in a cell with that number of resources, if any.
+    fn problems_with(&self, _resources: usize) -> Vec<Problem> {
         Vec::new()
     }
 }
@@ -115,28 +136,41 @@ registry! {
     dispatch dispatch_scheduler, dispatch_scheduler_config,
     built from crate::schedule::Beginning<'_>,
     reconfigured no,
+    /// Each resource for the bearer that it belongs to.
+    Static = fixed::{StaticConfig, Static},
+    /// For each bearer in turn the resource that is best for it.
+    BestChannel = best_channel::{BestChannelConfig, BestChannel},
     /// One resource for each bearer in turn.
     RoundRobin = round_robin::{RoundRobinConfig, RoundRobin},
     /// Each resource for the bearer for which it carries most.
     MaxCi = max_ci::{MaxCiConfig, MaxCi},
     /// Each resource for the bearer whose quality is best relative to its throughput.
     ProportionalFair = proportional_fair::{ProportionalFairConfig, ProportionalFair},
+    /// Each resource for the bearer whose quality is best relative to its past.
+    ScoreBased = score_based::{ScoreBasedConfig, ScoreBased},
+    /// Bits in proportion to weights: deficit round robin.
+    Deficit = deficit::{DeficitConfig, Deficit},
+    /// All resources for the bearer whose packet is due first.
+    EarliestDeadline = earliest_deadline::{EarliestDeadlineConfig, EarliestDeadline},
+    /// Each resource by quality, delay and weight.
+    ModifiedLargestWeightedDelayFirst = modified_largest_weighted_delay_first::{
+        ModifiedLargestWeightedDelayFirstConfig, ModifiedLargestWeightedDelayFirst
+    },
 }
 
 impl SchedulerConfig {
-    /// Names in the parameters that no bearer of the cell has.
-    pub fn problems_of(&self, bearers: &[&str]) -> Vec<Problem> {
+    /// Errors of the configuration in a cell of `bearers` with `resources` a slot, if any.
+    pub fn problems_of(&self, bearers: &[&str], resources: usize) -> Vec<Problem> {
         let known: BTreeSet<&str> = bearers.iter().copied().collect();
-        let names = dispatch_scheduler_config!(self, config => config.names());
-        let unknown = names.into_iter().filter(|(_, name)| !known.contains(name));
-        let problem = |(key, name): (String, &str)| {
-            let hint = nearest(name, bearers.iter().copied()).map_or_else(
-                || format!("write one of {}", bearers.join(", ")),
-                |near| format!("did you mean `{near}`?"),
-            );
-            Problem::new(key, format!("names `{name}`, which is not in the cell; {hint}"))
-        };
-        unknown.map(problem).collect()
+        let (names, mut problems) =
+            dispatch_scheduler_config!(self, config => (config.names(), config.problems_with(resources)));
+        for (key, name) in names.into_iter().filter(|(_, name)| !known.contains(name)) {
+            let near = nearest(name, bearers.iter().copied());
+            let hint =
+                near.map_or_else(|| format!("it has {}", bearers.join(", ")), |near| format!("did you mean `{near}`?"));
+            problems.push(Problem::new(key, format!("names `{name}`, which is not in the cell; {hint}")));
+        }
+        problems
     }
 }
 

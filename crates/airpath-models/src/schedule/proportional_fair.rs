@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::turns::Turns;
 use super::users::{self, PerUser};
 use super::window::{Averages, Window};
-use super::{Beginning, NOBODY, NamesBearers, Scheduler, Slot};
+use super::{Beginning, InCell, NOBODY, Scheduler, Slot};
 use crate::problem::Problem;
 use crate::registry::Configured;
 
@@ -42,7 +42,7 @@ fn window() -> Window {
     Window::Slots(1000)
 }
 
-impl NamesBearers for ProportionalFairConfig {
+impl InCell for ProportionalFairConfig {
     fn names(&self) -> Vec<(String, &str)> {
         self.weights.names("weights")
     }

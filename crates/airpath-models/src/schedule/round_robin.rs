@@ -13,14 +13,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::turns::Turns;
-use super::{Beginning, NOBODY, NamesBearers, Scheduler, Slot};
+use super::{Beginning, InCell, NOBODY, Scheduler, Slot};
 use crate::registry::Configured;
 
 /// Nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundRobinConfig {}
 
-impl NamesBearers for RoundRobinConfig {}
+impl InCell for RoundRobinConfig {}
 
 impl Configured<Beginning<'_>> for RoundRobinConfig {
     type Model = RoundRobin;

@@ -19,7 +19,7 @@ pub(super) struct Turns {
     last: Vec<usize>,
     /// Places of the contenders with something left to send, in order.
     waiting: Vec<u16>,
-    /// By place: what is left to send.
+    /// By place: number of bits left to send.
     left: Vec<u64>,
 }
 
@@ -55,14 +55,51 @@ impl Turns {
         &self.waiting
     }
 
-    /// Gives `bits` to the contender at `index` of those that wait, as a turn: its bearer goes behind all others.
-    pub fn give_turn(&mut self, slot: &Slot<'_>, index: usize, bits: u32) {
-        let place = self.waiting.remove(index);
-        self.had.push(slot.contenders[usize::from(place)].bearer);
-        let left = &mut self.left[usize::from(place)];
+    /// Number of bits that the contender at `place` has left to send.
+    pub fn left(&self, place: u16) -> u64 {
+        self.left[usize::from(place)]
+    }
+
+    /// True if `bearer` is a contender that had something to send when the slot began.
+    pub fn contends(&self, bearer: u16) -> bool {
+        self.place[usize::from(bearer)] != NOBODY
+    }
+
+    /// Gives `bits` to the contender at `index` of those that wait; true if it has something left.
+    pub fn give(&mut self, index: usize, bits: u32) -> bool {
+        let left = &mut self.left[usize::from(self.waiting[index])];
         *left = left.saturating_sub(bits.into());
-        if *left > 0 {
-            self.waiting.push(place);
+        let has_left = *left > 0;
+        if !has_left {
+            self.leave(index);
+        }
+        has_left
+    }
+
+    /// Takes the contender at `index` of those that wait out of the slot.
+    pub fn leave(&mut self, index: usize) {
+        self.waiting.remove(index);
+    }
+
+    /// Puts the contender at `index` of those that wait behind all others.
+    pub fn pass(&mut self, slot: &Slot<'_>, index: usize) {
+        let place = self.waiting.remove(index);
+        self.waiting.push(place);
+        self.note_turn(slot, place);
+    }
+
+    /// Notes a turn of the contender at `place`: the next slot begins with others.
+    pub fn note_turn(&mut self, slot: &Slot<'_>, place: u16) {
+        self.had.push(slot.contenders[usize::from(place)].bearer);
+    }
+
+    /// Gives `bits` to the contender at `index` of those that wait, as a turn: it goes behind all others.
+    pub fn give_turn(&mut self, slot: &Slot<'_>, index: usize, bits: u32) {
+        let place = self.waiting[index];
+        if self.give(index, bits) {
+            self.pass(slot, index);
+        } else {
+            self.note_turn(slot, place);
         }
     }
 

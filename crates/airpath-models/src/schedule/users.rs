@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use airpath_core::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,18 @@ impl<T: Copy> PerUser<T> {
 pub(super) fn weight_problem(weight: f64) -> Option<String> {
     let fits = (1e-3..=1e3).contains(&weight);
     (!fits).then(|| format!("is {weight}; a weight must be from 0.001 to 1000"))
+}
+
+/// A budget of the delay of packets, unless said otherwise.
+pub(super) fn budget() -> Span {
+    Span::from_millis(100)
+}
+
+/// Problems of the budgets of delays.
+pub(super) fn budget_problems(budget: Span, budgets: &PerUser<Span>) -> Vec<Problem> {
+    let check = |budget| (budget == Span::ZERO).then(|| format!("is {budget}; it must be longer than 0"));
+    let common = check(budget).map(|message| Problem::new("budget", message));
+    common.into_iter().chain(budgets.problems("budgets", check)).collect()
 }
 
 /// Settings of the bearers with the numbers 0, 1 and so on, for the names of [`EXAMPLE_BEARERS`].

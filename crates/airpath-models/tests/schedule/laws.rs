@@ -25,7 +25,7 @@ fn cases(seed: u64, bearers: usize, resources: usize) -> impl Iterator<Item = Ca
 fn examples_are_printed_as_they_are_read_and_have_no_problems() {
     for example in SchedulerConfig::examples() {
         assert_eq!(example.problems(), [], "{example:?}");
-        assert_eq!(example.problems_of(&EXAMPLE_BEARERS), [], "{example:?}");
+        assert_eq!(example.problems_of(&EXAMPLE_BEARERS, 25), [], "{example:?}");
         let text = toml::to_string(&example).unwrap();
         assert_eq!(config(&text), example, "{text}");
     }
@@ -35,7 +35,7 @@ fn examples_are_printed_as_they_are_read_and_have_no_problems() {
 fn resources_are_usable_and_no_more_than_the_backlog_is_given() {
     for example in SchedulerConfig::examples() {
         for (bearers, resources) in SHAPES {
-            let mut scheduler = scheduler(&example, bearers);
+            let mut scheduler = scheduler(&example, bearers, resources);
             for case in cases(1, bearers, resources) {
                 let to = case.assign(&mut scheduler);
                 let bits = |bearer: usize, resource: usize| u64::from(case.bits[bearer * resources + resource]);
@@ -70,7 +70,7 @@ fn resources_are_usable_and_no_more_than_the_backlog_is_given() {
 fn empty_slots_and_idle_contenders_change_nothing() {
     for example in SchedulerConfig::examples() {
         for (bearers, resources) in SHAPES {
-            let mut plain = scheduler(&example, bearers);
+            let mut plain = scheduler(&example, bearers, resources);
             let mut asked = plain.clone();
             let mut next = 0;
             for case in cases(2, bearers, resources) {
@@ -95,7 +95,7 @@ fn empty_slots_and_idle_contenders_change_nothing() {
 #[test]
 fn an_only_bearer_gets_all_that_it_can_use() {
     for example in SchedulerConfig::examples() {
-        let mut scheduler = scheduler(&example, 1);
+        let mut scheduler = scheduler(&example, 1, 4);
         for number in 0..50 {
             let case = Case::saturated(number, 1, 4, |_, resource| [0, 300, 1, 864][resource]);
             let to = case.assign(&mut scheduler);
@@ -110,7 +110,7 @@ fn an_only_bearer_gets_all_that_it_can_use() {
 fn nobody_starves_alone_with_many_empty_slots() {
     // An hour of silence, then one slot: averages have decayed, and nothing overflows.
     for example in SchedulerConfig::examples() {
-        let mut scheduler = scheduler(&example, 2);
+        let mut scheduler = scheduler(&example, 2, 2);
         for number in [0, 1, 5_400_000, 5_400_001, (1 << 44) - 1] {
             let to = Case::saturated(number, 2, 2, |_, _| 864).assign(&mut scheduler);
             assert!(to.iter().flatten().count() > 0, "{example:?} {to:?}");

@@ -16,12 +16,12 @@ pub fn key(seed: u64) -> DrawKey {
 }
 
 /// The scheduler of a cell of `bearers`, the first of which have the names of the examples.
-pub fn scheduler(config: &SchedulerConfig, bearers: usize) -> SchedulerModel {
+pub fn scheduler(config: &SchedulerConfig, bearers: usize, resources: usize) -> SchedulerModel {
     let names: Vec<String> = (0..bearers)
         .map(|bearer| EXAMPLE_BEARERS.get(bearer).map_or_else(|| format!("user{bearer}"), |name| name.to_string()))
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let beginning = Beginning { bearers: &names, slots_per_second: SLOTS_PER_SECOND, key: key(1) };
+    let beginning = Beginning { bearers: &names, resources, slots_per_second: SLOTS_PER_SECOND, key: key(1) };
     SchedulerModel::new(config, beginning)
 }
 

@@ -8,7 +8,7 @@ use super::{Case, config, key, scheduler};
 #[test]
 fn busy_bearers_differ_by_one_resource_at_most_after_every_slot() {
     for (bearers, resources) in [(3, 1), (3, 25), (20, 25), (25, 25), (7, 4)] {
-        let mut scheduler = scheduler(&config(r#"type = "round_robin""#), bearers);
+        let mut scheduler = scheduler(&config(r#"type = "round_robin""#), bearers, resources);
         let mut counts = vec![0u32; bearers];
         for number in 0..100 {
             let case = Case::saturated(number, bearers, resources, |bearer, _| 100 * (bearer as u32 + 1));
@@ -23,7 +23,7 @@ fn busy_bearers_differ_by_one_resource_at_most_after_every_slot() {
 #[test]
 fn the_order_by_hand() {
     // Bob cannot use the first resource, keeps his place, and is next.
-    let mut scheduler = scheduler(&config(r#"type = "round_robin""#), 3);
+    let mut scheduler = scheduler(&config(r#"type = "round_robin""#), 3, 4);
     let usable = |bearer, resource| if (bearer, resource) == (0, 0) { 0 } else { 500 };
     let mut slot = |number, backlogs: [u64; 3]| {
         let mut case = Case::saturated(number, 3, 4, usable);
@@ -39,7 +39,7 @@ fn the_order_by_hand() {
 fn a_bearer_with_one_usable_resource_a_slot_waits_for_the_others_at_most() {
     // With 5 bearers and 25 resources a pointer that goes round would always be elsewhere at that resource.
     for bearers in [2, 5, 25] {
-        let mut scheduler = scheduler(&config(r#"type = "round_robin""#), bearers);
+        let mut scheduler = scheduler(&config(r#"type = "round_robin""#), bearers, 25);
         let mut waited = 0;
         for number in 0..200 {
             let usable = key(3).below(number, 0, 25) as usize;
