@@ -3,40 +3,47 @@
 
 //! Functions of the signal-to-noise ratio as tables, for whoever asks for each frame.
 //!
-//! Nodes are 32 to an octave, 0.09 to 0.14 dB apart, from −21 to 45 dB. The number of a node is the upper part of the
-//! floating-point number of the ratio, so that no logarithm is needed. Between two nodes the function is the cubic
-//! polynomial with the values and slopes of both (Hermite). For a function e^(−cγ) its relative error is
-//! (cΔ)⁴/384 with Δ = γ/32 at most: below 10⁻³ down to error rates of 10⁻¹⁰.
+//! Nodes are 2ⁿ to an octave, from −21 to 45 dB. The number of a node is the upper part of the floating-point number of
+//! the ratio, so that no logarithm is needed. Between two nodes the function is the cubic polynomial with the values
+//! and slopes of both (Hermite). With 32 to an octave, 0.09 to 0.14 dB apart, the relative error for a function e^(−cγ)
+//! is (cΔ)⁴/384 with Δ = γ/32 at most: below 10⁻³ down to error rates of 10⁻¹⁰.
 
-/// Bits of the mantissa of an `f32` below those that number the nodes of an octave.
-const FRACTION: u32 = 18;
 /// The least ratio of the table, 2⁻⁷, and the greatest, 2¹⁵.
 const LEAST: f32 = 1.0 / 128.0;
 const MOST: f32 = 32768.0;
 const OCTAVES: usize = 22;
-const NODES_OF_OCTAVE: usize = 1 << (f32::MANTISSA_DIGITS - 1 - FRACTION);
+const MANTISSA: u32 = f32::MANTISSA_DIGITS - 1;
 
 /// A function of the signal-to-noise ratio that is never negative.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
+    /// Bits of the mantissa that number the nodes of an octave.
+    bits: u32,
     /// Value and slope at each node.
     nodes: Vec<[f64; 2]>,
 }
 
-/// Ratio at the node numbered `place`.
-fn ratio(place: usize) -> f64 {
-    f64::from(f32::from_bits(LEAST.to_bits() + ((place as u32) << FRACTION)))
-}
-
 impl Curve {
-    /// The table of `exact`, which is smooth. Outside the table it stays as it is at the end.
+    /// The table of `exact`, which is smooth, with 32 nodes to an octave. Outside the table it stays as it is at the
+    /// end.
     pub fn of(exact: impl Fn(f64) -> f64) -> Curve {
-        let node = |place| {
-            let ratio = ratio(place);
-            let step = ratio * 1e-4;
-            [exact(ratio), (exact(ratio + step) - exact(ratio - step)) / (2.0 * step)]
-        };
-        Curve { nodes: (0..=OCTAVES * NODES_OF_OCTAVE).map(node).collect() }
+        let [curve] = Curve::together(5, |snr| [exact(snr)]);
+        curve
+    }
+
+    /// Tables of functions that are computed together, with 2^`bits` nodes to an octave.
+    pub fn together<const N: usize>(bits: u32, exact: impl Fn(f64) -> [f64; N]) -> [Curve; N] {
+        let count = OCTAVES << bits;
+        let mut curves = [(); N].map(|()| Curve { bits, nodes: Vec::with_capacity(count + 1) });
+        for place in 0..=count {
+            let snr = f64::from(f32::from_bits(LEAST.to_bits() + ((place as u32) << (MANTISSA - bits))));
+            let step = snr * 1e-4;
+            let (values, below, above) = (exact(snr), exact(snr - step), exact(snr + step));
+            for (number, curve) in curves.iter_mut().enumerate() {
+                curve.nodes.push([values[number], (above[number] - below[number]) / (2.0 * step)]);
+            }
+        }
+        curves
     }
 
     /// The value at a ratio of powers.
@@ -46,11 +53,12 @@ impl Curve {
             return self.nodes[self.nodes.len() - 1][0];
         }
         // Of a number and of no number this is the number.
-        let bits = snr.max(LEAST).to_bits();
-        let place = ((bits - LEAST.to_bits()) >> FRACTION) as usize;
-        let part = f64::from(bits & ((1 << FRACTION) - 1)) / f64::from(1u32 << FRACTION);
+        let number = snr.max(LEAST).to_bits();
+        let rest = MANTISSA - self.bits;
+        let place = ((number - LEAST.to_bits()) >> rest) as usize;
+        let part = f64::from(number & ((1 << rest) - 1)) / f64::from(1u32 << rest);
         // The distance of two nodes of this octave.
-        let width = f64::from(f32::from_bits(bits & 0x7f80_0000)) / NODES_OF_OCTAVE as f64;
+        let width = f64::from(f32::from_bits(number & 0x7f80_0000)) / f64::from(1u32 << self.bits);
         let ([below, slope_below], [above, slope_above]) = (self.nodes[place], self.nodes[place + 1]);
         let (rise, first, last) = (above - below, slope_below * width, slope_above * width);
         let (square, cube) = (3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise);

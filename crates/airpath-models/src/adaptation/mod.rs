@@ -7,19 +7,26 @@
 //! signal-to-noise ratio of a symbol. [`Adaptation`] chooses a mode for a frame from a predicted ratio. Ratios are
 //! ratios of powers, as [`crate::fading::Fading`] gives them. Nothing here draws.
 
+pub mod coded;
 mod curve;
 mod fixed;
+pub mod information;
 mod levels;
+mod measured;
 mod prediction;
 pub mod qam;
+mod standards;
 mod thresholds;
 
 use std::sync::Arc;
 
+pub use coded::{Coded, CodedConfig};
 pub use fixed::{Fixed, FixedConfig};
 pub use levels::{Levels, rayleigh_throughput, throughputs};
+pub use measured::{Measured, MeasuredConfig, MeasuredMode};
 pub use prediction::expectation;
 pub use qam::{Qam, QamConfig};
+pub use standards::Table;
 pub use thresholds::{Thresholds, ThresholdsConfig};
 
 use crate::problem::Problem;
@@ -35,6 +42,10 @@ registry! {
     reconfigured no,
     /// Uncoded modulation, BPSK to 256-QAM.
     Qam = qam::{QamConfig, Qam},
+    /// Coded modulation of LTE or NR.
+    Coded = coded::{CodedConfig, Coded},
+    /// Modes of the user's own.
+    Table = measured::{MeasuredConfig, Measured},
 }
 
 impl Default for ModesConfig {
@@ -43,7 +54,7 @@ impl Default for ModesConfig {
     }
 }
 
-/// A table of modes, in ascending order of bits of a symbol.
+/// A table of modes, in ascending order of bits of a symbol but for modes of two modulations that carry nearly as much.
 trait ModeTable {
     fn len(&self) -> usize;
     fn name(&self, mode: usize) -> String;

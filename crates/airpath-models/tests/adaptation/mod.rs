@@ -4,7 +4,9 @@
 //! Link adaptation: modes, switching levels and choices, against closed forms, brute force and Monte Carlo.
 
 mod choices;
+mod coded;
 mod levels;
+mod measured;
 mod qam;
 
 use std::sync::Arc;
