@@ -183,7 +183,8 @@ impl Shares for OfdmConfig {
     }
 
     fn station_problems(&self, users: &[&str]) -> Vec<Problem> {
-        self.scheduler.problems_of(users).into_iter().map(|problem| problem.under("scheduler")).collect()
+        let problems = self.scheduler.problems_of(users, usize::from(self.resources));
+        problems.into_iter().map(|problem| problem.under("scheduler")).collect()
     }
 }
 

@@ -35,11 +35,11 @@ use station::{Rates, Station};
 #[derive(Clone, Debug)]
 pub struct Ofdm {
     grid: Grid,
-    config: OfdmConfig,
+    config: Box<OfdmConfig>,
     /// Maximum number of bits of one station in one slot.
     most_bits: u64,
     /// The uplink and the downlink, where they are on the medium.
-    lanes: [Option<Lane>; 2],
+    lanes: Box<[Option<Lane>; 2]>,
     /// Number of the next slot; the slots before it have been shared out.
     next_slot: u64,
     due: Time,
@@ -80,8 +80,8 @@ impl Ofdm {
         Ofdm {
             grid,
             most_bits: config.most_bits_of_slot(),
-            config: config.clone(),
-            lanes,
+            config: Box::new(config.clone()),
+            lanes: Box::new(lanes),
             next_slot: 0,
             due: Time::NEVER,
         }
@@ -117,6 +117,7 @@ impl Lane {
         let names: Vec<&str> = beginning.stations.iter().map(|station| station.user).collect();
         let scheduler = crate::schedule::Beginning {
             bearers: &names,
+            resources: usize::from(config.resources),
             slots_per_second: config.slots_per_second,
             key: beginning.key.child("scheduler", number),
         };
