@@ -86,7 +86,7 @@ impl Configured<SharedBeginning<'_>> for SharedContinuousConfig {
         let rates = Direction::ALL.map(|direction| self.rate(direction).unwrap_or(&unlimited));
         let keys = Direction::ALL.map(|direction| beginning.key.child("rate", direction as u64));
         let turns = || Turns::new(self.order, beginning.stations.len());
-        SharedContinuous { medium: Continuous::new(rates, keys), turns: [turns(), turns()] }
+        SharedContinuous { medium: Box::new(Continuous::new(rates, keys)), turns: Box::new([turns(), turns()]) }
     }
 
     fn examples() -> Vec<SharedContinuousConfig> {
@@ -101,8 +101,8 @@ impl Configured<SharedBeginning<'_>> for SharedContinuousConfig {
 /// A shared medium that is always there.
 #[derive(Clone, Debug)]
 pub struct SharedContinuous {
-    medium: Continuous,
-    turns: [Turns; 2],
+    medium: Box<Continuous>,
+    turns: Box<[Turns; 2]>,
 }
 
 /// Turns of the stations in one direction.
