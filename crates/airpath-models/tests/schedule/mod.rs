@@ -5,6 +5,7 @@
 
 mod by_hand;
 mod laws;
+mod naive;
 mod round_robin;
 mod theory;
 
