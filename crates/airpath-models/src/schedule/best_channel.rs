@@ -3,13 +3,13 @@
 
 //! Best channel: each bearer in turn takes the free resource that carries most bits for it.
 //!
-//! Source: Alfredsson, Brunstrom and Sternad, "A 4G link level emulator for transport protocol evaluation" (2006),
-//! "best channel": one user, for whom in each slot the one of 25 frequency bins with the best predicted quality is
-//! chosen. Resources are compared with one another for one bearer, not bearers with one another as under `max_ci`.
-//! With `most = 1` and one bearer it is the scheduler of the paper, which asks for a better one for several users, lest
-//! users far from the base station starve. Here they choose in turn, again and again until nothing is left; who chooses
-//! first in one slot chooses last in the next. With N bearers that always have something to send, nobody waits for
-//! more than N − 1 slots in which a resource was usable.
+//! Source: Alfredsson, Brunstrom and Sternad, "Transport protocol performance over 4G links: emulation methodology and
+//! results" (2006), "best channel": one user, for whom in each slot the one of 25 frequency bins with the best
+//! predicted quality is chosen. Resources are compared with one another for one bearer, not bearers with one another
+//! as under `max_ci`. With `most = 1` and one bearer it is the scheduler of the paper, which asks for a better one for
+//! several users, lest users far from the base station starve. Here they choose in turn, again and again until nothing
+//! is left; who chooses first in one slot chooses last in the next. With N bearers nobody waits for more than N − 1
+//! slots in which it could have used a resource.
 //!
 //! Of resources that carry equally many bits a bearer takes the first.
 

@@ -5,13 +5,14 @@
 //!
 //! Source: Shreedhar and Varghese, "Efficient fair queuing using deficit round-robin" (IEEE/ACM Transactions on
 //! Networking, 1996), with the bits of a resource in the place of a packet's length. A bearer whose turn begins gets a
-//! credit of its quantum Q_k = w_k Q. It takes resources as long as its credit suffices for all of their bits; then its turn
-//! ends, and the rest of the credit remains for the next. A bearer with nothing left to send loses its credit.
+//! credit of its quantum Q_k = w_k Q. It takes resources as long as its credit suffices for all of their bits; then
+//! its turn ends, and the rest of the credit remains for the next. A bearer with nothing left to send loses its
+//! credit.
 //!
 //! Bearers that always have something to send, and can use all resources, differ in bits per weight by at most Q plus
-//! the bits of one resource divided by the least weight. A resource that is useless to the bearer whose turn it is goes to the
-//! next one that can use and pay it; that bearer loses neither turn nor credit. Bearers with bad qualities therefore get more
-//! slots than others, and the throughput of the cell suffers.
+//! the bits of one resource divided by the least weight. A resource that is useless to the bearer whose turn it is
+//! goes to the next one that can use and pay it; that bearer loses neither turn nor credit. Bearers with bad qualities
+//! therefore get more slots than others, and the throughput of the cell suffers.
 
 use airpath_core::Bits;
 use schemars::JsonSchema;

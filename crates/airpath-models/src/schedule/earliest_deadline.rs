@@ -3,14 +3,12 @@
 
 //! Earliest deadline first: all resources for the bearer whose oldest packet is due first.
 //!
-//! Source: Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time environment" (Journal of the
-//! ACM, 1973), with the deadline D = arrival of the oldest packet + budget of its bearer.
+//! Source: Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time environment" (Journal of
+//! the ACM, 1973), with the deadline D = arrival of the oldest packet + budget of its bearer.
 //!
 //! Quality counts only where a resource is unusable: the next deadline gets it then. Packets that are late are not
-//! given up; the latest goes first. Bearers with equal deadlines share the resources in turn. A bearer with a usable
-//! resource does not starve: sooner or later nobody's packets are older.
-
-use std::cmp::Reverse;
+//! given up; the latest goes first. Of bearers with equal deadlines one gets the slot, another the next. A bearer with
+//! a usable resource does not starve: sooner or later nobody's packets are older.
 
 use airpath_core::Span;
 use schemars::JsonSchema;
@@ -18,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::turns::Turns;
 use super::users::{self, PerUser};
-use super::{Beginning, InCell, Scheduler, Slot};
+use super::{Beginning, Contender, InCell, NOBODY, Scheduler, Slot};
 use crate::problem::Problem;
 use crate::registry::Configured;
 
@@ -47,12 +45,8 @@ impl Configured<Beginning<'_>> for EarliestDeadlineConfig {
     }
 
     fn build(&self, beginning: Beginning<'_>) -> EarliestDeadline {
-        let bearers = beginning.bearers.len();
-        EarliestDeadline {
-            turns: Turns::new(bearers),
-            budgets: self.budgets.of(beginning.bearers, self.budget),
-            deadlines: Vec::with_capacity(bearers),
-        }
+        let budgets = self.budgets.of(beginning.bearers, self.budget);
+        EarliestDeadline { turns: Turns::new(budgets.len()), budgets }
     }
 
     fn examples() -> Vec<EarliestDeadlineConfig> {
@@ -67,17 +61,25 @@ impl Configured<Beginning<'_>> for EarliestDeadlineConfig {
 pub struct EarliestDeadline {
     turns: Turns,
     budgets: Vec<Span>,
-    /// By place.
-    deadlines: Vec<u64>,
 }
 
 impl Scheduler for EarliestDeadline {
     fn assign(&mut self, slot: &Slot<'_>, to: &mut [u16]) {
-        let EarliestDeadline { turns, budgets, deadlines } = self;
-        deadlines.clear();
-        let budget = |bearer: u16| budgets[usize::from(bearer)].nanos();
-        deadlines.extend(slot.contenders.iter().map(|it| it.since.nanos().saturating_add(budget(it.bearer))));
-        turns.give_best(slot, to, |place, _, _| Reverse(deadlines[place]));
+        let EarliestDeadline { turns, budgets } = self;
+        turns.begin(slot);
+        turns.sort_by_key(|place| {
+            let Contender { bearer, since, .. } = slot.contenders[usize::from(place)];
+            since.nanos().saturating_add(budgets[usize::from(bearer)].nanos())
+        });
+        for (resource, to) in to.iter_mut().enumerate() {
+            let next = turns.first_for(slot, resource);
+            *to = next.map_or(NOBODY, |index| turns.waiting()[index]);
+            if let Some(index) = next {
+                turns.note_turn(slot, *to);
+                turns.give(index, slot.bits_of(usize::from(*to), resource));
+            }
+        }
+        turns.end();
     }
 
     fn is_work_conserving(&self) -> bool {

@@ -3,8 +3,8 @@
 
 //! Static assignment: each resource belongs to one bearer.
 //!
-//! Source: Alfredsson, Brunstrom and Sternad, "A 4G link level emulator for transport protocol evaluation" (2006),
-//! "static channel": one user on always the same one of 25 frequency bins.
+//! Source: Alfredsson, Brunstrom and Sternad, "Transport protocol performance over 4G links: emulation methodology and
+//! results" (2006), "static channel": one user on always the same one of 25 frequency bins.
 //!
 //! A resource whose owner has nothing to send, or cannot use it, stays free: the scheduler is not work conserving.
 

@@ -7,7 +7,8 @@
 //! (IEEE ICC 1995): k(r) = arg max b_k(r), with the bits b_k(r) that resource r carries for bearer k.
 //!
 //! It has the highest throughput of the cell and starves bearers far from the base station, as long as nearer ones have
-//! something to send. Qualities that allow the same modulation are equals.
+//! something to send. Qualities that allow the same modulation are equals, which
+//! are served slot by slot in turn.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +43,7 @@ pub struct MaxCi {
 
 impl Scheduler for MaxCi {
     fn assign(&mut self, slot: &Slot<'_>, to: &mut [u16]) {
-        self.turns.give_best(slot, to, |_, _, bits| bits);
+        self.turns.give_best(slot, to, |_, _, bits| f64::from(bits));
     }
 
     fn is_work_conserving(&self) -> bool {

@@ -7,7 +7,7 @@
 //!
 //! - A resource goes to a bearer that has something left to send, and for which the resource is usable.
 //! - A bearer that was given as many bits as it has waiting gets no more in that slot.
-//! - Equals are served in the order of their last turns, the longest ago first (`turns.rs`), and before the first
+//! - Equals are served in the order of their last turns, the longest ago first (`turns.rs`), and before their first
 //!   turns in the order of their numbers.
 //! - Slots in which nobody has anything to send change nothing, and neither do contenders that have nothing to send,
 //!   so that the cell may leave both out. Averages decay by the number of slots passed, in closed form.

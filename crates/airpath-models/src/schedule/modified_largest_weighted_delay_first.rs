@@ -9,8 +9,8 @@
 //! above the budget the paper has w_k = −ln δ_k: 3 for 5 %, 4.6 for 1 %.
 //!
 //! The mean B_k is taken over the usable resources of the last 1000 slots in which the bearer had something to send,
-//! exponentially weighted (equally, at the beginning): it is a property of the channel, and does not decay in silence. A
-//! bearer with a usable resource does not starve, as its delay grows without bound.
+//! exponentially weighted (equally, at the beginning): it is a property of the channel, and does not decay in silence.
+//! A bearer with a usable resource does not starve, as its delay grows without bound.
 
 use airpath_core::Span;
 use schemars::JsonSchema;
@@ -123,7 +123,8 @@ impl Scheduler for ModifiedLargestWeightedDelayFirst {
             if contender.backlog_bits > 0 {
                 mean.add(&slot.bits[place * slot.resources..][..slot.resources]);
             }
-            let delay = slot.start.since(contender.since).as_secs_f64();
+            // A packet of this instant has a delay all the same: a metric of 0 is that of an unusable resource.
+            let delay = slot.start.since(contender.since).as_secs_f64().max(1e-9);
             // A mean of zero is that of a bearer that has never been able to use a resource.
             factors.push(urgencies[usize::from(contender.bearer)] * delay / mean.bits.max(1.0));
         }

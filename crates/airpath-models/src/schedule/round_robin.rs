@@ -5,9 +5,9 @@
 //!
 //! Source: Nagle, "On packet switches with infinite storage" (RFC 970, 1985), with resources in the place of packets.
 //!
-//! Bearers that can use all resources get equal numbers of them: at any time two bearers that always have something
-//! to send differ by one at most. A bearer that cannot use a resource keeps its place in the order, so that with N bearers
-//! it waits for N − 1 slots at most in which it could have used one.
+//! Bearers that can use all resources get equal numbers of them: at any time two bearers that always have something to
+//! send differ by one at most. A bearer that cannot use a resource keeps its place in the order, so that with N
+//! bearers it waits for N − 1 slots at most in which it could have used one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,8 +44,7 @@ impl Scheduler for RoundRobin {
     fn assign(&mut self, slot: &Slot<'_>, to: &mut [u16]) {
         self.turns.begin(slot);
         for (resource, to) in to.iter_mut().enumerate() {
-            let mut waiting = self.turns.waiting().iter();
-            let next = waiting.position(|place| slot.bits_of(usize::from(*place), resource) > 0);
+            let next = self.turns.first_for(slot, resource);
             *to = next.map_or(NOBODY, |index| self.turns.waiting()[index]);
             if let Some(index) = next {
                 self.turns.give_turn(slot, index, slot.bits_of(usize::from(*to), resource));

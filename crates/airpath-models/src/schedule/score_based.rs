@@ -3,15 +3,16 @@
 
 //! Score-based: each resource for the bearer whose quality is best relative to its own recent past.
 //!
-//! Source: Bonald, "A score-based opportunistic scheduler for fading radio channels" (European Wireless 2004). The score
-//! of bearer k is the rank of its present bits among the last W values, which include the present one:
-//! s_k(n) = 1 + Σ 1{b_k(n) < b_k(n − l)} + Σ 1{b_k(n) = b_k(n − l)} X_l for l = 1 … W − 1, with X_l 0 or 1 with equal
-//! probabilities. The lowest score wins.
+//! Source: Bonald, "A score-based opportunistic scheduler for fading radio channels" (European Wireless 2004). The
+//! score of bearer k is the rank of its present bits among the last W values, which include the present one: s_k(n) =
+//! 1 + Σ 1{b_k(n) < b_k(n − l)} + E_k(n) for l = 1 … W − 1. The lowest score wins. Of the m values that are equal to
+//! the present one the paper counts each with a probability of one half. Here E_k(n) is uniform over 0 … m, so that
+//! ranks are uniform whatever the distribution, also that of few modulations: each bearer wins an equal share of the
+//! resources, and nobody starves.
 //!
-//! A bearer has a history for each resource. It holds the values of slots in which the bearer had something to send, because
-//! the scheduler need not be told of others. While a history is shorter than W, ranks are compared in relation to
-//! its length, as (s − 1/2) / length. Each bearer wins an equal share of the resources, however its quality is
-//! distributed, so that nobody starves. The work grows with W.
+//! A bearer has a history for each resource. It holds the values of slots in which the bearer had something to send,
+//! because the scheduler need not be told of others. While a history is shorter than W, ranks are compared in relation
+//! to its length, as (s − 1/2) / length. The work grows with W.
 
 use airpath_core::DrawKey;
 use schemars::JsonSchema;
@@ -24,9 +25,6 @@ use crate::registry::Configured;
 
 /// Most slots of a history.
 const MOST_WINDOW: u16 = 1000;
-
-/// Draws for the ties of one resource: 64 ties each.
-const DRAWS: u64 = MOST_WINDOW as u64 / 64 + 1;
 
 /// Parameters of the score-based scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,22 +74,16 @@ struct History {
 }
 
 impl History {
-    /// The rank of `bits` among the values of `resource`, from 0 for the best to below 1.
-    fn rank(&self, number: u64, resource: usize, bits: u32, before: usize) -> f32 {
+    /// The rank of `bits` among the values of `resource`, above 0 for the best and below 1.
+    fn rank(&self, number: u64, resource: usize, bits: u32, before: usize) -> f64 {
         let known = self.slots.min(before as u64) as usize;
         let values = &self.values[resource * before..][..known];
-        let greater: u32 = values.iter().map(|value| u32::from(*value > bits)).sum();
-        let equal: u32 = values.iter().map(|value| u32::from(*value == bits)).sum();
-        let score = 1 + greater + self.heads(number, resource, equal);
-        (score as f32 - 0.5) / (known + 1) as f32
-    }
-
-    /// Number of heads in `coins` tosses.
-    fn heads(&self, number: u64, resource: usize, coins: u32) -> u32 {
-        let draw = |part: u32| self.key.bits(number, resource as u64 * DRAWS + u64::from(part));
-        let whole: u32 = (0..coins / 64).map(|part| draw(part).count_ones()).sum();
-        let rest = coins % 64;
-        if rest == 0 { whole } else { whole + (draw(coins / 64) >> (64 - rest)).count_ones() }
+        let count = |(greater, equal): (u32, u32), value: &u32| {
+            (greater + u32::from(*value > bits), equal + u32::from(*value == bits))
+        };
+        let (greater, equal) = values.iter().fold((0, 0), count);
+        let score = 1 + greater + self.key.below(number, resource as u64, u64::from(equal) + 1) as u32;
+        (f64::from(score) - 0.5) / (known + 1) as f64
     }
 
     fn push(&mut self, bits: &[u32], before: usize) {
@@ -120,7 +112,7 @@ impl Scheduler for ScoreBased {
         let ScoreBased { turns, histories, before } = self;
         turns.give_best(slot, to, |place, resource, bits| {
             let history = &histories[usize::from(slot.contenders[place].bearer)];
-            -history.rank(slot.number, resource, bits, *before)
+            if bits == 0 { 0.0 } else { 1.0 - history.rank(slot.number, resource, bits, *before) }
         });
         for (place, contender) in slot.contenders.iter().enumerate().filter(|(_, it)| it.backlog_bits > 0) {
             let bits = &slot.bits[place * slot.resources..][..slot.resources];

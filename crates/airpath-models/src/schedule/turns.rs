@@ -21,6 +21,10 @@ pub(super) struct Turns {
     waiting: Vec<u16>,
     /// By place: number of bits left to send.
     left: Vec<u64>,
+    /// By resource: the greatest value of the metric.
+    best: Vec<f64>,
+    /// Keys by which those that wait are sorted.
+    keys: Vec<(u64, usize, u16)>,
 }
 
 impl Turns {
@@ -32,6 +36,8 @@ impl Turns {
             last: vec![usize::MAX; bearers],
             waiting: Vec::with_capacity(bearers),
             left: Vec::with_capacity(bearers),
+            best: Vec::new(),
+            keys: Vec::with_capacity(bearers),
         }
     }
 
@@ -122,35 +128,61 @@ impl Turns {
         }
     }
 
-    /// Gives each resource to the waiting contender for which `metric` (of place, resource and bits) is greatest; equals are
-    /// served in order, and each resource is a turn.
+    /// Gives each resource to the contender for which `metric` (of place, resource and bits) is greatest, and above 0:
+    /// it is 0 where the bits are. Of equals the first in order gets all resources of the slot.
     #[inline(always)]
-    pub fn give_best<M: PartialOrd>(
-        &mut self,
-        slot: &Slot<'_>,
-        to: &mut [u16],
-        mut metric: impl FnMut(usize, usize, u32) -> M,
-    ) {
+    pub fn give_best(&mut self, slot: &Slot<'_>, to: &mut [u16], metric: impl Fn(usize, usize, u32) -> f64) {
         self.begin(slot);
         to.fill(NOBODY);
-        for (resource, to) in to.iter_mut().enumerate() {
-            let mut best: Option<(usize, M)> = None;
-            for (index, place) in self.waiting.iter().enumerate() {
-                let place = usize::from(*place);
-                let bits = slot.bits_of(place, resource);
-                if bits == 0 {
-                    continue;
-                }
-                let value = metric(place, resource, bits);
-                if best.as_ref().is_none_or(|(_, best)| value > *best) {
-                    best = Some((index, value));
-                }
+        self.best.clear();
+        self.best.resize(slot.resources, 0.0);
+        // Contender by contender, which the compiler can do for several resources at once.
+        for place in self.waiting.iter().copied() {
+            let row = &slot.bits[usize::from(place) * slot.resources..][..slot.resources];
+            for (resource, ((best, to), bits)) in self.best.iter_mut().zip(to.iter_mut()).zip(row).enumerate() {
+                let value = metric(usize::from(place), resource, *bits);
+                let is_better = value > *best;
+                *best = if is_better { value } else { *best };
+                *to = if is_better { place } else { *to };
             }
-            if let Some((index, _)) = best {
-                *to = self.waiting[index];
-                self.give_turn(slot, index, slot.bits_of(usize::from(*to), resource));
+        }
+        for (resource, to) in to.iter_mut().enumerate() {
+            if *to != NOBODY && self.left[usize::from(*to)] == 0 {
+                *to = self.next_best(slot, resource, &metric);
+            }
+            if *to != NOBODY {
+                self.note_turn(slot, *to);
+                let left = &mut self.left[usize::from(*to)];
+                *left = left.saturating_sub(slot.bits_of(usize::from(*to), resource).into());
             }
         }
         self.end();
+    }
+
+    /// The best of those that have something left.
+    fn next_best(&mut self, slot: &Slot<'_>, resource: usize, metric: impl Fn(usize, usize, u32) -> f64) -> u16 {
+        self.waiting.retain(|place| self.left[usize::from(*place)] > 0);
+        let mut best = (NOBODY, 0.0);
+        for place in &self.waiting {
+            let value = metric(usize::from(*place), resource, slot.bits_of(usize::from(*place), resource));
+            if value > best.1 {
+                best = (*place, value);
+            }
+        }
+        best.0
+    }
+
+    /// Puts those that wait in the order of `key` (of the place), and equals in the order of their last turns.
+    pub fn sort_by_key(&mut self, key: impl Fn(u16) -> u64) {
+        self.keys.clear();
+        self.keys.extend(self.waiting.iter().enumerate().map(|(index, place)| (key(*place), index, *place)));
+        self.keys.sort_unstable();
+        self.waiting.clear();
+        self.waiting.extend(self.keys.iter().map(|(_, _, place)| *place));
+    }
+
+    /// Index of the first of those that wait which can use `resource`.
+    pub fn first_for(&self, slot: &Slot<'_>, resource: usize) -> Option<usize> {
+        self.waiting.iter().position(|place| slot.bits_of(usize::from(*place), resource) > 0)
     }
 }

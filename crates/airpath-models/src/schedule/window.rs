@@ -100,7 +100,7 @@ impl JsonSchema for Window {
     }
 }
 
-/// Exponentially weighted averages by bearer: T(n) = (1 − 1/W) T(n − 1) + x(n) / W in slot n, with the window W in slots.
+/// Exponentially weighted averages by bearer: T(n) = (1 − 1/W) T(n − 1) + x(n) / W in slot n, with W in slots.
 #[derive(Clone, Debug)]
 pub(super) struct Averages {
     keep: f64,

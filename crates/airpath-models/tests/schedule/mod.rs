@@ -3,8 +3,13 @@
 
 //! Schedulers of a cell.
 
+mod by_hand;
 mod laws;
+mod naive;
 mod round_robin;
+mod theory;
+
+use std::collections::BTreeMap;
 
 use airpath_core::{Direction, DrawKey, DrawScope, Seed, Time};
 use airpath_models::schedule::{Beginning, Contender, EXAMPLE_BEARERS, NOBODY, SchedulerConfig, SchedulerModel, Slot};
@@ -25,9 +30,19 @@ pub fn scheduler(config: &SchedulerConfig, bearers: usize, resources: usize) -> 
     SchedulerModel::new(config, beginning)
 }
 
-/// A scheduler from TOML, such as `type = "round_robin"`.
+/// A scheduler as TOML, with or without braces.
+pub fn parse(toml: &str) -> SchedulerConfig {
+    let inline = |text: &str| {
+        let table: BTreeMap<String, SchedulerConfig> = toml::from_str(&format!("scheduler = {text}"))?;
+        Ok(table.into_values().next().expect("there is one"))
+    };
+    let config = if toml.starts_with('{') { inline(toml) } else { toml::from_str(toml) };
+    config.unwrap_or_else(|error: toml::de::Error| panic!("{toml}: {error}"))
+}
+
+/// The same without problems.
 pub fn config(toml: &str) -> SchedulerConfig {
-    let config: SchedulerConfig = toml::from_str(toml).unwrap_or_else(|error| panic!("{toml}: {error}"));
+    let config = parse(toml);
     assert_eq!(config.problems(), [], "{toml}");
     config
 }

@@ -1,14 +1,17 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Round robin: equal numbers of resources, and nobody waits for long.
+//! Round robin: equal numbers of resources; there, and under best channel, nobody waits for long.
 
 use super::{Case, config, key, scheduler};
+
+const ROUND_ROBIN: &str = r#"type = "round_robin""#;
+const BEST_CHANNEL: &str = r#"type = "best_channel""#;
 
 #[test]
 fn busy_bearers_differ_by_one_resource_at_most_after_every_slot() {
     for (bearers, resources) in [(3, 1), (3, 25), (20, 25), (25, 25), (7, 4)] {
-        let mut scheduler = scheduler(&config(r#"type = "round_robin""#), bearers, resources);
+        let mut scheduler = scheduler(&config(ROUND_ROBIN), bearers, resources);
         let mut counts = vec![0u32; bearers];
         for number in 0..100 {
             let case = Case::saturated(number, bearers, resources, |bearer, _| 100 * (bearer as u32 + 1));
@@ -23,7 +26,7 @@ fn busy_bearers_differ_by_one_resource_at_most_after_every_slot() {
 #[test]
 fn the_order_by_hand() {
     // Bob cannot use the first resource, keeps his place, and is next.
-    let mut scheduler = scheduler(&config(r#"type = "round_robin""#), 3, 4);
+    let mut scheduler = scheduler(&config(ROUND_ROBIN), 3, 4);
     let usable = |bearer, resource| if (bearer, resource) == (0, 0) { 0 } else { 500 };
     let mut slot = |number, backlogs: [u64; 3]| {
         let mut case = Case::saturated(number, 3, 4, usable);
@@ -38,15 +41,16 @@ fn the_order_by_hand() {
 #[test]
 fn a_bearer_with_one_usable_resource_a_slot_waits_for_the_others_at_most() {
     // With 5 bearers and 25 resources a pointer that goes round would always be elsewhere at that resource.
-    for bearers in [2, 5, 25] {
-        let mut scheduler = scheduler(&config(r#"type = "round_robin""#), bearers, 25);
+    for (bearers, toml) in [2, 5, 25].into_iter().flat_map(|bearers| [(bearers, ROUND_ROBIN), (bearers, BEST_CHANNEL)])
+    {
+        let mut scheduler = scheduler(&config(toml), bearers, 25);
         let mut waited = 0;
         for number in 0..200 {
             let usable = key(3).below(number, 0, 25) as usize;
             let bits = |bearer, resource| if bearer > 0 || resource == usable { 864 } else { 0 };
             let to = Case::saturated(number, bearers, 25, bits).assign(&mut scheduler);
             waited = if to.contains(&Some(0)) { 0 } else { waited + 1 };
-            assert!(waited < bearers, "{number}");
+            assert!(waited < bearers, "{toml}, slot {number}");
         }
     }
 }
