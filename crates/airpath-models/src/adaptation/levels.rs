@@ -43,12 +43,15 @@ pub fn throughputs(frames: &Frames, predicted: f64) -> Vec<f64> {
     sums
 }
 
+/// Throughput that is none: that of modes with less is rounding.
+const NOTHING: f64 = 1e-12;
+
 /// The mode of the greatest throughput; the lowest among equals.
 fn best(frames: &Frames, predicted_db: f64) -> usize {
     let throughputs = throughputs(frames, ratio(predicted_db));
     let mut best = 0;
     for (mode, throughput) in throughputs.iter().enumerate() {
-        if *throughput > throughputs[best] {
+        if *throughput > throughputs[best] + NOTHING {
             best = mode;
         }
     }

@@ -13,6 +13,7 @@ mod fixed;
 pub mod information;
 mod levels;
 mod measured;
+mod outer_loop;
 mod prediction;
 pub mod qam;
 mod standards;
@@ -24,6 +25,7 @@ pub use coded::{Coded, CodedConfig};
 pub use fixed::{Fixed, FixedConfig};
 pub use levels::{Levels, rayleigh_throughput, throughputs};
 pub use measured::{Measured, MeasuredConfig, MeasuredMode};
+pub use outer_loop::{OuterLoop, OuterLoopConfig};
 pub use prediction::expectation;
 pub use qam::{Qam, QamConfig};
 pub use standards::Table;
@@ -134,6 +136,8 @@ registry! {
     Fixed = fixed::{FixedConfig, Fixed},
     /// Switching levels.
     Thresholds = thresholds::{ThresholdsConfig, Thresholds},
+    /// Switching levels that follow the share of lost frames.
+    OuterLoop = outer_loop::{OuterLoopConfig, OuterLoop},
 }
 
 impl Default for AdaptationConfig {
@@ -168,7 +172,7 @@ impl Adaptation {
         dispatch_adaptation!(self, adaptation => adaptation.choose(predicted_snr))
     }
 
-    /// Hears whether a frame, in the mode that was chosen for it, was received.
+    /// Hears whether a frame, in the mode that was chosen for it, was received at its first transmission.
     #[inline]
     pub fn heard(&mut self, received: bool) {
         dispatch_adaptation!(self, adaptation => adaptation.heard(received));

@@ -95,6 +95,12 @@ impl Thresholds {
     pub fn levels(&self) -> &Levels {
         &self.levels
     }
+
+    /// The lowest mode that is ever used.
+    pub(super) fn lowest(&self) -> usize {
+        let levels = self.levels.ratios();
+        levels.iter().filter(|level| **level <= levels[0]).count() - 1
+    }
 }
 
 impl Choose for Thresholds {

@@ -3,7 +3,9 @@
 
 //! Switching levels and the throughput behind them.
 
-use airpath_models::adaptation::{Levels, rayleigh_throughput, throughputs};
+use std::sync::Arc;
+
+use airpath_models::adaptation::{Frames, Levels, Modes, rayleigh_throughput, throughputs};
 use airpath_models::fading::quantity::{Decibels, Speed};
 use airpath_models::fading::{Fading, FadingConfig, FadingModelConfig, JakesConfig, SpeedConfig};
 
@@ -152,5 +154,20 @@ fn prediction_errors_cost_about_as_much_as_in_the_paper() {
         };
         let loss = 1.0 - through(0.1) / through(0.0);
         assert!((0.08..0.13).contains(&loss), "{mean_db} dB: {loss}");
+    }
+}
+
+#[test]
+fn coded_modes_have_levels_near_their_thresholds() {
+    // The best mode loses few of its blocks: at its level hardly more than a third, of which the next mode makes up.
+    let config = toml::from_str("type = 'coded'\ntable = 'nr_cqi_2'").unwrap();
+    let frames = Frames { modes: Arc::new(Modes::new(&config, ())), symbols: 840, error_power: 0.0 };
+    let levels = Levels::of_greatest_throughput(&frames, 0.0);
+    assert_eq!(levels.ratios()[0], 0.0);
+    for (mode, level) in levels.ratios().iter().enumerate().skip(1) {
+        assert!(*level > levels.ratios()[mode - 1], "{mode}");
+        let loss = frames.modes.frame_error(mode, *level, 840);
+        let share = frames.modes.bits_per_symbol(mode - 1) / frames.modes.bits_per_symbol(mode);
+        assert!((1.0 - loss - share).abs() < 0.01, "{mode}: {loss} for {share}");
     }
 }

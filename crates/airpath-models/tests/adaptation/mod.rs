@@ -7,6 +7,7 @@ mod choices;
 mod coded;
 mod levels;
 mod measured;
+mod outer_loop;
 mod qam;
 
 use std::sync::Arc;
