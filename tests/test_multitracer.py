@@ -121,3 +121,8 @@ def test_runs_without_layers_and_other_kinds_are_refused(
         (folder / name).unlink()
     assert run_app(words) == 1
     assert "neither captures nor link.arrow" in capsys.readouterr().err
+    assert run_app(["plot", str(folder), "--only", "link"]) == 1
+    told = capsys.readouterr().err
+    assert "nothing to draw" in told
+    assert "no frames in link.arrow" in told
+    assert "no packets" not in told

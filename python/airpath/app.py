@@ -105,7 +105,7 @@ def plot(
     from airpath.analysis.folders import is_run
     from airpath.files import make_folder, told
     from airpath.plots import KINDS, draw
-    from airpath.plots.kinds import TEXTS
+    from airpath.plots.kinds import NO_PACKETS, TEXTS, nothing
     from airpath.plots.style import Span
     from airpath.run import RunError, load_run
 
@@ -147,11 +147,9 @@ def plot(
         for note in run_folder.notes:
             print(f"airpath plot: {note}", file=sys.stderr)
         if not pictures:
-            print(
-                f"airpath plot: nothing to draw in {directory}: no packets in its logs"
-                f" (run with --log packets or --log events)",
-                file=sys.stderr,
-            )
+            is_part = begin is not None or end is not None
+            why = nothing(only, is_part=is_part) if only else NO_PACKETS
+            print(f"airpath plot: nothing to draw in {directory}: {why}", file=sys.stderr)
             return 1
         target = make_folder(out or directory / "plots")
         for picture in pictures:
