@@ -34,7 +34,7 @@ NOTHING = {
     "link": "no frames in link.arrow, which runs leave with --log packets or --log events where a "
     "link has an entity such as rlp or gprs (docs/scenario/radio.md)",
 }
-"""Why a run has no picture of a kind; of the others NO_PACKETS is the reason."""
+"""Reasons for a run without a picture, by kind; NO_PACKETS is that of the other kinds."""
 
 
 def nothing(kinds: Iterable[str], *, is_part: bool) -> str:
