@@ -156,7 +156,7 @@ def plot(
             print(picture.save(target, file_format))
     except RunError as error:
         print(f"airpath plot: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except OSError as error:
         print(f"airpath plot: {told(error)}", file=sys.stderr)
         return 1
@@ -184,7 +184,7 @@ def _plot_text(directory: Path, out: Path | None, file_format: str, span: Span) 
             paths = module.save(run_folder, target, span=span)
     except RunError as error:
         print(f"airpath plot: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except OSError as error:
         print(f"airpath plot: {told(error)}", file=sys.stderr)
         return 1
@@ -277,7 +277,7 @@ def timing_plot(
                 print(f"airpath timing plot: {nothing(kind)}", file=sys.stderr)
     except TimingError as error:
         print(f"airpath timing plot: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except BrokenPipeError:  # `airpath timing plot … | head`
         return _nobody_reads()
     except OSError as error:
@@ -305,7 +305,7 @@ def timing_table(directories: list[Path]) -> int:
         print(tables([load_report(directory) for directory in directories]), end="", flush=True)
     except TimingError as error:
         print(f"airpath timing table: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except BrokenPipeError:  # `airpath timing table … | head`
         return _nobody_reads()
     except OSError as error:
