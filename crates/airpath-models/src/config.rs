@@ -140,7 +140,7 @@ impl LinkConfig {
     fn own_frames_problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
-        if self.rate.constant() == Some(LinkRate::Unlimited) {
+        if self.medium.own().is_some() && self.rate.constant() == Some(LinkRate::Unlimited) {
             problem(
                 "rate",
                 "is unlimited; frames of this entity take time: write a rate, or slots such as \
