@@ -142,7 +142,7 @@ impl LinkConfig {
             RateConfig::Varying(VaryingConfig::Slotted(slots)) => {
                 self.entity.slot_problems(slots.slot, slots.bits.get())
             }
-            rate if rate.constant() == Some(LinkRate::Unlimited) => {
+            rate if self.medium.own().is_some() && rate.constant() == Some(LinkRate::Unlimited) => {
                 let message = format!(
                     "is unlimited; frames of this entity take time: write a rate, or slots such as {}",
                     self.entity.slot_example()

@@ -16,7 +16,7 @@
 //! - [`mod@file`]: traces and tables that parameters name;
 //! - [`blackout`] and [`states`]: when a link is down, and when its parameters change;
 //! - [`air`]: the words in which media and link entities speak;
-//! - [`hop`] and [`path`]: how the roles are joined into a machine.
+//! - [`hop`], [`path`] and [`cell`]: how the roles are joined into a [`machine`].
 //!
 //! A new model is one file, its `mod` line, and one line in its folder's `registry!`.
 
@@ -37,6 +37,7 @@ pub mod hop;
 pub mod impairment;
 mod link;
 pub mod load;
+pub mod machine;
 pub mod medium;
 pub mod path;
 pub mod problem;
@@ -51,5 +52,6 @@ pub mod states;
 pub use cell::{Cell, CellConfig};
 pub use config::{HopConfig, LinkConfig, PathConfig, Setting, StateConfig};
 pub use entity::{Fragmentation, LastFrame};
+pub use machine::{MachineConfig, MachineUser};
 pub use path::Path;
 pub use problem::Problem;

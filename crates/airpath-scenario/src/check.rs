@@ -273,7 +273,7 @@ impl<'a> Checker<'a> {
             }
             Some((kind, _)) => format!("a table of type \"{kind}\" has no such key"),
             None if key.is_empty() && name == "cells" => {
-                "cells are not built yet; describe each user's link as one of [[paths]]".to_string()
+                "a cell is its media and its users; write [[media]], and each user as one of [[paths]]".to_string()
             }
             None if properties.get("link").is_some()
                 && self.root.pointer(&format!("/$defs/LinkConfig/properties/{name}")).is_some() =>

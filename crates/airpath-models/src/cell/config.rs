@@ -7,17 +7,22 @@ use std::any::Any;
 use std::sync::Arc;
 
 use airpath_core::{Direction, DrawKey, DrawScope, Seed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::medium::{SharedMediumConfig, StationBeginning};
 use crate::config::{HopConfig, PathConfig};
 use crate::file::{VisitFile, under};
 
-/// A shared medium of a cell.
-#[derive(Clone, Debug, PartialEq)]
+/// A medium that several users share. No state changes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Medium")]
 pub struct MediumOfCell {
-    /// Name by which hops refer to it; part of the key of its random draws.
+    /// Its name, by which hops refer to it: a letter, then letters, digits, `_` or `-`. It is part of the key of its
+    /// random draws.
     pub name: String,
     /// Its parameters.
+    #[serde(flatten)]
     pub config: SharedMediumConfig,
 }
 
@@ -54,6 +59,11 @@ impl UserConfig {
     /// Seed of what the user draws.
     pub fn seed(&self, seed: Seed) -> Seed {
         if self.is_unnamed { seed } else { seed.of_user(&self.name) }
+    }
+
+    /// The name that the user was given; empty without one.
+    pub fn shown_name(&self) -> &str {
+        if self.is_unnamed { "" } else { &self.name }
     }
 
     /// The hop of this place.

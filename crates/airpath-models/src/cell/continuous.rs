@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Bits, Direction, Span, Time};
+use airpath_core::{Bits, Direction, LinkRate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,10 @@ impl SharedContinuousConfig {
 impl Shares for SharedContinuousConfig {
     fn carries(&self, direction: Direction) -> bool {
         self.rate(direction).is_some()
+    }
+
+    fn is_unlimited(&self, direction: Direction) -> bool {
+        self.rate(direction).is_some_and(|rate| rate.constant() == Some(LinkRate::Unlimited))
     }
 }
 

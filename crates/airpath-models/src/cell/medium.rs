@@ -73,6 +73,11 @@ impl SharedMediumConfig {
         dispatch_shared_config!(self, config => config.carries(direction))
     }
 
+    /// True if frames in `direction` take no time.
+    pub fn is_unlimited(&self, direction: Direction) -> bool {
+        dispatch_shared_config!(self, config => config.is_unlimited(direction))
+    }
+
     /// Errors in the parameters of a hop on the medium, if any.
     pub fn hop_problems(&self, hop: &HopConfig, direction: Direction) -> Vec<crate::Problem> {
         dispatch_shared_config!(self, config => config.hop_problems(hop, direction))
@@ -88,6 +93,11 @@ impl SharedMediumConfig {
 pub(crate) trait Shares {
     /// True if the medium carries frames in `direction`.
     fn carries(&self, direction: Direction) -> bool;
+
+    /// True if frames in `direction` take no time.
+    fn is_unlimited(&self, _direction: Direction) -> bool {
+        false
+    }
 
     /// Errors in the parameters of a hop whose `direction` is on the medium, if any.
     fn hop_problems(&self, _hop: &HopConfig, _direction: Direction) -> Vec<crate::Problem> {
