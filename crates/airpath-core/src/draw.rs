@@ -15,6 +15,14 @@ use crate::pdu::Direction;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seed(pub u64);
 
+impl Seed {
+    /// The seed of the user of this name among several: what one user draws does not depend on the others.
+    pub fn of_user(self, name: &str) -> Seed {
+        let hash = fnv1a(fnv1a(0xcbf2_9ce4_8422_2325, b"user"), name.as_bytes());
+        Seed(splitmix64(splitmix64(self.0) ^ splitmix64(hash)))
+    }
+}
+
 /// Identity of the drawing model: the words and numbers that name a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawScope<'a> {

@@ -7,6 +7,7 @@
 use airpath_core::{Bits, Direction, PduId, Time};
 use smallvec::SmallVec;
 
+use crate::quality::Quality;
 use crate::sdus::SduKey;
 
 /// A part of a packet in a frame.
@@ -59,11 +60,30 @@ pub struct Grant {
     pub start: Time,
 }
 
+/// Data that waits in one direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// Bits that could be sent now; at least 1 if there is anything, where the entity does not know better.
+    pub bits: u64,
+    /// Arrival of the oldest packet that waits; the present where the entity does not know.
+    pub since: Time,
+}
+
 /// Requests of a medium to the hops on it.
 pub trait Air {
+    /// Data that `user` has to send in `direction` at `at`, once the send buffer has taken what it has room for: what
+    /// tells an idle user from one whose frame is too long for a grant.
+    fn backlog(&mut self, at: Time, user: u16, direction: Direction) -> Backlog;
+
     /// The frame that the user of `grant` sends in it, or none: the grant passes unused.
     fn next_frame(&mut self, grant: &Grant) -> Option<Frame>;
 
     /// The frame's transmission has ended at `at`.
-    fn sent(&mut self, at: Time, grant: &Grant, frame: Frame);
+    #[inline(always)]
+    fn sent(&mut self, at: Time, grant: &Grant, frame: Frame) {
+        self.sent_at(at, grant, frame, None);
+    }
+
+    /// The same over a radio channel whose quality the medium knows; true if the frame arrives without an error.
+    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool;
 }

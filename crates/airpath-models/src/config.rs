@@ -4,6 +4,7 @@
 //! The parameters of a path as typed values, after units have been read and shorthands expanded.
 
 use std::mem::discriminant;
+use std::sync::LazyLock;
 
 use airpath_core::limits::LONGEST_PACKET_BYTES;
 use airpath_core::{Bits, BufferLimit, Direction, Framing, LinkRate, Probability, Ratio, Span, Time};
@@ -13,10 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::blackout::BlackoutConfig;
 use crate::channel::{Effect, ErrorProcessConfig, ErrorsConfig, Headers, Per};
 use crate::entity::{EntityConfig, EntityParameters, Fragmentation};
+use crate::fading::FadingConfig;
 use crate::file::{VisitFile, under};
 use crate::impairment::{DuplicateConfig, ReorderConfig};
 use crate::load::BackgroundConfig;
-use crate::medium::{MediumConfig, MediumParameters, RateConfig, VaryingConfig};
+use crate::medium::{MediumChoice, MediumConfig, MediumParameters, RateConfig, VaryingConfig};
 use crate::problem::Problem;
 use crate::queueing::QueueConfig;
 use crate::random::Random;
@@ -59,8 +61,11 @@ pub struct LinkConfig {
     /// The kind of link entity at both ends. Both directions of a hop have the same kind, and no state
     /// changes it.
     pub entity: EntityConfig,
-    /// The kind of medium. Both directions of a hop have the same kind, and no state changes it.
-    pub medium: MediumConfig,
+    /// The medium: of the hop's own, where both directions have the same kind, or the name of a shared one. No state
+    /// changes it.
+    pub medium: MediumChoice,
+    /// The radio channel of the station, on a shared medium that has resources.
+    pub fading: Option<Box<FadingConfig>>,
 }
 
 impl Default for LinkConfig {
@@ -80,7 +85,8 @@ impl Default for LinkConfig {
             duplicate: None,
             blackout: BlackoutConfig::default(),
             entity: EntityConfig::default(),
-            medium: MediumConfig::default(),
+            medium: MediumChoice::default(),
+            fading: None,
         }
     }
 }
@@ -107,6 +113,9 @@ impl LinkConfig {
         }
         self.entity.files(&mut under("entity", visit));
         self.medium.files(&mut under("medium", visit));
+        if let Some(fading) = &mut self.fading {
+            fading.files(&mut under("fading", visit));
+        }
     }
 
     /// The parameters that concern the ends of the link.
@@ -124,23 +133,24 @@ impl LinkConfig {
 
     /// The parameters that concern the medium.
     pub fn of_medium(&self) -> MediumParameters<'_> {
-        MediumParameters { kind: &self.medium, rate: &self.rate }
+        MediumParameters { kind: self.medium.own(), rate: &self.rate, fading: self.fading.as_deref() }
     }
 
     /// Errors in the parameters of a link whose entity makes frames of its own, if any.
     fn own_frames_problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
-        if self.rate.constant() == Some(LinkRate::Unlimited) {
-            problem(
-                "rate",
-                "is unlimited; frames of this entity take time: write a rate, or slots such as \
-                 { type = \"slotted\", slot = \"20 ms\", bits = \"240 bit\" }",
-            );
-        }
-        if let RateConfig::Varying(VaryingConfig::Slotted(slots)) = &self.rate {
-            problems.extend(self.entity.slot_problems(slots.bits.get()));
-        }
+        let mut problems = match &self.rate {
+            RateConfig::Varying(VaryingConfig::Slotted(slots)) => {
+                self.entity.slot_problems(slots.slot, slots.bits.get())
+            }
+            rate if self.medium.own().is_some() && rate.constant() == Some(LinkRate::Unlimited) => {
+                let message = format!(
+                    "is unlimited; frames of this entity take time: write a rate, or slots such as {}",
+                    self.entity.slot_example()
+                );
+                vec![Problem::new("rate", message)]
+            }
+            _ => Vec::new(),
+        };
         let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
         if self.fragmentation.is_some() {
             problem("fragmentation", "has no meaning with this entity, which makes frames of its own");
@@ -182,6 +192,21 @@ impl LinkConfig {
         }
         if self.errors.effect.headers == Headers::Spared {
             problem("errors.headers", "is \"spared\"; errors of this entity hit bits of frames, whatever they carry");
+        }
+        problems
+    }
+
+    /// Errors in the parameters beside the choice of a medium, if any.
+    fn radio_problems(&self) -> Vec<Problem> {
+        let fading = self.fading.iter().flat_map(|fading| fading.problems());
+        let mut problems: Vec<Problem> = fading.map(|problem| problem.under("fading")).collect();
+        if self.medium.own().is_some() && self.fading.is_some() {
+            let message = "has no meaning with a medium of the hop's own; write medium = \"NAME\" of one of the [[media]] \
+                           with resources";
+            problems.push(Problem::new("fading", message));
+        }
+        if self.medium.name().is_some() && self.rate != RateConfig::default() {
+            problems.push(Problem::new("rate", "has no meaning on a shared medium, which has the rate"));
         }
         problems
     }
@@ -243,6 +268,7 @@ impl LinkConfig {
         problems.extend(duplicate.map(|problem| problem.under("duplicate")));
         problems.extend(self.entity.problems().into_iter().map(|problem| problem.under("entity")));
         problems.extend(self.medium.problems().into_iter().map(|problem| problem.under("medium")));
+        problems.extend(self.radio_problems());
         problems
     }
 }
@@ -263,6 +289,12 @@ impl HopConfig {
     /// A hop with these parameters.
     pub fn new(name: impl Into<String>, uplink: LinkConfig, downlink: LinkConfig) -> HopConfig {
         HopConfig { name: name.into(), uplink, downlink }
+    }
+
+    /// The kind of the hop's own medium; the default where both directions are on shared ones.
+    pub fn own_medium(&self) -> &MediumConfig {
+        static NONE: LazyLock<MediumConfig> = LazyLock::new(MediumConfig::default);
+        self.uplink.medium.own().or(self.downlink.medium.own()).unwrap_or(&NONE)
     }
 
     /// The parameters of one direction.
@@ -286,8 +318,17 @@ impl HopConfig {
             if discriminant(&self.uplink.entity) != discriminant(&other.entity) {
                 problems.push(Problem::new("entity", why));
             }
-            if discriminant(&self.uplink.medium) != discriminant(&other.medium) {
+            if let (Some(own), Some(other)) = (self.uplink.medium.own(), other.medium.own())
+                && discriminant(own) != discriminant(other)
+            {
                 problems.push(Problem::new("medium", why));
+            }
+        }
+        for direction in Direction::ALL {
+            if beginning.link(direction).medium.name() != self.link(direction).medium.name() {
+                let message = "is another than at the beginning; no state can change it";
+                problems.push(Problem::new("medium", message));
+                break;
             }
         }
         let pair = self.uplink.entity.pair_problems(&self.downlink.entity);
@@ -297,14 +338,25 @@ impl HopConfig {
             if !now.entity.has_own_frames() {
                 continue;
             }
-            let same = [
-                ("entity", now.entity.may_follow(&before.entity)),
-                ("overhead", before.overhead == now.overhead),
-                ("compression", before.compression == now.compression),
-            ];
-            for (key, _) in same.into_iter().filter(|(_, same)| !same) {
-                let message = "is another than at the beginning; with this entity no state can change it";
-                problems.push(Problem::new(key, message));
+            let others =
+                [("overhead", before.overhead != now.overhead), ("compression", before.compression != now.compression)];
+            let mut changed: Vec<String> =
+                others.into_iter().filter(|(_, is)| *is).map(|(key, _)| key.into()).collect();
+            let may = now.entity.changes();
+            // Another kind has been told.
+            if discriminant(&now.entity) == discriminant(&before.entity) {
+                let keys = now.entity.differences(&before.entity).into_iter();
+                changed.extend(keys.filter(|key| !may.contains(&key.as_str())).map(|key| format!("entity.{key}")));
+            }
+            let may = may.iter().map(|key| format!("`entity.{key}`")).collect::<Vec<_>>().join(" and ");
+            let may = if may.is_empty() { may } else { format!(", only {may}") };
+            for key in changed {
+                let message = format!("is another than at the beginning; with this entity no state can change it{may}");
+                let problem = Problem::new(key, message);
+                // Both directions mostly have it.
+                if !problems.contains(&problem) {
+                    problems.push(problem);
+                }
             }
         }
         problems

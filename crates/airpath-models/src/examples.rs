@@ -148,7 +148,7 @@ impl LinkConfig {
             rate: read("1 Mbit/s"),
             propagation: millis(5).into(),
             send_buffer: read("2 packets"),
-            medium,
+            medium: medium.into(),
             ..plain.clone()
         });
         constant.into_iter().chain(varying).chain(entities).chain(media).collect()

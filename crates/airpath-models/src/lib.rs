@@ -10,20 +10,23 @@
 //! - [`impairment`]: reordering and duplication;
 //! - [`load`]: background load;
 //! - [`fading`]: the radio channel of a station, its signal-to-noise ratio by resource and slot;
+//! - [`schedule`]: the schedulers of a cell, which share the resources of a slot among its bearers;
 //! - [`adaptation`]: the modes of a radio link, their errors, and the choice between them;
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
 //! - [`blackout`] and [`states`]: when a link is down, and when its parameters change;
 //! - [`air`]: the words in which media and link entities speak;
-//! - [`hop`] and [`path`]: how the roles are joined into a machine.
+//! - [`hop`], [`path`] and [`cell`]: how the roles are joined into a [`machine`].
 //!
 //! A new model is one file, its `mod` line, and one line in its folder's `registry!`.
 
+mod agenda;
 mod registry;
 
 pub mod adaptation;
 pub mod air;
 pub mod blackout;
+pub mod cell;
 pub mod channel;
 pub mod config;
 pub mod entity;
@@ -32,17 +35,23 @@ pub mod fading;
 pub mod file;
 pub mod hop;
 pub mod impairment;
+mod link;
 pub mod load;
+pub mod machine;
 pub mod medium;
 pub mod path;
 pub mod problem;
+pub mod quality;
 pub mod queueing;
 pub mod random;
+pub mod schedule;
 pub mod sdus;
 pub mod stage;
 pub mod states;
 
+pub use cell::{Cell, CellConfig};
 pub use config::{HopConfig, LinkConfig, PathConfig, Setting, StateConfig};
 pub use entity::{Fragmentation, LastFrame};
+pub use machine::{MachineConfig, MachineUser};
 pub use path::Path;
 pub use problem::Problem;

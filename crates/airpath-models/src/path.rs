@@ -14,10 +14,12 @@
 use std::collections::VecDeque;
 
 use airpath_core::{
-    Cause, Command, CommandError, Cx, Direction, Event, EventKind, Framing, Item, Machine, Origin, Pdu, PortId, Seed,
-    Span, StateInForce, Time,
+    Bits, Cause, Command, CommandError, Cx, Direction, End, Event, EventKind, Framing, Item, Machine, Origin, Pdu,
+    PortId, Seed, Span, StateInForce, Time,
 };
 
+use crate::agenda::{Agenda, Next};
+use crate::cell::UserMedium;
 use crate::config::{HopConfig, PathConfig, Setting};
 use crate::entity::{EntityModel, LinkEntity};
 use crate::hop::Hop;
@@ -42,15 +44,66 @@ pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     framings: [Option<Framing>; 2],
     /// Number of packets of endpoints inside, as of the last call; kept only beside background loads.
     users_inside: u64,
+    place: PathPlace,
 }
 
-/// Next event, in the order of precedence at one instant.
-#[derive(Clone, Copy)]
-enum Next {
-    Service,
-    State,
-    Transfer,
-    Load,
+/// Place of a path among those of its machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathPlace {
+    /// Number of the user whose path it is.
+    pub(crate) user: u16,
+    /// Places of events of each user: one for the whole path, and one for each hop.
+    pub(crate) stride: u16,
+    /// Number of the path's first background load among those of the machine.
+    pub(crate) first_load: u16,
+}
+
+impl PathPlace {
+    /// That of the only path of a machine.
+    pub(crate) const ONLY: PathPlace = PathPlace { user: 0, stride: 0, first_load: 0 };
+
+    /// Place of events of the path's hop `index`.
+    pub(crate) fn hop(self, index: usize) -> u16 {
+        self.user * self.stride + index as u16
+    }
+
+    /// Place of events of the whole path: the one before its first hop.
+    pub(crate) fn whole(self) -> u16 {
+        self.hop(0).wrapping_sub(1)
+    }
+}
+
+/// Way of packets that leave a hop.
+struct WayOut<'a> {
+    transfers: &'a mut VecDeque<(Time, usize, Direction, Pdu)>,
+    loads: &'a Loads,
+    hops: usize,
+    place: PathPlace,
+    state: u16,
+}
+
+impl WayOut<'_> {
+    /// A packet leaves hop `index`: for the next one, or for the end of the path.
+    fn take(&mut self, at: Time, index: usize, direction: Direction, pdu: Pdu, cx: &mut Cx<'_>) {
+        let of_hop = |kind, pdu: &Pdu| Event {
+            hop: self.place.hop(index),
+            ..Event::of_path(at, direction, kind, Cause::None, pdu, self.state)
+        };
+        if pdu.origin == Origin::Background && self.loads.ends_at(pdu.id, index) {
+            return cx.record(of_hop(EventKind::Consumed, &pdu));
+        }
+        let next = match direction {
+            Direction::Uplink if index + 1 < self.hops => index + 1,
+            Direction::Downlink if index > 0 => index - 1,
+            _ => {
+                let event = Event::of_path(at, direction, EventKind::Delivered, Cause::None, &pdu, self.state);
+                cx.record(Event { hop: self.place.whole(), ..event });
+                return cx.emit(at, PortId::of(self.place.user, direction.receiver()), Item::Pdu(pdu));
+            }
+        };
+        cx.record(of_hop(EventKind::Passed, &pdu));
+        self.transfers.push_back((at, next, direction, pdu));
+    }
 }
 
 impl Path {
@@ -61,12 +114,25 @@ impl Path {
     }
 }
 
+impl Path<EntityModel, UserMedium> {
+    /// The path of a user of a cell, which is at `place` among the others.
+    pub(crate) fn of_user(config: &PathConfig, place: PathPlace, seed: Seed) -> Path<EntityModel, UserMedium> {
+        let hops = config.hops.iter().enumerate();
+        let hops = hops.map(|(index, hop)| Hop::of_user(place.hop(index), hop, seed)).collect();
+        Path::at_place(hops, config, place, seed)
+    }
+}
+
 impl<E: LinkEntity, M: Medium> Path<E, M> {
     /// A path of ready hops, with the states of `config`.
     ///
     /// # Panics
     /// Without any hop, or when a state does not describe all of them.
     pub fn with_hops(hops: Vec<Hop<E, M>>, config: &PathConfig, seed: Seed) -> Path<E, M> {
+        Path::at_place(hops, config, PathPlace::ONLY, seed)
+    }
+
+    fn at_place(hops: Vec<Hop<E, M>>, config: &PathConfig, place: PathPlace, seed: Seed) -> Path<E, M> {
         assert!(!hops.is_empty(), "a path has at least one hop");
         let beginning = (Event::INITIAL_STATE.to_string(), config.hops.clone());
         let others = config.states.iter().map(|state| (state.name.clone(), state.hops.clone()));
@@ -80,9 +146,10 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
             states,
             schedule,
             transfers: VecDeque::new(),
-            loads: Loads::new(&config.background, &names, seed),
+            loads: Loads::new(&config.background, place.first_load, &names, seed),
             framings: Direction::ALL.map(|direction| config.framing(direction)),
             users_inside: 0,
+            place,
         }
     }
 
@@ -91,58 +158,43 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         &self.hops
     }
 
-    #[inline]
-    fn next(&self) -> (Time, Next) {
-        let service = self.hops.iter().map(Hop::next_deadline).min().unwrap_or(Time::NEVER);
-        let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
-        // At equal times the earlier line wins.
-        let mut next = (service, Next::Service);
-        if self.schedule.due() < next.0 {
-            next = (self.schedule.due(), Next::State);
+    fn serve(&mut self, at: Time, cx: &mut Cx<'_>) {
+        let (hops, mut way_out) = self.hops_and_way_out();
+        for (index, hop) in hops.iter_mut().enumerate() {
+            if hop.next_deadline() <= at {
+                hop.step(at, cx, |direction, pdu, cx| way_out.take(at, index, direction, pdu, cx));
+            }
         }
-        if transfer < next.0 {
-            next = (transfer, Next::Transfer);
-        }
-        if self.loads.next() < next.0 {
-            next = (self.loads.next(), Next::Load);
-        }
-        next
     }
 
-    fn serve(&mut self, at: Time, cx: &mut Cx<'_>) {
-        let last = self.hops.len() - 1;
-        let state = self.schedule.state();
-        for (index, hop) in self.hops.iter_mut().enumerate() {
-            if hop.next_deadline() > at {
-                continue;
-            }
-            let (transfers, loads) = (&mut self.transfers, &self.loads);
-            hop.step(at, cx, |direction, pdu, cx| {
-                let of_hop = |kind, pdu: &Pdu| Event {
-                    hop: index as u16,
-                    ..Event::of_path(at, direction, kind, Cause::None, pdu, state)
-                };
-                if pdu.origin == Origin::Background && loads.ends_at(pdu.id, index) {
-                    return cx.record(of_hop(EventKind::Consumed, &pdu));
-                }
-                let next = match direction {
-                    Direction::Uplink if index < last => index + 1,
-                    Direction::Downlink if index > 0 => index - 1,
-                    _ => return leave(at, direction, pdu, state, cx),
-                };
-                cx.record(of_hop(EventKind::Passed, &pdu));
-                transfers.push_back((at, next, direction, pdu));
-            });
-        }
+    /// The last stages of a step of hop `index` at `at`, whose first ones have been run.
+    pub(crate) fn send(&mut self, index: usize, at: Time, cx: &mut Cx<'_>) {
+        let (hops, mut way_out) = self.hops_and_way_out();
+        hops[index].send(at, cx, |direction, pdu, cx| way_out.take(at, index, direction, pdu, cx));
+    }
+
+    fn hops_and_way_out(&mut self) -> (&mut [Hop<E, M>], WayOut<'_>) {
+        let (place, hops, state) = (self.place, self.hops.len(), self.schedule.state());
+        let way_out = WayOut { transfers: &mut self.transfers, loads: &self.loads, hops, place, state };
+        (&mut self.hops, way_out)
+    }
+
+    /// The hop of this place.
+    pub(crate) fn hop_mut(&mut self, index: usize) -> &mut Hop<E, M> {
+        &mut self.hops[index]
+    }
+
+    /// An event of the whole path about `pdu`.
+    fn of_path(&self, at: Time, direction: Direction, kind: EventKind, pdu: &Pdu) -> Event {
+        let event = Event::of_path(at, direction, kind, Cause::None, pdu, self.schedule.state());
+        Event { hop: self.place.whole(), ..event }
     }
 
     /// The next packet of a background load enters its hop.
     fn generate(&mut self, at: Time, cx: &mut Cx<'_>) {
         let Some((hop, direction, pdu)) = self.loads.take() else { return };
-        let state = self.schedule.state();
-        let mut event = Event::of_path(at, direction, EventKind::Generated, Cause::None, &pdu, state);
-        event.hop = hop as u16;
-        cx.record(event);
+        let event = self.of_path(at, direction, EventKind::Generated, &pdu);
+        cx.record(Event { hop: self.place.hop(hop), ..event });
         self.hops[hop].offer(at, direction, pdu, cx);
     }
 
@@ -153,65 +205,18 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         }
     }
 
-    /// Runs every event due at or before `to`, in order.
-    fn run_until(&mut self, to: Time, cx: &mut Cx<'_>) {
-        loop {
-            let (at, next) = self.next();
-            if at > to || at == Time::NEVER {
-                return;
-            }
-            self.run(at, next, cx);
-        }
-    }
-
-    /// The same up to the end of the instant at which `events` are used up; through which instant.
-    fn run_some(&mut self, to: Time, events: &mut u32, cx: &mut Cx<'_>) -> Time {
-        let mut reached = None;
-        loop {
-            let (at, next) = self.next();
-            if at > to || at == Time::NEVER {
-                return to;
-            }
-            if let Some(reached) = reached
-                && *events == 0
-                && at > reached
-            {
-                return reached;
-            }
-            self.run(at, next, cx);
-            *events = events.saturating_sub(1);
-            reached = Some(at);
-        }
-    }
-
-    /// Runs the event `next`, which is due at `at`.
-    #[inline(always)]
-    fn run(&mut self, at: Time, next: Next, cx: &mut Cx<'_>) {
-        match next {
-            Next::Service => self.serve(at, cx),
-            Next::State => {
-                let state = self.schedule.take();
-                self.enter(at, state, cx);
-            }
-            Next::Transfer => {
-                if let Some((at, hop, direction, pdu)) = self.transfers.pop_front() {
-                    self.hops[hop].offer(at, direction, pdu, cx);
-                }
-            }
-            Next::Load => self.generate(at, cx),
-        }
-    }
-
     /// Puts state number `state` in force.
     fn enter(&mut self, at: Time, state: u16, cx: &mut Cx<'_>) {
         self.schedule.enter(at, state);
+        cx.record(self.of_path(at, Direction::Uplink, EventKind::StateChanged, &Pdu::default()));
         let Path { hops, states, .. } = self;
-        configure(at, hops, &states[usize::from(state)].1, state, EventKind::StateChanged, cx);
+        configure(at, hops, &states[usize::from(state)].1, state, cx);
     }
 
     /// Puts `configs` in force without another state.
     fn configure(&mut self, at: Time, configs: &[HopConfig], kind: EventKind, cx: &mut Cx<'_>) {
-        configure(at, &mut self.hops, configs, self.schedule.state(), kind, cx);
+        cx.record(self.of_path(at, Direction::Uplink, kind, &Pdu::default()));
+        configure(at, &mut self.hops, configs, self.schedule.state(), cx);
     }
 
     /// Parameters in force once `setting` is.
@@ -234,66 +239,23 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         if setting.states.len() + 1 != self.states.len() || !all.clone().all(|configs| fits(configs)) {
             return Err(CommandError::Mismatch("the setting describes another path".into()));
         }
-        // The state in force is known once everything before has been run.
-        self.advance(at, cx);
         let now = self.in_force(setting)?;
         self.configure(at, now, EventKind::ParameterSet, cx);
         for ((_, state), configs) in self.states.iter_mut().zip(all) {
             state.clone_from(configs);
         }
-        self.count_users(cx);
         Ok(())
     }
-}
 
-fn configure<E: LinkEntity, M: Medium>(
-    at: Time,
-    hops: &mut [Hop<E, M>],
-    configs: &[HopConfig],
-    state: u16,
-    kind: EventKind,
-    cx: &mut Cx<'_>,
-) {
-    cx.record(Event::of_path(at, Direction::Uplink, kind, Cause::None, &Pdu::default(), state));
-    for (hop, config) in hops.iter_mut().zip(configs) {
-        hop.configure(at, config, state, cx);
-    }
-}
-
-/// A packet reaches the end of the path.
-fn leave(at: Time, direction: Direction, pdu: Pdu, state: u16, cx: &mut Cx<'_>) {
-    cx.record(Event::of_path(at, direction, EventKind::Delivered, Cause::None, &pdu, state));
-    let port = match direction {
-        Direction::Uplink => PortId::SERVER,
-        Direction::Downlink => PortId::CLIENT,
-    };
-    cx.emit(at, port, Item::Pdu(pdu));
-}
-
-impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
-    fn offer(&mut self, at: Time, port: PortId, item: Item, cx: &mut Cx<'_>) {
-        // Endpoints take what they are given: credits concern machines that feed other machines.
-        let Item::Pdu(mut pdu) = item else { return self.advance(at, cx) };
-        self.run_until(at, cx);
-        let (direction, hop) = match port {
-            PortId::CLIENT => (Direction::Uplink, 0),
-            _ => (Direction::Downlink, self.hops.len() - 1),
-        };
-        pdu.arrived = at;
-        cx.record(Event::of_path(at, direction, EventKind::Offered, Cause::None, &pdu, self.schedule.state()));
-        self.hops[hop].offer(at, direction, pdu, cx);
-        self.count_users(cx);
-    }
-
-    fn control(&mut self, at: Time, command: &Command, cx: &mut Cx<'_>) -> Result<(), CommandError> {
+    /// Carries out a command at `at`, up to which everything has been run: the state in force is known then.
+    pub(crate) fn carry_out(&mut self, at: Time, command: &Command, cx: &mut Cx<'_>) -> Result<(), CommandError> {
         match command {
             Command::EnterState(name) => {
-                let Some(index) = self.states.iter().position(|(known, _)| **known == **name) else {
-                    let known: Vec<&str> = self.states.iter().map(|(name, _)| name.as_str()).collect();
+                let Some(index) = self.state_number(name) else {
+                    let known: Vec<&str> = self.state_names().collect();
                     return Err(CommandError::UnknownState { name: name.to_string(), known: known.join(", ") });
                 };
-                self.advance(at, cx);
-                self.enter(at, index as u16, cx);
+                self.enter(at, index, cx);
             }
             Command::Configure(value) => {
                 if let Some(setting) = value.downcast_ref::<Setting>() {
@@ -306,12 +268,150 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
                     let message = format!("it has {} hops, the command describes {}", self.hops.len(), hops.len());
                     return Err(CommandError::Mismatch(message));
                 }
-                self.advance(at, cx);
                 self.configure(at, hops, EventKind::StateChanged, cx);
             }
         }
-        self.count_users(cx);
         Ok(())
+    }
+
+    /// Names of the states, that of the beginning first.
+    pub(crate) fn state_names(&self) -> impl Iterator<Item = &str> {
+        self.states.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Number of the state of this name.
+    pub(crate) fn state_number(&self, name: &str) -> Option<u16> {
+        self.state_names().position(|known| known == name).map(|index| index as u16)
+    }
+
+    /// Takes a packet at `end` at `at`, up to which everything has been run.
+    pub(crate) fn take(&mut self, at: Time, end: End, mut pdu: Pdu, cx: &mut Cx<'_>) {
+        let (direction, hop) = (end.sends(), self.first_hop(end));
+        pdu.arrived = at;
+        cx.record(self.of_path(at, direction, EventKind::Offered, &pdu));
+        self.hops[hop].offer(at, direction, pdu, cx);
+    }
+
+    /// Place of the first hop for what comes from `end`.
+    pub(crate) fn first_hop(&self, end: End) -> usize {
+        match end {
+            End::Client => 0,
+            End::Server => self.hops.len() - 1,
+        }
+    }
+
+    /// An instant before which hops with media of their own and transfers let no packet out.
+    pub(crate) fn next_departure(&self) -> Time {
+        let departure = self.hops.iter().map(Hop::next_departure).min().unwrap_or(Time::NEVER);
+        // A state may shorten delays, and a transfer may reach a hop without any.
+        let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
+        departure.min(self.schedule.due()).min(transfer)
+    }
+
+    /// Minimum transit time of a packet of `bytes` from `end` at `at`. Beside what hops take of themselves, `shared`
+    /// tells the least time of bits on a shared medium, by hop, time and direction.
+    pub(crate) fn least_transit_beside(
+        &self,
+        at: Time,
+        end: End,
+        bytes: u32,
+        shared: impl Fn(usize, Time, Direction, Bits) -> Span,
+    ) -> Span {
+        // Whoever comes to a hop earlier does not leave it later, so that bounds of hops make one of the path.
+        let direction = end.sends();
+        let pass = |at: Time, index: usize| {
+            let hop = &self.hops[index];
+            at + shared(index, at, direction, hop.bits_on_air(direction, bytes))
+                + hop.least_transit_of(at, direction, bytes)
+        };
+        let left = match end {
+            End::Client => (0..self.hops.len()).fold(at, pass),
+            End::Server => (0..self.hops.len()).rev().fold(at, pass),
+        };
+        left.since(at)
+    }
+
+    /// Time of the next packet of a background load; `Time::NEVER` if there is none.
+    pub(crate) fn next_load(&self) -> Time {
+        self.loads.next()
+    }
+
+    /// True if there are background loads.
+    pub(crate) fn has_loads(&self) -> bool {
+        !self.loads.is_empty()
+    }
+
+    /// Number of packets of any origin inside.
+    pub(crate) fn held_of_all(&self) -> u64 {
+        self.hops.iter().map(Hop::held).sum::<u64>() + self.transfers.len() as u64
+    }
+}
+
+impl<E: LinkEntity, M: Medium> Agenda for Path<E, M> {
+    type Due = Next;
+
+    #[inline]
+    fn due(&self) -> (Time, Next) {
+        let service = self.hops.iter().map(Hop::next_deadline).min().unwrap_or(Time::NEVER);
+        let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
+        // At equal times the earlier line wins.
+        let mut next = (service, Next::Service);
+        if self.schedule.due() < next.0 {
+            next = (self.schedule.due(), Next::State);
+        }
+        if transfer < next.0 {
+            next = (transfer, Next::Transfer);
+        }
+        if self.loads.next() < next.0 {
+            next = (self.loads.next(), Next::Load);
+        }
+        next
+    }
+
+    #[inline(always)]
+    fn run(&mut self, at: Time, due: Next, cx: &mut Cx<'_>) {
+        match due {
+            Next::Service => self.serve(at, cx),
+            Next::State => {
+                let state = self.schedule.take();
+                self.enter(at, state, cx);
+            }
+            Next::Transfer => {
+                if let Some((at, hop, direction, pdu)) = self.transfers.pop_front() {
+                    self.hops[hop].offer(at, direction, pdu, cx);
+                }
+            }
+            Next::Load => self.generate(at, cx),
+        }
+    }
+}
+
+fn configure<E: LinkEntity, M: Medium>(
+    at: Time,
+    hops: &mut [Hop<E, M>],
+    configs: &[HopConfig],
+    state: u16,
+    cx: &mut Cx<'_>,
+) {
+    for (hop, config) in hops.iter_mut().zip(configs) {
+        hop.configure(at, config, state, cx);
+    }
+}
+
+impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
+    fn offer(&mut self, at: Time, port: PortId, item: Item, cx: &mut Cx<'_>) {
+        // Endpoints take what they are given: credits concern machines that feed other machines.
+        let Item::Pdu(pdu) = item else { return self.advance(at, cx) };
+        self.run_until(at, cx);
+        self.take(at, port.end(), pdu, cx);
+        self.count_users(cx);
+    }
+
+    fn control(&mut self, at: Time, command: &Command, cx: &mut Cx<'_>) -> Result<(), CommandError> {
+        self.advance(at, cx);
+        let outcome = self.carry_out(at, command, cx);
+        self.count_users(cx);
+        outcome
     }
 
     fn advance(&mut self, to: Time, cx: &mut Cx<'_>) {
@@ -326,15 +426,12 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.next().0.finite()
+        self.due().0.finite()
     }
 
     fn next_emission(&self) -> Option<Time> {
-        let departure = self.hops.iter().map(Hop::next_departure).min().unwrap_or(Time::NEVER);
-        // A state may shorten delays, and a transfer may reach a hop without any.
-        let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
         if self.loads.is_empty() {
-            return departure.min(self.schedule.due()).min(transfer).finite();
+            return self.next_departure().finite();
         }
         if self.users_inside == 0 {
             return (self.loads.next() + KEEP_UP).finite();
@@ -343,7 +440,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         // others, at the end of its hop and so after the propagation delay.
         let least = self.hops.iter().map(Hop::least_transit).min().unwrap_or(Span::ZERO);
         let load = self.loads.next() + least.min(KEEP_UP);
-        departure.min(self.schedule.due()).min(transfer).min(load).finite()
+        self.next_departure().min(load).finite()
     }
 
     fn least_transit(&self) -> Span {
@@ -351,13 +448,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     }
 
     fn least_transit_of(&self, at: Time, port: PortId, bytes: u32) -> Span {
-        // Whoever comes to a hop earlier does not leave it later, so that bounds of hops make one of the path.
-        let pass = |direction| move |at: Time, hop: &Hop<E, M>| at + hop.least_transit_of(at, direction, bytes);
-        let left = match port {
-            PortId::CLIENT => self.hops.iter().fold(at, pass(Direction::Uplink)),
-            _ => self.hops.iter().rev().fold(at, pass(Direction::Downlink)),
-        };
-        left.since(at)
+        self.least_transit_beside(at, port.end(), bytes, |_, _, _, _| Span::ZERO)
     }
 
     fn state_in_force(&self) -> StateInForce {
@@ -366,7 +457,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
 
     fn held(&self) -> u64 {
         if self.loads.is_empty() {
-            return self.hops.iter().map(Hop::held).sum::<u64>() + self.transfers.len() as u64;
+            return self.held_of_all();
         }
         self.users_inside
     }

@@ -8,6 +8,7 @@ use std::f64::consts::TAU;
 use airpath_core::{Direction, DrawKey, DrawScope, Seed};
 use airpath_models::fading::quantity::{Decibels, Distance, Seconds, Speed};
 use airpath_models::fading::*;
+use airpath_models::random::AtEnd;
 
 const LIGHT: f64 = 299_792_458.0;
 

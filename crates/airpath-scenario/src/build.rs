@@ -8,13 +8,15 @@ use airpath_core::{Event, Time};
 use airpath_models::{HopConfig, LinkConfig, PathConfig, StateConfig};
 use serde::Deserialize;
 
-use crate::background::{self, BackgroundTree};
+use crate::background;
 use crate::check::{Checker, Finding, Kind, join};
 use crate::document::{Node, Place, Table, Value};
 use crate::files::Beside;
 use crate::format::{LINK, RAW};
 use crate::locate::{locate, present};
+use crate::media;
 use crate::merge::over_defaults;
+use crate::named::NamedTable;
 use crate::parameter::{self, Side};
 use crate::report::Diagnostic;
 use crate::states::{StateTree, StayTree};
@@ -28,7 +30,7 @@ pub struct PathTree {
     pub states: Vec<StateTree>,
     /// Duration and successor of the initial state.
     pub initial: StayTree,
-    pub background: Vec<BackgroundTree>,
+    pub background: Vec<NamedTable>,
 }
 
 impl PathTree {
@@ -66,7 +68,7 @@ impl PathTree {
         let names: Vec<&str> = self.hops.iter().map(|hop| hop.name.as_str()).collect();
         let mut background = Vec::new();
         for load in &self.background {
-            match load.config(&names, prefix) {
+            match background::config(load, &names, prefix) {
                 Ok(config) => background.push(config),
                 Err(more) => problems.extend(more),
             }
@@ -78,8 +80,12 @@ impl PathTree {
     pub fn hops_in(&self, state: &StateTree, prefix: &str, problems: &mut Vec<Diagnostic>) -> Vec<HopTree> {
         let mut trees = self.hops.clone();
         for (key, node) in &state.sets {
-            let names_load = key.name.split('.').next() == Some(background::KEY);
-            if names_load && !self.hops.iter().any(|hop| hop.name == background::KEY) {
+            let first = key.name.split('.').next();
+            let names_load = first == Some(background::KEY);
+            if first == Some(media::KEY) && !self.hops.iter().any(|hop| hop.name == media::KEY) {
+                let message = "states change parameters of hops; a medium that users share stays as it is";
+                problems.push(Diagnostic::at(&key.place, join(prefix, &key.name), message));
+            } else if names_load && !self.hops.iter().any(|hop| hop.name == background::KEY) {
                 let message = "states change parameters of hops; a background load stays as it is, \
                                from `start` to `stop`";
                 problems.push(Diagnostic::at(&key.place, join(prefix, &key.name), message));

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 use airpath_core::{Probability, Span};
 use airpath_models::LinkConfig;
+use airpath_models::cell::MediumOfCell;
 use airpath_models::load::BackgroundConfig;
 use airpath_models::random::Random;
 use schemars::JsonSchema;
@@ -38,6 +39,9 @@ pub struct ScenarioFile {
     /// Background loads of the only path.
     #[schemars(default)]
     pub background: Vec<BackgroundConfig>,
+    /// Media that hops share: a link names one as its `medium`. The paths are users of a cell then.
+    #[schemars(default)]
+    pub media: Vec<MediumOfCell>,
     /// Several paths, each with its own hops, states and background loads; then there are none beside
     /// them.
     #[schemars(default)]
@@ -128,8 +132,8 @@ pub fn schema() -> String {
     let parts = parts(&RAW);
     if let Some(defs) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
         for (name, definition) in defs.iter_mut().filter(|(name, _)| !parts.contains(name)) {
-            // There is no other load that one could override.
-            close(definition, &RAW, name != "Background");
+            // There is no other load or medium that one could override.
+            close(definition, &RAW, !["Background", "Medium"].contains(&name.as_str()));
         }
     }
     close(&mut schema, &RAW, false);

@@ -5,7 +5,7 @@
 //!
 //! [`Scenario::from_toml`] reads a file, [`Scenario::profile`] a built-in profile;
 //! [`Scenario::set`] and [`Scenario::apply_plain`] change parameters by name, and
-//! [`Scenario::paths`] gives what the models run. Whatever is wrong comes as a [`Report`]: every
+//! [`Scenario::machine`] gives what the models run: a path, or a cell of users that share media. Whatever is wrong comes as a [`Report`]: every
 //! problem with its line, its key, and the nearest thing that would be right.
 //!
 //! How parameters combine, everywhere:
@@ -19,6 +19,7 @@
 //! - A state is the parameters of the beginning plus its own `set`, whatever state came before.
 
 mod advice;
+mod attachment;
 mod background;
 mod blackout;
 mod build;
@@ -28,16 +29,21 @@ mod files;
 mod format;
 mod keys;
 mod locate;
+mod machine;
+mod media;
 mod merge;
+mod named;
 mod parameter;
 mod place;
 mod plain;
 mod print;
 mod profiles;
+mod read;
 mod report;
 mod running;
 mod scenario;
 mod states;
+mod synonyms;
 mod toml_text;
 mod tree;
 

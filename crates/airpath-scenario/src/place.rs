@@ -17,6 +17,13 @@ pub struct Source {
     pub is_file: bool,
 }
 
+impl Source {
+    /// A text of nothing, for what was written nowhere.
+    pub fn nothing() -> Source {
+        Source { name: "scenario".into(), text: String::new(), is_file: false }
+    }
+}
+
 /// Source position of a value.
 #[derive(Clone, Debug)]
 pub struct Place {

@@ -7,6 +7,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use airpath_core::Probability;
+use airpath_models::cell::MediumOfCell;
+use airpath_models::file::VisitFile;
 use airpath_models::states::Stay;
 use airpath_models::{HopConfig, LinkConfig, PathConfig};
 use toml::{Table, Value};
@@ -15,8 +17,9 @@ use crate::background;
 use crate::document::ABSENT;
 use crate::format::{LINK, RAW};
 use crate::keys;
+use crate::media;
 use crate::report::Report;
-use crate::scenario::{NamedPath, ONLY_PATH, Scenario};
+use crate::scenario::{NamedPath, Scenario};
 use crate::toml_text::{inline, text};
 
 /// Keys that are printed even where they have their default values.
@@ -39,14 +42,12 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::to_toml`].
     pub fn to_toml_with_files(&self, name: &dyn Fn(&Path) -> Option<String>) -> Result<String, Report> {
-        let mut paths = self.paths()?;
-        for path in &mut paths {
-            path.config.files(&mut |_, file| {
-                if let Some(other) = file.origin().and_then(name) {
-                    file.rename(other);
-                }
-            });
-        }
+        let (mut paths, mut media) = (self.paths()?, self.media()?);
+        each_file(&mut paths, &mut media, &mut |_, file| {
+            if let Some(other) = file.origin().and_then(name) {
+                file.rename(other);
+            }
+        });
         let mut out = String::new();
         for (key, value) in [("name", &self.name), ("description", &self.description), ("source", &self.source)] {
             if let Some(value) = value {
@@ -56,7 +57,8 @@ impl Scenario {
         if let Some(mtu) = self.mtu {
             let _ = writeln!(out, "mtu = {mtu}");
         }
-        let single = matches!(paths.as_slice(), [path] if path.name == ONLY_PATH);
+        media.iter().for_each(|medium| media::print(&mut out, medium));
+        let single = self.is_unnamed();
         for NamedPath { name, config } in &paths {
             if !single {
                 let _ = writeln!(out, "\n[[paths]]\nname = {}", text(name));
@@ -72,13 +74,21 @@ impl Scenario {
     /// When the parameters are wrong, as [`Scenario::paths`].
     pub fn files(&self) -> Result<Vec<PathBuf>, Report> {
         let mut files: Vec<PathBuf> = Vec::new();
-        for path in &mut self.paths()? {
-            path.config.files(&mut |_, file| {
-                let new = file.origin().filter(|origin| !files.iter().any(|known| known == origin));
-                files.extend(new.map(Path::to_owned));
-            });
-        }
+        each_file(&mut self.paths()?, &mut self.media()?, &mut |_, file| {
+            let new = file.origin().filter(|origin| !files.iter().any(|known| known == origin));
+            files.extend(new.map(Path::to_owned));
+        });
         Ok(files)
+    }
+}
+
+/// Visits the files that parameters of media and paths name.
+fn each_file(paths: &mut [NamedPath], media: &mut [MediumOfCell], visit: &mut VisitFile<'_>) {
+    for medium in media {
+        medium.config.files(visit);
+    }
+    for path in paths {
+        path.config.files(visit);
     }
 }
 

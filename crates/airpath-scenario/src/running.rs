@@ -61,7 +61,7 @@ impl Running {
         let running = scenario.paths()?.swap_remove(0).config.hops;
         let mut read = Vec::with_capacity(assignments.len());
         for text in assignments {
-            let assignment = Assignment::read(text, &format!("set {text}"))?;
+            let assignment = Assignment::read(text, &format!("set {text}"))?.of_running(&self.scenario)?;
             assignment.apply(&mut scenario)?;
             read.push(assignment);
         }
@@ -111,7 +111,7 @@ impl Running {
             assignments.iter().try_for_each(|assignment| assignment.apply_to(&mut hops))?;
         }
         let unknown = |message: &str| Report::from(Diagnostic::of_option("get", parameter, message));
-        let parts: Vec<&str> = parameter.split('.').map(str::trim).collect();
+        let parts: Vec<&str> = self.scenario.in_path(parameter).split('.').map(str::trim).collect();
         let [hop, side, keys @ ..] = parts.as_slice() else {
             return Err(unknown("a parameter is named HOP.link.KEY, as in `radio.link.rate`"));
         };

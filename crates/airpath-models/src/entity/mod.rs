@@ -6,6 +6,7 @@
 
 pub mod egprs;
 pub mod gprs;
+mod losses;
 mod parameters;
 pub mod ppp;
 mod recording;
@@ -16,9 +17,11 @@ pub mod stream;
 pub mod transparent;
 mod v110;
 
-use airpath_core::{Bits, DrawKey, End, Framing, Pdu, Time};
+use std::collections::BTreeSet;
 
-use crate::air::{Frame, Grant};
+use airpath_core::{Bits, DrawKey, End, Framing, Pdu, Span, Time};
+
+use crate::air::{Backlog, Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
 use crate::registry::registry;
@@ -48,6 +51,12 @@ registry! {
     Egprs = egprs::{EgprsConfig, Rlc},
 }
 
+/// Duration of a radio block of GSM: four bursts in four of the 13 TDMA frames of 60 ms.
+pub(crate) const RADIO_BLOCK: Span = Span::from_millis(20);
+
+/// Timeslots of a TDMA frame (3GPP TS 45.002).
+const TIMESLOTS: u64 = 8;
+
 /// Frames of a kind of link entity.
 pub(crate) trait OwnFrames {
     /// True if packets go into frames of its own, which carry parts of several packets. Such an entity is told of
@@ -57,6 +66,9 @@ pub(crate) trait OwnFrames {
 
     /// True if it waits for the link's allocation delay, although it has frames of its own.
     const ALLOCATES: bool = false;
+
+    /// Keys of the parameters that a state may change although the frames are its own.
+    const CHANGES: &[&str] = &[];
 
     /// Errors in the parameters of this end beside those of the other end, if any.
     fn pair_problems(&self, _other: &EntityConfig) -> Vec<Problem> {
@@ -68,14 +80,14 @@ pub(crate) trait OwnFrames {
         None
     }
 
-    /// Errors in the parameters where a slot holds `frames` frames, if any.
-    fn slot_problems(&self, _frames: u64) -> Vec<Problem> {
-        Vec::new()
+    /// Duration and bits of a slot for one frame, where no other number is the right one.
+    fn slot_example(&self) -> (Span, u64) {
+        (RADIO_BLOCK, self.slot_bits().unwrap_or(240))
     }
 
-    /// True if a state may have these parameters where the run began with `other`, which are not the same.
-    fn may_follow(&self, _other: &EntityConfig) -> bool {
-        false
+    /// Errors in the parameters on so many timeslots of a TDMA frame, if any.
+    fn timeslot_problems(&self, _timeslots: u64) -> Vec<Problem> {
+        Vec::new()
     }
 
     /// The framing for which escapes of packets are to be counted, if they are.
@@ -101,8 +113,8 @@ impl EntityConfig {
         dispatch_entity_config!(self, config => of(config))
     }
 
-    /// Errors in the parameters on slots of `bits`, if any.
-    pub fn slot_problems(&self, bits: u64) -> Vec<Problem> {
+    /// Errors in the parameters on slots of `bits` that last for `slot`, if any.
+    pub fn slot_problems(&self, slot: Span, bits: u64) -> Vec<Problem> {
         let Some(frame) = dispatch_entity_config!(self, config => OwnFrames::slot_bits(config)) else {
             return Vec::new();
         };
@@ -114,13 +126,44 @@ impl EntityConfig {
             );
             return vec![Problem::new("rate.bits", message)];
         }
-        let problems = dispatch_entity_config!(self, config => OwnFrames::slot_problems(config, bits / frame));
+        // Durations of 0 are told elsewhere.
+        let blocks = u128::from(bits / frame) * u128::from(RADIO_BLOCK.nanos());
+        let timeslots = u64::try_from(blocks.div_ceil(slot.nanos().max(1).into())).unwrap_or(u64::MAX);
+        if timeslots > TIMESLOTS {
+            let message = format!(
+                "is {bits} bit in {slot}, which takes {timeslots} timeslots; a TDMA frame has {TIMESLOTS}: write \
+                 {} bit in {RADIO_BLOCK} at most",
+                TIMESLOTS * frame
+            );
+            return vec![Problem::new("rate.bits", message)];
+        }
+        let problems = dispatch_entity_config!(self, config => OwnFrames::timeslot_problems(config, timeslots));
         problems.into_iter().map(|problem| problem.under("entity")).collect()
     }
 
-    /// True if a state may have these parameters where the run began with `other`.
-    pub fn may_follow(&self, other: &EntityConfig) -> bool {
-        self == other || dispatch_entity_config!(self, config => OwnFrames::may_follow(config, other))
+    /// Slots for one frame each, as they are written.
+    pub fn slot_example(&self) -> String {
+        let (slot, bits) = dispatch_entity_config!(self, config => OwnFrames::slot_example(config));
+        format!("{{ type = \"slotted\", slot = \"{slot}\", bits = \"{bits} bit\" }}")
+    }
+
+    /// Keys of the parameters that a state may change although the frames are the entity's own.
+    pub fn changes(&self) -> &'static [&'static str] {
+        fn of<C: OwnFrames>(_: &C) -> &'static [&'static str] {
+            C::CHANGES
+        }
+        dispatch_entity_config!(self, config => of(config))
+    }
+
+    /// Keys of the parameters of `other`, of the same kind, that differ.
+    pub fn differences(&self, other: &EntityConfig) -> Vec<String> {
+        let table = |config: &EntityConfig| match serde_json::to_value(config) {
+            Ok(serde_json::Value::Object(table)) => table,
+            _ => serde_json::Map::new(),
+        };
+        let (own, others) = (table(self), table(other));
+        let keys: BTreeSet<&String> = own.keys().chain(others.keys()).collect();
+        keys.into_iter().filter(|key| own.get(*key) != others.get(*key)).cloned().collect()
     }
 
     /// The framing for which escapes of packets that this end sends are to be counted, if they are.
@@ -175,6 +218,15 @@ pub enum Arrival {
     FollowsOthers,
 }
 
+/// Message of a receiving link entity to the sending one that takes a fixed time and nothing of the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feedback {
+    /// Time from the arrival of the frame to that of the message.
+    pub after: Span,
+    /// The message, in words of the entities.
+    pub word: u64,
+}
+
 /// A link entity at one end of a hop.
 pub trait LinkEntity: Send {
     /// True if the send buffer takes `next` now.
@@ -202,6 +254,19 @@ pub trait LinkEntity: Send {
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
     );
+
+    /// Data in the send buffer at `at`; `since` of an empty one means nothing.
+    fn backlog(&self, at: Time, _sdus: &Sdus) -> Backlog {
+        Backlog { bits: u64::from(self.ready_at() <= at), since: at }
+    }
+
+    /// Message to the sending entity about the frame that was just received, if there is one.
+    fn feedback(&mut self) -> Option<Feedback> {
+        None
+    }
+
+    /// A message of the receiving entity arrives. `stage` is that of the direction in which it sends.
+    fn hear(&mut self, _word: u64, _sdus: &mut Sdus, _stage: &mut StageCx<'_, '_>) {}
 
     /// The bits in which it wants to be told of errors. All entities of a hop want the same.
     fn error_positions(&self) -> ErrorPositions {
@@ -267,6 +332,16 @@ impl LinkEntity for EntityModel {
         up: &mut Vec<Pdu>,
     ) {
         dispatch_entity!(self, entity => entity.receive(frame, outcome, sdus, stage, up));
+    }
+    fn backlog(&self, at: Time, sdus: &Sdus) -> Backlog {
+        dispatch_entity!(self, entity => entity.backlog(at, sdus))
+    }
+    #[inline(always)]
+    fn feedback(&mut self) -> Option<Feedback> {
+        dispatch_entity!(self, entity => entity.feedback())
+    }
+    fn hear(&mut self, word: u64, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
+        dispatch_entity!(self, entity => entity.hear(word, sdus, stage));
     }
     #[inline(always)]
     fn error_positions(&self) -> ErrorPositions {

@@ -18,10 +18,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
+use super::losses::cause_of_loss;
 use super::{
     Arrival, EntityBeginning, EntityParameters, Fragmentation, LastFrame, LinkEntity, OwnFrames, Sdu, SduKey, Sdus,
 };
-use crate::air::{Frame, Grant, Piece};
+use crate::air::{Backlog, Frame, Grant, Piece};
 use crate::channel::ChannelOutcome;
 use crate::random::Sampler;
 use crate::registry::{Configured, Reconfigured};
@@ -254,8 +255,8 @@ impl Simple {
             let mut lost = None;
             match &outcome {
                 // Behind a cut nothing is missed.
-                ChannelOutcome::Lost => lost = (!sdu.cut).then_some(Cause::ChannelError),
-                ChannelOutcome::BlackedOut => lost = Some(Cause::Blackout),
+                ChannelOutcome::Lost if sdu.cut => {}
+                ChannelOutcome::Lost | ChannelOutcome::BlackedOut => lost = cause_of_loss(&outcome),
                 ChannelOutcome::Flipped(positions) if sdu.is_inside() => flip(sdu, positions, stage),
                 ChannelOutcome::Truncated { bytes, flips } if sdu.is_inside() => {
                     flip(sdu, flips, stage);
@@ -375,6 +376,17 @@ impl LinkEntity for Simple {
     }
 
     #[inline]
+    fn backlog(&self, _at: Time, sdus: &Sdus) -> Backlog {
+        let mut waiting = self.buffer.iter().skip(self.started);
+        let Some(first) = waiting.next() else { return Backlog { bits: 0, since: Time::NEVER } };
+        let left = |sending: &Sending| {
+            let (_, from, _) = sending.framing.frame(sending.link_bits, sending.started);
+            sending.framing.on_air(sending.link_bits - from).get()
+        };
+        let bits = left(first) + waiting.map(left).sum::<u64>();
+        Backlog { bits, since: sdus.get(first.sdu).map_or(Time::NEVER, |sdu| sdu.pdu.arrived) }
+    }
+
     fn ready_at(&self) -> Time {
         // Only packets whose frames are all on the air have nothing to send.
         if self.started < self.buffer.len() { self.ready_at } else { Time::NEVER }

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::multipath::Multipath;
-use super::multipath::{Spectrum, Tap};
 use super::quantity::Decibels;
+use super::spectrum::{Spectrum, Tap};
 use super::{Grid, check_sinusoids};
 use crate::problem::Problem;
 use crate::registry::Configured;

@@ -15,18 +15,8 @@ use super::quantity::Decibels;
 use super::{BLOCK, Block, Grid, Response};
 use crate::file::{FileFormat, FileRef, VisitFile};
 use crate::problem::Problem;
+use crate::random::AtEnd;
 use crate::registry::Configured;
-
-/// Ratios after the last slot of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AtEnd {
-    /// The file begins anew.
-    #[default]
-    Repeat,
-    /// The last slot stays.
-    Hold,
-}
 
 /// A recorded channel: `{ type = "recorded", file = "snr.csv" }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,7 +87,7 @@ impl Configured<Grid> for RecordedConfig {
     }
 
     fn build(&self, grid: Grid) -> Recorded {
-        Recorded { table: self.file.data().clone(), at_end: self.at_end, lanes: grid.lanes() }
+        Recorded { table: self.file.data().clone(), at_end: self.at_end, grid }
     }
 
     fn examples() -> Vec<RecordedConfig> {
@@ -111,7 +101,7 @@ impl Configured<Grid> for RecordedConfig {
 pub struct Recorded {
     table: Arc<SnrTable>,
     at_end: AtEnd,
-    lanes: usize,
+    grid: Grid,
 }
 
 impl Response for Recorded {
@@ -119,13 +109,13 @@ impl Response for Recorded {
         im.fill(0.0);
         let SnrTable { width, amplitudes } = &*self.table;
         let slots = (amplitudes.len() / width) as u64;
-        for (slot, out) in (block.index * BLOCK as u64..).zip(re.chunks_exact_mut(self.lanes)) {
+        for (slot, out) in (block.index * BLOCK as u64..).zip(re.chunks_exact_mut(self.grid.lanes())) {
             let row = match self.at_end {
                 AtEnd::Repeat => slot % slots,
                 AtEnd::Hold => slot.min(slots - 1),
             };
             let row = &amplitudes[row as usize * width..][..*width];
-            for (resource, out) in out.iter_mut().enumerate() {
+            for (resource, out) in out[self.grid.first()..].iter_mut().enumerate() {
                 *out = row[if *width == 1 { 0 } else { resource.min(width - 1) }];
             }
         }

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::multipath::Multipath;
-use super::multipath::{Spectrum, Tap};
 use super::quantity::{Decibels, Seconds};
+use super::spectrum::{Spectrum, Tap};
 use super::{Grid, check_sinusoids, tap_sinusoids};
 use crate::problem::Problem;
 use crate::registry::Configured;

@@ -30,7 +30,7 @@ struct Source {
 }
 
 impl Source {
-    fn new(config: &BackgroundConfig, number: usize, hops: &[&str], seed: Seed) -> Source {
+    fn new(config: &BackgroundConfig, number: u16, hops: &[&str], seed: Seed) -> Source {
         let place = |name: &str| {
             let place = hops.iter().position(|hop| *hop == name);
             place.expect("a load names hops of its path; the scenario checks that")
@@ -49,7 +49,7 @@ impl Source {
             flows: config.flows.max(1),
             start: Time::ZERO + config.start,
             stop: config.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop),
-            next_id: background_id(number as u16, 0),
+            next_id: background_id(number, 0),
             next,
         }
     }
@@ -89,6 +89,8 @@ fn flow_of(name: &str) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Loads {
     sources: Vec<Source>,
+    /// Number of the first among the loads of the machine.
+    first: u16,
     /// Sources that have a packet to come: the earliest first, of several the one that was written first.
     agenda: BinaryHeap<Reverse<(Time, usize)>>,
     /// Time of the first of those; `Time::NEVER` if there is none.
@@ -96,13 +98,14 @@ pub(crate) struct Loads {
 }
 
 impl Loads {
-    /// The loads of `configs` in a path of the hops called `hops`, at the beginning of a run.
-    pub fn new(configs: &[BackgroundConfig], hops: &[&str], seed: Seed) -> Loads {
-        let numbered = configs.iter().enumerate();
+    /// The loads of `configs` in a path of the hops called `hops`, at the beginning of a run. The machine numbers
+    /// them from `first`.
+    pub fn new(configs: &[BackgroundConfig], first: u16, hops: &[&str], seed: Seed) -> Loads {
+        let numbered = (first..).zip(configs);
         let sources: Vec<Source> = numbered.map(|(number, config)| Source::new(config, number, hops, seed)).collect();
         let agenda = sources.iter().map(Source::due).enumerate().filter(|(_, due)| *due != Time::NEVER);
         let agenda = agenda.map(|(number, due)| Reverse((due, number))).collect();
-        let mut loads = Loads { sources, agenda, next: Time::NEVER };
+        let mut loads = Loads { sources, first, agenda, next: Time::NEVER };
         loads.note_next();
         loads
     }
@@ -139,7 +142,8 @@ impl Loads {
     /// True if the virtual packet `id` goes no farther than hop number `hop`.
     #[inline]
     pub fn ends_at(&self, id: PduId, hop: usize) -> bool {
-        let source = background_number(id).and_then(|(number, _)| self.sources.get(usize::from(number)));
+        let source = background_number(id)
+            .and_then(|(number, _)| self.sources.get(usize::from(number.wrapping_sub(self.first))));
         source.is_none_or(|source| source.until == hop)
     }
 }

@@ -3,14 +3,17 @@
 
 //! Media: when, whose turn it is, and how many bits.
 
+mod choice;
 pub mod continuous;
 pub mod rate;
 
 use airpath_core::{Bits, Direction, DrawKey, Span, Time};
 
 use crate::air::Air;
+use crate::fading::FadingConfig;
 use crate::registry::registry;
 
+pub use choice::MediumChoice;
 pub use continuous::Continuous;
 pub use rate::{RateConfig, VaryingConfig};
 
@@ -29,10 +32,12 @@ registry! {
 /// Parameters of one direction of a hop that its medium needs.
 #[derive(Clone, Copy, Debug)]
 pub struct MediumParameters<'a> {
-    /// The kind of medium, with its own parameters.
-    pub kind: &'a MediumConfig,
+    /// The kind of medium, with its own parameters; none on a shared medium.
+    pub kind: Option<&'a MediumConfig>,
     /// The rate.
     pub rate: &'a RateConfig,
+    /// The radio channel, for shared media that know of one.
+    pub fading: Option<&'a FadingConfig>,
 }
 
 /// Surroundings of a medium at its beginning.
@@ -94,7 +99,9 @@ impl Medium for MediumModel {
         dispatch_medium!(self, medium => medium.least_time(at, direction, bits))
     }
     fn configure(&mut self, at: Time, links: [MediumParameters<'_>; 2]) {
-        self.reconfigure(links[0].kind, at);
+        if let Some(kind) = links[0].kind.or(links[1].kind) {
+            self.reconfigure(kind, at);
+        }
         dispatch_medium!(self, medium => medium.configure(at, links));
     }
 }

@@ -19,7 +19,7 @@ use airpath_models::medium::Medium;
 use airpath_models::queueing::QueueConfig;
 use airpath_models::random::Random;
 use airpath_models::states::Stay;
-use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, Setting, StateConfig};
+use airpath_models::{Cell, HopConfig, LinkConfig, Path, PathConfig, Setting, StateConfig};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
@@ -155,12 +155,19 @@ impl Trace {
 
 /// A machine that shows how many packets each of its hops holds.
 pub trait Hops: Machine {
-    fn held_by_hop(&self, origin: Origin) -> Vec<u64>;
+    /// For each user the place of the first hop, and the packets that each hop holds.
+    fn held_by_hop(&self, origin: Origin) -> Vec<(u16, Vec<u64>)>;
 }
 
 impl<E: LinkEntity, M: Medium> Hops for Path<E, M> {
-    fn held_by_hop(&self, origin: Origin) -> Vec<u64> {
-        self.hops().iter().map(|hop| hop.held_of(origin)).collect()
+    fn held_by_hop(&self, origin: Origin) -> Vec<(u16, Vec<u64>)> {
+        vec![(0, self.hops().iter().map(|hop| hop.held_of(origin)).collect())]
+    }
+}
+
+impl Hops for Cell {
+    fn held_by_hop(&self, origin: Origin) -> Vec<(u16, Vec<u64>)> {
+        (0..self.users()).map(|user| (self.place(user), self.held_of(user, origin))).collect()
     }
 }
 
@@ -279,12 +286,21 @@ impl<M: Hops> Runner<M> {
         assert_eq!((background.offered, background.delivered), (0, 0), "virtual packets never meet an endpoint");
     }
 
-    /// Conservation of the packets of `origin` in every hop and over the path.
+    /// Conservation of the packets of `origin` in every hop and over the path of each user.
     fn conservation_of(&self, origin: Origin) -> Balance {
+        let mut all = Balance::default();
+        for (place, held) in self.machine.held_by_hop(origin) {
+            let of_user = self.conservation_of_user(origin, place, &held);
+            all.add(&of_user);
+        }
+        all
+    }
+
+    /// The same for the user whose first hop has this place.
+    fn conservation_of_user(&self, origin: Origin, place: u16, held: &[u64]) -> Balance {
         let counters = &self.outputs.counters;
         let count = |hop, direction, kind| counters.site(hop, direction, origin).kind(kind).count;
-        let path = |direction, kind| count(Event::WHOLE_PATH, direction, kind);
-        let held = self.machine.held_by_hop(origin);
+        let path = |direction, kind| count(place.wrapping_sub(1), direction, kind);
         let last = held.len() - 1;
         let mut sum = Balance::default();
         for (hop, held) in held.iter().enumerate() {
@@ -295,14 +311,14 @@ impl<M: Hops> Runner<M> {
                 let entered = if hop == first {
                     path(direction, EventKind::Offered)
                 } else {
-                    count(before as u16, direction, EventKind::Passed)
+                    count(place + before as u16, direction, EventKind::Passed)
                 };
                 let left = if hop == end {
                     path(direction, EventKind::Delivered)
                 } else {
-                    count(hop as u16, direction, EventKind::Passed)
+                    count(place + hop as u16, direction, EventKind::Passed)
                 };
-                let at_hop = |kind| count(hop as u16, direction, kind);
+                let at_hop = |kind| count(place + hop as u16, direction, kind);
                 let lost = at_hop(EventKind::Dropped);
                 let copies = at_hop(EventKind::Duplicated);
                 let (generated, consumed) = (at_hop(EventKind::Generated), at_hop(EventKind::Consumed));
@@ -360,6 +376,18 @@ struct Balance {
     dropped: u64,
     consumed: u64,
     held: u64,
+}
+
+impl Balance {
+    fn add(&mut self, other: &Balance) {
+        self.offered += other.offered;
+        self.generated += other.generated;
+        self.duplicated += other.duplicated;
+        self.delivered += other.delivered;
+        self.dropped += other.dropped;
+        self.consumed += other.consumed;
+        self.held += other.held;
+    }
 }
 
 /// Long after everything that a script causes: 65,535-byte packets take a minute each at 9600 bit/s.
@@ -489,6 +517,7 @@ pub fn link_with(
             blackout: BlackoutConfig::default(),
             entity: framing.entity,
             medium: time.medium,
+            fading: None,
         },
     )
 }

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The medium of a hop in a cell: one of the hop's own, a shared one, or one of each, by direction.
+
+use airpath_core::{Bits, Direction, Span, Time};
+
+use crate::air::Air;
+use crate::fading::FadingConfig;
+use crate::medium::{Medium, MediumModel, MediumParameters};
+
+/// The medium of a hop in a cell. Requests to a shared medium wait until the cell takes them.
+#[derive(Clone, Debug)]
+pub struct UserMedium {
+    own: MediumModel,
+    /// True for the directions on a shared medium.
+    shared: [bool; 2],
+    /// Times of pending requests to shared media; `Time::NEVER` without one.
+    requests: [Time; 2],
+    /// Radio channels that have changed, by direction, until the cell takes them.
+    changed: Option<Box<[Option<FadingConfig>; 2]>>,
+}
+
+impl UserMedium {
+    /// A medium whose directions are on shared media where `shared` says so, and on `own` otherwise.
+    pub fn new(own: MediumModel, shared: [bool; 2]) -> UserMedium {
+        UserMedium { own, shared, requests: [Time::NEVER; 2], changed: None }
+    }
+
+    /// Takes the pending request of a direction to its shared medium.
+    #[inline]
+    pub(super) fn take_request(&mut self, direction: Direction) -> Option<Time> {
+        std::mem::replace(&mut self.requests[direction as usize], Time::NEVER).finite()
+    }
+
+    /// Takes the parameters of radio channels that have changed, by direction.
+    pub(super) fn take_changed(&mut self) -> Option<Box<[Option<FadingConfig>; 2]>> {
+        self.changed.take()
+    }
+}
+
+impl Medium for UserMedium {
+    #[inline]
+    fn request(&mut self, at: Time, user: u16, direction: Direction) {
+        let index = direction as usize;
+        if self.shared[index] {
+            self.requests[index] = self.requests[index].min(at);
+        } else {
+            self.own.request(at, user, direction);
+        }
+    }
+
+    #[inline]
+    fn next_deadline(&self) -> Time {
+        self.own.next_deadline()
+    }
+
+    #[inline]
+    fn step<A: Air>(&mut self, at: Time, air: &mut A) {
+        self.own.step(at, air);
+    }
+
+    fn least_time(&self, at: Time, direction: Direction, bits: Bits) -> Span {
+        if self.shared[direction as usize] { Span::ZERO } else { self.own.least_time(at, direction, bits) }
+    }
+
+    fn configure(&mut self, at: Time, links: [MediumParameters<'_>; 2]) {
+        if links.iter().any(|link| link.fading.is_some()) {
+            self.changed = Some(Box::new(links.map(|link| link.fading.cloned())));
+        }
+        self.own.configure(at, links);
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The machine that a scenario describes: a path, or a cell of users that share media.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use airpath_core::{Direction, LinkRate, Machine, Seed};
+
+use crate::cell::{Cell, CellConfig, CellSetting};
+use crate::config::{PathConfig, Setting};
+use crate::path::Path;
+
+/// Parameters of a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MachineConfig {
+    /// A path that shares nothing.
+    Path(PathConfig),
+    /// Users and the media that they share.
+    Cell(CellConfig),
+}
+
+/// A user of a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct MachineUser<'a> {
+    /// Its name; empty for the only user of a machine, where it was given none.
+    pub name: &'a str,
+    /// Its path.
+    pub path: &'a PathConfig,
+}
+
+impl MachineConfig {
+    /// The machine at the beginning of a run with `seed`. A path alone is run as a path, without the work of a cell.
+    pub fn build(&self, seed: Seed) -> Box<dyn Machine> {
+        match self {
+            MachineConfig::Path(path) => Box::new(Path::new(path, seed)),
+            MachineConfig::Cell(cell) => Box::new(Cell::new(cell, seed)),
+        }
+    }
+
+    /// The users, by their number; a path is that of one user without a name.
+    pub fn users(&self) -> Vec<MachineUser<'_>> {
+        match self {
+            MachineConfig::Path(path) => vec![MachineUser { name: "", path }],
+            MachineConfig::Cell(cell) => {
+                cell.users.iter().map(|user| MachineUser { name: user.shown_name(), path: &user.path }).collect()
+            }
+        }
+    }
+
+    /// True if a hop of a user has link entities with a protocol or frames of their own, which keep a log.
+    pub fn keeps_links(&self) -> bool {
+        match self {
+            MachineConfig::Path(path) => path.keeps_links(),
+            MachineConfig::Cell(cell) => cell.keeps_links(),
+        }
+    }
+
+    /// True if escapes of the packets of a user are to be counted.
+    pub fn counts_escapes(&self) -> bool {
+        self.users().iter().any(|user| Direction::ALL.iter().any(|way| user.path.framing(*way).is_some()))
+    }
+
+    /// True if nothing on the way of a user has a rate in `direction` at the beginning.
+    pub fn is_unlimited(&self, user: usize, direction: Direction) -> bool {
+        let users = self.users();
+        let Some(user) = users.get(user) else { return false };
+        user.path.hops.iter().map(|hop| hop.link(direction)).all(|link| match (link.medium.name(), self) {
+            (Some(name), MachineConfig::Cell(cell)) => {
+                let medium = cell.media.iter().find(|medium| medium.name == name);
+                medium.is_some_and(|medium| medium.config.is_unlimited(direction))
+            }
+            _ => link.rate.constant() == Some(LinkRate::Unlimited),
+        })
+    }
+
+    /// The value of the command that puts `setting` in force for the user of this number.
+    pub fn setting(&self, user: u16, setting: Setting) -> Arc<dyn Any + Send + Sync> {
+        match self {
+            MachineConfig::Path(_) => Arc::new(setting),
+            MachineConfig::Cell(_) => Arc::new(CellSetting { user, setting: Arc::new(setting) }),
+        }
+    }
+}

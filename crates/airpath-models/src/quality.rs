@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Errors of a frame on a radio channel whose quality its medium knows: a medium with fading and link adaptation
+//! hands them over with the frame, so that the sending end cannot know them beforehand.
+//!
+//! A draw belongs to the resource and the slot of a frame, not to the number of frames before it: what others send
+//! changes nothing.
+
+use airpath_core::DrawKey;
+
+use crate::air::Frame;
+use crate::channel::ChannelOutcome;
+use crate::entity::ErrorPositions;
+
+/// Probability of errors in one frame, and the stream and step of their draws.
+#[derive(Clone, Copy, Debug)]
+pub struct Quality {
+    /// Unit that errors hit.
+    pub unit: ErrorUnit,
+    /// Probability that an error hits a unit.
+    pub probability: f64,
+    /// Key of the draws.
+    pub key: DrawKey,
+    /// Step of the draws, one for each resource of each slot.
+    pub step: u64,
+}
+
+/// Unit of a transmission that an error hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorUnit {
+    /// A symbol of so many bits. An error takes the symbol for a neighbour, which by Gray mapping differs in one bit.
+    Symbol(u8),
+    /// The frame as a whole, as where a channel code corrects all errors or fails.
+    Frame,
+}
+
+impl Quality {
+    /// Outcome of `frame` if errors hit it. `positions` says what the entity wants to know of them.
+    pub(crate) fn outcome(&self, frame: &Frame, positions: ErrorPositions) -> Option<ChannelOutcome> {
+        let bits_per_symbol = match self.unit {
+            ErrorUnit::Frame => {
+                let hit = self.key.unit(self.step, 0) < self.probability;
+                return hit.then_some(ChannelOutcome::Lost);
+            }
+            ErrorUnit::Symbol(bits) => u64::from(bits.max(1)),
+        };
+        let symbols = frame.bits.get().div_ceil(bits_per_symbol);
+        let mut wrong = self.runs(symbols);
+        let first = wrong.next()?;
+        if positions == ErrorPositions::OfPacket {
+            return Some(ChannelOutcome::Lost);
+        }
+        let flips = std::iter::once(first).chain(wrong).map(|symbol| {
+            let bit = self.key.child("bit", symbol).below(self.step, 0, bits_per_symbol);
+            // The last symbol may be longer than what is left of the frame.
+            (symbol * bits_per_symbol + bit).min(frame.bits.get() - 1) as u32
+        });
+        Some(ChannelOutcome::Flipped(flips.collect()))
+    }
+
+    /// Numbers of the wrong symbols among `symbols`: the runs of right ones between them are geometric.
+    fn runs(&self, symbols: u64) -> impl Iterator<Item = u64> {
+        let Quality { probability, key, step, .. } = *self;
+        let right = libm::log1p(-probability.clamp(0.0, 1.0));
+        let (mut next, mut attempt) = (0u64, 0u64);
+        std::iter::from_fn(move || {
+            if probability <= 0.0 {
+                return None;
+            }
+            // 0 where each symbol is wrong: the logarithm of nothing is minus infinity.
+            let run = libm::log(key.unit(step, attempt)) / right;
+            attempt += 1;
+            if run >= (symbols - next.min(symbols)) as f64 {
+                return None;
+            }
+            let wrong = next + run as u64;
+            next = wrong + 1;
+            (wrong < symbols).then_some(wrong)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airpath_core::{Bits, Direction, DrawScope, Seed};
+
+    fn quality(unit: ErrorUnit, probability: f64, step: u64) -> Quality {
+        let scope = DrawScope { hop: "h", direction: Direction::Downlink, role: "symbols", instance: 0 };
+        Quality { unit, probability, key: DrawKey::new(Seed(7), &scope), step }
+    }
+
+    fn frame(bits: u64) -> Frame {
+        Frame { number: 0, bits: Bits::new(bits), pieces: Default::default(), words: None }
+    }
+
+    fn flips(probability: f64, step: u64) -> Vec<u32> {
+        match quality(ErrorUnit::Symbol(3), probability, step).outcome(&frame(324), ErrorPositions::OfFrame) {
+            Some(ChannelOutcome::Flipped(flips)) => flips,
+            Some(other) => panic!("{other:?}"),
+            None => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn certain_errors_hit_every_symbol_once_and_impossible_ones_none() {
+        let all = flips(1.0, 3);
+        assert_eq!(all.iter().map(|bit| bit / 3).collect::<Vec<_>>(), (0..108).collect::<Vec<_>>());
+        assert!(flips(0.0, 3).is_empty());
+        let lost = quality(ErrorUnit::Frame, 1.0, 0).outcome(&frame(8), ErrorPositions::OfFrame);
+        assert_eq!(lost, Some(ChannelOutcome::Lost));
+        assert_eq!(quality(ErrorUnit::Frame, 0.0, 0).outcome(&frame(8), ErrorPositions::OfFrame), None);
+    }
+
+    #[test]
+    fn symbols_are_wrong_with_their_probability_and_each_bit_of_them_alike() {
+        // 4000 frames of 108 symbols: 99.99 % of the counts are within 3.9 standard deviations.
+        let (mut wrong, mut bits, mut hit) = (0u64, [0u64; 3], 0u64);
+        for step in 0..4000 {
+            let flips = flips(0.02, step);
+            hit += u64::from(!flips.is_empty());
+            wrong += flips.len() as u64;
+            flips.iter().for_each(|bit| bits[(bit % 3) as usize] += 1);
+        }
+        let near = |count: u64, of: f64, p: f64| {
+            let deviation = (of * p * (1.0 - p)).sqrt();
+            assert!((count as f64 - of * p).abs() < 3.9 * deviation, "{count} of {of} at {p}");
+        };
+        near(wrong, 4000.0 * 108.0, 0.02);
+        near(hit, 4000.0, 1.0 - 0.98f64.powi(108));
+        bits.iter().for_each(|bit| near(*bit, wrong as f64, 1.0 / 3.0));
+    }
+
+    #[test]
+    fn an_entity_without_check_of_its_own_loses_a_frame_with_a_wrong_symbol() {
+        let hits = |step| quality(ErrorUnit::Symbol(2), 0.5, step).outcome(&frame(200), ErrorPositions::OfPacket);
+        assert!((0..50).all(|step| hits(step) == Some(ChannelOutcome::Lost)));
+    }
+}

@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Cells: the laws with many users, a cell of one user against its path, and shared media by hand.
+
+use airpath_core::{End, EventKind, PortId, Seed};
+use airpath_models::cell::{
+    CellConfig, MediumOfCell, SharedMediumConfig, UserConfig,
+    continuous::{Order, SharedContinuousConfig},
+    ofdm::{Directions, OfdmConfig},
+};
+use airpath_models::fading::FadingConfig;
+use airpath_models::medium::{MediumChoice, RateConfig};
+use airpath_models::{Cell, HopConfig, LinkConfig, Path, PathConfig};
+use proptest::prelude::*;
+
+use crate::common::*;
+
+fn continuous(uplink: Option<RateConfig>, downlink: Option<RateConfig>, order: Order) -> MediumOfCell {
+    let config = SharedMediumConfig::Continuous(SharedContinuousConfig { uplink, downlink, order });
+    MediumOfCell { name: "cell".into(), config }
+}
+
+fn on_cell(link: LinkConfig) -> LinkConfig {
+    let fading = serde_json::json!({ "type": "jakes", "speed": "75 km/h", "snr": "16 dB", "prediction_error": 0.1 });
+    let fading: FadingConfig = serde_json::from_value(fading).unwrap();
+    LinkConfig {
+        medium: MediumChoice::Shared("cell".into()),
+        rate: RateConfig::default(),
+        fading: Some(Box::new(fading)),
+        ..link
+    }
+}
+
+fn user(name: &str, path: PathConfig) -> UserConfig {
+    UserConfig { name: name.into(), is_unnamed: false, path }
+}
+
+/// Users of one hop, both directions of which are on the medium `cell`.
+fn users(count: usize, link: &LinkConfig) -> Vec<UserConfig> {
+    let path = one_hop("radio", on_cell(link.clone()), on_cell(link.clone()));
+    (0..count).map(|number| user(&format!("user{number}"), path.clone())).collect()
+}
+
+fn from(user: u16, end: End, at: u64, len: u32) -> (airpath_core::Time, Action) {
+    offer(ms(at), PortId::of(user, end), len)
+}
+
+/// 1 Mbit/s: a packet of 125 bytes takes 1 ms. The first user has three packets before the second one has any.
+#[test]
+fn users_are_served_in_order_of_arrival_or_in_turn() {
+    let script = vec![
+        from(0, End::Server, 0, 125),
+        from(0, End::Server, 0, 125),
+        from(0, End::Server, 0, 125),
+        from(1, End::Server, 0, 125),
+    ];
+    for (order, expected) in
+        [(Order::FirstCome, [(1, 0), (2, 0), (3, 0), (4, 1)]), (Order::RoundRobin, [(1, 0), (2, 1), (3, 0), (4, 0)])]
+    {
+        let media = vec![continuous(None, Some(read("1 Mbit/s")), order)];
+        let mut config = CellConfig { media, users: users(2, &LinkConfig::default()) };
+        for user in &mut config.users {
+            user.path.hops[0].uplink = LinkConfig::default();
+        }
+        let trace = check_laws(|| Cell::new(&config, Seed(1)), &script, 1);
+        let left: Vec<(u64, u16)> =
+            trace.departures.iter().map(|left| (left.at.nanos() / 1_000_000, left.port.user())).collect();
+        assert_eq!(left, expected, "{order:?}");
+        assert!(trace.departures.iter().all(|left| left.port.end() == End::Client));
+    }
+}
+
+/// Two users who always have something to send get half of the rate each, within a packet.
+#[test]
+fn a_busy_medium_is_divided_evenly_in_turn() {
+    let media = vec![continuous(Some(read("1 Mbit/s")), None, Order::RoundRobin)];
+    let mut config = CellConfig { media, users: users(2, &LinkConfig::default()) };
+    config.users.iter_mut().for_each(|user| user.path.hops[0].downlink = LinkConfig::default());
+    // One user sends packets of twice the length: frames take turns, not bits.
+    let script: Script = (0..40).flat_map(|_| [from(0, End::Client, 0, 250), from(1, End::Client, 0, 125)]).collect();
+    let trace = run_to(Cell::new(&config, Seed(1)), &script, ms(60));
+    assert_eq!([0, 1].map(|user| trace.times(PortId::of(user, End::Server)).len()), [20, 20]);
+}
+
+/// Events of a user have places of their own: the whole path, then its hops.
+#[test]
+fn events_tell_users_apart() {
+    let media = vec![continuous(Some(read("1 Mbit/s")), Some(read("1 Mbit/s")), Order::FirstCome)];
+    let mut config = CellConfig { media, users: users(3, &LinkConfig::default()) };
+    config.users[1].path.hops.push(HopConfig::new("core", LinkConfig::default(), LinkConfig::default()));
+    let trace =
+        run_to(Cell::new(&config, Seed(1)), &vec![from(1, End::Client, 0, 125), from(2, End::Client, 5, 125)], ms(50));
+    let places = |kind| trace.of_kind(kind).iter().map(|event| event.hop).collect::<Vec<_>>();
+    assert_eq!(places(EventKind::Offered), [2, 5]);
+    assert_eq!(places(EventKind::Enqueued), [3, 4, 6]);
+    assert_eq!(places(EventKind::Delivered), [2, 5]);
+}
+
+/// Any link on a shared medium of its rate, with one user, leaves the trace of the path alone.
+#[test]
+fn a_cell_of_one_user_leaves_the_trace_of_the_path() {
+    let mut compared = 0;
+    for (number, link) in LinkConfig::examples().into_iter().enumerate() {
+        let alone = one_hop("radio", link.clone(), link.clone());
+        let path = one_hop("radio", on_cell(link.clone()), on_cell(link.clone()));
+        let rate = Some(link.rate.clone());
+        let media = vec![continuous(rate.clone(), rate, Order::FirstCome)];
+        let config = CellConfig { media, users: vec![user("alice", path)] };
+        let script: Script = (0..60u64)
+            .map(|step| {
+                let port = if step % 3 == 0 { PortId::SERVER } else { PortId::CLIENT };
+                offer(ms(step * step % 97), port, 40 + (step * 37 % 400) as u32)
+            })
+            .collect();
+        let mut script = script;
+        script.sort_by_key(|(at, _)| *at);
+        let end = ms(20_000);
+        let expected = run_to(Path::new(&alone, Seed(3).of_user("alice")), &script, end);
+        let trace = run_to(Cell::new(&config, Seed(3)), &script, end);
+        expected.assert_same(&trace, &format!("example {number}: {link:?}"));
+        compared += expected.departures.len();
+    }
+    assert!(compared > 1000, "{compared} packets are too few to compare");
+}
+
+/// What a user draws does not depend on who else is there.
+#[test]
+fn a_user_draws_the_same_beside_others() {
+    let link = LinkConfig {
+        errors: serde_json::from_value(serde_json::json!({ "type": "bernoulli", "probability": 0.3, "per": "packet" }))
+            .unwrap(),
+        ..LinkConfig::default()
+    };
+    let config = |count| CellConfig {
+        media: vec![continuous(Some(read("1 Gbit/s")), Some(read("1 Gbit/s")), Order::RoundRobin)],
+        users: users(count, &link),
+    };
+    let script =
+        |count: u16| (0..100).flat_map(|at| (0..count).map(move |user| from(user, End::Client, at, 100))).collect();
+    let lost = |count: u16| {
+        let trace = run_to(Cell::new(&config(count.into()), Seed(9)), &script(count), ms(1_000));
+        let drops = trace.of_kind(EventKind::Dropped);
+        drops.iter().filter(|event| event.hop == 0).map(|event| event.at.nanos() / 1_000_000).collect::<Vec<_>>()
+    };
+    assert!(lost(1).len() > 10);
+    assert_eq!(lost(1), lost(3));
+}
+
+fn any_user(number: usize) -> impl Strategy<Value = UserConfig> {
+    (any_path(), any::<[bool; 2]>(), any::<bool>()).prop_map(move |((mut path, _), shared, named)| {
+        let place = if named { 0 } else { path.hops.len() - 1 };
+        let states = path.states.iter_mut().map(|state| &mut state.hops);
+        for hops in states.chain([&mut path.hops]) {
+            let hop = &mut hops[place];
+            for (link, shared) in [&mut hop.uplink, &mut hop.downlink].into_iter().zip(shared) {
+                if shared {
+                    *link = on_cell(link.clone());
+                }
+            }
+        }
+        // Commands are those of one path, and a cell would not know them.
+        user(&format!("user{number}"), path)
+    })
+}
+
+fn any_cell(count: usize) -> impl Strategy<Value = (CellConfig, Script)> {
+    let users: Vec<_> = (0..count).map(any_user).collect();
+    let media = proptest::sample::select(SharedMediumConfig::examples()).prop_map(|config| match config {
+        // Users may be on it in either direction.
+        SharedMediumConfig::Continuous(config) => {
+            let rate = config.uplink.clone().or(config.downlink.clone());
+            continuous(rate.clone(), rate, config.order)
+        }
+        SharedMediumConfig::Ofdm(config) => {
+            let config = SharedMediumConfig::Ofdm(OfdmConfig { direction: Directions::Both, ..config });
+            MediumOfCell { name: "cell".into(), config }
+        }
+    });
+    let offers = (any_offer(), 0..count as u16).prop_map(|(action, user)| match action {
+        Action::Offer { port, len, header_len } => {
+            Action::Offer { port: PortId::of(user, port.end()), len, header_len }
+        }
+        other => other,
+    });
+    (users, media, script_of(offers))
+        .prop_map(|(users, medium, script)| (CellConfig { media: vec![medium], users }, script))
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    #[test]
+    fn the_laws_hold_in_cells((config, script) in prop_oneof![any_cell(1), any_cell(2), any_cell(5)]) {
+        check_laws_to(|| Cell::new(&config, Seed(1)), &script, 1, ms(2_000));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(3))]
+
+    #[test]
+    fn the_laws_hold_with_twenty_users((config, script) in any_cell(20)) {
+        check_laws_to(|| Cell::new(&config, Seed(1)), &script, 1, ms(1_000));
+    }
+}
