@@ -16,7 +16,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ModeTable;
-use super::curve::Curve;
 use super::information::{self, Information};
 use super::standards::Table;
 use crate::fading::quantity::Decibels;
@@ -107,22 +106,25 @@ impl ModeTable for Coded {
     #[inline]
     fn frame_error(&self, mode: usize, snr: f32, symbols: u32) -> f64 {
         let Mode { information, bits } = &self.modes[mode];
-        let (capacity, dispersion) =
-            (information.capacity.at(snr * self.gain), information.dispersion.at(snr * self.gain));
+        let [capacity, dispersion] = information.at(snr * self.gain);
         tail(margin(capacity, dispersion, *bits, symbols.max(1)))
     }
 }
 
-/// The logarithm to base 2 of a number of symbols. Beyond the table its share in a symbol is too small to be seen.
-static LOGARITHM: LazyLock<Curve> = LazyLock::new(|| Curve::of(libm::log2));
+/// The term log₂(n)/(2n) of blocks of up to 1024 symbols.
+static TERMS: LazyLock<[f64; 1025]> = LazyLock::new(|| std::array::from_fn(|symbols| term(symbols.max(1) as f64)));
+
+fn term(symbols: f64) -> f64 {
+    libm::log2(symbols) / (2.0 * symbols)
+}
 
 /// The argument of Q.
 #[inline]
 fn margin(capacity: f64, dispersion: f64, bits: f64, symbols: u32) -> f64 {
     let number = f64::from(symbols);
-    let slack = capacity - bits + LOGARITHM.at(symbols as f32) / (2.0 * number);
+    let term = TERMS.get(symbols as usize).copied().unwrap_or_else(|| term(number));
     // Without any dispersion the block is received or lost for certain.
-    slack * (number / dispersion.max(1e-9)).sqrt()
+    (capacity - bits + term) * (number / dispersion.max(1e-9)).sqrt()
 }
 
 /// Probability that a block of `symbols` symbols is lost in a mode of the modulation of `order` bits a symbol that

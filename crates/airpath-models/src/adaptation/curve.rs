@@ -11,59 +11,61 @@
 /// The least ratio of the table, 2⁻⁷, and the greatest, 2¹⁵.
 const LEAST: f32 = 1.0 / 128.0;
 const MOST: f32 = 32768.0;
-const OCTAVES: usize = 22;
+const OCTAVES: u32 = 22;
 const MANTISSA: u32 = f32::MANTISSA_DIGITS - 1;
 
-/// A function of the signal-to-noise ratio that is never negative.
+/// `N` functions of the signal-to-noise ratio that are never negative, with 2^`BITS` nodes to an octave.
 #[derive(Clone, Debug)]
-pub(super) struct Curve {
-    /// Bits of the mantissa that number the nodes of an octave.
-    bits: u32,
-    /// Value and slope at each node.
-    nodes: Vec<[f64; 2]>,
+pub(super) struct Curves<const N: usize, const BITS: u32> {
+    /// Value and slope of each function at each node.
+    nodes: Vec<[[f64; 2]; N]>,
 }
 
-impl Curve {
-    /// The table of `exact`, which is smooth, with 32 nodes to an octave. Outside the table it stays as it is at the
-    /// end.
-    pub fn of(exact: impl Fn(f64) -> f64) -> Curve {
-        let [curve] = Curve::together(5, |snr| [exact(snr)]);
-        curve
-    }
+/// A function of the signal-to-noise ratio that is never negative, with 32 nodes to an octave.
+pub(super) type Curve = Curves<1, 5>;
 
-    /// Tables of functions that are computed together, with 2^`bits` nodes to an octave.
-    pub fn together<const N: usize>(bits: u32, exact: impl Fn(f64) -> [f64; N]) -> [Curve; N] {
-        let count = OCTAVES << bits;
-        let mut curves = [(); N].map(|()| Curve { bits, nodes: Vec::with_capacity(count + 1) });
-        for place in 0..=count {
-            let snr = f64::from(f32::from_bits(LEAST.to_bits() + ((place as u32) << (MANTISSA - bits))));
+impl Curve {
+    /// The table of `exact`.
+    pub fn of(exact: impl Fn(f64) -> f64) -> Curve {
+        Curves::together(|snr| [exact(snr)])
+    }
+}
+
+impl<const N: usize, const BITS: u32> Curves<N, BITS> {
+    /// Bits of the mantissa below those that number the nodes of an octave.
+    const REST: u32 = MANTISSA - BITS;
+
+    /// The table of `exact`, whose functions are smooth. Outside the table they stay as they are at the end.
+    pub fn together(exact: impl Fn(f64) -> [f64; N]) -> Curves<N, BITS> {
+        let node = |place: u32| {
+            let snr = f64::from(f32::from_bits(LEAST.to_bits() + (place << Self::REST)));
             let step = snr * 1e-4;
             let (values, below, above) = (exact(snr), exact(snr - step), exact(snr + step));
-            for (number, curve) in curves.iter_mut().enumerate() {
-                curve.nodes.push([values[number], (above[number] - below[number]) / (2.0 * step)]);
-            }
-        }
-        curves
+            std::array::from_fn(|number| [values[number], (above[number] - below[number]) / (2.0 * step)])
+        };
+        Curves { nodes: (0..=OCTAVES << BITS).map(node).collect() }
     }
 
-    /// The value at a ratio of powers.
+    /// The values at a ratio of powers.
     #[inline]
-    pub fn at(&self, snr: f32) -> f64 {
+    pub fn at(&self, snr: f32) -> [f64; N] {
         if snr >= MOST {
-            return self.nodes[self.nodes.len() - 1][0];
+            return self.nodes[self.nodes.len() - 1].map(|[value, _]| value);
         }
         // Of a number and of no number this is the number.
         let number = snr.max(LEAST).to_bits();
-        let rest = MANTISSA - self.bits;
-        let place = ((number - LEAST.to_bits()) >> rest) as usize;
-        let part = f64::from(number & ((1 << rest) - 1)) / f64::from(1u32 << rest);
+        let place = ((number - LEAST.to_bits()) >> Self::REST) as usize;
+        let part = f64::from(number & ((1 << Self::REST) - 1)) * const { 1.0 / (1u32 << (MANTISSA - BITS)) as f64 };
         // The distance of two nodes of this octave.
-        let width = f64::from(f32::from_bits(number & 0x7f80_0000)) / f64::from(1u32 << self.bits);
-        let ([below, slope_below], [above, slope_above]) = (self.nodes[place], self.nodes[place + 1]);
-        let (rise, first, last) = (above - below, slope_below * width, slope_above * width);
-        let (square, cube) = (3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise);
-        // Far below the stated error the polynomial may swing below zero.
-        (below + part * (first + part * (square + part * cube))).max(0.0)
+        let width = f64::from(f32::from_bits(number & 0x7f80_0000)) * const { 1.0 / (1u32 << BITS) as f64 };
+        let (below, above) = (&self.nodes[place], &self.nodes[place + 1]);
+        std::array::from_fn(|function| {
+            let ([below, first], [above, last]) = (below[function], above[function]);
+            let (rise, first, last) = (above - below, first * width, last * width);
+            let (square, cube) = (3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise);
+            // Far below the stated error the polynomial may swing below zero.
+            (below + part * (first + part * (square + part * cube))).max(0.0)
+        })
     }
 }
 
@@ -79,7 +81,7 @@ mod tests {
             while snr < MOST {
                 let exact = libm::exp(-f64::from(snr) / scale);
                 if exact > 1e-10 {
-                    let error = (curve.at(snr) / exact - 1.0).abs();
+                    let error = (curve.at(snr)[0] / exact - 1.0).abs();
                     assert!(error < 1e-3, "{scale} {snr}: {error}");
                 }
                 snr *= 1.0037;
@@ -93,6 +95,6 @@ mod tests {
         assert_eq!(curve.at(0.0), curve.at(LEAST));
         assert_eq!(curve.at(f32::NAN), curve.at(LEAST));
         assert_eq!(curve.at(f32::INFINITY), curve.at(MOST));
-        assert!((curve.at(MOST) - 1.0 / (1.0 + f64::from(MOST))).abs() < 1e-15);
+        assert!((curve.at(MOST)[0] - 1.0 / (1.0 + f64::from(MOST))).abs() < 1e-15);
     }
 }

@@ -8,31 +8,20 @@
 //! over its bits. Its mean is the capacity C, its variance the dispersion V, both computed in each of the two
 //! dimensions alone, where the constellation is a row of amplitudes, by the trapezoidal rule over the noise.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
-use super::curve::Curve;
+use super::curve::Curves;
 
 /// Bits of a symbol that have a table: QPSK, 16-, 64- and 256-QAM.
 pub const ORDERS: [u8; 4] = [2, 4, 6, 8];
 
 /// Capacity in bits and dispersion in bits², as functions of the signal-to-noise ratio of a symbol.
-pub(super) struct Information {
-    pub capacity: Curve,
-    pub dispersion: Curve,
-}
+pub(super) type Information = Curves<2, 3>;
 
-/// The tables of each order, made when first asked for: the largest takes some 20 ms.
-static TABLES: [LazyLock<Information>; ORDERS.len()] =
-    [LazyLock::new(|| table(2)), LazyLock::new(|| table(4)), LazyLock::new(|| table(6)), LazyLock::new(|| table(8))];
-
-fn table(order: u8) -> Information {
-    let [capacity, dispersion] = Curve::together(3, |snr| moments(order, snr));
-    Information { capacity, dispersion }
-}
-
-/// The tables of a modulation of `order` bits a symbol.
+/// The table of a modulation of `order` bits a symbol, made when first asked for: the largest takes some 20 ms.
 pub(super) fn of(order: u8) -> &'static Information {
-    &TABLES[usize::from(order) / 2 - 1]
+    static TABLES: [OnceLock<Information>; ORDERS.len()] = [const { OnceLock::new() }; ORDERS.len()];
+    TABLES[usize::from(order) / 2 - 1].get_or_init(|| Curves::together(|snr| moments(order, snr)))
 }
 
 /// Capacity and dispersion of a modulation of `order` bits a symbol at the ratio of powers `snr`.

@@ -158,7 +158,7 @@ impl ModeTable for Measured {
 
     #[inline]
     fn frame_error(&self, mode: usize, snr: f32, symbols: u32) -> f64 {
-        let rate = self.curves[mode].at(snr).min(1.0);
+        let rate = self.curves[mode].at(snr)[0].min(1.0);
         match self.config.block_symbols {
             Some(of_curve) if of_curve != symbols => {
                 let parts = f64::from(symbols) / f64::from(of_curve);

@@ -105,12 +105,14 @@ impl ModeTable for Qam {
 
     #[inline]
     fn symbol_error(&self, mode: usize, snr: f32) -> Option<f64> {
-        Some(CURVES[usize::from(self.bits[mode]) - 1].at(snr))
+        let [error] = CURVES[usize::from(self.bits[mode]) - 1].at(snr);
+        Some(error)
     }
 
     #[inline]
     fn frame_error(&self, mode: usize, snr: f32, symbols: u32) -> f64 {
-        symbols_in_error(CURVES[usize::from(self.bits[mode]) - 1].at(snr), symbols)
+        let [error] = CURVES[usize::from(self.bits[mode]) - 1].at(snr);
+        symbols_in_error(error, symbols)
     }
 }
 
