@@ -8,7 +8,7 @@
 use airpath_core::{DrawKey, Time};
 
 use super::motion::Motion;
-use super::path_loss::PathLossConfig;
+use super::path_loss::PathLoss;
 use super::prediction::Prediction;
 use super::quantity::Decibels;
 use super::shadowing::Shadowing;
@@ -21,7 +21,7 @@ pub struct Fading {
     motion: Motion,
     mean: f64,
     shadowing: Option<Shadowing>,
-    path_loss: Option<PathLossConfig>,
+    path_loss: Option<PathLoss>,
     pub(super) prediction: Option<Prediction>,
     pub(super) grid: Grid,
     slots_per_second: u32,
@@ -47,10 +47,13 @@ impl Fading {
         let other = || FadingModel::new(&config.model, grid("prediction"));
         Fading {
             model: FadingModel::new(&config.model, own),
-            motion: Motion::new(&config.speed, config.slots_per_second),
+            motion: match &config.route {
+                Some(route) => Motion::along(route.data(), config.slots_per_second),
+                None => Motion::new(&config.speed.clone().unwrap_or_default(), config.slots_per_second),
+            },
             mean: config.snr.0,
             shadowing: config.shadowing.as_ref().map(|config| Shadowing::new(config, key.child("shadowing", 0))),
-            path_loss: config.path_loss.clone(),
+            path_loss: config.path_loss.as_ref().map(|path_loss| PathLoss::new(path_loss, config.carrier.0)),
             prediction: (error > 0.0).then(|| Prediction::new(error, other(), values)),
             grid: own,
             slots_per_second: config.slots_per_second,
@@ -108,7 +111,11 @@ impl Fading {
             }
             let distance = block.distance + block.step * slot as f64;
             let shadowing = self.shadowing.as_mut().map_or(0.0, |shadowing| shadowing.decibels(distance));
-            let path = self.path_loss.as_ref().map_or(0.0, |path_loss| path_loss.decibels(distance));
+            let number = index * BLOCK as u64 + slot as u64;
+            let path = self
+                .path_loss
+                .as_ref()
+                .map_or(0.0, |path_loss| path_loss.decibels(distance, self.motion.position(number)));
             *mean = Decibels(self.mean + shadowing + path).ratio() as f32;
         }
         if !changes {

@@ -6,14 +6,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::filtered_noise::FilteredNoiseConfig;
 use super::motion::SpeedConfig;
-use super::path_loss::{Law, PathLossConfig};
+use super::path_loss::{Heights, Law, PathLossConfig};
 use super::profile::ProfileConfig;
 use super::quantity::{self, Decibels, Frequency};
 use super::shadowing::ShadowingConfig;
 use super::tables::Profile;
+use super::track::{Position, Track};
 use super::{FadingModelConfig, tap_sinusoids};
-use crate::file::VisitFile;
+use crate::file::{FileRef, VisitFile};
 use crate::problem::Problem;
 
 /// A radio channel: `{ type = "profile", profile = "eva", speed = "75 km/h", carrier = "1900 MHz", snr = "16 dB" }`.
@@ -28,9 +30,12 @@ pub struct FadingConfig {
     /// Carrier frequency.
     #[serde(default = "carrier")]
     pub carrier: Frequency,
-    /// Speed, or a list of times and speeds.
-    #[serde(default)]
-    pub speed: SpeedConfig,
+    /// Speed, or a list of times and speeds; by default the station stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<SpeedConfig>,
+    /// Positions with times along which the station moves, instead of a speed: a GPX file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<FileRef<Track>>,
     /// Number of resources, side by side in frequency around the carrier.
     #[serde(default = "one")]
     pub resources: u16,
@@ -71,6 +76,9 @@ impl FadingConfig {
     /// Visits the files that the parameters name.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
         self.model.files(visit);
+        if let Some(route) = &mut self.route {
+            visit("route", route);
+        }
     }
 
     /// Errors in the parameters, if any. Files are loaded.
@@ -100,10 +108,13 @@ impl FadingConfig {
             check("prediction_error", error == 0.0, message.into());
             problems.extend(config.problems_of(self.resources));
         }
-        problems.extend(self.speed.problems());
+        if self.route.is_some() && self.speed.is_some() {
+            problems.push(Problem::new("speed", "has no meaning with a route, whose times say how fast it is"));
+        }
+        problems.extend(self.speed.iter().flat_map(SpeedConfig::problems));
         let shadowing = self.shadowing.iter().flat_map(ShadowingConfig::problems);
         problems.extend(shadowing.map(|problem| problem.under("shadowing")));
-        let path_loss = self.path_loss.iter().flat_map(PathLossConfig::problems);
+        let path_loss = self.path_loss.iter().flat_map(|path_loss| path_loss.problems(self.route.is_some()));
         problems.extend(path_loss.map(|problem| problem.under("path_loss")));
         problems
     }
@@ -114,7 +125,8 @@ impl FadingConfig {
             model,
             snr: Decibels(16.0),
             carrier: carrier(),
-            speed: SpeedConfig::Constant(quantity::Speed(75.0 / 3.6)),
+            speed: Some(SpeedConfig::Constant(quantity::Speed(75.0 / 3.6))),
+            route: None,
             resources: 3,
             spacing: spacing(),
             slots_per_second: slots_per_second(),
@@ -127,19 +139,39 @@ impl FadingConfig {
         all.push(FadingConfig {
             prediction_error: 0.1,
             resources: 25,
-            speed: SpeedConfig::Profile(vec![(seconds(0.0), speed(0.0)), (seconds(1.0), speed(30.0))]),
+            speed: Some(SpeedConfig::Profile(vec![(seconds(0.0), speed(0.0)), (seconds(1.0), speed(30.0))])),
             shadowing: Some(ShadowingConfig { deviation: Decibels(4.0), pole: 0.74, every: quantity::Distance(2.0) }),
             path_loss: Some(PathLossConfig {
                 law: Law::LogDistance { exponent: 3.5 },
                 reference: quantity::Distance(500.0),
-                ahead: quantity::Distance(20.0),
-                aside: quantity::Distance(50.0),
+                ahead: Some(quantity::Distance(20.0)),
+                aside: Some(quantity::Distance(50.0)),
+                latitude: None,
+                longitude: None,
             }),
             ..plain(FadingModelConfig::Profile(ProfileConfig {
                 profile: Profile::Tu12At5Mhz,
                 delay_spread: None,
                 sinusoids: tap_sinusoids(),
             }))
+        });
+        let at = |time, latitude| (time, Position { latitude, longitude: 24.94 });
+        let track = Track { points: vec![at(0.0, 60.17), at(0.4, 60.1701), at(0.5, 60.1702)] };
+        all.push(FadingConfig {
+            speed: None,
+            route: Some(FileRef::with_data("drive.gpx", track)),
+            path_loss: Some(PathLossConfig {
+                law: Law::UmaNlos(Heights {
+                    height: quantity::Distance(25.0),
+                    station_height: quantity::Distance(1.5),
+                }),
+                reference: quantity::Distance(500.0),
+                ahead: None,
+                aside: None,
+                latitude: Some(60.175),
+                longitude: Some(24.94),
+            }),
+            ..plain(FadingModelConfig::FilteredNoise(FilteredNoiseConfig {}))
         });
         all
     }

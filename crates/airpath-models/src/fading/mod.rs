@@ -10,9 +10,12 @@
 //!
 //! Slots are a grid by number: slot n begins ⌊n·10⁹/`slots_per_second`⌋ ns after the beginning.
 
+mod cdl;
+mod cdl_tables;
 mod channel;
 mod config;
 mod constant;
+mod filtered_noise;
 mod jakes;
 mod motion;
 mod multipath;
@@ -26,21 +29,28 @@ mod shadowing;
 mod spectrum;
 mod tables;
 mod taps;
+mod theory;
+mod track;
 
 use airpath_core::DrawKey;
 
+pub use cdl::{ArrayConfig, CdlConfig};
+pub use cdl_tables::CdlProfile;
 pub use channel::Fading;
 pub use config::FadingConfig;
 pub use constant::{Constant, ConstantConfig};
+pub use filtered_noise::FilteredNoiseConfig;
 pub use jakes::JakesConfig;
 pub use motion::SpeedConfig;
 pub use multipath::Multipath;
-pub use path_loss::{Law, PathLossConfig};
+pub use path_loss::{Heights, Law, PathLossConfig};
 pub use profile::ProfileConfig;
 pub use recorded::{Recorded, RecordedConfig, SnrTable};
 pub use shadowing::ShadowingConfig;
 pub use tables::Profile;
 pub use taps::TapsConfig;
+pub use theory::Theory;
+pub use track::{Position, Track};
 
 use crate::problem::Problem;
 use crate::registry::registry;
@@ -119,6 +129,10 @@ registry! {
     Constant = constant::{ConstantConfig, Constant},
     /// Flat fading: Rayleigh, or Rice with a direct path.
     Jakes = jakes::{JakesConfig, Multipath},
+    /// Flat Rayleigh fading by filtered noise.
+    FilteredNoise = filtered_noise::{FilteredNoiseConfig, FilteredNoise},
+    /// A clustered delay line of 3GPP, with directions.
+    Cdl = cdl::{CdlConfig, Multipath},
     /// A delay profile of a standard.
     Profile = profile::{ProfileConfig, Multipath},
     /// Echoes of given delays and powers.

@@ -25,7 +25,7 @@ type Lanes = [f32; LANES];
 struct Turning {
     cos: f32,
     sin: f32,
-    /// By what the phasor turns in eight slots.
+    /// Its turn in eight slots.
     turn_cos: f32,
     turn_sin: f32,
 }

@@ -28,6 +28,9 @@ pub struct RecordedConfig {
     pub at_end: AtEnd,
 }
 
+/// The greatest ratio, and below zero the least, of which powers are numbers in single precision.
+const MOST_DECIBELS: f64 = 300.0;
+
 /// Signal-to-noise ratios by slot and resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SnrTable {
@@ -45,22 +48,30 @@ impl FileFormat for SnrTable {
         for (number, line) in text.lines().enumerate() {
             let number = number + 1;
             let content = line.split('#').next().unwrap_or_default();
-            let words =
-                content.split(|c: char| c.is_whitespace() || c == ',' || c == ';').filter(|word| !word.is_empty());
+            if content.trim().is_empty() {
+                continue;
+            }
             let mut width = 0;
-            for word in words {
-                match word.parse::<f64>() {
-                    Ok(decibels) if (-300.0..=300.0).contains(&decibels) => {
-                        table.amplitudes.push(libm::sqrt(Decibels(decibels).ratio()) as f32);
-                    }
-                    _ => return Err(format!("line {number}: `{word}` is no number of decibels from -300 to 300")),
+            for field in content.split([',', ';']) {
+                if field.trim().is_empty() {
+                    return Err(format!("line {number}, column {}: there is no number", width + 1));
                 }
-                width += 1;
+                for word in field.split_whitespace() {
+                    width += 1;
+                    let decibels = word.parse::<f64>().ok().filter(|decibels| decibels.abs() <= MOST_DECIBELS);
+                    let Some(decibels) = decibels else {
+                        return Err(format!(
+                            "line {number}, column {width}: `{word}` is no number of decibels from -300 to 300"
+                        ));
+                    };
+                    table.amplitudes.push(libm::sqrt(Decibels(decibels).ratio()) as f32);
+                }
             }
-            if width != 0 && table.width != 0 && width != table.width {
-                return Err(format!("line {number}: {width} numbers, but {} before", table.width));
+            if table.width != 0 && width != table.width {
+                let message = format!("line {number}: {width} numbers, but {} in the lines before", table.width);
+                return Err(message);
             }
-            table.width = table.width.max(width);
+            table.width = width;
         }
         if table.width == 0 { Err("there is no number in it".into()) } else { Ok(table) }
     }

@@ -13,6 +13,7 @@
 use airpath_core::DrawKey;
 use std::f64::consts::{PI, TAU};
 
+use super::quantity::Decibels;
 use crate::random::standard_normal;
 
 /// The Doppler spectrum of a tap.
@@ -36,6 +37,11 @@ pub(super) struct Tap {
     pub spectrum: Spectrum,
     /// Ratio of the direct path's power to the scattered power, and its Doppler frequency relative to the greatest.
     pub direct: Option<(f64, f64)>,
+}
+
+/// A tap without a direct path, of a delay in seconds and a power in decibels.
+pub(super) fn scattered(delay: f64, decibels: f64) -> Tap {
+    Tap { delay, power: Decibels(decibels).ratio(), spectrum: Spectrum::Classical, direct: None }
 }
 
 /// A sinusoid.
