@@ -4,6 +4,7 @@
 //! Link entities: one at each end of a hop, sending and receiving. They own framing, the link
 //! buffers and recovery.
 
+pub mod arq;
 pub mod egprs;
 pub mod gprs;
 mod parameters;
@@ -46,6 +47,8 @@ registry! {
     Gprs = gprs::{GprsConfig, Rlc},
     /// RLC of EGPRS: coding schemes MCS-1 to MCS-9, with incremental redundancy.
     Egprs = egprs::{EgprsConfig, Rlc},
+    /// Frames of the bits that a resource has, which are repeated until they arrive.
+    Arq = arq::{ArqConfig, Arq},
 }
 
 /// Frames of a kind of link entity.
