@@ -4,6 +4,7 @@
 //! Link entities: one at each end of a hop, sending and receiving. They own framing, the link
 //! buffers and recovery.
 
+pub mod arq;
 pub mod egprs;
 pub mod gprs;
 mod losses;
@@ -49,6 +50,8 @@ registry! {
     Gprs = gprs::{GprsConfig, Rlc},
     /// RLC of EGPRS: coding schemes MCS-1 to MCS-9, with incremental redundancy.
     Egprs = egprs::{EgprsConfig, Rlc},
+    /// Frames of the bits that a resource has, which are repeated until they arrive.
+    Arq = arq::{ArqConfig, Arq},
 }
 
 /// Duration of a radio block of GSM: four bursts in four of the 13 TDMA frames of 60 ms.
