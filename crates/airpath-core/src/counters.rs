@@ -90,6 +90,14 @@ impl Counters {
         self.sites.get(site(hop, direction, origin)).cloned().unwrap_or_default()
     }
 
+    /// The counters of the user with this number, who has `places` places, as those of a path alone.
+    pub fn of_user(&self, user: usize, places: u16) -> Counters {
+        let of_each = usize::from(places) * 2 * ORIGINS;
+        let first = (user * of_each).min(self.sites.len());
+        let end = (first + of_each).min(self.sites.len());
+        Counters { sites: self.sites[first..end].to_vec() }
+    }
+
     /// Number of events of `kind` for user traffic in `direction`, over the path and all hops.
     pub fn total(&self, direction: Direction, kind: EventKind) -> u64 {
         self.total_of(direction, Origin::User, kind).count

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use airpath_core::bounded;
-use airpath_models::PathConfig;
+use airpath_models::{MachineConfig, PathConfig};
 use airpath_scenario::{PlainOptions, Report, Scenario};
 
 use crate::cli::LinkArgs;
@@ -53,14 +53,47 @@ pub fn advise(scenario: &Scenario, mtu_bytes: Option<u32>, quiet: bool) -> Resul
 /// The only path of `scenario`.
 ///
 /// # Errors
-/// When it has several, which one command cannot use.
+/// When it has several, or shares media, which one path cannot.
 pub fn only_path(scenario: &Scenario) -> Result<PathConfig> {
+    if scenario.is_cell() {
+        return Err(Failure::usage(
+            "the scenario has [[media]] that users share, but this needs one path by itself; give its hops a rate or a \
+             medium of their own",
+        ));
+    }
     let mut paths = scenario.paths().map_err(usage)?;
     match (paths.pop(), paths.len()) {
         (Some(path), 0) => Ok(path.config),
         (_, others) => Err(Failure::usage(format!(
             "the scenario has {} paths, but a command uses only one; keep one [[paths]]",
             others + 1
+        ))),
+    }
+}
+
+/// The machine that `scenario` describes.
+///
+/// # Errors
+/// When it has several paths that share no media, which one command cannot use.
+pub fn machine(scenario: &Scenario) -> Result<MachineConfig> {
+    if scenario.is_cell() {
+        return scenario.machine().map_err(usage);
+    }
+    only_path(scenario).map(MachineConfig::Path)
+}
+
+/// The machine of a live run.
+///
+/// # Errors
+/// As [`machine`], and when there are several users.
+pub fn one_user(scenario: &Scenario) -> Result<MachineConfig> {
+    let machine = machine(scenario)?;
+    match machine.users().as_slice() {
+        [_] => Ok(machine),
+        users => Err(Failure::usage(format!(
+            "the scenario has {} users, but a run with real programs has only one so far; keep one [[paths]], or use \
+             `airpath sim`, which has users with workloads of their own",
+            users.len()
         ))),
     }
 }

@@ -172,6 +172,22 @@ pub struct Timings {
     late_reads: Late,
 }
 
+/// One-way delays in both directions, from arrival to due time.
+#[derive(Clone, Debug, Default)]
+pub struct Delays([Histogram; 2]);
+
+impl Delays {
+    /// A packet of an endpoint that arrived at `arrived` was due at `due`.
+    pub fn emitted(&mut self, direction: Direction, arrived: Time, due: Time) {
+        self.0[direction as usize].record(due.since(arrived));
+    }
+
+    /// The delays in one direction.
+    pub fn of(&self, direction: Direction) -> Distribution {
+        self.0[direction as usize].distribution()
+    }
+}
+
 impl Timings {
     /// Nothing measured yet; what comes later than `bound` counts as late.
     pub fn new(bound: LatenessBound) -> Timings {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use airpath_core::event::Cause;
 use airpath_core::pdu::Origin;
-use airpath_core::{Counters, Direction, Event, EventKind, Tally};
+use airpath_core::{Counters, Direction, EventKind, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Lost;
@@ -21,6 +21,7 @@ use crate::files::MANIFEST;
 use crate::histogram::{Distribution, Excess, Timings};
 use crate::level::{Level, Snaplen};
 use crate::place;
+use crate::places::{Place, Places, UserNames};
 use crate::show;
 use crate::tables::events::WHOLE_PATH;
 use crate::verdict::ends::EndResults;
@@ -123,6 +124,9 @@ impl From<Tally> for Count {
 pub struct SiteCount {
     /// The hop's name; "path" for the whole path.
     pub hop: String,
+    /// The user; empty for a path alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub user: String,
     /// The direction.
     pub direction: Direction,
     /// "user" for packets of endpoints, "background" for virtual ones, "control" for the frames of
@@ -134,16 +138,14 @@ pub struct SiteCount {
     pub causes: BTreeMap<String, Count>,
 }
 
-/// The counters of a machine, for the hops called `hops`.
-pub fn counters(counters: &Counters, hops: &[String]) -> Vec<SiteCount> {
-    let sites = [(Event::WHOLE_PATH, WHOLE_PATH)]
-        .into_iter()
-        .chain(hops.iter().enumerate().map(|(index, name)| (index as u16, name.as_str())));
+/// The counters of a machine with these places.
+pub fn counters(counters: &Counters, places: &Places) -> Vec<SiteCount> {
     let mut counts = Vec::new();
-    for (hop, name) in sites {
+    for Place { number, user, hop } in places.all() {
+        let name = hop.unwrap_or(WHOLE_PATH);
         for direction in Direction::ALL {
             for origin in Origin::ALL {
-                let site = counters.site(hop, direction, origin);
+                let site = counters.site(number, direction, origin);
                 let occurred = |(name, tally): (&str, Tally)| (tally.count > 0).then(|| (name.into(), tally.into()));
                 let kinds: BTreeMap<_, _> =
                     EventKind::ALL.iter().map(|kind| (kind.name(), site.kind(*kind))).filter_map(occurred).collect();
@@ -151,7 +153,7 @@ pub fn counters(counters: &Counters, hops: &[String]) -> Vec<SiteCount> {
                     Cause::ALL.iter().map(|cause| (cause.name(), site.cause(*cause))).filter_map(occurred).collect();
                 if !kinds.is_empty() {
                     let origin = origin.name().into();
-                    counts.push(SiteCount { hop: name.into(), direction, origin, kinds, causes });
+                    counts.push(SiteCount { hop: name.into(), user: user.into(), direction, origin, kinds, causes });
                 }
             }
         }
@@ -355,6 +357,9 @@ pub struct Manifest {
     pub hops: Vec<String>,
     /// The states' names, the initial one first.
     pub states: Vec<String>,
+    /// The users of a cell, by their number; none for a path alone. Hops and states above are then those of all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<UserNames>,
     /// The kind of port, such as "tun" or "packet".
     pub port: String,
     /// Level of recording.
@@ -393,6 +398,7 @@ impl Manifest {
             scenario_toml: String::new(),
             hops: Vec::new(),
             states: Vec::new(),
+            users: Vec::new(),
             port: String::new(),
             log_level: level,
             snaplen,
@@ -404,6 +410,21 @@ impl Manifest {
             tcp_state: None,
             results: None,
         }
+    }
+
+    /// The places of the run's events.
+    pub fn places(&self) -> Places {
+        match self.users.as_slice() {
+            [] => Places::of_path(self.hops.clone(), self.states.clone()),
+            users => Places::of_users(users.to_vec()),
+        }
+    }
+
+    /// Takes the names of users, hops and states from `places`.
+    pub fn name_places(&mut self, places: &Places) {
+        self.hops = places.hops().to_vec();
+        self.states = places.states().to_vec();
+        self.users = places.named_users().to_vec();
     }
 
     /// Writes `run.json` into `folder` in one step: a reader sees the old manifest or the new one.
@@ -469,7 +490,7 @@ fn overwrite(path: &Path, mut text: Vec<u8>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airpath_core::{Pdu, Time};
+    use airpath_core::{Event, Pdu, Time};
 
     #[test]
     fn a_manifest_reads_back_and_leaves_nothing_else_behind() {
@@ -486,7 +507,7 @@ mod tests {
         manifest.status = Status::Finished;
         manifest.results = Some(Results {
             duration_ns: 5,
-            counters: counters(&machine, &["radio".into()]),
+            counters: counters(&machine, &Places::of_path(vec!["radio".into()], Vec::new())),
             timings: TimingResults::default(),
             log: LogResults::new(Lost { events: 1, inputs: 0 }, files),
             machine: None,

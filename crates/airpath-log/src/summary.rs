@@ -6,18 +6,22 @@
 use std::fmt;
 
 use airpath_core::pdu::Origin;
-use airpath_core::{Cause, CauseClass, Counters, Direction, Event, EventKind, Span, Tally};
+use airpath_core::{Cause, CauseClass, Counters, Direction, EventKind, Span, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::exactness::Exactness;
-use crate::histogram::{Distribution, Timings};
+use crate::histogram::{Delays, Distribution, Timings};
+use crate::places::Places;
 use crate::show;
 use crate::verdict::ends::EndResults;
 use crate::verdict::{Verdict, WallClock, describe_wall_clock};
 
 /// A program that is kept waiting for less than this is not spoken of.
 const LEAST_TOLD_WAIT_NS: u64 = 1_000_000;
+
+/// Width of the labels of lines, with the space behind them.
+const LABEL: usize = 9;
 
 /// A cause and how often it occurred.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -74,6 +78,17 @@ pub struct DirectionSummary {
     pub background: Option<BackgroundSummary>,
 }
 
+/// Packets of one user of a cell.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct UserSummary {
+    /// The user's name.
+    pub name: String,
+    /// Client to server.
+    pub uplink: DirectionSummary,
+    /// Server to client.
+    pub downlink: DirectionSummary,
+}
+
 /// A run in five lines.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
@@ -92,6 +107,9 @@ pub struct Summary {
     pub uplink: DirectionSummary,
     /// Server to client.
     pub downlink: DirectionSummary,
+    /// The users of a cell; none for a path alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<UserSummary>,
     /// Real departures after due times.
     pub lateness: Distribution,
     /// Steps of the wall clock.
@@ -128,9 +146,10 @@ fn background(counters: &Counters, direction: Direction) -> Option<BackgroundSum
     })
 }
 
-fn direction(counters: &Counters, timings: &Timings, duration: Span, direction: Direction) -> DirectionSummary {
-    let path = counters.site(Event::WHOLE_PATH, direction, Origin::User);
-    let delivered = path.kind(EventKind::Delivered);
+fn direction(counters: &Counters, delay: Distribution, duration: Span, direction: Direction) -> DirectionSummary {
+    // Only the whole path of a user offers and delivers.
+    let of_paths = |kind| counters.total_of(direction, Origin::User, kind);
+    let delivered = of_paths(EventKind::Delivered);
     let causes = most_frequent_first(counters.drops(direction));
     let (discarded, dropped): (Vec<_>, Vec<_>) = causes
         .into_iter()
@@ -138,7 +157,7 @@ fn direction(counters: &Counters, timings: &Timings, duration: Span, direction: 
         .partition(|(cause, _)| cause.class() == CauseClass::NeverInside);
     let counts = |causes: Vec<(Cause, CauseCount)>| causes.into_iter().map(|(_, count)| count).collect();
     let seconds = duration.as_secs_f64();
-    let offered = path.kind(EventKind::Offered).count;
+    let offered = of_paths(EventKind::Offered).count;
     let duplicated = counters.total(direction, EventKind::Duplicated);
     let lost: u64 = dropped.iter().map(|(_, count)| count.packets).sum();
     DirectionSummary {
@@ -152,7 +171,7 @@ fn direction(counters: &Counters, timings: &Timings, duration: Span, direction: 
         delivered_bit_per_s: if seconds > 0.0 { delivered.bits as f64 / seconds } else { 0.0 },
         dropped: counts(dropped),
         discarded: counts(discarded),
-        delay: timings.delay(direction),
+        delay,
         background: background(counters, direction),
     }
 }
@@ -165,14 +184,25 @@ impl Summary {
             seed: None,
             wall_ns: None,
             duration_ns: duration.nanos(),
-            uplink: direction(counters, timings, duration, Direction::Uplink),
-            downlink: direction(counters, timings, duration, Direction::Downlink),
+            uplink: direction(counters, timings.delay(Direction::Uplink), duration, Direction::Uplink),
+            downlink: direction(counters, timings.delay(Direction::Downlink), duration, Direction::Downlink),
+            users: Vec::new(),
             lateness: timings.lateness(),
             wall_clock: WallClock::default(),
             ends: None,
             exactness: Exactness::of(timings),
             verdict,
         }
+    }
+
+    /// The same with a part for each named user of `places`, whose delays are in `delays`.
+    pub fn with_users(self, counters: &Counters, places: &Places, delays: &[Delays], duration: Span) -> Summary {
+        let users = places.named_users().iter().zip(delays).enumerate().map(|(number, (user, delays))| {
+            let counters = counters.of_user(number, places.stride());
+            let of = |way| direction(&counters, delays.of(way), duration, way);
+            UserSummary { name: user.name.clone(), uplink: of(Direction::Uplink), downlink: of(Direction::Downlink) }
+        });
+        Summary { users: users.collect(), ..self }
     }
 
     /// The summary of a run in virtual time that took `wall_ns` by the wall clock.
@@ -265,6 +295,31 @@ fn quantiles(distribution: &Distribution) -> String {
     )
 }
 
+/// A line for each user: the label, and what was delivered, dropped and delayed in either direction.
+fn of_users(users: &[UserSummary], duration_ns: u64) -> Vec<(String, String)> {
+    let cell = |direction: &DirectionSummary| {
+        let lost: u64 = direction.dropped.iter().map(|cause| cause.packets).sum();
+        let rate = show::rate(direction.delivered_bytes * 8, duration_ns);
+        let delay = if direction.delay.count == 0 {
+            String::new()
+        } else {
+            format!(", p50 {}", show::span(direction.delay.p50_ns))
+        };
+        format!(
+            "{}, {rate}, {} dropped{delay}",
+            show::counted(direction.delivered_packets, "packet"),
+            show::count(lost)
+        )
+    };
+    let rows: Vec<_> = users.iter().map(|user| (&user.name, [cell(&user.uplink), cell(&user.downlink)])).collect();
+    let names = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(LABEL);
+    let width = rows.iter().map(|(_, [uplink, _])| uplink.len()).max().unwrap_or(0);
+    let line = |(name, [up, down]): (&String, [String; 2])| {
+        (format!("{name:<names$}"), format!("uplink {up:<width$}   downlink {down}"))
+    };
+    rows.into_iter().map(line).collect()
+}
+
 /// Disturbances at the ends in words, above a threshold: any program waits a little.
 fn suffered(ends: &EndResults) -> Option<String> {
     let parties = ends
@@ -315,7 +370,7 @@ fn virtual_time(duration_ns: u64, wall_ns: Option<u64>) -> String {
 }
 
 impl fmt::Display for Summary {
-    /// Five lines, more only where there is background load or the verdict has several reasons; the last
+    /// Five lines, more only where there are users or background load, or the verdict has several reasons; the last
     /// without a line break.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rows = vec![
@@ -348,6 +403,9 @@ impl fmt::Display for Summary {
                 _ => {}
             }
             writeln!(f)?;
+        }
+        for (label, cells) in of_users(&self.users, self.duration_ns) {
+            writeln!(f, "{label}  {cells}")?;
         }
         if let Some(ends) = self.ends.as_ref().and_then(suffered) {
             writeln!(f, "{:<10} {ends}", "ends")?;
@@ -394,7 +452,7 @@ mod tests {
     use crate::histogram::{Excess, Late};
     use crate::verdict::ends::Waits;
     use crate::verdict::{Measurements, judge};
-    use airpath_core::{Pdu, Time};
+    use airpath_core::{Event, Pdu, Time};
 
     fn summary(measured: &Measurements) -> Summary {
         let mut counters = Counters::default();

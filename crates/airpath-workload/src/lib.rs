@@ -32,6 +32,8 @@ use airpath_core::Span;
 pub struct Workload {
     /// Name in reports; without one, its kind and number.
     pub name: Option<String>,
+    /// User of a cell between whose ends it runs; without one, each user has such a workload.
+    pub user: Option<String>,
     /// Start time, after the beginning of the run.
     pub start: Span,
     /// Kind of the workload, with its keys.

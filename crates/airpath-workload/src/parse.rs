@@ -14,8 +14,9 @@ use crate::words;
 use crate::{Workload, check};
 
 /// The keys that every workload has, and what they mean.
-pub(crate) const COMMON_KEYS: [(&str, &str); 2] = [
+pub(crate) const COMMON_KEYS: [(&str, &str); 3] = [
     ("name", "Name in reports; without it, its kind and number."),
+    ("user", "User of a cell between whose ends it runs; without it, each user has such a workload."),
     ("start", "Start time, after the beginning of the run."),
 ];
 
@@ -44,6 +45,7 @@ impl Workload {
         }
         let mut keys = Keys::new(kind, rest, valid_keys(&kind.text).collect());
         let name = keys.optional("name");
+        let user = keys.optional("user");
         let start = keys.optional("start").unwrap_or(Span::ZERO);
         let read = Kind::read(&kind.text, &mut keys);
         keys.refuse_unused();
@@ -53,7 +55,7 @@ impl Workload {
         let mut problems = keys.problems;
         problems.sort_by_key(|problem| problem.word);
         match read {
-            Some(kind) if problems.is_empty() => Ok(Workload { name, start, kind }),
+            Some(kind) if problems.is_empty() => Ok(Workload { name, user, start, kind }),
             _ => Err(failure(problems)),
         }
     }

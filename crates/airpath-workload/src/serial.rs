@@ -20,6 +20,9 @@ impl Serialize for Workload {
         if let Some(name) = &self.name {
             map.serialize_entry("name", name)?;
         }
+        if let Some(user) = &self.user {
+            map.serialize_entry("user", user)?;
+        }
         map.serialize_entry("start", &self.start)?;
         self.kind.serialize_keys(&mut map)?;
         map.end()

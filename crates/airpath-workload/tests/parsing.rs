@@ -17,7 +17,8 @@ fn mistakes(text: &str) -> String {
 
 #[test]
 fn a_transfer_has_its_keys_and_the_defaults_of_the_rest() {
-    let workload = read("tcp bytes=102400 from=client cc=reno start='2 s' name=upload");
+    let workload = read("tcp bytes=102400 from=client cc=reno start='2 s' name=upload user=alice");
+    assert_eq!(workload.user.as_deref(), Some("alice"));
     assert_eq!((workload.name.as_deref(), workload.start), (Some("upload"), Span::from_secs(2)));
     let Kind::Tcp(tcp) = workload.kind else { panic!() };
     assert_eq!((tcp.bytes, tcp.from, tcp.cc), (Some(Bytes(102_400)), End::Client, TcpCongestionControl::Reno));
@@ -46,7 +47,7 @@ fn a_mistake_is_shown_where_it_stands_with_what_was_meant() {
         "workload, word 2: `tcp` has no key `bites`; did you mean `bytes`?\n     \
          | tcp bites=102400 from=server\n     \
          |     ^^^^^^^^^^^^\n     \
-         valid: bytes, duration, from, cc, mss, recv_window, name, start"
+         valid: bytes, duration, from, cc, mss, recv_window, name, user, start"
     );
     assert_eq!(
         mistakes("tpc bytes=1"),
@@ -173,7 +174,10 @@ fn texts() -> impl Strategy<Value = String> {
     fn some(words: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
         prop::sample::select(words)
     }
-    let common = (some(&["", " start='1.5 s'", " start=7us"]), some(&["", " name=a", " name='a \"b\\ µ'"]));
+    let common = (
+        some(&["", " start='1.5 s'", " start=7us"]),
+        some(&["", " name=a", " name='a \"b\\ µ'", " user=bob", " name=c user='d e'"]),
+    );
     let from = some(&["", " from=client", " from=server"]);
     let kind = prop_oneof![
         (1u64..1 << 40, some(&["", " cc=reno", " cc=none", " mss=1000 recv_window='64 kB'"]))

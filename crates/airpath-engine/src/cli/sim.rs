@@ -15,10 +15,12 @@ const EXAMPLES: &str = "\
 Examples:
   airpath sim --profile gsm-data-9.6k --workload 'tcp bytes=102400 from=server cc=reno'
   airpath sim --scenario train.toml --workload 'quic bytes=1MB' --replications 100 --jobs 2
+  airpath sim --scenario cell.toml --workload 'tcp bytes=1MB' --workload 'media user=alice bitrate=\"1 Mbit/s\" frames=250'
   airpath sim --rate '1 Mbit/s' --delay '50 ms' --duration '60 s' --out results/mixed \\
       --workload 'tcp' --workload 'cbr rate=\"64 kbit/s\" size=200 from=client start=\"10 s\"'
 
-A workload is KIND key=value …; `from` names the sending end. The kinds are tcp, request, quic, cbr,
+A workload is KIND key=value …; `from` names the sending end, `user` the user of a cell. Without
+`user`, every user has such a workload, with a flow of its own. The kinds are tcp, request, quic, cbr,
 poisson, on-off, saturate, media and pcap. An unknown key produces an error that lists the valid keys.
 Exit status: 0 if every workload completed, 1 if one did not, 2 if the options, the scenario or a
 workload are invalid, 125 if airpath fails.";

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use airpath_core::nearest::nearest;
 use airpath_endpoints::{Delivery, FlowReport, MediaReport, RequestReport, WorkloadOutcome};
 use airpath_log::show;
+use airpath_models::MachineConfig;
 use airpath_virtual::Ended;
 use airpath_workload::Workload;
 
@@ -37,9 +39,10 @@ pub fn run(args: &SimArgs) -> Result<i32> {
         return Ok(0);
     }
     link::advise(&scenario, args.mtu, args.quiet || args.json)?;
+    let machine = link::machine(&scenario)?;
     let request = SimRequest {
-        path: link::only_path(&scenario)?,
-        workloads: workloads(args)?,
+        workloads: workloads(args, &machine)?,
+        machine,
         duration: args.duration,
         mtu_bytes: args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES),
         level: level(args.log, args.out.as_deref())?,
@@ -82,8 +85,41 @@ fn in_folder<T>(folder: Option<&Path>, work: impl FnOnce(Option<&Path>) -> Resul
     })
 }
 
-/// The workloads that were asked for.
-fn workloads(args: &SimArgs) -> Result<Vec<Workload>> {
+/// The workloads that were asked for, with the numbers of their users. One that names no user of several is that of
+/// each.
+fn workloads(args: &SimArgs, machine: &MachineConfig) -> Result<Vec<(u16, Workload)>> {
+    let users = machine.users();
+    let mut placed = Vec::new();
+    for (text, workload) in args.workload.iter().zip(given(args)?) {
+        let known = || (0..).zip(&users).filter(|(_, user)| !user.name.is_empty());
+        match &workload.user {
+            None => placed.extend((0..).zip(&users).map(|(number, user)| {
+                let named = (!user.name.is_empty()).then(|| user.name.to_string());
+                (number, Workload { user: named, ..workload.clone() })
+            })),
+            Some(name) => match known().find(|(_, user)| user.name == name) {
+                Some((number, _)) => placed.push((number, workload)),
+                None => return Err(no_user(text, name, known().map(|(_, user)| user.name))),
+            },
+        }
+    }
+    Ok(placed)
+}
+
+/// The error for a workload of a user that the scenario does not have.
+fn no_user<'a>(text: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+    let known: Vec<&str> = known.collect();
+    if known.is_empty() {
+        let hint = "users are the [[paths]] of a scenario with [[media]]; leave out `user`";
+        return Failure::usage(format!("--workload '{text}': the scenario has no users with names; {hint}"));
+    }
+    let near = nearest(name, known.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
+    let (near, known) = (near.unwrap_or_default(), known.join(", "));
+    Failure::usage(format!("--workload '{text}': there is no user `{name}`{near}; the users are {known}"))
+}
+
+/// The workloads that were given.
+fn given(args: &SimArgs) -> Result<Vec<Workload>> {
     if args.workload.is_empty() {
         return Err(Failure::usage(format!("no workload is given; add one, as in {EXAMPLE}")));
     }
@@ -96,7 +132,10 @@ fn workloads(args: &SimArgs) -> Result<Vec<Workload>> {
                  with --duration '60 s'"
             )));
         }
-        let same = |other: &Workload| workload.name.is_some() && other.name == workload.name;
+        let same = |other: &Workload| {
+            let may_meet = other.user.is_none() || workload.user.is_none() || other.user == workload.user;
+            workload.name.is_some() && other.name == workload.name && may_meet
+        };
         if let Some(first) = workloads.iter().position(same) {
             return Err(Failure::usage(format!(
                 "--workload '{text}' has the same name as workload {}; names must be unique",
@@ -232,8 +271,10 @@ fn line(flow: &FlowReport) -> String {
     let directions = [("uplink", &flow.uplink), ("downlink", &flow.downlink)];
     let delivered: Vec<String> =
         directions.iter().filter_map(|(name, delivery)| delivered(name, delivery.as_ref()?)).collect();
+    let user = flow.workload.user.as_ref().map(|user| format!("{user}, "));
     format!(
-        "{}: {outcome}{}{}{}{}",
+        "{}{}: {outcome}{}{}{}{}",
+        user.unwrap_or_default(),
         flow.name,
         elapsed.unwrap_or_default(),
         flow.requests.as_ref().map(requests).unwrap_or_default(),

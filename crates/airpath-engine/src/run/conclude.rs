@@ -128,7 +128,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         };
         manifest.results = Some(Results {
             duration_ns: duration.nanos(),
-            counters: counters(&look.counters, &request.hop_names()),
+            counters: counters(&look.counters, &request.places()),
             timings: TimingResults::from(timings),
             log,
             machine: Some(machine),

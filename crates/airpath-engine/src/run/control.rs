@@ -8,7 +8,6 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,6 +17,7 @@ use airpath_live::clock;
 use airpath_live::engine_loop::{Answer, Handle, Order, Word};
 use airpath_live::processor_time::ProcessorTime;
 use airpath_log::verdict::{CalibrationFacts, Measurements, judge};
+use airpath_models::MachineConfig;
 use airpath_scenario::{Running, Scenario};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
@@ -29,6 +29,8 @@ use crate::control::around::Around;
 use crate::control::folder::{self, Folder, Socket};
 use crate::control::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
 
+/// Number of the user of a live run.
+const ONLY_USER: u16 = 0;
 /// Maximum number of clients.
 const CLIENTS: usize = 64;
 /// Maximum time for an answer of the loop.
@@ -61,7 +63,8 @@ impl Control {
         let desk = Desk {
             handle,
             running: Running::new(&as_recorded(&request.scenario)),
-            states: request.state_names(),
+            machine: request.machine.clone(),
+            states: request.places().states().to_vec(),
             about: about(request, number),
             nested: request.enclosing,
             begun: ProcessorTime::now(),
@@ -101,8 +104,8 @@ fn about(request: &RunRequest, number: u32) -> Value {
         "scenario": request.scenario.name,
         "command": command,
         "seed": request.seed,
-        "hops": request.hop_names(),
-        "states": request.state_names(),
+        "hops": request.places().hops(),
+        "states": request.places().states(),
         "airpath_version": env!("CARGO_PKG_VERSION"),
     })
 }
@@ -169,6 +172,7 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
 struct Desk {
     handle: Handle,
     running: Running,
+    machine: MachineConfig,
     states: Vec<String>,
     about: Value,
     /// True if there is a run around this one.
@@ -276,7 +280,7 @@ impl Desk {
                 let setting = self.running.set(&assignments);
                 let setting = setting.map_err(|report| Refusal::new("parameter", report.to_string()))?;
                 let record = json!({ "set": assignments }).to_string();
-                let done = self.order(Some((Command::Configure(Arc::new(setting)), record)))?;
+                let done = self.order(Some((Command::Configure(self.machine.setting(ONLY_USER, setting)), record)))?;
                 self.running.took_effect(done.state);
                 Ok(self.done(&done))
             }

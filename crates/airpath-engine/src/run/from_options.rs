@@ -30,7 +30,7 @@ use crate::terminal::say;
 /// # Errors
 /// When they contradict each other or the scenario.
 pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Result<RunRequest> {
-    let path = link::only_path(&scenario)?;
+    let machine = link::one_user(&scenario)?;
     let level = level(args.log, args.out.as_deref())?;
     if !args.quiet
         && let Some(warning) = Nesting::misleading().map_err(Failure::live)?
@@ -40,7 +40,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
     let guest = is_guest();
     if !args.quiet
         && !guest
-        && let Some(warning) = airpath_models::load::too_much(&path.background)
+        && let Some(warning) = airpath_models::load::too_much(&machine.users()[0].path.background)
     {
         say!("airpath: {warning}");
     }
@@ -56,7 +56,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
     }
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
-        path,
+        machine,
         scenario,
         clock: if guest { Clock::Warp } else { Clock::Live },
         seed: args.seed.unwrap_or_else(fresh_seed),

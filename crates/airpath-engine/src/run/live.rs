@@ -23,7 +23,6 @@ use airpath_live::wake_latency::WakeLatency;
 use airpath_live::{host_port, internet};
 use airpath_log::manifest::{Privilege, Status, TcpStateRun};
 use airpath_log::{Clock, EndResults, Manifest, Recorder, Writer, WriterOptions};
-use airpath_models::Path;
 
 use super::control::Control;
 use super::ends::EndsWatch;
@@ -135,7 +134,7 @@ fn carry_out(
     let session = Session::create(&session_options(request)?).map_err(Failure::live)?;
     let Session { client, server, client_port, server_port, report: session_report, .. } = session;
     let (mut sampler, tcp_state) = start_sampler(request, &client, &server)?;
-    let machine = Box::new(Path::new(&request.path, Seed(request.seed)));
+    let machine = request.machine.build(Seed(request.seed));
     let link = LiveLink::new(machine, [client_port, server_port], recorder, request.lateness_bound);
     let (engine, handle) = EngineLoop::new(vec![link], request.tuning.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
@@ -267,13 +266,12 @@ fn run_commands(
 fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {
     // Below the level of events no file is opened, and the folder is not looked at.
     let folder = request.out.clone().unwrap_or_default();
-    let names = (request.hop_names(), request.state_names());
     let options = WriterOptions {
         snaplen: request.snaplen,
         ring: request.ring,
         touched: request.clock == Clock::Live,
-        links: request.path.keeps_links(),
-        ..WriterOptions::of_path(&folder, request.level, names.0, names.1)
+        links: request.machine.keeps_links(),
+        ..WriterOptions::of(&folder, request.level, request.places())
     };
     Writer::start(&options).map_err(|error| Failure::new(error.to_string()))
 }

@@ -17,7 +17,7 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
     let mut manifest = Beginning {
         scenario: &request.scenario,
         files,
-        path: &request.path,
+        machine: &request.machine,
         clock: request.clock,
         seed: request.seed,
         level: request.level,

@@ -4,21 +4,24 @@
 //! First part of the manifest, common to the runs of all clocks.
 
 use airpath_clocks::status::status;
-use airpath_log::{Clock, Level, Manifest, Snaplen};
-use airpath_models::PathConfig;
+use airpath_core::Event;
+use airpath_log::{Clock, Level, Manifest, Places, Snaplen, UserNames};
+use airpath_models::{MachineConfig, MachineUser};
 use airpath_scenario::Scenario;
 
 use super::files::KeptFiles;
 
-/// The names of a path's hops, by their index in events.
-pub fn hop_names(path: &PathConfig) -> Vec<String> {
-    path.hops.iter().map(|hop| hop.name.clone()).collect()
-}
-
-/// The names of a path's states, by their index in events; the first is the beginning.
-pub fn state_names(path: &PathConfig) -> Vec<String> {
-    let named = path.states.iter().map(|state| state.name.clone());
-    std::iter::once(airpath_core::Event::INITIAL_STATE.to_string()).chain(named).collect()
+/// The users of a machine, with the names of their hops and states: the places of its events.
+pub fn places(machine: &MachineConfig) -> Places {
+    let names = |MachineUser { name, path }: &MachineUser<'_>| {
+        let states = path.states.iter().map(|state| state.name.clone());
+        UserNames {
+            name: (*name).into(),
+            hops: path.hops.iter().map(|hop| hop.name.clone()).collect(),
+            states: std::iter::once(Event::INITIAL_STATE.to_string()).chain(states).collect(),
+        }
+    };
+    Places::of_users(machine.users().iter().map(names).collect())
 }
 
 /// The link of a run, and how it is run and recorded.
@@ -28,8 +31,8 @@ pub struct Beginning<'a> {
     pub scenario: &'a Scenario,
     /// Kept copies of the files that it names.
     pub files: &'a KeptFiles,
-    /// The path that it describes.
-    pub path: &'a PathConfig,
+    /// The machine that it describes.
+    pub machine: &'a MachineConfig,
     /// The clock by which it runs.
     pub clock: Clock,
     /// The seed of all draws.
@@ -52,8 +55,7 @@ impl Beginning<'_> {
         manifest.seed = self.seed;
         manifest.scenario_toml = self.files.scenario_toml(self.scenario);
         manifest.scenario = toml::from_str(&manifest.scenario_toml).unwrap_or_default();
-        manifest.hops = hop_names(self.path);
-        manifest.states = state_names(self.path);
+        manifest.name_places(&places(self.machine));
         manifest
     }
 }

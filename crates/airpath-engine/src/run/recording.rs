@@ -7,13 +7,15 @@
 use std::path::Path as Folder;
 
 use airpath_core::{
-    Counters, Direction, Emission, Event, Item, LinkRecord, LogLevel, Payload, Pdu, PortId, Span, Time, UNDAMAGED,
+    Counters, Emission, Event, Item, LinkRecord, LogLevel, Payload, Pdu, PortId, Span, Time, UNDAMAGED,
 };
 use airpath_log::manifest::{LogResults, Results, Status, TimingResults, counters};
 use airpath_log::recorder::RingSize;
 use airpath_log::verdict::{Measurements, judge};
 use airpath_log::writer::WriterOptions;
-use airpath_log::{LatenessBound, Manifest, Offered, Overflow, Packet, Recorder, Summary, Timings, Writer};
+use airpath_log::{
+    Delays, LatenessBound, Manifest, Offered, Overflow, Packet, Places, Recorder, Summary, Timings, Writer,
+};
 use airpath_packet::edit::{ecn_of, set_ecn};
 
 use crate::error::{Failure, Result};
@@ -29,6 +31,10 @@ pub struct Recording {
     recorder: Recorder,
     writer: Writer,
     timings: Timings,
+    /// Users and their hops.
+    places: Places,
+    /// Delays of each named user.
+    delays: Vec<Delays>,
     changed: Vec<u8>,
 }
 
@@ -47,7 +53,7 @@ impl Recording {
     /// # Errors
     /// When a file cannot be made.
     pub fn start(folder: Option<&Folder>, manifest: &Manifest, keeps_links: bool) -> Result<Recording> {
-        let names = (manifest.hops.clone(), manifest.states.clone());
+        let places = manifest.places();
         let folder = folder.unwrap_or(Folder::new(""));
         let options = WriterOptions {
             snaplen: manifest.snaplen,
@@ -55,7 +61,7 @@ impl Recording {
             touched: false,
             links: keeps_links,
             ring: RingSize { batches: RING_BATCHES, ..RingSize::default() },
-            ..WriterOptions::of_path(folder, manifest.log_level, names.0, names.1)
+            ..WriterOptions::of(folder, manifest.log_level, places.clone())
         };
         let (recorder, writer) = Writer::start(&options).map_err(|error| Failure::new(error.to_string()))?;
         writer.set_start(START_UNIX_NS);
@@ -63,6 +69,8 @@ impl Recording {
             recorder,
             writer,
             timings: Timings::new(LatenessBound::absolute(Span::ZERO)),
+            delays: vec![Delays::default(); places.named_users().len()],
+            places,
             changed: Vec::new(),
         })
     }
@@ -101,7 +109,10 @@ impl Recording {
     /// Records what left the machine, after its delivery has been given to [`Recording::events`].
     pub fn emitted(&mut self, emission: &Emission) {
         let Item::Pdu(pdu) = &emission.item else { return };
-        let direction = if emission.port == PortId::SERVER { Direction::Uplink } else { Direction::Downlink };
+        let direction = emission.port.end().other().sends();
+        if let Some(delays) = self.delays.get_mut(usize::from(emission.port.user())) {
+            delays.emitted(direction, pdu.arrived, emission.at);
+        }
         self.timings.emitted(direction, pdu.arrived, emission.at, emission.at, || Span::ZERO);
         let bytes = bytes_of(pdu);
         let is_marked = ecn_of(bytes).is_some_and(|ecn| ecn != pdu.ecn);
@@ -122,7 +133,7 @@ impl Recording {
     }
 
     /// Ends the log of a run that took `duration`, and judges it.
-    pub fn finish(self, machine: &Counters, hops: &[String], duration: Span) -> Recorded {
+    pub fn finish(self, machine: &Counters, duration: Span) -> Recorded {
         let lost = self.recorder.finish(Time::ZERO + duration);
         let log = LogResults::new(lost, self.writer.finish());
         let measured = Measurements {
@@ -131,11 +142,16 @@ impl Recording {
             ..Measurements::of(&self.timings, duration)
         };
         let verdict = judge(&measured);
-        let summary = Summary::new(machine, &self.timings, duration, verdict.clone());
+        let summary = Summary::new(machine, &self.timings, duration, verdict.clone()).with_users(
+            machine,
+            &self.places,
+            &self.delays,
+            duration,
+        );
         let timings = TimingResults::from(&self.timings);
         let results = Results {
             duration_ns: duration.nanos(),
-            counters: counters(machine, hops),
+            counters: counters(machine, &self.places),
             timings,
             log,
             machine: None,

@@ -11,16 +11,12 @@ mod recorded;
 
 use std::collections::VecDeque;
 use std::path::Path as Folder;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use airpath_core::{
-    Command, Direction, EventKind, Item, LinkRecord, LogLevel, Machine, Outputs, Pdu, Seed, Span, Time,
-};
+use airpath_core::{Command, EventKind, Item, LinkRecord, LogLevel, Machine, Outputs, Pdu, Seed, Span, Time};
 use airpath_log::tables::events::{EventCells, EventColumns, Left};
 use airpath_log::tables::links::{LinkCells, LinkColumns};
-use airpath_log::{Clock, Level, Manifest, Snaplen};
-use airpath_models::Path;
+use airpath_log::{Clock, Level, Manifest, Places, Snaplen};
 use airpath_scenario::{Running, Scenario};
 use airpath_virtual::{DriveError, Input, VirtualDriver};
 
@@ -32,9 +28,11 @@ use super::files::KeptFiles;
 use super::manifest::Beginning;
 use super::recording::{Recording, START_UNIX_NS, finished};
 use crate::error::{Failure, Result};
-use crate::link::{only_path, usage};
+use crate::link::{machine, usage};
 use crate::terminal::say;
 
+/// Number of the user whose parameters a live run can set: there is one.
+const ONLY_USER: u16 = 0;
 /// Time for which a replay is silent.
 const SILENT: Duration = Duration::from_secs(2);
 
@@ -67,13 +65,13 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
     let manifest = recorded::manifest(folder)?;
     let origin = folder.join(airpath_log::files::MANIFEST).display().to_string();
     let scenario = Scenario::from_toml(&manifest.scenario_toml, &origin).map_err(usage)?;
-    let path = only_path(&scenario)?;
+    let machine = machine(&scenario)?;
     let duration = recorded::duration(&manifest);
     let beginning = |files: &KeptFiles| {
         let beginning = Beginning {
             scenario: &scenario,
             files,
-            path: &path,
+            machine: &machine,
             clock: Clock::Virtual,
             seed: manifest.seed,
             level: Level::Events,
@@ -81,12 +79,14 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
         };
         beginning.manifest()
     };
-    let copy = out.map(|out| Copy::start(out, &scenario, beginning, path.keeps_links())).transpose()?;
-    let mut driver = VirtualDriver::new(Path::new(&path, Seed(manifest.seed)), LogLevel::Events);
+    let copy = out.map(|out| Copy::start(out, &scenario, beginning, machine.keeps_links())).transpose()?;
+    let mut driver = VirtualDriver::new(machine.build(Seed(manifest.seed)), LogLevel::Events);
+    let places = manifest.places();
     let mut trace = Trace {
         events: Events::open(folder)?,
-        columns: EventColumns::new(&manifest.hops, &manifest.states),
-        links: Links::open(folder, &manifest)?.map(|links| (links, LinkColumns::new(&manifest.hops))),
+        columns: EventColumns::new(&places),
+        links: Links::open(folder, &manifest)?.map(|links| (links, LinkColumns::new(&places))),
+        places,
         same_links: 0,
         emissions: VecDeque::new(),
         same: 0,
@@ -95,10 +95,9 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
         copy,
         next_word: begun + SILENT,
     };
-    driver.outputs_mut().keeps_links = path.keeps_links();
+    driver.outputs_mut().keeps_links = machine.keeps_links();
     let mut running = Running::new(&scenario);
-    let counts = Direction::ALL.into_iter().any(|direction| path.framing(direction).is_some());
-    for input in Inputs::open(folder, &manifest)?.with_escapes(counts)? {
+    for input in Inputs::open(folder, &manifest)?.with_escapes(machine.counts_escapes())? {
         let RecordedInput { at, what, json } = input?;
         // In steps, so that no more than one step's events are in memory.
         trace.advance(&mut driver, at)?;
@@ -109,7 +108,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
             What::Input(input) => (input, false),
             What::Set(assignments) => {
                 let setting = running.set(&assignments).map_err(usage)?;
-                (Input::Command(Command::Configure(Arc::new(setting))), true)
+                (Input::Command(Command::Configure(machine.setting(ONLY_USER, setting))), true)
             }
         };
         if let Some(Copy { recording, .. }) = &mut trace.copy {
@@ -131,7 +130,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
     let Trace { same, same_links, links, damaged_packets, difference, copy, .. } = trace;
     let links = links.map(|_| same_links);
     if let Some(Copy { recording, manifest, folder }) = copy {
-        let recorded = recording.finish(driver.counters(), &manifest.hops, duration);
+        let recorded = recording.finish(driver.counters(), duration);
         write(&finished(&manifest, recorded.results), folder)?;
     }
     Ok(ReplayOutcome {
@@ -185,6 +184,7 @@ struct Trace<'a> {
     columns: EventColumns,
     /// The recorded link log and the rows that it would have of the replay, if the run has one.
     links: Option<(Links, LinkColumns)>,
+    places: Places,
     same_links: u64,
     /// Packets that left the machine and have not been met by their deliveries.
     emissions: VecDeque<Pdu>,
@@ -202,7 +202,7 @@ impl Trace<'_> {
     }
 
     /// Runs `driver` through everything due at or before `to`, one deadline after the other.
-    fn advance(&mut self, driver: &mut VirtualDriver<Path>, to: Time) -> Result<()> {
+    fn advance(&mut self, driver: &mut VirtualDriver<Box<dyn Machine>>, to: Time) -> Result<()> {
         while let Some(due) = driver.next_deadline().filter(|due| *due <= to && !self.is_over()) {
             driver.advance(due);
             self.harvest(driver.outputs_mut())?;
@@ -232,7 +232,7 @@ impl Trace<'_> {
             let flips = damage.filter(|_| self.events.has_flipped_bits()).map(|damage| damage.flips.as_slice());
             let kept_bytes = damage.filter(|_| self.events.has_kept_bytes()).and_then(|damage| damage.truncated_to);
             let left = damage.map(|_| Left { at_ns: event.at.nanos(), flips: flips.unwrap_or_default(), kept_bytes });
-            let replayed = self.columns.preview(EventCells::new(&event, left));
+            let replayed = self.columns.preview(EventCells::new(&event, left, &self.places));
             self.difference = difference(self.same, self.events.next()?, Some(replayed));
             if self.difference.is_none() {
                 self.same += 1;
@@ -251,7 +251,7 @@ impl Trace<'_> {
         };
         for record in records.drain(..) {
             if self.difference.is_none() {
-                let replayed = columns.preview(LinkCells::new(&record));
+                let replayed = columns.preview(LinkCells::new(&record, &self.places));
                 self.difference = difference(self.same_links, recorded.next()?, Some(replayed));
                 self.same_links += u64::from(self.difference.is_none());
             }

@@ -13,8 +13,8 @@ use airpath_live::ports::PortKind;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::{Policy, Tuning};
 use airpath_log::verdict::CalibrationFacts;
-use airpath_log::{Clock, LatenessBound, Level, RingSize, Snaplen};
-use airpath_models::PathConfig;
+use airpath_log::{Clock, LatenessBound, Level, Places, RingSize, Snaplen};
+use airpath_models::MachineConfig;
 use airpath_scenario::Scenario;
 
 use super::manifest;
@@ -24,8 +24,8 @@ use super::manifest;
 pub struct RunRequest {
     /// The scenario, for the record.
     pub scenario: Scenario,
-    /// The path that it describes.
-    pub path: PathConfig,
+    /// The machine that it describes, with one user.
+    pub machine: MachineConfig,
     /// The clock by which it runs.
     pub clock: Clock,
     /// The seed of all draws.
@@ -98,13 +98,8 @@ pub enum Report {
 }
 
 impl RunRequest {
-    /// The names of the hops, by their index in events.
-    pub fn hop_names(&self) -> Vec<String> {
-        manifest::hop_names(&self.path)
-    }
-
-    /// The names of the states, by their index in events; the first is the beginning.
-    pub fn state_names(&self) -> Vec<String> {
-        manifest::state_names(&self.path)
+    /// The places of its events.
+    pub fn places(&self) -> Places {
+        manifest::places(&self.machine)
     }
 }

@@ -11,11 +11,11 @@ use std::num::NonZeroUsize;
 use std::path::Path as Folder;
 use std::time::Instant;
 
-use airpath_core::{Direction, LinkRate, PortId, Seed, Span, Time};
+use airpath_core::{End, PortId, Seed, Span, Time};
 use airpath_endpoints::{FlowReport, Options, Pair, WorkloadOutcome, endpoints};
 use airpath_log::manifest::{Status, WorkloadRun};
 use airpath_log::{Clock, Level, Manifest, Snaplen, Summary};
-use airpath_models::{Path, PathConfig};
+use airpath_models::MachineConfig;
 use airpath_scenario::Scenario;
 use airpath_virtual::{Ended, FinishedMachine, MachineId, Until, World, WorldError};
 use airpath_workload::{Kind, Workload};
@@ -37,10 +37,10 @@ const FIRST_FLOW: u32 = 1;
 pub struct SimRequest {
     /// The scenario, for the record.
     pub scenario: Scenario,
-    /// The path that it describes.
-    pub path: PathConfig,
-    /// Workloads between the ends.
-    pub workloads: Vec<Workload>,
+    /// The machine that it describes.
+    pub machine: MachineConfig,
+    /// Workloads, each with the number of the user between whose ends it runs.
+    pub workloads: Vec<(u16, Workload)>,
     /// Duration of the run; without it, until every workload is done.
     pub duration: Option<Span>,
     /// The MTU of both ends in bytes.
@@ -114,9 +114,9 @@ fn run_in(
     let begun = Instant::now();
     let options = Options { bytes: request.level >= Level::Events, mtu_bytes: request.mtu_bytes, ..Options::default() };
     let mut pairs = Vec::with_capacity(request.workloads.len());
-    for (flow, workload) in (FIRST_FLOW..).zip(&request.workloads) {
+    for (flow, (user, workload)) in (FIRST_FLOW..).zip(&request.workloads) {
         if let Kind::Saturate(saturate) = &workload.kind
-            && is_unlimited(&request.path, saturate.from.sends())
+            && request.machine.is_unlimited(usize::from(*user), saturate.from.sends())
         {
             return Err(Failure::usage(format!(
                 "workload `{workload}`: a link without a rate cannot be saturated; set one, as with --rate '1 Mbit/s'"
@@ -124,19 +124,18 @@ fn run_in(
         }
         let pair = endpoints(workload, flow, Seed(seed), &options)
             .map_err(|error| Failure::usage(format!("workload `{workload}`: {error}")))?;
-        pairs.push((flow, pair));
+        pairs.push((flow, *user, pair));
     }
     let manifest = begin(request, seed, &KeptFiles::keep(&request.scenario, folder)?);
-    let recording = Recording::start(folder, &manifest, request.path.keeps_links())?;
+    let recording = Recording::start(folder, &manifest, request.machine.keeps_links())?;
     write(&manifest, folder)?;
     let mut world = World::new();
-    let machine = Box::new(Path::new(&request.path, Seed(seed)));
-    let machine = world.machine(machine, Watch::new(recording, tell));
+    let machine = world.machine(request.machine.build(Seed(seed)), Watch::new(recording, tell));
     let mut results = Vec::with_capacity(pairs.len());
-    for (flow, Pair { start, client, server, results: result }) in pairs {
+    for (flow, user, Pair { start, client, server, results: result }) in pairs {
         // The server is there when the client's first packet comes, also at the same instant.
-        world.attach(flow, machine, PortId::SERVER, start, server);
-        world.attach(flow, machine, PortId::CLIENT, start, client);
+        world.attach(flow, machine, PortId::of(user, End::Server), start, server);
+        world.attach(flow, machine, PortId::of(user, End::Client), start, client);
         results.push(result);
     }
     let outcome = drive(&mut world, machine, request.duration, pieces, interrupt);
@@ -155,7 +154,7 @@ fn run_in(
     };
     let duration = ending.at.since(Time::ZERO);
     let flows: Vec<FlowReport> = results.iter().map(|results| results.report()).collect();
-    let Recorded { summary, results } = recording.finish(&counters, &manifest.hops, duration);
+    let Recorded { summary, results } = recording.finish(&counters, duration);
     let mut manifest = finished(&manifest, results);
     if let Some(signal) = interrupted {
         manifest.settings.insert("interrupted_by".into(), signal.as_str().into());
@@ -195,17 +194,12 @@ fn drive(
     }
 }
 
-/// True if nothing in `path` has a rate towards `direction`, at the beginning.
-fn is_unlimited(path: &PathConfig, direction: Direction) -> bool {
-    path.hops.iter().all(|hop| hop.link(direction).rate.constant() == Some(LinkRate::Unlimited))
-}
-
 /// The manifest of a run that is about to begin.
 fn begin(request: &SimRequest, seed: u64, files: &KeptFiles) -> Manifest {
     let mut manifest = Beginning {
         scenario: &request.scenario,
         files,
-        path: &request.path,
+        machine: &request.machine,
         clock: Clock::Virtual,
         seed,
         level: request.level,
@@ -217,8 +211,11 @@ fn begin(request: &SimRequest, seed: u64, files: &KeptFiles) -> Manifest {
     if let Some(duration) = request.duration {
         manifest.settings.insert("duration_ns".into(), duration.nanos().into());
     }
-    manifest.workloads =
-        request.workloads.iter().map(|workload| WorkloadRun { workload: workload.to_string(), report: None }).collect();
+    manifest.workloads = request
+        .workloads
+        .iter()
+        .map(|(_, workload)| WorkloadRun { workload: workload.to_string(), report: None })
+        .collect();
     manifest
 }
 

@@ -7,8 +7,9 @@ use airpath_core::{Cause, Direction, Event, EventKind, Origin, Stage};
 use arrow_array::StringArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
 
-use super::kinds::{Dictionary, Later, Maybe, Number, Numbers, RunName, Word};
+use super::kinds::{Dictionary, Later, Maybe, Number, Numbers, RunName, Users, Word};
 use super::{Names, table};
+use crate::places::Places;
 
 /// The name under which events of the whole path are logged.
 pub const WHOLE_PATH: &str = "path";
@@ -51,6 +52,8 @@ table! {
         /// Origin of the traffic: endpoints ("user"), background loads ("background"), link entities
         /// ("control").
         origin: Word<Origins> => &'a str,
+        /// The user whose path it is; empty for a path alone.
+        user: RunName<Users> => &'a str,
     }
 }
 
@@ -66,25 +69,25 @@ pub struct Left<'a> {
 }
 
 impl EventColumns {
-    /// No rows yet, for a path with these hops and states.
-    pub fn new(hops: &[String], states: &[String]) -> EventColumns {
-        EventColumns::empty(&Names { hops, states })
+    /// No rows yet, of a run with these places.
+    pub fn new(places: &Places) -> EventColumns {
+        EventColumns::empty(&Names::of(places))
     }
 
     /// Adds a row; a delivery may bring along the packet's departure.
     #[inline]
-    pub(crate) fn push(&mut self, event: &Event, left: Option<Left<'_>>) {
-        self.append(EventCells::new(event, left));
+    pub(crate) fn push(&mut self, event: &Event, left: Option<Left<'_>>, places: &Places) {
+        self.append(EventCells::new(event, left, places));
     }
 }
 
 impl<'a> EventCells<'a> {
     /// An event as a row; a delivery may bring along the packet's departure.
     #[inline]
-    pub fn new(event: &Event, left: Option<Left<'a>>) -> EventCells<'a> {
+    pub fn new(event: &Event, left: Option<Left<'a>>, places: &Places) -> EventCells<'a> {
         EventCells {
             time_ns: event.at.nanos(),
-            hop: if event.hop == Event::WHOLE_PATH { 0 } else { event.hop.saturating_add(1) },
+            hop: places.hop_word(event.hop),
             direction: event.direction as u8,
             stage: event.stage as u8,
             kind: event.kind as u8,
@@ -94,11 +97,12 @@ impl<'a> EventCells<'a> {
             bits: event.bits,
             queue_packets: event.queue_packets,
             queue_bytes: event.queue_bytes,
-            state: event.state,
+            state: places.state_word(event.hop, event.state),
             emitted_ns: left.map(|left| left.at_ns),
             flipped_bits: left.map_or(&[], |left| left.flips),
             kept_bytes: left.and_then(|left| left.kept_bytes),
             origin: event.origin as u8,
+            user: places.user(event.hop),
         }
     }
 }
@@ -187,7 +191,8 @@ mod tests {
 
     #[test]
     fn a_row_reads_back_as_it_was_foretold() {
-        let mut columns = EventColumns::new(&["radio".into()], &["initial".into()]);
+        let places = Places::of_path(vec!["radio".into()], vec!["initial".into()]);
+        let mut columns = EventColumns::new(&places);
         let pdu = Pdu { id: 7, len: 100, flow: 3, ..Pdu::default() };
         let flips = [1, 5, 799];
         for number in 0..6_u16 {
@@ -198,9 +203,9 @@ mod tests {
             event.hop = [Event::WHOLE_PATH, 0, 1][usize::from(number) % 3];
             let left = Left { at_ns: 9, flips: &flips[..usize::from(number) % 4], kept_bytes: Some(60) };
             let left = (number > 1).then_some(left);
-            columns.push(&event, left);
+            columns.push(&event, left, &places);
             let batch = EventBatch::new(&columns.take(), std::path::Path::new("events.arrow")).unwrap();
-            let foretold = columns.preview(EventCells::new(&event, left));
+            let foretold = columns.preview(EventCells::new(&event, left, &places));
             assert_eq!(batch.row(0).unwrap(), foretold);
             assert_eq!(batch.row(0).unwrap().difference(&foretold, &[]), None);
             assert_eq!((batch.len(), batch.row(1)), (1, None));
@@ -209,9 +214,10 @@ mod tests {
 
     #[test]
     fn the_first_column_that_differs_is_named() {
-        let columns = EventColumns::new(&[], &[]);
+        let places = Places::of_path(Vec::new(), Vec::new());
+        let columns = EventColumns::new(&places);
         let event = Event::of_path(Time::ZERO, Direction::Uplink, EventKind::Offered, Cause::None, &Pdu::default(), 0);
-        let row = columns.preview(EventCells::new(&event, None));
+        let row = columns.preview(EventCells::new(&event, None, &places));
         let other = EventRow { emitted_ns: Some(3), kept_bytes: Some(40), ..row };
         let (column, said) = row.difference(&other, &["emitted_ns"]).unwrap();
         assert_eq!((column, said), ("kept_bytes", ["none".to_string(), "40".to_string()]));

@@ -11,13 +11,17 @@ use arrow_array::{ArrayRef, DictionaryArray, StringArray, UInt8Array};
 use arrow_schema::DataType;
 
 use super::events::Causes;
-use super::kinds::{Bytes, Later, Maybe, MaybeWord, Number, Text};
+use super::kinds::{Bytes, Later, Maybe, MaybeWord, Number, RunName, Text, Users};
 use super::{Column, Names, table};
 use crate::batch::Lost;
 use crate::batch::{Input, InputKind, LogBatch};
 use crate::error::LogError;
+use crate::places::Places;
 use crate::read::columns::Columns;
 use crate::tables::words::words_type;
+
+/// Stands for no user.
+const NOBODY: u16 = u16::MAX;
 
 table! {
     /// The columns of `input.arrow`, and rows that wait to be written. What does not belong to the kind of
@@ -31,7 +35,7 @@ table! {
         read_ns: Maybe<UInt64Type> => Option<u64>,
         /// The kernel's receive stamp, in nanoseconds since the run began.
         kernel_ns: Maybe<UInt64Type> => Option<u64>,
-        /// The port's number.
+        /// The port's number: 2u at the client's end of user u, 2u + 1 at the server's.
         port: Maybe<UInt16Type> => Option<u16>,
         /// The PDU's identity.
         pdu: Maybe<UInt64Type> => Option<u64>,
@@ -67,6 +71,8 @@ table! {
         packets: Maybe<UInt32Type> => Option<u32>,
         /// The command, or the numbers of lost events and inputs, as JSON.
         command: Text => Option<&'a str>,
+        /// The user at the port; empty for a path alone, and where there is no port.
+        user: RunName<Users> => &'a str,
     }
 }
 
@@ -96,6 +102,7 @@ impl InputCells<'_> {
             hash64: None,
             packets: None,
             command: None,
+            user: NOBODY,
         }
     }
 }
@@ -105,9 +112,9 @@ fn known(nanos: u64) -> Option<u64> {
 }
 
 impl InputColumns {
-    /// No rows yet.
-    pub(crate) fn new() -> InputColumns {
-        InputColumns::empty(&Names::default())
+    /// No rows yet, of a run with these places.
+    pub(crate) fn new(places: &Places) -> InputColumns {
+        InputColumns::empty(&Names::of(places))
     }
 
     pub(crate) fn push(&mut self, input: &Input, batch: &LogBatch) {
@@ -123,6 +130,7 @@ impl InputColumns {
             read_ns: known(input.read_ns),
             kernel_ns: known(input.kernel_ns),
             port: (is_packet || is_read).then_some(input.port),
+            user: if is_packet || is_read { Places::user_of_port(input.port) } else { NOBODY },
             pdu: is_offer.then_some(input.pdu),
             length: is_packet.then_some(input.length),
             header_len: is_packet.then_some(input.header_len),

@@ -332,6 +332,18 @@ fn word<D: Dictionary>(read: &Option<WordColumn>, row: usize) -> &str {
     }
 }
 
+/// The users of the run; logs of earlier versions knew one only.
+pub(crate) struct Users;
+
+impl Dictionary for Users {
+    const UNKNOWN: &'static str = "";
+    const BEFORE: Option<&'static str> = Some("");
+
+    fn words(names: &Names<'_>) -> StringArray {
+        StringArray::from_iter_values(names.users)
+    }
+}
+
 /// One of a few words.
 pub(crate) struct Word<D> {
     words: Arc<StringArray>,

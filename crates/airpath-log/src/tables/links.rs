@@ -7,8 +7,9 @@ use airpath_core::{End, LinkEvent, LinkFrame, LinkRecord, Time};
 use arrow_array::StringArray;
 use arrow_array::types::{UInt8Type, UInt16Type, UInt64Type};
 
-use super::kinds::{Dictionary, Maybe, Number, RunName, Word};
+use super::kinds::{Dictionary, Maybe, Number, RunName, Users, Word};
 use super::{Names, table};
+use crate::places::Places;
 
 table! {
     /// The columns of `link.arrow`, and rows that wait to be written.
@@ -45,29 +46,32 @@ table! {
         timer_ns: Maybe<UInt64Type> => Option<u64>,
         /// The first packet of which the frame carries a part; 0 for none.
         pdu: Number<UInt64Type> => u64,
+        /// The user whose path it is; empty for a path alone.
+        user: RunName<Users> => &'a str,
     }
 }
 
 impl LinkColumns {
-    /// No rows yet, for a path with these hops.
-    pub fn new(hops: &[String]) -> LinkColumns {
-        LinkColumns::empty(&Names { hops, ..Names::default() })
+    /// No rows yet, of a run with these places.
+    pub fn new(places: &Places) -> LinkColumns {
+        LinkColumns::empty(&Names::of(places))
     }
 
     /// Adds a row.
     #[inline]
-    pub(crate) fn push(&mut self, record: &LinkRecord) {
-        self.append(LinkCells::new(record));
+    pub(crate) fn push(&mut self, record: &LinkRecord, places: &Places) {
+        self.append(LinkCells::new(record, places));
     }
 }
 
 impl<'a> LinkCells<'a> {
     /// A record as a row.
-    pub fn new(record: &LinkRecord) -> LinkCells<'a> {
+    pub fn new(record: &LinkRecord, places: &Places) -> LinkCells<'a> {
         let variables = record.variables;
         LinkCells {
             time_ns: record.at.nanos(),
-            hop: record.hop,
+            // An entity is that of a hop, and never of the whole path.
+            hop: places.hop_word(record.hop).wrapping_sub(1),
             // The client sends the uplink, and stands first.
             end: record.sends as u8,
             event: record.event as u8,
@@ -83,6 +87,7 @@ impl<'a> LinkCells<'a> {
             attempts: variables.attempts,
             timer_ns: variables.timer.and_then(Time::finite).map(Time::nanos),
             pdu: record.pdu,
+            user: places.user(record.hop),
         }
     }
 }

@@ -14,15 +14,26 @@ pub(crate) mod words;
 use arrow_schema::DataType;
 use serde::Serialize;
 
+use crate::places::Places;
+
 pub(crate) use column::Column;
 
 /// The names of a run that its tables use as words.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Names<'a> {
-    /// The hops, by their index.
+    /// The hops, by the number of their word.
     pub hops: &'a [String],
-    /// The states, by their index.
+    /// The states, likewise.
     pub states: &'a [String],
+    /// The users, likewise.
+    pub users: &'a [String],
+}
+
+impl<'a> Names<'a> {
+    /// The names of a run with these places.
+    pub fn of(places: &'a Places) -> Names<'a> {
+        Names { hops: places.hops(), states: places.states(), users: places.names() }
+    }
 }
 
 /// A column of a table, for those who read the table with other tools.

@@ -22,6 +22,7 @@ use crate::batch::{Emitted, InputKind, LogBatch};
 use crate::error::LogError;
 use crate::files::capture_name;
 use crate::pcapng::{self, Interface, PacketBlock};
+use crate::places::Places;
 use crate::tables::events::WHOLE_PATH;
 
 /// Longest interval within which the records of one instant reach the writer; blocks wait that long, so that
@@ -30,7 +31,7 @@ const WAIT_NS: u64 = 20_000_000;
 
 pub(crate) struct Captures {
     ports: Vec<PortCapture>,
-    hops: Vec<String>,
+    places: Places,
     snaplen: usize,
     in_flight: InFlightStore,
     comment: String,
@@ -63,12 +64,12 @@ struct Waiting {
 impl Captures {
     pub fn create(
         folder: &Path,
-        ports: &[String],
-        hops: &[String],
+        places: &Places,
         snaplen: u32,
         open: &super::OpenSink<'_>,
     ) -> Result<Captures, LogError> {
-        let ports = ports
+        let ports = places
+            .ports()
             .iter()
             .map(|name| {
                 let mut sink = open(folder.join(capture_name(name)))?;
@@ -80,7 +81,7 @@ impl Captures {
             .collect::<Result<Vec<_>, LogError>>()?;
         Ok(Captures {
             ports,
-            hops: hops.to_vec(),
+            places: places.clone(),
             snaplen: snaplen as usize,
             in_flight: InFlightStore::default(),
             comment: String::new(),
@@ -175,10 +176,7 @@ impl Captures {
 
     fn dropped(&mut self, event: &Event, start_unix_ns: u64) {
         let Some(packet) = self.in_flight.leave(event.pdu) else { return };
-        let hop = match event.hop {
-            Event::WHOLE_PATH => WHOLE_PATH,
-            hop => self.hops.get(usize::from(hop)).map_or("?", String::as_str),
-        };
+        let hop = self.places.find(event.hop).map_or("?", |place| place.hop.unwrap_or(WHOLE_PATH));
         let after = event.at.nanos().saturating_sub(packet.at_ns);
         self.comment.clear();
         let _ = write!(

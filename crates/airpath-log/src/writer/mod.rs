@@ -23,6 +23,7 @@ use crate::batch::LogBatch;
 use crate::error::LogError;
 use crate::files;
 use crate::level::{Level, Snaplen};
+use crate::places::Places;
 use crate::recorder::{Overflow, Recorder, Ring, RingSize};
 use crate::show;
 use crate::tables::events::{EventColumns, Left};
@@ -49,12 +50,8 @@ pub struct WriterOptions {
     pub level: Level,
     /// Number of bytes that the captures keep of each packet.
     pub snaplen: Snaplen,
-    /// The hops' names, by their index in events.
-    pub hops: Vec<String>,
-    /// The states' names, by their index in events; the first is the initial one.
-    pub states: Vec<String>,
-    /// The ports' names, by their number.
-    pub ports: Vec<String>,
+    /// The users, their hops and their states.
+    pub places: Places,
     /// True if the path has link entities with a protocol of their own, whose records are kept.
     pub links: bool,
     /// The size of the ring between the loop and the writer.
@@ -67,15 +64,18 @@ pub struct WriterOptions {
 }
 
 impl WriterOptions {
-    /// Options for a path: the ports are "client" and "server", the rest is as by default.
+    /// Options for a path with these hops and states, the rest as by default.
     pub fn of_path(folder: &Path, level: Level, hops: Vec<String>, states: Vec<String>) -> WriterOptions {
+        WriterOptions::of(folder, level, Places::of_path(hops, states))
+    }
+
+    /// Options for a run with these places, the rest as by default.
+    pub fn of(folder: &Path, level: Level, places: Places) -> WriterOptions {
         WriterOptions {
             folder: folder.to_owned(),
             level,
             snaplen: Snaplen::default(),
-            hops,
-            states,
-            ports: vec!["client".into(), "server".into()],
+            places,
             links: false,
             ring: RingSize::default(),
             overflow: Overflow::default(),
@@ -221,6 +221,7 @@ struct Files {
     /// Rows of the link log and its table, where there is one.
     links: Option<(LinkColumns, Table)>,
     captures: Option<Captures>,
+    places: Places,
     /// Progress of the run's time.
     now_ns: u64,
     /// Maximum time that records may wait. Where nobody's clock counts there is no limit: what is written
@@ -231,13 +232,13 @@ struct Files {
 impl Files {
     /// Files in the folder of `options`, each made by `open`.
     fn create(options: &WriterOptions, start_unix_ns: Arc<AtomicU64>, open: &OpenSink<'_>) -> Result<Files, LogError> {
-        let events = EventColumns::new(&options.hops, &options.states);
-        let inputs = InputColumns::new();
+        let events = EventColumns::new(&options.places);
+        let inputs = InputColumns::new(&options.places);
         let captures = (options.level >= Level::Packets)
-            .then(|| Captures::create(&options.folder, &options.ports, &options.hops, options.snaplen.bytes(), open))
+            .then(|| Captures::create(&options.folder, &options.places, options.snaplen.bytes(), open))
             .transpose()?;
         let links = options.links.then(|| {
-            let columns = LinkColumns::new(&options.hops);
+            let columns = LinkColumns::new(&options.places);
             let table = Table::new(open(options.folder.join(files::LINK))?, columns.schema());
             Ok((columns, table))
         });
@@ -249,6 +250,7 @@ impl Files {
             events,
             inputs,
             captures,
+            places: options.places.clone(),
             now_ns: 0,
             patience: match options.overflow {
                 Overflow::Lose => Some(WRITE_AFTER),
@@ -306,13 +308,13 @@ impl Files {
                 flips: batch.flips(emitted.flips),
                 kept_bytes: emitted.kept_bytes,
             });
-            self.events.push(event, left);
+            self.events.push(event, left, &self.places);
         }
         for input in &batch.inputs {
             self.inputs.push(input, batch);
         }
         if let Some((columns, _)) = &mut self.links {
-            batch.links.iter().for_each(|record| columns.push(record));
+            batch.links.iter().for_each(|record| columns.push(record, &self.places));
         }
         if let Some(captures) = &mut self.captures {
             captures.take(batch, self.start_unix_ns.load(Ordering::Relaxed));

@@ -134,12 +134,14 @@ mod tests {
     use airpath_core::{Direction, Event, EventKind, Pdu, Time};
 
     use super::*;
+    use crate::places::Places;
     use crate::tables::events::{EventColumns, Left};
 
     /// The finished file of `rows` events that came to the writer in batches of `lengths`, in turn.
     fn file(folder: &Path, rows: u64, lengths: &[u64]) -> Vec<u8> {
         let path = folder.join("events.arrow");
-        let mut columns = EventColumns::new(&["radio".into(), "core".into()], &["base".into()]);
+        let places = Places::of_path(vec!["radio".into(), "core".into()], vec!["base".into()]);
+        let mut columns = EventColumns::new(&places);
         let mut table = Table::new(Sink::create(path.clone()).unwrap(), columns.schema());
         let mut lengths = lengths.iter().cycle();
         let mut until = *lengths.next().unwrap();
@@ -151,7 +153,7 @@ mod tests {
             event.hop = (row % 5) as u16;
             let flips: Vec<u32> = (0..(row % 11) as u32).collect();
             let left = Left { at_ns: row, flips: &flips, kept_bytes: row.is_multiple_of(3).then_some(7) };
-            columns.push(&event, (!row.is_multiple_of(7)).then_some(left));
+            columns.push(&event, (!row.is_multiple_of(7)).then_some(left), &places);
             if row + 1 == until {
                 table.write(&columns.take());
                 until += *lengths.next().unwrap();

@@ -119,6 +119,8 @@ pub struct Inputs {
     expected_rows: u64,
     /// Time of the last one, and end of the run: nothing comes before the one or after the other.
     between: [Time; 2],
+    /// Number of users.
+    users: u16,
 }
 
 impl Inputs {
@@ -131,7 +133,8 @@ impl Inputs {
         let log = whole(open_inputs(folder).map_err(unreadable)?, &path)?;
         let expected_rows = manifest.results.as_ref().map_or(0, |results| results.log.files.inputs);
         let between = [Time::ZERO, Time::ZERO + duration(manifest)];
-        Ok(Inputs { path, log, batch: Vec::new().into_iter(), rows: 0, expected_rows, between })
+        let users = manifest.users.len().max(1) as u16;
+        Ok(Inputs { path, log, batch: Vec::new().into_iter(), rows: 0, expected_rows, between, users })
     }
 
     /// The same for a link whose lengths depend on contents, if `wants_escapes`.
@@ -187,7 +190,7 @@ impl Inputs {
         let broken = |what: &str| damaged(&self.path, &format!("at {} ns {what}", row.time_ns));
         match row.kind {
             InputKind::Offer => {
-                let packet = packet(row).ok_or_else(|| broken("an offer lacks a value"))?;
+                let packet = packet(row, self.users).ok_or_else(|| broken("an offer lacks a value"))?;
                 let octets = row.length.map_or(0, |length| u64::from(length) + FRAMING_OCTETS);
                 if let Some(escapes) = row.escapes.filter(|escapes| u64::from(*escapes) > octets) {
                     return Err(broken(&format!("a packet has {escapes} escapes in {octets} octets")));
@@ -224,7 +227,7 @@ impl Iterator for Inputs {
 }
 
 /// The offer of a packet that has a length only: no model looks at more.
-fn packet(row: &InputRow<'_>) -> Option<Input> {
+fn packet(row: &InputRow<'_>, users: u16) -> Option<Input> {
     let pdu = Pdu {
         id: row.pdu?,
         len: row.length?,
@@ -238,7 +241,7 @@ fn packet(row: &InputRow<'_>) -> Option<Input> {
         escapes: row.escapes.map_or(Escapes::UNKNOWN, |count| Escapes::new(count.into())),
         ..Pdu::default()
     };
-    let port = [PortId::CLIENT, PortId::SERVER].into_iter().find(|port| Some(port.0) == row.port)?;
+    let port = PortId(row.port.filter(|port| PortId(*port).user() < users)?);
     Some(Input::Offer(port, Item::Pdu(pdu)))
 }
 

@@ -55,8 +55,8 @@ fn files(workload: &str, duration: Option<Span>, lengths: &[Span]) -> BTreeMap<S
     let folder = tempfile::tempdir().unwrap();
     let scenario = Scenario::from_toml(SCENARIO, "two-hops.toml").unwrap();
     let request = SimRequest {
-        path: crate::link::only_path(&scenario).unwrap(),
-        workloads: vec![Workload::parse(workload).unwrap()],
+        machine: crate::link::machine(&scenario).unwrap(),
+        workloads: vec![(0, Workload::parse(workload).unwrap())],
         duration,
         mtu_bytes: 1500,
         level: Level::Packets,
