@@ -78,13 +78,11 @@ fn cell(users: usize, scheduler: &str) -> Result<CellConfig, Failure> {
         send_buffer: read(json!("64 kB"))?,
         ..LinkConfig::default()
     };
-    let uplink = LinkConfig { entity: downlink.entity.clone(), rate: read(json!("1 Mbit/s"))?, ..LinkConfig::default() };
+    let uplink =
+        LinkConfig { entity: downlink.entity.clone(), rate: read(json!("1 Mbit/s"))?, ..LinkConfig::default() };
     let path = PathConfig { hops: vec![HopConfig::new("radio", uplink, downlink)], ..PathConfig::default() };
-    let users = (0..users).map(|number| UserConfig {
-        name: format!("user{number}"),
-        is_unnamed: false,
-        path: path.clone(),
-    });
+    let users =
+        (0..users).map(|number| UserConfig { name: format!("user{number}"), is_unnamed: false, path: path.clone() });
     Ok(CellConfig { media: vec![MediumOfCell { name: "cell".into(), config }], users: users.collect() })
 }
 

@@ -174,9 +174,7 @@ impl Reconfigured<EntityBeginning<'_>> for ArqConfig {
 impl OwnFrames for ArqConfig {
     const OWN_FRAMES: bool = true;
 
-    fn may_follow(&self, other: &EntityConfig) -> bool {
-        config_of(other).is_some_and(|other| (self.in_order, self.concatenate) == (other.in_order, other.concatenate))
-    }
+    const CHANGES: &[&str] = &["retransmissions", "feedback_delay", "last_try", "headers", "repeat"];
 }
 
 /// The parameters, if they are those of this kind of entity.
