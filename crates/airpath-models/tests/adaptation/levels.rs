@@ -68,7 +68,7 @@ fn frames_succeed_as_expected_of_the_prediction_of_the_fading_model() {
     let model = FadingModelConfig::Jakes(JakesConfig { sinusoids: 32, k_factor: None, angle: None });
     let config = FadingConfig {
         model,
-        speed: SpeedConfig::Constant(Speed(20.0)),
+        speed: Some(SpeedConfig::Constant(Speed(20.0))),
         snr: Decibels(16.0),
         resources: 1,
         prediction_error: error,
