@@ -53,7 +53,8 @@ def test_a_table_of_a_standard_is_printed_by_its_name() -> None:
     lines = modes("nr_mcs_2").stdout.splitlines()
     assert lines[0].split() == ["MODE", "BITS", "FRAME", "BITS", "LEVEL"]
     name, bits, frame_bits = lines[28].split()[:3]
-    assert (name, float(bits), frame_bits) == ("mcs-27", pytest.approx(7.40625, abs=1e-4), "799")
+    assert (name, frame_bits) == ("mcs-27", "799")
+    assert float(bits) == pytest.approx(7.40625, abs=1e-4)
 
 
 @pytest.mark.parametrize(
