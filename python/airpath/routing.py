@@ -11,7 +11,7 @@ from __future__ import annotations
 
 NAMES = (
     *("exec", "shell", "sim", "run", "plan", "results", "profiles", "check", "schema", "facts"),
-    *("log", "send", "recv", "runs", "state", "set", "replay", "trace", "fading", "wsim"),
+    *("log", "send", "recv", "runs", "state", "set", "replay", "trace", "fading", "modes", "wsim"),
     *("timing", "warp", "analyse", "plot", "report", "video"),
 )
 """All commands, in the order of the overview."""

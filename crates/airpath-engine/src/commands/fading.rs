@@ -39,7 +39,7 @@ impl FileSource for Beside {
 }
 
 /// The first key of `given` that is not in `known`, which is what `given` was understood as.
-fn unknown(given: &toml::Table, known: &toml::Table) -> Option<String> {
+pub(super) fn unknown(given: &toml::Table, known: &toml::Table) -> Option<String> {
     given.iter().find_map(|(key, value)| match (value, known.get(key)) {
         (_, None) => Some(key.clone()),
         (toml::Value::Table(given), Some(toml::Value::Table(known))) => {
