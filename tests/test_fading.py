@@ -230,6 +230,16 @@ def test_a_table_comes_back_from_each_format(tmp_path: Path, suffix: str) -> Non
     assert again.theory == ({"slots_per_second": 10} if suffix == ".csv" else {})
 
 
+@pytest.mark.parametrize("compressed", [True, False])
+@pytest.mark.parametrize("kind", ["f8", "f4", "i2", "u1"])
+def test_matrices_of_scipy_are_read(tmp_path: Path, kind: str, compressed: bool) -> None:
+    values = np.arange(12).reshape(4, 3).astype(kind)
+    named = {"first": values, "text": "words", "one": np.array([[7]], dtype=kind)}
+    savemat(tmp_path / "snr.mat", named, do_compression=compressed)
+    assert (read(tmp_path / "snr.mat", "first").decibels == values).all()
+    assert read(tmp_path / "snr.mat", "one").decibels == 7
+
+
 def test_wrong_tables_are_told_with_row_and_column(tmp_path: Path) -> None:
     def says(name: str, *words: str) -> str:
         result = airpath("fading", "convert", name, "out.csv", *words, cwd=tmp_path)
@@ -260,6 +270,10 @@ def test_wrong_tables_are_told_with_row_and_column(tmp_path: Path) -> None:
     savemat(tmp_path / "bad.mat", {"h": bad, "g": bad})
     assert "real matrices are g, h (--variable)" in says("bad.mat")
     assert "row 2, column 2: inf" in says("bad.mat", "--variable", "g")
+    savemat(tmp_path / "bad.mat", {"h": np.ones((2, 2), dtype=complex), "text": "words"})
+    assert "real matrices are none" in says("bad.mat")
+    (tmp_path / "bad.mat").write_bytes(b"\x89HDF\r\n")
+    assert "save it with -v7" in says("bad.mat")
     for name in ("bad.mat", "bad.parquet"):
         (tmp_path / name).write_bytes(b"nothing of the kind")
         assert f"{name}: it is no" in says(name)

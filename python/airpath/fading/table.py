@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from airpath.fading.mat import MatError, matrices
 from airpath.files import read_bytes, write_whole
 
 if TYPE_CHECKING:
@@ -161,8 +162,9 @@ def _of_parquet(content: bytes) -> Table:
 
     try:
         frame = pl.read_parquet(io.BytesIO(content))
-    except pl.exceptions.PolarsError as error:
-        message = f"it is no Parquet file: {str(error).splitlines()[0]}"
+    # A damaged file raises whatever it leads to.
+    except (Exception, pl.exceptions.PanicException) as error:
+        message = f"it is no Parquet file: {(str(error).splitlines() or [''])[0]}"
         raise TableError(message) from error
     for name, kind in frame.schema.items():
         if not kind.is_numeric():
@@ -172,31 +174,20 @@ def _of_parquet(content: bytes) -> Table:
 
 
 def _of_mat(content: bytes, variable: str | None) -> Table:
-    from scipy.io import loadmat
-
     try:
-        found = loadmat(io.BytesIO(content))
-    except NotImplementedError as error:
-        message = "it is a MAT-file of version 7.3; save it with -v7"
-        raise TableError(message) from error
-    except Exception as error:  # a damaged file raises whatever it leads to
-        message = f"it is no MAT-file of level 5: {error}"
-        raise TableError(message) from error
-    matrices = {
-        name: value
-        for name, value in found.items()
-        if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "fiu"
-    }
-    if variable is None and len(matrices) > 1 and VARIABLE in matrices:
+        found = matrices(content)
+    except MatError as error:
+        raise TableError(str(error)) from error
+    if variable is None and len(found) > 1 and VARIABLE in found:
         variable = VARIABLE
-    if variable is None and len(matrices) == 1:
-        variable = next(iter(matrices))
-    if variable not in matrices:
-        names = ", ".join(sorted(matrices)) or "none"
+    if variable is None and len(found) == 1:
+        variable = next(iter(found))
+    if variable not in found:
+        names = ", ".join(sorted(found)) or "none"
         wanted = "which matrix is not said" if variable is None else f"`{variable}` is no matrix"
         message = f"{wanted}; real matrices are {names} (--variable)"
         raise TableError(message)
-    return _checked(matrices[variable].astype(np.float64))
+    return _checked(found[variable])
 
 
 def _checked(decibels: NDArray[np.float64], names: list[str] | None = None) -> Table:
