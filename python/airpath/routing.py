@@ -23,7 +23,10 @@ OF_BOTH = frozenset({"check", "schema"})
 """The engine's for scenarios, Python's for experiments."""
 
 BELOW_THE_ENGINES = frozenset(
-    {("trace", "plot"), ("trace", "fit"), ("timing", "plot"), ("timing", "table")}
+    {
+        *(("trace", "plot"), ("trace", "fit"), ("fading", "show"), ("fading", "convert")),
+        *(("timing", "plot"), ("timing", "table")),
+    }
 )
 """Python's among the subcommands of the engine's commands."""
 
