@@ -87,6 +87,38 @@ impl End {
     }
 }
 
+impl Direction {
+    /// The end that sends in this direction.
+    pub const fn sender(self) -> End {
+        match self {
+            Direction::Uplink => End::Client,
+            Direction::Downlink => End::Server,
+        }
+    }
+
+    /// The end that receives in this direction.
+    pub const fn receiver(self) -> End {
+        self.sender().other()
+    }
+}
+
+impl PortId {
+    /// The port at `end` of the path of user number `user`.
+    pub const fn of(user: u16, end: End) -> PortId {
+        PortId(user * 2 + end.port().0)
+    }
+
+    /// Number of the user whose port it is.
+    pub const fn user(self) -> u16 {
+        self.0 / 2
+    }
+
+    /// End of the user's path at which it is.
+    pub const fn end(self) -> End {
+        if self.0.is_multiple_of(2) { End::Client } else { End::Server }
+    }
+}
+
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

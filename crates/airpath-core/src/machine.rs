@@ -20,7 +20,6 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::counters::Counters;
-use crate::end::End;
 use crate::event::{Event, EventKind};
 use crate::framing::Framing;
 use crate::link_record::LinkRecord;
@@ -36,21 +35,6 @@ impl PortId {
     pub const CLIENT: PortId = PortId(0);
     /// The server's (fixed) end of a path.
     pub const SERVER: PortId = PortId(1);
-
-    /// The port at `end` of the path of user number `user`.
-    pub const fn of(user: u16, end: End) -> PortId {
-        PortId(user * 2 + end.port().0)
-    }
-
-    /// Number of the user whose port it is.
-    pub const fn user(self) -> u16 {
-        self.0 / 2
-    }
-
-    /// End of the user's path at which it is.
-    pub const fn end(self) -> End {
-        if self.0.is_multiple_of(2) { End::Client } else { End::Server }
-    }
 }
 
 /// An item that passes a port.

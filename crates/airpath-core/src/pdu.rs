@@ -5,7 +5,6 @@
 
 use bytes::Bytes;
 
-use crate::end::End;
 use crate::framing::Escapes;
 use crate::length::Bits;
 use crate::time::Time;
@@ -41,19 +40,6 @@ impl Direction {
             Direction::Uplink => Direction::Downlink,
             Direction::Downlink => Direction::Uplink,
         }
-    }
-
-    /// The end that sends in this direction.
-    pub const fn sender(self) -> End {
-        match self {
-            Direction::Uplink => End::Client,
-            Direction::Downlink => End::Server,
-        }
-    }
-
-    /// The end that receives in this direction.
-    pub const fn receiver(self) -> End {
-        self.sender().other()
     }
 }
 

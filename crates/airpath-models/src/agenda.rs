@@ -18,12 +18,12 @@ pub(crate) enum Next {
     Load,
 }
 
-/// What a machine has to do, one thing after the other.
+/// The work of a machine, one thing after the other.
 pub(crate) trait Agenda {
-    /// What is due next; at `Time::NEVER` if nothing is.
+    /// Kind of the next thing that is due.
     type Due: Copy;
 
-    /// What is due next, and when.
+    /// The next thing that is due, and when; at `Time::NEVER` if nothing is.
     fn due(&self) -> (Time, Self::Due);
 
     /// Does what is due at `at`.

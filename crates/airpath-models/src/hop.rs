@@ -12,11 +12,10 @@
 
 use airpath_core::{Bits, Cause, Cx, Direction, DrawKey, DrawScope, End, Origin, Pdu, Seed, Span, Stage, Time};
 
-use crate::cell::UserMedium;
 use crate::config::HopConfig;
 use crate::entity::{Arrival, EntityBeginning, EntityModel, LinkEntity};
 use crate::link::{Link, OnAir, receiver, sender};
-use crate::medium::{Medium, MediumBeginning, MediumModel};
+use crate::medium::{Medium, MediumBeginning, MediumModel, UserMedium};
 use crate::queueing::Queueing;
 
 /// Time for which frames without packets may be left to be caught up with.

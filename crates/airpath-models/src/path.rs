@@ -19,12 +19,11 @@ use airpath_core::{
 };
 
 use crate::agenda::{Agenda, Next};
-use crate::cell::UserMedium;
 use crate::config::{HopConfig, PathConfig, Setting};
 use crate::entity::{EntityModel, LinkEntity};
 use crate::hop::Hop;
 use crate::load::Loads;
-use crate::medium::{Medium, MediumModel};
+use crate::medium::{Medium, MediumModel, UserMedium};
 use crate::states::Schedule;
 
 /// Maximum lag of a driver behind a background load that emits nothing: undone work has to be done at once when

@@ -125,7 +125,7 @@ fn a_cell_of_one_user_leaves_the_trace_of_the_path() {
     assert!(compared > 1000, "{compared} packets are too few to compare");
 }
 
-/// What a user draws does not depend on who else is there.
+/// Draws of a user do not depend on who else is there.
 #[test]
 fn a_user_draws_the_same_beside_others() {
     let link = LinkConfig {

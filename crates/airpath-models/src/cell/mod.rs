@@ -13,10 +13,7 @@
 //! that user's path.
 
 mod config;
-pub mod continuous;
-mod medium;
-pub mod ofdm;
-mod user_medium;
+pub mod medium;
 
 use airpath_core::{
     Command, CommandError, Cx, Direction, Framing, Item, Machine, Origin, Pdu, PortId, Seed, Span, StateInForce, Time,
@@ -27,12 +24,14 @@ use crate::air::{Air, Backlog, Frame, Grant};
 use crate::entity::EntityModel;
 use crate::hop::Hop;
 use crate::link::OnAir;
+use crate::medium::UserMedium;
 use crate::path::{Path, PathPlace};
 use crate::quality::Quality;
 
 pub use config::{CellConfig, CellSetting, MediumOfCell, UserConfig};
-pub use medium::{SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning};
-pub use user_medium::UserMedium;
+pub use medium::{
+    SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning, continuous, ofdm,
+};
 
 /// The shared medium of each direction of a hop, if it is on one: its number, and the number of the hop among its
 /// stations.
@@ -48,7 +47,7 @@ const KEEP_UP: Span = Span::from_millis(1);
 /// A cell at work.
 pub struct Cell {
     users: Vec<UserPath>,
-    /// What each user has to do next.
+    /// Next thing that each user has to do, and when.
     due: Vec<(Time, Next)>,
     media: Vec<Shared>,
     /// Greatest number of hops of a user.
@@ -74,7 +73,7 @@ struct Shared {
     place: usize,
 }
 
-/// What is due in a cell: of which kind, and of which user; service concerns all.
+/// Kind of what is due next in a cell, and the user whom it concerns; service concerns all.
 #[derive(Clone, Copy)]
 pub(crate) struct CellDue {
     next: Next,

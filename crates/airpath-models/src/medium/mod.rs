@@ -6,6 +6,7 @@
 mod choice;
 pub mod continuous;
 pub mod rate;
+mod user_medium;
 
 use airpath_core::{Bits, Direction, DrawKey, Span, Time};
 
@@ -16,6 +17,7 @@ use crate::registry::registry;
 pub use choice::MediumChoice;
 pub use continuous::Continuous;
 pub use rate::{RateConfig, VaryingConfig};
+pub use user_medium::UserMedium;
 
 registry! {
     /// The medium of a hop, which both directions share: `{ type = "continuous" }`.

@@ -3,9 +3,11 @@
 
 //! Media that several users share.
 
+pub mod continuous;
+pub mod ofdm;
+
 use airpath_core::{Bits, Direction, DrawKey, Span, Time};
 
-use super::{continuous, ofdm};
 use crate::air::Air;
 use crate::config::HopConfig;
 use crate::fading::FadingConfig;

@@ -5,9 +5,9 @@
 
 use airpath_core::{Bits, Direction, Span, Time};
 
+use super::{Medium, MediumModel, MediumParameters};
 use crate::air::Air;
 use crate::fading::FadingConfig;
-use crate::medium::{Medium, MediumModel, MediumParameters};
 
 /// The medium of a hop in a cell. Requests to a shared medium wait until the cell takes them.
 #[derive(Clone, Debug)]
@@ -29,12 +29,12 @@ impl UserMedium {
 
     /// Takes the pending request of a direction to its shared medium.
     #[inline]
-    pub(super) fn take_request(&mut self, direction: Direction) -> Option<Time> {
+    pub(crate) fn take_request(&mut self, direction: Direction) -> Option<Time> {
         std::mem::replace(&mut self.requests[direction as usize], Time::NEVER).finite()
     }
 
     /// Takes the parameters of radio channels that have changed, by direction.
-    pub(super) fn take_changed(&mut self) -> Option<Box<[Option<FadingConfig>; 2]>> {
+    pub(crate) fn take_changed(&mut self) -> Option<Box<[Option<FadingConfig>; 2]>> {
         self.changed.take()
     }
 }

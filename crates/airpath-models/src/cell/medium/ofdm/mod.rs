@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 
 use airpath_core::{Bits, Direction, Span, Time};
 
-use super::medium::{SharedBeginning, SharedMedium};
+use super::{SharedBeginning, SharedMedium};
 use crate::air::{Air, Frame, Grant};
 use crate::fading::FadingConfig;
 use crate::quality::Quality;

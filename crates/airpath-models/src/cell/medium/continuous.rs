@@ -12,7 +12,7 @@ use airpath_core::{Bits, Direction, LinkRate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::medium::{SharedBeginning, SharedMedium, Shares};
+use super::{SharedBeginning, SharedMedium, Shares};
 use crate::air::{Air, Backlog, Frame, Grant};
 use crate::file::{VisitFile, under};
 use crate::medium::{Continuous, Medium, RateConfig};
