@@ -15,8 +15,10 @@ use airpath_models::fading::{Fading, FadingConfig};
 const USERS: u64 = 100;
 const SLOTS: u64 = 128;
 
-const CHANNELS: [(&str, &str); 4] = [
+const CHANNELS: [(&str, &str); 6] = [
     ("flat", r#"{ "type": "jakes" }"#),
+    ("flat, filtered noise", r#"{ "type": "filtered_noise" }"#),
+    ("cdl c", r#"{ "type": "cdl", "profile": "c", "delay_spread": "300 ns" }"#),
     ("tu12_at5_mhz", r#"{ "type": "profile", "profile": "tu12_at5_mhz" }"#),
     ("cost207_tu (12 taps)", r#"{ "type": "profile", "profile": "cost207_tu" }"#),
     (

@@ -9,6 +9,7 @@ use airpath_models::cell::{
     continuous::{Order, SharedContinuousConfig},
     ofdm::{Directions, OfdmConfig},
 };
+use airpath_models::entity::EntityConfig;
 use airpath_models::fading::FadingConfig;
 use airpath_models::medium::{MediumChoice, RateConfig};
 use airpath_models::{Cell, HopConfig, LinkConfig, Path, PathConfig};
@@ -164,6 +165,22 @@ fn any_user(number: usize) -> impl Strategy<Value = UserConfig> {
     })
 }
 
+/// Gives hops on the cell entities that fit frames to grants, the same in all states.
+fn fit_grants(path: &mut PathConfig) {
+    let kinds = EntityConfig::examples().into_iter().filter(EntityConfig::fits_grants).collect::<Vec<_>>();
+    let states = path.states.iter_mut().map(|state| &mut state.hops);
+    for hops in states.chain([&mut path.hops]) {
+        for hop in hops {
+            if [&hop.uplink, &hop.downlink].iter().any(|link| link.medium.name().is_some()) {
+                for link in [&mut hop.uplink, &mut hop.downlink] {
+                    link.entity = kinds[link.overhead.get() as usize % kinds.len()].clone();
+                }
+                hop.downlink.entity = hop.uplink.entity.clone();
+            }
+        }
+    }
+}
+
 fn any_cell(count: usize) -> impl Strategy<Value = (CellConfig, Script)> {
     let users: Vec<_> = (0..count).map(any_user).collect();
     let media = proptest::sample::select(SharedMediumConfig::examples()).prop_map(|config| match config {
@@ -183,8 +200,12 @@ fn any_cell(count: usize) -> impl Strategy<Value = (CellConfig, Script)> {
         }
         other => other,
     });
-    (users, media, script_of(offers))
-        .prop_map(|(users, medium, script)| (CellConfig { media: vec![medium], users }, script))
+    (users, media, script_of(offers)).prop_map(|(mut users, medium, script)| {
+        if matches!(medium.config, SharedMediumConfig::Ofdm(_)) {
+            users.iter_mut().for_each(|user| fit_grants(&mut user.path));
+        }
+        (CellConfig { media: vec![medium], users }, script)
+    })
 }
 
 proptest! {

@@ -104,3 +104,67 @@ fn frames_are_lost_as_often_as_the_true_quality_says() {
         assert!((lost - 8000.0 * p).abs() < 3.9 * deviation, "{mode}: {lost} of 8000 lost, expected {}", 8000.0 * p);
     }
 }
+
+/// The same cell with an entity that repeats, in the downlink; `arq` are its parameters.
+fn repeating(medium: Value, channel: &Value, arq: &Value) -> CellConfig {
+    let mut config = cell(medium, std::slice::from_ref(channel));
+    let hop = &mut config.users[0].path.hops[0];
+    let mut entity = json!({ "type": "arq" });
+    entity.as_object_mut().unwrap().extend(arq.as_object().unwrap().clone());
+    for link in [&mut hop.uplink, &mut hop.downlink] {
+        link.entity = serde_json::from_value(entity.clone()).unwrap();
+    }
+    hop.uplink.rate = read("20 kbit/s");
+    config
+}
+
+/// Table II of Alfredsson et al. 2006: packets of 1500 bytes, each in frames of its own. A packet takes
+/// ⌈12000 / 108k⌉ slots; all slots are used.
+#[test]
+fn fixed_modulation_without_errors_fills_every_slot() {
+    for (k, mode) in ["bpsk", "4-qam", "8-qam", "16-qam", "32-qam", "64-qam", "128-qam", "256-qam"].iter().enumerate() {
+        let medium = json!({ "resources": 1, "adaptation": { "type": "fixed", "mode": mode } });
+        let config = repeating(medium, &steady(80.0), &json!({ "concatenate": false, "in_order": false }));
+        let frames = 12_000u64.div_ceil(108 * (k as u64 + 1));
+        let packets = 40;
+        let script: Script = (0..packets).map(|_| to(0, ms(0), 1500)).collect();
+        let trace = run_to(Cell::new(&config, Seed(1)), &script, ms(10_000));
+        // Slot 1 is the first after time 0; packet n ends with the frame in slot n · frames.
+        let ends = (1..=packets).map(|packet| (packet * frames + 1) * 2_000_000 / 3);
+        assert_eq!(trace.times(PortId::of(0, End::Client)), ends.collect::<Vec<u64>>(), "{mode}");
+    }
+}
+
+/// The choice of the mode sees the prediction: with an error in it, more frames are repeated.
+#[test]
+fn the_choice_of_the_mode_sees_the_prediction_alone() {
+    let repeated = |error: f64| {
+        let channel = json!({ "type": "jakes", "speed": "75 km/h", "snr": "16 dB", "prediction_error": error });
+        let medium = json!({ "resources": 8, "assumed_prediction_error": 0 });
+        let config = repeating(medium, &channel, &json!({ "retransmissions": 50 }));
+        let script: Script = (0..500).map(|packet| to(0, ms(packet * 2), 1500)).collect();
+        let trace = run_to(Cell::new(&config, Seed(5)), &script, ms(3_000));
+        assert_eq!(trace.departures.len(), 500);
+        assert!(trace.departures.iter().all(|departure| departure.flips.is_empty()));
+        trace.of_kind(EventKind::FrameRepeated).len()
+    };
+    let (none, some) = (repeated(0.0), repeated(0.2));
+    assert!(2 * some > 3 * none, "{some} against {none}");
+}
+
+/// After the last try what is wrong stays wrong: a frame of BPSK at 3 dB has each of its 108 bits wrong with the
+/// probability of a symbol error, and 12 frames make a packet.
+#[test]
+fn symbols_in_error_become_bit_errors_after_the_last_try() {
+    let modes = Modes::new(&ModesConfig::default(), ());
+    let medium = json!({ "resources": 4, "adaptation": { "type": "fixed", "mode": "bpsk" } });
+    let config = repeating(medium, &steady(3.0), &json!({ "retransmissions": 0, "concatenate": false }));
+    let script: Script = (0..500).map(|packet| to(0, ms(packet * 3), 162)).collect();
+    let trace = run_to(Cell::new(&config, Seed(8)), &script, ms(4_000));
+    assert_eq!(trace.departures.len(), 500);
+    let flips: usize = trace.departures.iter().map(|departure| departure.flips.len()).sum();
+    let p = modes.symbol_error(modes.named("bpsk").unwrap(), 10f64.powf(0.3) as f32).unwrap();
+    let bits = 500.0 * 1296.0;
+    let deviation = (bits * p * (1.0 - p)).sqrt();
+    assert!((flips as f64 - bits * p).abs() < 3.9 * deviation, "{flips} bits, expected {}", bits * p);
+}

@@ -71,6 +71,9 @@ pub(crate) trait OwnFrames {
     /// True if it waits for the link's allocation delay, although it has frames of its own.
     const ALLOCATES: bool = false;
 
+    /// True if its frames are as long as the grants, however many bits these have.
+    const FITS_GRANTS: bool = false;
+
     /// Keys of the parameters that a state may change although the frames are its own.
     const CHANGES: &[&str] = &[];
 
@@ -105,6 +108,14 @@ impl EntityConfig {
     pub fn has_own_frames(&self) -> bool {
         fn of<C: OwnFrames>(_: &C) -> bool {
             C::OWN_FRAMES
+        }
+        dispatch_entity_config!(self, config => of(config))
+    }
+
+    /// True if its frames are as long as the grants, however many bits these have.
+    pub fn fits_grants(&self) -> bool {
+        fn of<C: OwnFrames>(_: &C) -> bool {
+            C::FITS_GRANTS
         }
         dispatch_entity_config!(self, config => of(config))
     }

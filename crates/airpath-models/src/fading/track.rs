@@ -109,6 +109,9 @@ fn instant(text: &str) -> Option<i64> {
         }
     };
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     let fraction: f64 = format!("0.{fraction}").parse().ok()?;
     let ([year, month, day], [hour, minute, second]) = (numbers(date, '-')?, numbers(clock, ':')?);
     let fits = (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
@@ -159,6 +162,7 @@ mod tests {
             (good.clone() + &point("91", "2024-01-01T00:00:01Z"), "line 4: `lat` is `91`"),
             (good.clone() + &point("1", "yesterday"), "line 4: the time is `yesterday`"),
             (good.clone() + &point("1", "2024-13-01T00:00:00Z"), "line 4: the time is"),
+            (good.clone() + &point("1", "2024-01-01T00:00:00.9e999Z"), "line 4: the time is"),
             (good.clone() + &good, "line 4: the time 2024-01-01T00:00:00Z is not after"),
             (good.clone() + "<trkpt lat=\"1\"/>", "line 4: the point has no `lon`"),
             (good.clone() + "<trkpt lat=\"1\" lon=\"1\"/>", "line 4: the point has no <time>"),

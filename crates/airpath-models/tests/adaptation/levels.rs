@@ -68,7 +68,7 @@ fn frames_succeed_as_expected_of_the_prediction_of_the_fading_model() {
     let model = FadingModelConfig::Jakes(JakesConfig { sinusoids: 32, k_factor: None, angle: None });
     let config = FadingConfig {
         model,
-        speed: SpeedConfig::Constant(Speed(20.0)),
+        speed: Some(SpeedConfig::Constant(Speed(20.0))),
         snr: Decibels(16.0),
         resources: 1,
         prediction_error: error,
@@ -169,5 +169,17 @@ fn coded_modes_have_levels_near_their_thresholds() {
         let loss = frames.modes.frame_error(mode, *level, 840);
         let share = frames.modes.bits_per_symbol(mode - 1) / frames.modes.bits_per_symbol(mode);
         assert!((1.0 - loss - share).abs() < 0.01, "{mode}: {loss} for {share}");
+    }
+}
+
+#[test]
+fn levels_for_another_mean_lose_what_the_documents_state() {
+    let nominal = Levels::of_greatest_throughput(&qam(0.1 * ratio(16.0)), 0.0);
+    for (mean_db, stated) in [(8.0, 0.15), (12.0, 0.017), (20.0, 0.004)] {
+        let mean = ratio(mean_db);
+        let frames = qam(0.1 * mean);
+        let best = rayleigh_throughput(&Levels::of_greatest_throughput(&frames, 0.0), &frames, mean);
+        let loss = 1.0 - rayleigh_throughput(&nominal, &frames, mean) / best;
+        assert!((loss / stated - 1.0).abs() < 0.06, "{mean_db} dB: {loss} for {stated}");
     }
 }

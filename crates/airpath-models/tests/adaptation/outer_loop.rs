@@ -22,7 +22,7 @@ fn run(adaptation: &str, frames: Frames, mean_db: f64) -> (f64, f64) {
     let mut fading = Fading::new(
         &FadingConfig {
             model: FadingModelConfig::Jakes(JakesConfig { sinusoids: 16, k_factor: None, angle: None }),
-            speed: SpeedConfig::Constant(Speed(30.0 / 3.6)),
+            speed: Some(SpeedConfig::Constant(Speed(30.0 / 3.6))),
             snr: Decibels(mean_db),
             resources: 1,
             prediction_error: 0.1,

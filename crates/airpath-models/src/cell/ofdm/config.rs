@@ -158,6 +158,10 @@ impl Shares for OfdmConfig {
     }
 
     fn hop_problems(&self, hop: &HopConfig, direction: Direction) -> Vec<Problem> {
+        if !hop.link(direction).entity.fits_grants() {
+            let message = "does not fit its frames to the modes of this medium; write entity = { type = \"arq\" }";
+            return vec![Problem::new("entity", message)];
+        }
         let Some(fading) = hop.link(direction).fading.as_deref() else {
             let message = "is missing; a station on this medium has a radio channel, such as fading = { type = \"profile\", \
                            profile = \"tu12_at5_mhz\", speed = \"75 km/h\", snr = \"16 dB\" }";

@@ -188,6 +188,7 @@ impl Reconfigured<EntityBeginning<'_>> for ArqConfig {
 
 impl OwnFrames for ArqConfig {
     const OWN_FRAMES: bool = true;
+    const FITS_GRANTS: bool = true;
 
     const CHANGES: &[&str] = &["retransmissions", "feedback_delay", "last_try", "headers", "repeat", "combining"];
 }
