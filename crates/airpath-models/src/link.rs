@@ -301,7 +301,8 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         let positions = link.ends[sender(direction)].error_positions();
         // The errors of the link draw whatever those of the radio channel hit, so that these redraw nothing.
         let own = lane.outcome(lane.channel.judged_at(grant.start, at), &frame, positions);
-        let outcome = quality.and_then(|quality| quality.outcome(&frame, positions)).unwrap_or(own);
+        let radio = quality.and_then(|quality| link.ends[receiver(direction)].hit(&frame, quality));
+        let outcome = radio.unwrap_or(own);
         let arrives = at + lane.delay(at, &frame);
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));

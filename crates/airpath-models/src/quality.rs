@@ -7,14 +7,17 @@
 //! A draw belongs to the resource and the slot of a frame, not to the number of frames before it: what others send
 //! changes nothing.
 
+use std::sync::Arc;
+
 use airpath_core::DrawKey;
 
+use crate::adaptation::Modes;
 use crate::air::Frame;
 use crate::channel::ChannelOutcome;
 use crate::entity::ErrorPositions;
 
 /// Probability of errors in one frame, and the stream and step of their draws.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Quality {
     /// Unit that errors hit.
     pub unit: ErrorUnit,
@@ -24,6 +27,32 @@ pub struct Quality {
     pub key: DrawKey,
     /// Step of the draws, one for each resource of each slot.
     pub step: u64,
+    /// Mode and ratio from which `probability` follows, for a receiver that combines the copies of a frame; none where
+    /// copies cannot be combined.
+    pub reception: Option<Reception>,
+}
+
+/// Mode and signal-to-noise ratio of one frame.
+#[derive(Clone, Debug)]
+pub struct Reception {
+    /// The modes of the medium.
+    pub modes: Arc<Modes>,
+    /// Mode of the frame.
+    pub mode: usize,
+    /// Number of its symbols.
+    pub symbols: u32,
+    /// True signal-to-noise ratio, as a ratio of powers.
+    pub snr: f32,
+}
+
+impl Reception {
+    /// Unit that errors hit, and the probability of that at the signal-to-noise ratio `snr`.
+    pub fn errors_at(&self, snr: f32) -> (ErrorUnit, f64) {
+        match self.modes.symbol_error(self.mode, snr) {
+            Some(error) => (ErrorUnit::Symbol(self.modes.bits_per_symbol(self.mode) as u8), error),
+            None => (ErrorUnit::Frame, self.modes.frame_error(self.mode, snr, self.symbols)),
+        }
+    }
 }
 
 /// Unit of a transmission that an error hits.
@@ -59,6 +88,16 @@ impl Quality {
         Some(ChannelOutcome::Flipped(flips.collect()))
     }
 
+    /// Errors of a frame that are left of those `before` if each of them stays with probability `stays`.
+    pub(crate) fn left_of(&self, before: &ChannelOutcome, stays: f64) -> Option<ChannelOutcome> {
+        let ChannelOutcome::Flipped(flips) = before else {
+            return (self.key.unit(self.step, 0) < stays).then(|| before.clone());
+        };
+        let is_left = |flip: &&u32| self.key.child("again", u64::from(**flip)).unit(self.step, 0) < stays;
+        let flips: Vec<u32> = flips.iter().filter(is_left).copied().collect();
+        (!flips.is_empty()).then_some(ChannelOutcome::Flipped(flips))
+    }
+
     /// Numbers of the wrong symbols among `symbols`: the runs of right ones between them are geometric.
     fn runs(&self, symbols: u64) -> impl Iterator<Item = u64> {
         let Quality { probability, key, step, .. } = *self;
@@ -88,7 +127,7 @@ mod tests {
 
     fn quality(unit: ErrorUnit, probability: f64, step: u64) -> Quality {
         let scope = DrawScope { hop: "h", direction: Direction::Downlink, role: "symbols", instance: 0 };
-        Quality { unit, probability, key: DrawKey::new(Seed(7), &scope), step }
+        Quality { unit, probability, key: DrawKey::new(Seed(7), &scope), step, reception: None }
     }
 
     fn frame(bits: u64) -> Frame {

@@ -25,6 +25,7 @@ use airpath_core::{Bits, DrawKey, End, Framing, Pdu, Span, Time};
 use crate::air::{Backlog, Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
+use crate::quality::Quality;
 use crate::registry::registry;
 use crate::stage::StageCx;
 
@@ -269,6 +270,12 @@ pub trait LinkEntity: Send {
         up: &mut Vec<Pdu>,
     );
 
+    /// Errors of a radio channel of `quality` in `frame`, which the other end has sent; none if there are none. It is
+    /// asked when the transmission ends. An entity that combines the copies of a frame knows the earlier ones.
+    fn hit(&mut self, frame: &Frame, quality: &Quality) -> Option<ChannelOutcome> {
+        quality.outcome(frame, self.error_positions())
+    }
+
     /// Data in the send buffer at `at`; `since` of an empty one means nothing.
     fn backlog(&self, at: Time, _sdus: &Sdus) -> Backlog {
         Backlog { bits: u64::from(self.ready_at() <= at), since: at }
@@ -346,6 +353,10 @@ impl LinkEntity for EntityModel {
         up: &mut Vec<Pdu>,
     ) {
         dispatch_entity!(self, entity => entity.receive(frame, outcome, sdus, stage, up));
+    }
+    #[inline(always)]
+    fn hit(&mut self, frame: &Frame, quality: &Quality) -> Option<ChannelOutcome> {
+        dispatch_entity!(self, entity => entity.hit(frame, quality))
     }
     fn backlog(&self, at: Time, sdus: &Sdus) -> Backlog {
         dispatch_entity!(self, entity => entity.backlog(at, sdus))

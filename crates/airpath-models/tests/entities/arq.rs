@@ -54,7 +54,13 @@ pub fn over_bins(link: &LinkConfig, slot: Span, radio: Radio) -> Path<EntityMode
 /// Errors in every symbol of the frame in bin `resource` of slot `slot`, or in none.
 pub fn quality(is_hit: bool, resource: u16, slot: u64) -> Option<Quality> {
     let probability = f64::from(u8::from(is_hit));
-    Some(Quality { unit: ErrorUnit::Symbol(1), probability, key: key(), step: slot * 2 + u64::from(resource) })
+    Some(Quality {
+        unit: ErrorUnit::Symbol(1),
+        probability,
+        key: key(),
+        step: slot * 2 + u64::from(resource),
+        reception: None,
+    })
 }
 
 /// One bin whose slots have `bits` by number (the last one from there on), with errors in the slots in `hit`.

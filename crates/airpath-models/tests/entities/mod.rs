@@ -4,6 +4,7 @@
 //! Link entities with frames of their own: the laws over all of them, and each by hand.
 
 mod arq;
+mod arq_combining;
 mod arq_patterns;
 mod codec;
 mod egprs;

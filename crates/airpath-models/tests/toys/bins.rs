@@ -20,7 +20,7 @@ pub struct Bin {
 }
 
 /// Radio conditions of one bin in one slot.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Conditions {
     pub bits: u64,
     pub quality: Option<Quality>,

@@ -15,6 +15,7 @@
 //! the payload is what is counted. There is no window; the send buffer limits what is under way. A grant that does
 //! not limit the bits takes one packet in a frame.
 
+mod combining;
 mod header;
 mod receiving;
 mod sending;
@@ -25,6 +26,9 @@ use airpath_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::combining::Combining;
+
+use self::combining::Combiner;
 use self::header::{Answer, Header};
 use self::receiving::{Fate, Receiver, ReceiverOptions};
 use self::sending::{Outgoing, Sender, SenderOptions};
@@ -36,6 +40,7 @@ use super::{
 use crate::air::{Backlog, Frame, Grant};
 use crate::channel::{ChannelOutcome, Headers};
 use crate::problem::Problem;
+use crate::quality::Quality;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::StageCx;
 
@@ -86,6 +91,9 @@ pub struct ArqConfig {
     pub headers: Headers,
     /// Treatment of a frame that is to be repeated where fewer bits fit than it carries.
     pub repeat: Repeat,
+    /// Use of the copies of a frame that had errors (hybrid ARQ), on a medium that knows the quality of a radio
+    /// channel. All copies must have one length: `repeat = "own_modulation"`.
+    pub combining: Combining,
 }
 
 impl Default for ArqConfig {
@@ -98,6 +106,7 @@ impl Default for ArqConfig {
             last_try: LastTry::Deliver,
             headers: Headers::Included,
             repeat: Repeat::Hold,
+            combining: Combining::None,
         }
     }
 }
@@ -122,6 +131,10 @@ impl Configured<EntityBeginning<'_>> for ArqConfig {
             let message = format!("is {}; it may be {RETRANSMISSIONS_LIMIT} at most", self.retransmissions);
             problems.push(Problem::new("retransmissions", message));
         }
+        if self.combining != Combining::None && self.repeat != Repeat::OwnModulation {
+            let message = "needs copies of one length; write repeat = \"own_modulation\"";
+            problems.push(Problem::new("combining", message));
+        }
         if self.headers == Headers::Spared && self.last_try == LastTry::Drop {
             let message = "is \"spared\", which has no meaning with last_try = \"drop\": no packet arrives with errors";
             problems.push(Problem::new("headers", message));
@@ -138,6 +151,7 @@ impl Configured<EntityBeginning<'_>> for ArqConfig {
             receiver: Receiver::new(theirs.receives(), Shape::plain(&beginning.receives)),
             feedback_delay: theirs.feedback_delay,
             last_try: theirs.last_try,
+            combiner: Combiner::new(theirs.combining),
             answer: None,
         }
     }
@@ -155,6 +169,7 @@ impl Configured<EntityBeginning<'_>> for ArqConfig {
                 repeat: Repeat::OwnModulation,
                 ..plain.clone()
             },
+            ArqConfig { repeat: Repeat::OwnModulation, combining: Combining::Chase, ..plain.clone() },
             ArqConfig {
                 retransmissions: 2,
                 headers: Headers::Spared,
@@ -175,7 +190,7 @@ impl OwnFrames for ArqConfig {
     const OWN_FRAMES: bool = true;
     const FITS_GRANTS: bool = true;
 
-    const CHANGES: &[&str] = &["retransmissions", "feedback_delay", "last_try", "headers", "repeat"];
+    const CHANGES: &[&str] = &["retransmissions", "feedback_delay", "last_try", "headers", "repeat", "combining"];
 }
 
 /// The parameters, if they are those of this kind of entity.
@@ -194,6 +209,7 @@ pub struct Arq {
     receiver: Receiver,
     feedback_delay: Span,
     last_try: LastTry,
+    combiner: Combiner,
     /// Answer to the frame that was just received.
     answer: Option<Answer>,
 }
@@ -262,6 +278,7 @@ impl LinkEntity for Arq {
             record_frame(EventKind::FrameLost, &frame, sdus, &mut stage.of(Stage::Channel));
         }
         if !repeat {
+            self.combiner.forget(frame.number);
             self.receiver.take(header, frame.pieces, fate, sdus, stage, up);
         }
     }
@@ -277,6 +294,10 @@ impl LinkEntity for Arq {
 
     fn hear(&mut self, word: u64, _: &mut Sdus, _: &mut StageCx<'_, '_>) {
         self.sender.hear(Answer::read(word));
+    }
+
+    fn hit(&mut self, frame: &Frame, quality: &Quality) -> Option<ChannelOutcome> {
+        self.combiner.hit(frame, quality)
     }
 
     fn error_positions(&self) -> ErrorPositions {
@@ -304,6 +325,7 @@ impl LinkEntity for Arq {
         }
         if let Some(config) = config_of(receives.kind) {
             self.receiver.configure(config.receives());
+            self.combiner.configure(config.combining);
             (self.feedback_delay, self.last_try) = (config.feedback_delay, config.last_try);
         }
     }

@@ -10,7 +10,7 @@ use airpath_core::{DrawKey, Probability};
 use super::OfdmConfig;
 use crate::adaptation::{Adaptation, Frames, Modes};
 use crate::fading::{Fading, FadingConfig};
-use crate::quality::{ErrorUnit, Quality};
+use crate::quality::{Quality, Reception};
 
 /// Choices of modes, computed once for all stations with the same error of prediction.
 pub(super) struct Rates {
@@ -99,12 +99,10 @@ impl Station {
     pub(super) fn quality(&mut self, number: u64, resource: usize, bits: u64) -> Quality {
         let snr = self.fading.snr(number)[resource];
         let mode = self.frame_bits.partition_point(|carries| u64::from(*carries) < bits).min(self.frame_bits.len() - 1);
-        let (unit, probability) = match self.modes.symbol_error(mode, snr) {
-            Some(error) => (ErrorUnit::Symbol(self.modes.bits_per_symbol(mode) as u8), error),
-            None => (ErrorUnit::Frame, self.modes.frame_error(mode, snr, self.symbols)),
-        };
+        let reception = Reception { modes: self.modes.clone(), mode, symbols: self.symbols, snr };
+        let (unit, probability) = reception.errors_at(snr);
         let step = number * self.resources as u64 + resource as u64;
-        Quality { unit, probability, key: self.key.child("symbols", 0), step }
+        Quality { unit, probability, key: self.key.child("symbols", 0), step, reception: Some(reception) }
     }
 
     /// Hears whether a frame was received.
