@@ -12,9 +12,7 @@ use std::sync::Arc;
 use airpath_core::DrawKey;
 
 use crate::adaptation::Modes;
-use crate::air::Frame;
-use crate::channel::ChannelOutcome;
-use crate::entity::ErrorPositions;
+use crate::channel::{ChannelOutcome, ErrorPositions};
 
 /// Probability of errors in one frame, and the stream and step of their draws.
 #[derive(Clone, Debug)]
@@ -65,8 +63,8 @@ pub enum ErrorUnit {
 }
 
 impl Quality {
-    /// Outcome of `frame` if errors hit it. `positions` says what the entity wants to know of them.
-    pub(crate) fn outcome(&self, frame: &Frame, positions: ErrorPositions) -> Option<ChannelOutcome> {
+    /// Outcome of a frame of `bits` if errors hit it. `positions` says what the entity wants to know of them.
+    pub(crate) fn outcome(&self, bits: u64, positions: ErrorPositions) -> Option<ChannelOutcome> {
         let bits_per_symbol = match self.unit {
             ErrorUnit::Frame => {
                 let hit = self.key.unit(self.step, 0) < self.probability;
@@ -74,7 +72,7 @@ impl Quality {
             }
             ErrorUnit::Symbol(bits) => u64::from(bits.max(1)),
         };
-        let symbols = frame.bits.get().div_ceil(bits_per_symbol);
+        let symbols = bits.div_ceil(bits_per_symbol);
         let mut wrong = self.runs(symbols);
         let first = wrong.next()?;
         if positions == ErrorPositions::OfPacket {
@@ -83,7 +81,7 @@ impl Quality {
         let flips = std::iter::once(first).chain(wrong).map(|symbol| {
             let bit = self.key.child("bit", symbol).below(self.step, 0, bits_per_symbol);
             // The last symbol may be longer than what is left of the frame.
-            (symbol * bits_per_symbol + bit).min(frame.bits.get() - 1) as u32
+            (symbol * bits_per_symbol + bit).min(bits - 1) as u32
         });
         Some(ChannelOutcome::Flipped(flips.collect()))
     }
@@ -123,19 +121,15 @@ impl Quality {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airpath_core::{Bits, Direction, DrawScope, Seed};
+    use airpath_core::{Direction, DrawScope, Seed};
 
     fn quality(unit: ErrorUnit, probability: f64, step: u64) -> Quality {
         let scope = DrawScope { hop: "h", direction: Direction::Downlink, role: "symbols", instance: 0 };
         Quality { unit, probability, key: DrawKey::new(Seed(7), &scope), step, reception: None }
     }
 
-    fn frame(bits: u64) -> Frame {
-        Frame { number: 0, bits: Bits::new(bits), pieces: Default::default(), words: None }
-    }
-
     fn flips(probability: f64, step: u64) -> Vec<u32> {
-        match quality(ErrorUnit::Symbol(3), probability, step).outcome(&frame(324), ErrorPositions::OfFrame) {
+        match quality(ErrorUnit::Symbol(3), probability, step).outcome(324, ErrorPositions::OfFrame) {
             Some(ChannelOutcome::Flipped(flips)) => flips,
             Some(other) => panic!("{other:?}"),
             None => Vec::new(),
@@ -147,9 +141,9 @@ mod tests {
         let all = flips(1.0, 3);
         assert_eq!(all.iter().map(|bit| bit / 3).collect::<Vec<_>>(), (0..108).collect::<Vec<_>>());
         assert!(flips(0.0, 3).is_empty());
-        let lost = quality(ErrorUnit::Frame, 1.0, 0).outcome(&frame(8), ErrorPositions::OfFrame);
+        let lost = quality(ErrorUnit::Frame, 1.0, 0).outcome(8, ErrorPositions::OfFrame);
         assert_eq!(lost, Some(ChannelOutcome::Lost));
-        assert_eq!(quality(ErrorUnit::Frame, 0.0, 0).outcome(&frame(8), ErrorPositions::OfFrame), None);
+        assert_eq!(quality(ErrorUnit::Frame, 0.0, 0).outcome(8, ErrorPositions::OfFrame), None);
     }
 
     #[test]
@@ -173,7 +167,7 @@ mod tests {
 
     #[test]
     fn an_entity_without_check_of_its_own_loses_a_frame_with_a_wrong_symbol() {
-        let hits = |step| quality(ErrorUnit::Symbol(2), 0.5, step).outcome(&frame(200), ErrorPositions::OfPacket);
+        let hits = |step| quality(ErrorUnit::Symbol(2), 0.5, step).outcome(200, ErrorPositions::OfPacket);
         assert!((0..50).all(|step| hits(step) == Some(ChannelOutcome::Lost)));
     }
 }

@@ -278,6 +278,17 @@ fn delay_of(effect: &EffectConfig) -> Random<Span> {
     effect.delay.clone().unwrap_or_default()
 }
 
+/// Bits in which a link entity is told of the errors of its frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ErrorPositions {
+    /// Bits of the packet in the frame. Frames without a packet are lost or spared as a whole.
+    #[default]
+    OfPacket,
+    /// Bits of the frame on the air, headers and padding included. The entity, which built the frame, knows what
+    /// they are.
+    OfFrame,
+}
+
 /// The channel of one direction: the error process and its effect.
 #[derive(Clone, Debug)]
 pub struct Channel {

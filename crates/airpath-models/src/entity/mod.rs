@@ -29,6 +29,7 @@ use crate::quality::Quality;
 use crate::registry::registry;
 use crate::stage::StageCx;
 
+pub use crate::channel::ErrorPositions;
 pub use crate::sdus::{Sdu, SduKey, Sdus};
 pub use parameters::{EntityParameters, Fragmentation, LastFrame};
 pub use simple::Simple;
@@ -213,17 +214,6 @@ impl Default for EntityConfig {
     }
 }
 
-/// Bits in which a link entity is told of the errors of its frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ErrorPositions {
-    /// Bits of the packet in the frame. Frames without a packet are lost or spared as a whole.
-    #[default]
-    OfPacket,
-    /// Bits of the frame on the air, headers and padding included. The entity, which built the frame, knows what
-    /// they are.
-    OfFrame,
-}
-
 /// State of the link entity that an arriving packet finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
@@ -273,7 +263,7 @@ pub trait LinkEntity: Send {
     /// Errors of a radio channel of `quality` in `frame`, which the other end has sent; none if there are none. It is
     /// asked when the transmission ends. An entity that combines the copies of a frame knows the earlier ones.
     fn hit(&mut self, frame: &Frame, quality: &Quality) -> Option<ChannelOutcome> {
-        quality.outcome(frame, self.error_positions())
+        quality.outcome(frame.bits.get(), self.error_positions())
     }
 
     /// Data in the send buffer at `at`; `since` of an empty one means nothing.

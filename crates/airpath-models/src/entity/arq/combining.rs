@@ -84,7 +84,7 @@ impl Combiner {
 
     /// Errors of `frame` behind what was received of it before, if there are any.
     pub fn hit(&mut self, frame: &Frame, quality: &Quality) -> Option<ChannelOutcome> {
-        let alone = || quality.outcome(frame, ErrorPositions::OfFrame);
+        let alone = || quality.outcome(frame.bits.get(), ErrorPositions::OfFrame);
         let Some(reception) = quality.reception.as_ref().filter(|_| self.combining != Combining::None) else {
             return alone();
         };
