@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from airpath.analysis import find, frame
@@ -31,6 +32,9 @@ from airpath.experiment.catalogue import DATABASE, Filter, FilterError, open_cat
 from airpath.experiment.folder import JOURNAL, PLAN, FolderError, Results, open_results
 from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.shown import read_text as read_notes
+from airpath.fading.table import Table, TableError
+from airpath.fading.table import read as read_ratios
+from airpath.fading.table import write as write_ratios
 from airpath.plots import KINDS, draw
 from airpath.plots.style import Span
 from airpath.run import RunError, load_run
@@ -275,6 +279,15 @@ def _av1_bitstream(folder: Path) -> Path:
     return path
 
 
+def _ratios(name: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        values = np.arange(-40, 40).reshape(20, 4) / 2
+        write_ratios(folder / name, Table(values, {"slots_per_second": 1500}))
+        return folder / name
+
+    return make
+
+
 _OF_RESULTS = (FolderError, FilterError, RunError, OSError)
 
 READERS = (
@@ -300,6 +313,10 @@ READERS = (
     *(
         Reader(f"packets of {codec}", _video_stream(codec), _receive_video, ())
         for codec in _PAYLOADS
+    ),
+    *(
+        Reader(f"ratios in {name}", _ratios(name), read_ratios, (TableError,))
+        for name in ("snr.csv", "snr.parquet", "snr.mat")
     ),
     Reader("notes of a video", _video_notes, _read_video_notes, (VideoError,)),
     Reader("log of a video", _sent_log, sentlog.read, (VideoError,)),

@@ -488,7 +488,7 @@ def test_the_command_prints_tables_json_and_csv(
     assert len(capsys.readouterr().out.splitlines()) == 13
     assert command(sets, sets=("reno", "rino")) == 2
     assert "no set is called rino; there are cubic, reno" in capsys.readouterr().err
-    assert command(sets / "nowhere") == 1
+    assert command(sets / "nowhere") == 2
     assert "no such folder" in capsys.readouterr().err
 
 

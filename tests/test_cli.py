@@ -242,3 +242,11 @@ def test_an_interrupt_that_was_ignored_stays_so() -> None:
         " assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["plot", "analyse", "report", "log", "replay", "timing table"])
+def test_folders_without_a_run_are_a_mistake_in_every_command(command: str, tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        result = airpath(*command.split(), str(folder))
+        assert result.returncode == facts.EXIT_STATUSES["usage"]
+        assert str(folder) in result.stderr

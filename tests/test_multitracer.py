@@ -8,8 +8,10 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+import airpath
 from airpath.app import run as run_app
 from airpath.engine import find_engine
 
@@ -121,3 +123,22 @@ def test_runs_without_layers_and_other_kinds_are_refused(
         (folder / name).unlink()
     assert run_app(words) == 1
     assert "neither captures nor link.arrow" in capsys.readouterr().err
+    assert run_app(["plot", str(folder), "--only", "link"]) == 1
+    told = capsys.readouterr().err
+    assert "nothing to draw" in told
+    assert "no frames in link.arrow" in told
+    assert "no packets" not in told
+
+
+def test_no_legend_of_the_picture_covers_a_point(folder: Path) -> None:
+    for figure in airpath.pictures(airpath.load(folder), "link").values():
+        figure.draw_without_rendering()
+        for axis in figure.get_axes():
+            legend = axis.get_legend()
+            assert legend is not None
+            named = [line for line in axis.lines if not str(line.get_label()).startswith("_")]
+            assert named
+            points = np.vstack(
+                [line.get_transform().transform(line.get_xydata()) for line in named]
+            )
+            assert np.nanmax(points[:, 1]) < legend.get_window_extent().y0

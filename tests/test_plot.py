@@ -272,7 +272,7 @@ def test_mistakes_are_told_without_a_traceback(
     words: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_app(["plot", *arguments]) != 0
+    assert run_app(["plot", *arguments]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -301,7 +301,7 @@ def test_outliers_close_together_share_a_text_beside_the_box() -> None:
 def test_a_folder_that_is_not_there_is_no_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_app(["plot", str(tmp_path / "nowhere"), "--only", "sweep"]) == 1
+    assert run_app(["plot", str(tmp_path / "nowhere"), "--only", "sweep"]) == 2
     assert "nowhere: no such folder" in capsys.readouterr().err
 
 

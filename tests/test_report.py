@@ -279,8 +279,8 @@ def test_mistakes_are_told_and_leave_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for arguments, status, words in (
-        (["nowhere"], 1, "no such folder"),
-        ([str(tmp_path)], 1, "neither the folder of a run nor one with runs in it"),
+        (["nowhere"], 2, "no such folder"),
+        ([str(tmp_path)], 2, "neither the folder of a run nor one with runs in it"),
         ([str(tmp_path), "--pictures", "-1"], 2, "must not be negative"),
         ([str(tmp_path), "--out", str(tmp_path)], 2, "is a folder"),
     ):

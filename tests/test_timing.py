@@ -326,7 +326,7 @@ def test_mistakes_are_told_without_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in ("plot", "table"):
-        assert run_app(["timing", command, str(tmp_path / "nowhere")]) == 1
+        assert run_app(["timing", command, str(tmp_path / "nowhere")]) == 2
         assert f"airpath timing {command}: " in capsys.readouterr().err
     write_timing(tmp_path / "x", requests=2, line_rates=False)
     assert run_app(["timing", "plot", str(tmp_path / "x"), "--only", "line-rate"]) == 1

@@ -105,7 +105,7 @@ def plot(
     from airpath.analysis.folders import is_run
     from airpath.files import make_folder, told
     from airpath.plots import KINDS, draw
-    from airpath.plots.kinds import TEXTS
+    from airpath.plots.kinds import NO_PACKETS, TEXTS, nothing
     from airpath.plots.style import Span
     from airpath.run import RunError, load_run
 
@@ -147,18 +147,16 @@ def plot(
         for note in run_folder.notes:
             print(f"airpath plot: {note}", file=sys.stderr)
         if not pictures:
-            print(
-                f"airpath plot: nothing to draw in {directory}: no packets in its logs"
-                f" (run with --log packets or --log events)",
-                file=sys.stderr,
-            )
+            is_part = begin is not None or end is not None
+            why = nothing(only, is_part=is_part) if only else NO_PACKETS
+            print(f"airpath plot: nothing to draw in {directory}: {why}", file=sys.stderr)
             return 1
         target = make_folder(out or directory / "plots")
         for picture in pictures:
             print(picture.save(target, file_format))
     except RunError as error:
         print(f"airpath plot: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except OSError as error:
         print(f"airpath plot: {told(error)}", file=sys.stderr)
         return 1
@@ -186,7 +184,7 @@ def _plot_text(directory: Path, out: Path | None, file_format: str, span: Span) 
             paths = module.save(run_folder, target, span=span)
     except RunError as error:
         print(f"airpath plot: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except OSError as error:
         print(f"airpath plot: {told(error)}", file=sys.stderr)
         return 1
@@ -279,7 +277,7 @@ def timing_plot(
                 print(f"airpath timing plot: {nothing(kind)}", file=sys.stderr)
     except TimingError as error:
         print(f"airpath timing plot: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except BrokenPipeError:  # `airpath timing plot … | head`
         return _nobody_reads()
     except OSError as error:
@@ -307,7 +305,7 @@ def timing_table(directories: list[Path]) -> int:
         print(tables([load_report(directory) for directory in directories]), end="", flush=True)
     except TimingError as error:
         print(f"airpath timing table: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except BrokenPipeError:  # `airpath timing table … | head`
         return _nobody_reads()
     except OSError as error:

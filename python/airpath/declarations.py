@@ -26,6 +26,11 @@ _MEASUREMENTS = Argument(
     "directories",
     several=True,
 )
+_VARIABLE = Option(
+    "--variable",
+    ("NAME",),
+    "Of a MAT-file: name of the matrix [default: snr_db, or the only one]",
+)
 _INCLUDE_UNTRUSTED = "replications whose verdict is not trusted"
 
 _EXPERIMENTS = (
@@ -465,6 +470,70 @@ _OF_THE_ENGINES_COMMANDS = (
         "Models: Gilbert-Elliott, MTA, extended on/off, runs of Weibull lengths "
         "(docs/error-traces.md). Exit status: 0 if models were fitted, 2 if the file or an "
         "argument is wrong or the trace has too few errors, 1 if the picture cannot be written, "
+        "125 if packages are missing.",
+        "analysis",
+    ),
+    Declaration(
+        "fading show",
+        "Print the statistics of a fading channel beside theory, and draw it",
+        "airpath.fading.commands:show",
+        (
+            "airpath fading show channel.toml --out channel.png",
+            "airpath fading show snr.csv",
+        ),
+        (
+            Argument(
+                "CHANNEL",
+                "A channel (a TOML file or a table, as for airpath fading generate), or a file of "
+                "ratios (text, .parquet, .mat)",
+                "channel",
+                type="text",
+            ),
+        ),
+        (
+            Option(
+                "--slots",
+                ("N",),
+                "Of a channel: number of slots to draw",
+                type="positive",
+                default=15_000,
+            ),
+            Option("--seed", ("N",), "Of a channel: random seed", type="whole", default=1),
+            Option(
+                "--slots-per-second",
+                ("N",),
+                "Of a file: number of slots in a second [default: what the file says, or 1500]",
+                type="positive",
+            ),
+            _VARIABLE,
+            Option(
+                "--out",
+                ("FILE",),
+                "Draw it; its suffix (.png, .svg, .pdf) is its format",
+                type="path",
+            ),
+            Option(*_AS_JSON, "Print the figures as JSON", key="json_"),
+        ),
+        "Theory is that of Rayleigh fading with the classical Doppler spectrum, where the channel "
+        "has it (docs/fading.md). Exit status: 0 if the figures were printed, 2 if the channel or "
+        "the file is wrong, 1 if something cannot be read or written, 125 if packages are missing.",
+        "analysis",
+    ),
+    Declaration(
+        "fading convert",
+        "Convert signal-to-noise ratios between text, Parquet and MAT-files",
+        "airpath.fading.commands:convert",
+        (
+            "airpath fading convert snr.csv snr.parquet",
+            "airpath fading convert measured.mat snr.csv --variable snr_db",
+        ),
+        (
+            Argument("INPUT", "Ratios in decibels, a row for each slot", "input_"),
+            Argument("OUTPUT", "Output file", "output"),
+        ),
+        (_VARIABLE,),
+        "Suffixes are formats: .parquet, .mat (level 5), anything else for text. Exit status: 0 if "
+        "the file was written, 2 if the input is wrong, 1 if something cannot be read or written, "
         "125 if packages are missing.",
         "analysis",
     ),

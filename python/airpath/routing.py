@@ -11,7 +11,7 @@ from __future__ import annotations
 
 NAMES = (
     *("exec", "shell", "sim", "run", "plan", "results", "profiles", "check", "schema", "facts"),
-    *("log", "send", "recv", "runs", "state", "set", "replay", "trace", "fading", "wsim"),
+    *("log", "send", "recv", "runs", "state", "set", "replay", "trace", "fading", "modes", "wsim"),
     *("timing", "warp", "analyse", "plot", "report", "video"),
 )
 """All commands, in the order of the overview."""
@@ -23,7 +23,10 @@ OF_BOTH = frozenset({"check", "schema"})
 """The engine's for scenarios, Python's for experiments."""
 
 BELOW_THE_ENGINES = frozenset(
-    {("trace", "plot"), ("trace", "fit"), ("timing", "plot"), ("timing", "table")}
+    {
+        *(("trace", "plot"), ("trace", "fit"), ("fading", "show"), ("fading", "convert")),
+        *(("timing", "plot"), ("timing", "table")),
+    }
 )
 """Python's among the subcommands of the engine's commands."""
 

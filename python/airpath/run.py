@@ -22,6 +22,7 @@ from airpath.arrow import ArrowLogError, read_arrow_log
 from airpath.capture import CaptureError, read_capture
 from airpath.facts import (
     CAPTURES,
+    EXIT_STATUSES,
     FILES,
     FILES_OF_A_RUN,
     NO_VERDICT,
@@ -79,6 +80,15 @@ _LATER = frozenset(column.name for column in TABLES[FILES["events"]] if column.n
 
 class RunError(Exception):
     """A folder holds no run that could be read."""
+
+    status = EXIT_STATUSES["undone"]
+    """Exit status of a command that ends with it."""
+
+
+class NoRunError(RunError):
+    """A folder that was named does not exist, or holds no run."""
+
+    status = EXIT_STATUSES["usage"]
 
 
 CONTRADICTIONS = (
@@ -365,12 +375,13 @@ def load_run(directory: Path) -> Run:
     """Open a run's folder.
 
     Raises:
-        RunError: the folder does not exist, holds neither manifest nor logs, or has another format.
+        NoRunError: the folder does not exist, or holds neither manifest nor logs.
+        RunError: the run has another format.
 
     """
     if not directory.is_dir():
         message = f"{directory}: no such folder; name the one given to --out"
-        raise RunError(message)
+        raise NoRunError(message)
     notes: list[str] = []
     damage: list[str] = []
     manifest: dict[str, Any] = {}
@@ -398,7 +409,7 @@ def load_run(directory: Path) -> Run:
             f"{directory}: not the folder of a run (neither run.json nor {', '.join(logs)}); "
             f"runs made with --out have one"
         )
-        raise RunError(message)
+        raise NoRunError(message)
     return Run(directory, manifest, [*notes, *damage], damage)
 
 

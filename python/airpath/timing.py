@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airpath.facts import EXIT_STATUSES
 from airpath.files import read_text, told
 from airpath.jsontext import parse_json
 
@@ -73,6 +74,15 @@ _Value = TypeVar("_Value")
 
 class TimingError(Exception):
     """A folder holds no measurement that could be read."""
+
+    status = EXIT_STATUSES["undone"]
+    """Exit status of a command that ends with it."""
+
+
+class NoMeasurementError(TimingError):
+    """A folder that was named does not exist, or holds no measurement."""
+
+    status = EXIT_STATUSES["usage"]
 
 
 @dataclass(frozen=True)
@@ -252,19 +262,20 @@ def load_report(directory: Path) -> Report:
     """Open the folder of a measurement.
 
     Raises:
-        TimingError: there is no such folder, or it holds no measurement that can be read.
+        NoMeasurementError: there is no such folder, or it holds no measurement.
+        TimingError: the measurement cannot be read.
 
     """
     path = directory / FILE
     if not directory.is_dir():
         message = f"{directory}: no such folder; name one given to --out of airpath timing"
-        raise TimingError(message)
+        raise NoMeasurementError(message)
     try:
         content = parse_json(read_text(path))
     except FileNotFoundError as error:
         message = f"{directory}: no {FILE} in it, so it is not the folder of a measurement;"
         message += " airpath timing --out DIR writes one"
-        raise TimingError(message) from error
+        raise NoMeasurementError(message) from error
     except OSError as error:
         message = f"{told(error)}; it cannot be read"
         raise TimingError(message) from error

@@ -281,8 +281,9 @@ def test_closed_standard_streams(airpath: Airpath, rootless: User) -> None:
 @pytest.mark.parametrize(
     ("words", "fragments"),
     [
-        (("log", "nowhere"), ["nowhere"]),
-        (("log", "/tmp"), ["/tmp"]),
+        (("log", "nowhere"), ["nowhere", "is not a directory"]),
+        (("log", "/tmp"), ["/tmp", "is not the folder of a run"]),
+        (("replay", "/tmp"), ["/tmp", "is not the folder of a run"]),
         (("check", "nowhere.toml"), ["nowhere.toml"]),
         (("profiles", "show", "umts-38"), ["umts-38", "umts-384"]),
         (("shell", "--rate", "5"), ["--rate", "no unit"]),

@@ -41,7 +41,7 @@ named! {
         InformationRnr = "I+RNR": "Information and receive not ready.",
         InformationRej = "I+REJ": "Information and reject.",
         InformationSrej = "I+SREJ": "Information and selective reject.",
-        Block = "block": "Radio block of a transparent bearer.",
+        Block = "block": "Radio block or frame of a bearer whose frames are all alike.",
         RlcData = "data": "Radio block with RLC data.",
         AckNack = "ACK/NACK": "Packet Ack/Nack: the blocks that have been received.",
     }

@@ -8,6 +8,7 @@ pub mod clocks;
 pub mod control;
 pub mod fading;
 mod load;
+pub mod modes;
 mod replay;
 mod sim;
 pub mod timing;
@@ -88,6 +89,8 @@ pub enum Command {
     Trace(trace::TraceArgs),
     /// Draw the signal-to-noise ratios of fading radio channels.
     Fading(fading::FadingArgs),
+    /// Print the modes of a radio link and the switching levels of link adaptation.
+    Modes(modes::ModesArgs),
     /// Send a file over a radio link whose errors come from a trace, offline, by UDP or UDP-Lite.
     Wsim(Box<wsim::WsimArgs>),
     /// Build the kernel for runs in virtual time (`airpath exec --clock warp`).

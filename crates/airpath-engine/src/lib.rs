@@ -45,6 +45,7 @@ pub fn main() -> ! {
         Command::Timing(args) => commands::timing::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Fading(args) => commands::fading::run(&args),
+        Command::Modes(args) => commands::modes::run(&args),
         Command::Warp(args) => commands::warp::run(&args),
         Command::Wsim(args) => commands::wsim::run(&args),
         Command::WarpInit => match airpath_warp::guest::main() {

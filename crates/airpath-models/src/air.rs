@@ -84,6 +84,6 @@ pub trait Air {
         self.sent_at(at, grant, frame, None);
     }
 
-    /// The same over a radio channel whose quality the medium knows.
-    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>);
+    /// The same over a radio channel whose quality the medium knows; true if the frame arrives without an error.
+    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool;
 }

@@ -138,18 +138,19 @@ impl LinkConfig {
 
     /// Errors in the parameters of a link whose entity makes frames of its own, if any.
     fn own_frames_problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
-        if self.medium.own().is_some() && self.rate.constant() == Some(LinkRate::Unlimited) {
-            problem(
-                "rate",
-                "is unlimited; frames of this entity take time: write a rate, or slots such as \
-                 { type = \"slotted\", slot = \"20 ms\", bits = \"240 bit\" }",
-            );
-        }
-        if let RateConfig::Varying(VaryingConfig::Slotted(slots)) = &self.rate {
-            problems.extend(self.entity.slot_problems(slots.bits.get()));
-        }
+        let mut problems = match &self.rate {
+            RateConfig::Varying(VaryingConfig::Slotted(slots)) => {
+                self.entity.slot_problems(slots.slot, slots.bits.get())
+            }
+            rate if self.medium.own().is_some() && rate.constant() == Some(LinkRate::Unlimited) => {
+                let message = format!(
+                    "is unlimited; frames of this entity take time: write a rate, or slots such as {}",
+                    self.entity.slot_example()
+                );
+                vec![Problem::new("rate", message)]
+            }
+            _ => Vec::new(),
+        };
         let mut problem = |key: &str, message: &str| problems.push(Problem::new(key, message));
         if self.fragmentation.is_some() {
             problem("fragmentation", "has no meaning with this entity, which makes frames of its own");
@@ -337,14 +338,25 @@ impl HopConfig {
             if !now.entity.has_own_frames() {
                 continue;
             }
-            let same = [
-                ("entity", now.entity.may_follow(&before.entity)),
-                ("overhead", before.overhead == now.overhead),
-                ("compression", before.compression == now.compression),
-            ];
-            for (key, _) in same.into_iter().filter(|(_, same)| !same) {
-                let message = "is another than at the beginning; with this entity no state can change it";
-                problems.push(Problem::new(key, message));
+            let others =
+                [("overhead", before.overhead != now.overhead), ("compression", before.compression != now.compression)];
+            let mut changed: Vec<String> =
+                others.into_iter().filter(|(_, is)| *is).map(|(key, _)| key.into()).collect();
+            let may = now.entity.changes();
+            // Another kind has been told.
+            if discriminant(&now.entity) == discriminant(&before.entity) {
+                let keys = now.entity.differences(&before.entity).into_iter();
+                changed.extend(keys.filter(|key| !may.contains(&key.as_str())).map(|key| format!("entity.{key}")));
+            }
+            let may = may.iter().map(|key| format!("`entity.{key}`")).collect::<Vec<_>>().join(" and ");
+            let may = if may.is_empty() { may } else { format!(", only {may}") };
+            for key in changed {
+                let message = format!("is another than at the beginning; with this entity no state can change it{may}");
+                let problem = Problem::new(key, message);
+                // Both directions mostly have it.
+                if !problems.contains(&problem) {
+                    problems.push(problem);
+                }
             }
         }
         problems

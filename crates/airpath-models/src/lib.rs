@@ -10,6 +10,8 @@
 //! - [`impairment`]: reordering and duplication;
 //! - [`load`]: background load;
 //! - [`fading`]: the radio channel of a station, its signal-to-noise ratio by resource and slot;
+//! - [`schedule`]: the schedulers of a cell, which share the resources of a slot among its bearers;
+//! - [`adaptation`]: the modes of a radio link, their errors, and the choice between them;
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
 //! - [`blackout`] and [`states`]: when a link is down, and when its parameters change;
@@ -21,6 +23,7 @@
 mod agenda;
 mod registry;
 
+pub mod adaptation;
 pub mod air;
 pub mod blackout;
 pub mod cell;
@@ -41,6 +44,7 @@ pub mod problem;
 pub mod quality;
 pub mod queueing;
 pub mod random;
+pub mod schedule;
 pub mod sdus;
 pub mod stage;
 pub mod states;

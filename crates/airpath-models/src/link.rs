@@ -277,7 +277,7 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         frame
     }
 
-    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) {
+    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
         let direction = grant.direction;
         let link = &mut *self.link;
         let lane = &mut link.lanes[direction as usize];
@@ -287,9 +287,13 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
             InFlight::Pass => {}
             InFlight::Store => {
                 lane.caught_more = true;
-                return lane.again.push_back(frame);
+                lane.again.push_back(frame);
+                return false;
             }
-            InFlight::Drop => return link.lose(at, direction, frame, self.cx),
+            InFlight::Drop => {
+                link.lose(at, direction, frame, self.cx);
+                return false;
+            }
         }
         let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Medium, self.cx);
         link.ends[sender(direction)].sent(&frame, &mut link.sdus, &mut stage);
@@ -301,8 +305,10 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         let arrives = at + lane.delay(at, &frame);
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));
+        let is_ok = outcome == ChannelOutcome::Ok;
         lane.in_flight.push_back((arrives, frame, outcome));
         lane.note_arrival();
+        is_ok
     }
 }
 

@@ -3,6 +3,7 @@
 
 //! All tests of the crate, as one program.
 
+mod adaptation;
 mod aqm;
 mod background;
 mod blackouts;
@@ -20,9 +21,11 @@ mod hand_computed;
 mod impairment;
 mod laws;
 mod least_transit;
+mod ofdm;
 mod queue_theory;
 mod rates;
 mod reference;
+mod schedule;
 mod states;
 mod toys;
 mod wander;

@@ -14,6 +14,7 @@ use serde_json::Value as Schema;
 
 use crate::document::{Node, Place, Table, Value};
 use crate::keys::{self, Properties};
+use crate::synonyms;
 
 /// Something wrong within a document.
 #[derive(Clone, Debug)]
@@ -60,28 +61,6 @@ pub const QUANTITIES: &[(&str, CheckText)] = &[
     ("Span", text_of::<Span>),
 ];
 
-/// Names in other emulators for our keys.
-const SYNONYMS: &[(&str, &str)] = &[
-    ("bandwidth", "rate"),
-    ("bitrate", "rate"),
-    ("buffer", "queue"),
-    ("bw", "rate"),
-    ("corrupt", "errors"),
-    ("delay", "propagation"),
-    ("dup", "duplicate"),
-    ("duplication", "duplicate"),
-    ("for", "duration"),
-    ("latency", "propagation"),
-    ("limit", "queue"),
-    ("loss", "errors"),
-    ("packet_loss", "errors"),
-    ("plr", "errors"),
-    ("reordering", "reorder"),
-    ("size", "packet_size"),
-    ("start", "at"),
-    ("time", "at"),
-];
-
 /// Checks documents against the schemas below one root.
 pub struct Checker<'a> {
     pub root: &'a Schema,
@@ -113,6 +92,12 @@ impl<'a> Checker<'a> {
         if let Some((quantity, table)) = keys::quantity_or_table(schema, self.root) {
             let schema = if node.as_table().is_some() { table } else { quantity };
             return self.check(node, schema, key);
+        }
+        if let Some((words, quantity)) = keys::word_or_quantity(schema, self.root) {
+            return match node.as_text().filter(|text| text.starts_with(char::is_alphabetic)) {
+                Some(_) => self.check_word_beside(node, &words, quantity, key),
+                None => self.check(node, quantity, key),
+            };
         }
         if let Some(words) = keys::enumeration(schema) {
             return self.check_word(node, &words, key);
@@ -184,6 +169,15 @@ impl<'a> Checker<'a> {
             let valid = words.iter().map(|word| word.to_string()).collect();
             let finding = self.find(Kind::Value, &node.place, key, format!("`{word}` is not a valid value"));
             finding.word = Some((word.to_string(), valid));
+        }
+    }
+
+    /// Checks a word in place of which a `quantity` may stand.
+    fn check_word_beside(&mut self, node: &Node, words: &[&str], quantity: &Schema, key: &str) {
+        let before = self.findings.len();
+        self.check_word(node, words, key);
+        if let (Some(finding), Some(example)) = (self.findings.get_mut(before), example(quantity, self.root)) {
+            finding.message += &format!(": write one of the words, or a value such as {example}");
         }
     }
 
@@ -288,9 +282,8 @@ impl<'a> Checker<'a> {
             }
             None => "unknown key".to_string(),
         };
-        let synonym = SYNONYMS.iter().find(|(word, _)| *word == name).map(|(_, ours)| *ours);
         let valid: Vec<String> = properties.names().map(str::to_string).collect();
-        let suggestion = synonym.filter(|ours| properties.get(ours).is_some()).map(str::to_string);
+        let suggestion = synonyms::of(name).filter(|ours| properties.get(ours).is_some()).map(str::to_string);
         let finding = self.find(Kind::Unknown, place, &join(key, name), message);
         finding.suggestion = suggestion;
         finding.word = Some((name.to_string(), valid));

@@ -91,6 +91,13 @@ pub fn quantity_or_table<'a>(schema: &'a Value, root: &'a Value) -> Option<(&'a 
     (inner["type"] == "object" || !variants(inner, root).is_empty()).then_some((quantity, table))
 }
 
+/// If the schema is that of a value that is written as a word or as a quantity: the words, and the schema of the
+/// quantity.
+pub fn word_or_quantity<'a>(schema: &'a Value, root: &'a Value) -> Option<(Vec<&'a str>, &'a Value)> {
+    let [words, quantity] = schema["anyOf"].as_array()?.as_slice() else { return None };
+    Some((enumeration(resolve(words, root).1)?, quantity))
+}
+
 /// If the schema is that of a list: the schema of what is in it.
 pub fn items<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     resolve(schema, root).1.get("items")

@@ -43,6 +43,7 @@ mod report;
 mod running;
 mod scenario;
 mod states;
+mod synonyms;
 mod toml_text;
 mod tree;
 

@@ -63,8 +63,10 @@ def analyse(
         )
     except UnknownMetricError as error:
         return _fail(str(error), 2)
-    except (RunError, OSError) as error:
-        return _fail(told(error) if isinstance(error, OSError) else str(error), 1)
+    except RunError as error:
+        return _fail(str(error), error.status)
+    except OSError as error:
+        return _fail(told(error), 1)
     selection = select_trusted(values, include_untrusted=include_untrusted, why=of_sets(found))
     notes += selection.notes
     values = selection.table
@@ -157,8 +159,10 @@ def plot_sets(
             print(picture.save(target, file_format))
     except UnknownMetricError as error:
         return _fail(str(error), 2, "plot")
-    except (RunError, OSError) as error:
-        return _fail(told(error) if isinstance(error, OSError) else str(error), 1, "plot")
+    except RunError as error:
+        return _fail(str(error), error.status, "plot")
+    except OSError as error:
+        return _fail(told(error), 1, "plot")
     return DAMAGED if damage else 0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from airpath.experiment.folder import PLAN
 from airpath.facts import FILES_OF_A_RUN
-from airpath.run import Run, RunError, load_run
+from airpath.run import NoRunError, Run, RunError, load_run
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ def find(paths: list[Path]) -> list[Replication]:
     are named SET/CELL.
 
     Raises:
-        RunError: a folder does not exist, cannot be read, or holds no run; or two sets bear one
-            name.
+        NoRunError: a folder does not exist, or holds no run.
+        RunError: a folder cannot be read, or two sets bear one name.
 
     """
     found: list[Replication] = []
@@ -53,7 +53,7 @@ def find(paths: list[Path]) -> list[Replication]:
     for path in paths:
         if not path.is_dir():
             message = f"{path}: no such folder; name one given to --out, or one with runs below it"
-            raise RunError(message)
+            raise NoRunError(message)
         try:
             here = _below(path)
         except OSError as error:
@@ -64,7 +64,7 @@ def find(paths: list[Path]) -> list[Replication]:
                 f"{path}: no run in it or below it (a run's folder holds run.json); "
                 f"airpath exec and airpath sim leave one with --out"
             )
-            raise RunError(message)
+            raise NoRunError(message)
         for directory in here:
             holder = directory if directory == path else directory.parent
             inside = holder.relative_to(path).as_posix()

@@ -107,7 +107,8 @@ def pictures(
         run = _one_run(what, kind)
         drawn = plots.draw(run, [kind], Span(begin_s, end_s))
         warn(run.notes)
-        nothing = f"{run.directory} has no data for it (record with log='packets')"
+        is_part = begin_s is not None or end_s is not None
+        nothing = f"{run.directory} has {kinds.nothing([kind], is_part=is_part)}"
     else:
         _refuse(kind, "one run", begin_s=begin_s, end_s=end_s)
         runs = _many(what, kind)

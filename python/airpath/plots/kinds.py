@@ -8,7 +8,10 @@ Nothing heavy is imported here: every start of the command comes by.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 RUN = {
     "time-sequence": "time_sequence",
@@ -20,6 +23,24 @@ RUN = {
     "link": "link",
 }
 """Of one run: the name of a kind, and the module of ``airpath.plots`` that draws it."""
+
+
+NO_PACKETS = "no packets in its logs (run with --log packets or --log events)"
+NOTHING = {
+    "time-sequence": "no TCP transfer in its captures (run with --log packets)",
+    "fairness": "no flows that compete, or no packets in its logs (run with --log packets)",
+    "tcp-state": "no TCP sender in tcp.arrow, which live runs leave with --tcp-state "
+    "(docs/tcp-state.md)",
+    "link": "no frames in link.arrow, which runs leave with --log packets or --log events where a "
+    "link has an entity such as rlp or gprs (docs/scenario/radio.md)",
+}
+"""Reasons for a run without a picture, by kind; NO_PACKETS is that of the other kinds."""
+
+
+def nothing(kinds: Iterable[str], *, is_part: bool) -> str:
+    """Return what a run has where it has no picture of any of these kinds, as "no packets"."""
+    reasons = dict.fromkeys(NOTHING.get(kind, NO_PACKETS) for kind in kinds)
+    return "; ".join(reasons) + is_part * "; or none of it between the times that are drawn"
 
 
 TEXTS = {"xplot": "time-sequence", "multitracer": "link"}

@@ -26,6 +26,7 @@ from airpath.plots.style import (
     VERMILLION,
     Picture,
     bytes_unit,
+    clear_legends,
     count,
     drop_styles,
     mark_drops,
@@ -80,7 +81,8 @@ def _picture(layers: Layers, span: Span) -> Picture:
     with panels(run, span, title, len(ratios), row_inches=1.8, ratios=ratios) as (figure, axes):
         for axis, (_, panel) in zip(axes, drawn, strict=True):
             panel(axis)
-            axis.legend(loc="upper left", ncols=4, frameon=True, framealpha=0.85)
+            axis.legend(loc="upper left", ncols=4)
+    clear_legends(figure)
     return Picture(f"link-{layers.hop}-{layers.direction}", figure)
 
 

@@ -267,6 +267,22 @@ def canvas(height_inches: float) -> Iterator[Figure]:
         yield Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
 
 
+def clear_legends(figure: Figure) -> None:
+    """Raise the upper ends of panels whose legends are at their tops, so that they cover nothing.
+
+    The figure has to be complete: legends are as high as the layout leaves them.
+    """
+    with mpl.rc_context(cast("Any", SETTINGS)):
+        figure.draw_without_rendering()
+        for axis in figure.get_axes():
+            legend = axis.get_legend()
+            if legend is None:
+                continue
+            shown = legend.get_window_extent().transformed(axis.transAxes.inverted())
+            low, high = axis.get_ylim()
+            axis.set_ylim(low, low + (high - low) / max(shown.y0, 0.2))
+
+
 def _title(figure: Figure, run: Run, title: str, detail: str) -> None:
     small = [detail] if detail else []
     seed = run.manifest.get("seed")

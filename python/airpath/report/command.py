@@ -72,7 +72,7 @@ def write(
         progress.end()
         what = told(error) if isinstance(error, OSError) else error
         print(f"airpath report: {what}", file=sys.stderr)
-        return 1
+        return error.status if isinstance(error, RunError) else 1
     progress.end()
     for path in [*files, target]:
         print(path)

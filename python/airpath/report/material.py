@@ -19,7 +19,7 @@ from airpath.report.entry import Entry
 from airpath.report.measured import Measured, measure_all, parameters_of_sets
 from airpath.report.presentation import Presentation, present, unfinished
 from airpath.report.reduce import Task, reduce_run
-from airpath.run import RunError, load_run
+from airpath.run import NoRunError, RunError, load_run
 from airpath.workers import each
 
 if TYPE_CHECKING:
@@ -123,19 +123,19 @@ def find_runs(directories: Sequence[Path]) -> list[Path]:
     """Return the folders of runs in the folders named, each in the order of its name.
 
     Raises:
-        RunError: a folder is missing or holds no run.
+        NoRunError: a folder is missing or holds no run.
 
     """
     found: list[Path] = []
     for directory in directories:
         if not directory.is_dir():
             message = f"{directory}: no such folder; name one given to --out"
-            raise RunError(message)
+            raise NoRunError(message)
         inside = list(_runs_below(directory, MOST_DEPTH))
         if not inside:
             message = f"{directory}: neither the folder of a run nor one with runs in it;"
             message += " airpath exec --out DIR writes one"
-            raise RunError(message)
+            raise NoRunError(message)
         found += [run for run in inside if run not in found]
     return found
 

@@ -3,6 +3,7 @@
 
 //! One file for each table.
 
+mod cells;
 mod delay;
 mod departures;
 pub mod disturbances;
@@ -53,7 +54,7 @@ fn ports_and_levels() -> Vec<(PortKind, Level)> {
 pub type Measure = fn(&Options) -> Result<Table, Failure>;
 
 /// The tables by name, in the order in which they are measured.
-pub const ALL: [(&str, Measure); 14] = [
+pub const ALL: [(&str, Measure); 15] = [
     ("delay", delay::measure),
     ("departures", departures::measure),
     ("lateness", lateness::measure),
@@ -67,5 +68,6 @@ pub const ALL: [(&str, Measure); 14] = [
     ("frames", frames::measure),
     ("driver", driver::measure),
     ("models", models::measure),
+    ("cells", cells::measure),
     ("warp", warp::measure),
 ];

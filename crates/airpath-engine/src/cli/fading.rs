@@ -11,9 +11,12 @@ pub const EXAMPLES: &str = "\
 Examples:
   airpath fading generate '{ type = \"jakes\", speed = \"75 km/h\", snr = \"16 dB\" }' snr.csv --slots 15000 --seed 1
   airpath fading generate channel.toml snr.csv --slots 1500 --predicted
+  airpath fading show channel.toml --out channel.png
+  airpath fading convert snr.csv snr.parquet
 
 The channel is a table of docs/fading.md, in a file or on the command line. The output has a line for each slot and in
-it the signal-to-noise ratio of each resource in decibels.";
+it the signal-to-noise ratio of each resource in decibels; airpath fading convert makes Parquet and .mat files of it,
+and reads them.";
 
 /// `airpath fading`.
 #[derive(Args, Debug)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use airpath_core::{Direction, DrawKey, DrawScope, Seed};
 use airpath_log::place;
-use airpath_models::fading::{Fading, FadingConfig};
+use airpath_models::fading::{Fading, FadingConfig, Theory};
 use airpath_models::file::{AnyData, FileSource, ParseFile};
 
 use crate::cli::fading::{FadingAction, FadingArgs, GenerateArgs};
@@ -39,7 +39,7 @@ impl FileSource for Beside {
 }
 
 /// The first key of `given` that is not in `known`, which is what `given` was understood as.
-fn unknown(given: &toml::Table, known: &toml::Table) -> Option<String> {
+pub(super) fn unknown(given: &toml::Table, known: &toml::Table) -> Option<String> {
     given.iter().find_map(|(key, value)| match (value, known.get(key)) {
         (_, None) => Some(key.clone()),
         (toml::Value::Table(given), Some(toml::Value::Table(known))) => {
@@ -84,16 +84,33 @@ fn channel(text: &str) -> Result<FadingConfig> {
     }
 }
 
+/// Properties that the ratios should have; those predicted have less power than the true ones.
+fn theory(config: &FadingConfig, is_predicted: bool) -> Theory {
+    let mut theory = config.theory();
+    if is_predicted {
+        theory.mean_db = theory.mean_db.map(|mean| mean + 10.0 * (1.0 - config.prediction_error).log10());
+    }
+    theory
+}
+
 fn generate(args: &GenerateArgs) -> Result<i32> {
+    if let Some(format @ ("parquet" | "mat")) = args.output.extension().and_then(|extension| extension.to_str()) {
+        let (output, text) = (args.output.display(), args.output.with_extension("csv"));
+        return Err(Failure::usage(format!(
+            "fading generate writes text, not .{format}; write {text}, then airpath fading convert {text} {output}",
+            text = text.display()
+        )));
+    }
     let config = channel(&args.channel)?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let scope = DrawScope { hop: "radio", direction: Direction::Downlink, role: "fading", instance: 0 };
     let mut fading = Fading::new(&config, DrawKey::new(Seed(seed), &scope));
     let head = format!(
-        "# airpath fading generate '{}' --slots {} --seed {seed}{}\n# decibels, a line for each slot\n",
+        "# airpath fading generate '{}' --slots {} --seed {seed}{}\n# theory: {}\n# decibels, a line for each slot\n",
         args.channel.replace(['\n', '\r'], " "),
         args.slots,
         if args.predicted { " --predicted" } else { "" },
+        serde_json::to_string(&theory(&config, args.predicted)).map_err(|error| Failure::new(error.to_string()))?,
     );
     let mut write = |file: &mut dyn Write| -> io::Result<f64> {
         file.write_all(head.as_bytes())?;

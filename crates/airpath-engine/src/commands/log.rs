@@ -17,7 +17,7 @@ use airpath_log::{LogError, Manifest, files, folder};
 
 use crate::cli::LogArgs;
 use crate::error::{Failure, Result};
-use crate::run::replication::refuse_many;
+use crate::run::replication::one_run;
 use crate::terminal::say;
 
 /// Prints it.
@@ -26,7 +26,7 @@ use crate::terminal::say;
 /// When the folder is no run's, or a word of the filter is not known.
 pub fn run(args: &LogArgs) -> Result<i32> {
     let filter = filter(args)?;
-    refuse_many(&args.dir, "show")?;
+    one_run(&args.dir, "show")?;
     let manifest = Manifest::read(&args.dir);
     // What the logs of another format mean is not for this version to guess.
     if let Err(error @ LogError::Format { .. }) = &manifest {

@@ -12,6 +12,7 @@ pub mod exec;
 pub mod facts;
 pub mod fading;
 pub mod log;
+pub mod modes;
 pub mod profiles;
 pub mod recv;
 pub mod replay;

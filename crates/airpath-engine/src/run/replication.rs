@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use airpath_log::files;
 use airpath_log::verdict::{Reason, Verdict};
 
 use crate::error::{Failure, Result};
@@ -76,21 +77,24 @@ pub fn folder(all: &Path, number: u32) -> PathBuf {
     all.join(format!("replication-{number:04}"))
 }
 
-/// Makes sure that the folder at `path`, of which one run is wanted to `action` it, is not one of
-/// replications.
+/// Makes sure that the folder at `path`, of which one run is wanted to `action` it, is that of one run.
 ///
 /// # Errors
-/// When it is; the message names one of them.
-pub fn refuse_many(path: &Path, action: &str) -> Result<()> {
+/// When it is none, holds no run, or holds replications; the message names one of them.
+pub fn one_run(path: &Path, action: &str) -> Result<()> {
+    let named = path.display();
+    if !path.is_dir() {
+        return Err(Failure::usage(format!("{named} is not a directory; give the directory of a run, as with --out")));
+    }
     let first = folder(path, 1);
-    if path.join(airpath_log::files::MANIFEST).exists() || !first.is_dir() {
+    if !path.join(files::MANIFEST).exists() && first.is_dir() {
+        let first = first.display();
+        return Err(Failure::usage(format!("{named} holds several replications; {action} one of them: {first}")));
+    }
+    if files::files().iter().any(|file| file.shows_a_run && path.join(&file.name).exists()) {
         return Ok(());
     }
-    Err(Failure::usage(format!(
-        "{} holds several replications; {action} one of them: {}",
-        path.display(),
-        first.display()
-    )))
+    Err(Failure::usage(format!("{named} is not the folder of a run; exec and sim leave one with --out")))
 }
 
 impl Finished {

@@ -6,6 +6,7 @@
 
 use airpath_models::channel::PositionList;
 use airpath_models::channel::trace_file::ErrorTrace;
+use airpath_models::fading::{SnrTable, Track};
 use airpath_models::file::FileFormat;
 use airpath_models::load::trace::LoadTrace;
 use airpath_models::medium::rate::cellreplay::LightTrace;
@@ -20,6 +21,10 @@ pub fn run(input: &[u8]) {
     parse::<Numbers>(input);
     parse::<LoadTrace>(input);
     parse::<LightTrace>(input);
+    parse::<SnrTable>(input);
+    if let Some(track) = parse::<Track>(input) {
+        assert!(track.points.windows(2).all(|pair| pair[0].0 < pair[1].0), "points out of order");
+    }
     if let Some(trace) = parse::<MahimahiTrace>(input) {
         assert!(trace.period_ms() > 0, "a trace that repeats without end at one instant");
     }

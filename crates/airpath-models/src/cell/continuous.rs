@@ -90,7 +90,7 @@ impl Configured<SharedBeginning<'_>> for SharedContinuousConfig {
         let rates = Direction::ALL.map(|direction| self.rate(direction).unwrap_or(&unlimited));
         let keys = Direction::ALL.map(|direction| beginning.key.child("rate", direction as u64));
         let turns = || Turns::new(self.order, beginning.stations.len());
-        SharedContinuous { medium: Continuous::new(rates, keys), turns: [turns(), turns()] }
+        SharedContinuous { medium: Box::new(Continuous::new(rates, keys)), turns: Box::new([turns(), turns()]) }
     }
 
     fn examples() -> Vec<SharedContinuousConfig> {
@@ -105,8 +105,8 @@ impl Configured<SharedBeginning<'_>> for SharedContinuousConfig {
 /// A shared medium that is always there.
 #[derive(Clone, Debug)]
 pub struct SharedContinuous {
-    medium: Continuous,
-    turns: [Turns; 2],
+    medium: Box<Continuous>,
+    turns: Box<[Turns; 2]>,
 }
 
 /// Turns of the stations in one direction.
@@ -175,13 +175,13 @@ impl<A: Air> Air for InTurn<'_, A> {
         None
     }
 
-    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) {
+    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
         let turns = &mut self.turns[grant.direction as usize];
         let user = turns.on_air.pop_front().unwrap_or(grant.user);
         // Its send buffer may have room for more now.
         let ready = &mut turns.ready[usize::from(user)];
         *ready = (*ready).min(at);
-        self.air.sent_at(at, &Grant { user, ..*grant }, frame, quality);
+        self.air.sent_at(at, &Grant { user, ..*grant }, frame, quality)
     }
 }
 

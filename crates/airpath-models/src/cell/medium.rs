@@ -5,7 +5,7 @@
 
 use airpath_core::{Bits, Direction, DrawKey, Span, Time};
 
-use super::continuous;
+use super::{continuous, ofdm};
 use crate::air::Air;
 use crate::config::HopConfig;
 use crate::fading::FadingConfig;
@@ -21,6 +21,8 @@ registry! {
     reconfigured no,
     /// One frame after the other in each direction, at the rate of the medium.
     Continuous = continuous::{SharedContinuousConfig, SharedContinuous},
+    /// Slots of time and resources of frequency, with modes that follow the quality of each station's channel.
+    Ofdm = ofdm::{OfdmConfig, Ofdm},
 }
 
 /// Surroundings of a shared medium at its beginning.
@@ -80,6 +82,11 @@ impl SharedMediumConfig {
     pub fn hop_problems(&self, hop: &HopConfig, direction: Direction) -> Vec<crate::Problem> {
         dispatch_shared_config!(self, config => config.hop_problems(hop, direction))
     }
+
+    /// Errors in the parameters where these users are on the medium, by the names of the users, if any.
+    pub fn station_problems(&self, users: &[&str]) -> Vec<crate::Problem> {
+        dispatch_shared_config!(self, config => config.station_problems(users))
+    }
 }
 
 /// Demands of a kind of shared medium on the hops on it.
@@ -94,6 +101,11 @@ pub(crate) trait Shares {
 
     /// Errors in the parameters of a hop whose `direction` is on the medium, if any.
     fn hop_problems(&self, _hop: &HopConfig, _direction: Direction) -> Vec<crate::Problem> {
+        Vec::new()
+    }
+
+    /// Errors in the parameters that name users, where these are on the medium, if any.
+    fn station_problems(&self, _users: &[&str]) -> Vec<crate::Problem> {
         Vec::new()
     }
 }

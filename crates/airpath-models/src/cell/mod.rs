@@ -15,6 +15,7 @@
 mod config;
 pub mod continuous;
 mod medium;
+pub mod ofdm;
 mod user_medium;
 
 use airpath_core::{
@@ -453,7 +454,7 @@ impl Air for CellAir<'_, '_, '_> {
         self.on_air(grant.user).next_frame(grant)
     }
 
-    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) {
-        self.on_air(grant.user).sent_at(at, grant, frame, quality);
+    fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
+        self.on_air(grant.user).sent_at(at, grant, frame, quality)
     }
 }

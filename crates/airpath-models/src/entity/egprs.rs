@@ -282,22 +282,21 @@ impl Reconfigured<EntityBeginning<'_>> for EgprsConfig {
 impl OwnFrames for EgprsConfig {
     const OWN_FRAMES: bool = true;
     const ALLOCATES: bool = true;
+    const CHANGES: &[&str] = &["coding", "repetition"];
 
     fn slot_bits(&self) -> Option<u64> {
         Some(SCHEMES.block_bits.into())
     }
 
-    fn slot_problems(&self, frames: u64) -> Vec<Problem> {
-        let most = if frames == 1 { 192 } else { 128 * frames.min(8) };
+    fn timeslot_problems(&self, timeslots: u64) -> Vec<Problem> {
+        let (most, with) = if timeslots == 1 {
+            (192, "1 timeslot".to_string())
+        } else {
+            (128 * timeslots, format!("{timeslots} timeslots"))
+        };
         if u64::from(self.window) <= most {
             return Vec::new();
         }
-        let message = format!("is {}; with {frames} timeslots it is {most} at most", self.window);
-        vec![Problem::new("window", message)]
-    }
-
-    fn may_follow(&self, other: &EntityConfig) -> bool {
-        let EntityConfig::Egprs(other) = other else { return false };
-        EgprsConfig { coding: other.coding, repetition: other.repetition, ..self.clone() } == *other
+        vec![Problem::new("window", format!("is {}; with {with} it is {most} at most", self.window))]
     }
 }

@@ -202,12 +202,9 @@ impl Reconfigured<EntityBeginning<'_>> for GprsConfig {
 impl OwnFrames for GprsConfig {
     const OWN_FRAMES: bool = true;
     const ALLOCATES: bool = true;
+    const CHANGES: &[&str] = &["coding"];
 
     fn slot_bits(&self) -> Option<u64> {
         Some(SCHEMES.block_bits.into())
-    }
-
-    fn may_follow(&self, other: &EntityConfig) -> bool {
-        matches!(other, EntityConfig::Gprs(other) if GprsConfig { coding: other.coding, ..self.clone() } == *other)
     }
 }

@@ -4,8 +4,10 @@
 //! Link entities: one at each end of a hop, sending and receiving. They own framing, the link
 //! buffers and recovery.
 
+pub mod arq;
 pub mod egprs;
 pub mod gprs;
+mod losses;
 mod parameters;
 pub mod ppp;
 mod recording;
@@ -15,6 +17,8 @@ pub mod simple;
 pub mod stream;
 pub mod transparent;
 mod v110;
+
+use std::collections::BTreeSet;
 
 use airpath_core::{Bits, DrawKey, End, Framing, Pdu, Span, Time};
 
@@ -46,7 +50,15 @@ registry! {
     Gprs = gprs::{GprsConfig, Rlc},
     /// RLC of EGPRS: coding schemes MCS-1 to MCS-9, with incremental redundancy.
     Egprs = egprs::{EgprsConfig, Rlc},
+    /// Frames of the bits that a resource has, which are repeated until they arrive.
+    Arq = arq::{ArqConfig, Arq},
 }
+
+/// Duration of a radio block of GSM: four bursts in four of the 13 TDMA frames of 60 ms.
+pub(crate) const RADIO_BLOCK: Span = Span::from_millis(20);
+
+/// Timeslots of a TDMA frame (3GPP TS 45.002).
+const TIMESLOTS: u64 = 8;
 
 /// Frames of a kind of link entity.
 pub(crate) trait OwnFrames {
@@ -58,6 +70,12 @@ pub(crate) trait OwnFrames {
     /// True if it waits for the link's allocation delay, although it has frames of its own.
     const ALLOCATES: bool = false;
 
+    /// True if its frames are as long as the grants, however many bits these have.
+    const FITS_GRANTS: bool = false;
+
+    /// Keys of the parameters that a state may change although the frames are its own.
+    const CHANGES: &[&str] = &[];
+
     /// Errors in the parameters of this end beside those of the other end, if any.
     fn pair_problems(&self, _other: &EntityConfig) -> Vec<Problem> {
         Vec::new()
@@ -68,14 +86,14 @@ pub(crate) trait OwnFrames {
         None
     }
 
-    /// Errors in the parameters where a slot holds `frames` frames, if any.
-    fn slot_problems(&self, _frames: u64) -> Vec<Problem> {
-        Vec::new()
+    /// Duration and bits of a slot for one frame, where no other number is the right one.
+    fn slot_example(&self) -> (Span, u64) {
+        (RADIO_BLOCK, self.slot_bits().unwrap_or(240))
     }
 
-    /// True if a state may have these parameters where the run began with `other`, which are not the same.
-    fn may_follow(&self, _other: &EntityConfig) -> bool {
-        false
+    /// Errors in the parameters on so many timeslots of a TDMA frame, if any.
+    fn timeslot_problems(&self, _timeslots: u64) -> Vec<Problem> {
+        Vec::new()
     }
 
     /// The framing for which escapes of packets are to be counted, if they are.
@@ -93,6 +111,14 @@ impl EntityConfig {
         dispatch_entity_config!(self, config => of(config))
     }
 
+    /// True if its frames are as long as the grants, however many bits these have.
+    pub fn fits_grants(&self) -> bool {
+        fn of<C: OwnFrames>(_: &C) -> bool {
+            C::FITS_GRANTS
+        }
+        dispatch_entity_config!(self, config => of(config))
+    }
+
     /// True if it waits for the link's allocation delay, although it has frames of its own.
     pub fn allocates(&self) -> bool {
         fn of<C: OwnFrames>(_: &C) -> bool {
@@ -101,8 +127,8 @@ impl EntityConfig {
         dispatch_entity_config!(self, config => of(config))
     }
 
-    /// Errors in the parameters on slots of `bits`, if any.
-    pub fn slot_problems(&self, bits: u64) -> Vec<Problem> {
+    /// Errors in the parameters on slots of `bits` that last for `slot`, if any.
+    pub fn slot_problems(&self, slot: Span, bits: u64) -> Vec<Problem> {
         let Some(frame) = dispatch_entity_config!(self, config => OwnFrames::slot_bits(config)) else {
             return Vec::new();
         };
@@ -114,13 +140,44 @@ impl EntityConfig {
             );
             return vec![Problem::new("rate.bits", message)];
         }
-        let problems = dispatch_entity_config!(self, config => OwnFrames::slot_problems(config, bits / frame));
+        // Durations of 0 are told elsewhere.
+        let blocks = u128::from(bits / frame) * u128::from(RADIO_BLOCK.nanos());
+        let timeslots = u64::try_from(blocks.div_ceil(slot.nanos().max(1).into())).unwrap_or(u64::MAX);
+        if timeslots > TIMESLOTS {
+            let message = format!(
+                "is {bits} bit in {slot}, which takes {timeslots} timeslots; a TDMA frame has {TIMESLOTS}: write \
+                 {} bit in {RADIO_BLOCK} at most",
+                TIMESLOTS * frame
+            );
+            return vec![Problem::new("rate.bits", message)];
+        }
+        let problems = dispatch_entity_config!(self, config => OwnFrames::timeslot_problems(config, timeslots));
         problems.into_iter().map(|problem| problem.under("entity")).collect()
     }
 
-    /// True if a state may have these parameters where the run began with `other`.
-    pub fn may_follow(&self, other: &EntityConfig) -> bool {
-        self == other || dispatch_entity_config!(self, config => OwnFrames::may_follow(config, other))
+    /// Slots for one frame each, as they are written.
+    pub fn slot_example(&self) -> String {
+        let (slot, bits) = dispatch_entity_config!(self, config => OwnFrames::slot_example(config));
+        format!("{{ type = \"slotted\", slot = \"{slot}\", bits = \"{bits} bit\" }}")
+    }
+
+    /// Keys of the parameters that a state may change although the frames are the entity's own.
+    pub fn changes(&self) -> &'static [&'static str] {
+        fn of<C: OwnFrames>(_: &C) -> &'static [&'static str] {
+            C::CHANGES
+        }
+        dispatch_entity_config!(self, config => of(config))
+    }
+
+    /// Keys of the parameters of `other`, of the same kind, that differ.
+    pub fn differences(&self, other: &EntityConfig) -> Vec<String> {
+        let table = |config: &EntityConfig| match serde_json::to_value(config) {
+            Ok(serde_json::Value::Object(table)) => table,
+            _ => serde_json::Map::new(),
+        };
+        let (own, others) = (table(self), table(other));
+        let keys: BTreeSet<&String> = own.keys().chain(others.keys()).collect();
+        keys.into_iter().filter(|key| own.get(*key) != others.get(*key)).cloned().collect()
     }
 
     /// The framing for which escapes of packets that this end sends are to be counted, if they are.

@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
+use super::losses::cause_of_loss;
 use super::{
     Arrival, EntityBeginning, EntityParameters, Fragmentation, LastFrame, LinkEntity, OwnFrames, Sdu, SduKey, Sdus,
 };
@@ -254,8 +255,8 @@ impl Simple {
             let mut lost = None;
             match &outcome {
                 // Behind a cut nothing is missed.
-                ChannelOutcome::Lost => lost = (!sdu.cut).then_some(Cause::ChannelError),
-                ChannelOutcome::BlackedOut => lost = Some(Cause::Blackout),
+                ChannelOutcome::Lost if sdu.cut => {}
+                ChannelOutcome::Lost | ChannelOutcome::BlackedOut => lost = cause_of_loss(&outcome),
                 ChannelOutcome::Flipped(positions) if sdu.is_inside() => flip(sdu, positions, stage),
                 ChannelOutcome::Truncated { bytes, flips } if sdu.is_inside() => {
                     flip(sdu, flips, stage);

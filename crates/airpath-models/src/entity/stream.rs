@@ -98,9 +98,14 @@ impl Shape {
         (line_bits / self.bits_per_octet).saturating_sub(self.front() + self.back())
     }
 
+    /// Bits of the line in front of a packet.
+    pub fn front_bits(&self) -> u32 {
+        self.front() * self.bits_per_octet
+    }
+
     /// The bit of a packet of `packet_bits` that takes `line_bits` in front of which bit `line_bit` of its part of
     /// the stream lies.
-    fn packet_bit(&self, packet_bits: u32, line_bits: u32, line_bit: u32) -> u32 {
+    pub fn packet_bit(&self, packet_bits: u32, line_bits: u32, line_bit: u32) -> u32 {
         let octet = (line_bit / self.bits_per_octet).saturating_sub(self.front());
         let within = match line_bit / self.bits_per_octet < self.front() {
             true => 0,
@@ -163,12 +168,14 @@ pub struct StreamSender {
     buffered_bytes: u64,
     /// Bits of the line cut so far.
     position: u64,
+    /// Bits of the line in the buffer that have yet to be cut.
+    uncut: u64,
 }
 
 impl StreamSender {
     /// An empty send buffer of `limit`.
     pub fn new(shape: Shape, limit: BufferLimit) -> StreamSender {
-        StreamSender { shape, limit, buffer: VecDeque::new(), taken: 0, buffered_bytes: 0, position: 0 }
+        StreamSender { shape, limit, buffer: VecDeque::new(), taken: 0, buffered_bytes: 0, position: 0, uncut: 0 }
     }
 
     /// True if the buffer takes `next` now.
@@ -198,6 +205,7 @@ impl StreamSender {
         let (id, bits, header_bits) = (pdu.id, pdu.bits().get(), u32::from(pdu.header_len) * 8);
         let line_bits = self.shape.line_bits(pdu.bits(), pdu.escapes);
         self.buffered_bytes += u64::from(pdu.len);
+        self.uncut += u64::from(line_bits);
         let sdu = sdus.insert(pdu, line_bits);
         let packet_bits = bits as u32;
         self.buffer.push_back(Sending { sdu, pdu: id, packet_bits, header_bits, line_bits, taken: 0, settled: 0 });
@@ -228,6 +236,7 @@ impl StreamSender {
         let (from, to) = (sending.taken, sending.taken + bits);
         sending.taken = to;
         self.position += u64::from(bits);
+        self.uncut -= u64::from(bits);
         let last = to == sending.line_bits;
         self.taken += usize::from(last);
         let place = |bit| self.shape.packet_bit(sending.packet_bits, sending.line_bits, bit);
@@ -255,6 +264,26 @@ impl StreamSender {
         self.buffer.iter().skip(self.taken).map(|sending| sending.line_bits - sending.taken)
     }
 
+    /// Bits of the line in the buffer that have yet to be cut.
+    pub fn uncut(&self) -> u64 {
+        self.uncut
+    }
+
+    /// The next packet to be cut, and the bits of the line that have been cut of it; none if there is nothing.
+    pub fn next(&self) -> Option<(SduKey, u32)> {
+        self.buffer.get(self.taken).map(|sending| (sending.sdu, sending.taken))
+    }
+
+    /// The first `bits` of the line of `piece`, which begins at bit `offset` of its packet, and the rest of it.
+    pub fn split(&self, piece: &Piece, offset: u32, bits: u32, sdus: &Sdus) -> (Piece, Piece) {
+        let line_bits = sdus.get(piece.sdu).map_or(offset + piece.link_bits, |sdu| sdu.parts);
+        let end = piece.first_bit + piece.bits;
+        let middle = self.shape.packet_bit(piece.packet_bits, line_bits, offset + bits).clamp(piece.first_bit, end);
+        let first = Piece { bits: middle - piece.first_bit, link_bits: bits, last: false, ..*piece };
+        let rest = Piece { first_bit: middle, bits: end - middle, link_bits: piece.link_bits - bits, ..*piece };
+        (first, rest)
+    }
+
     /// True if a part of the next packet has been cut.
     pub fn has_begun(&self) -> bool {
         self.buffer.get(self.taken).is_some_and(|sending| sending.taken > 0)
@@ -278,9 +307,23 @@ impl StreamSender {
         }
     }
 
+    /// The bits of `piece`, which may be of any packet, need not be sent again; the packet leaves the buffer if that
+    /// is true of it as a whole.
+    pub fn settle_piece(&mut self, piece: &Piece) {
+        let Some(place) = self.buffer.iter().position(|sending| sending.sdu == piece.sdu) else { return };
+        let sending = &mut self.buffer[place];
+        sending.settled += piece.link_bits;
+        if sending.settled == sending.line_bits {
+            self.buffered_bytes -= u64::from(sending.packet_bits / 8);
+            self.buffer.remove(place);
+            self.taken -= 1;
+        }
+    }
+
     fn leave_first(&mut self, leave: &mut impl FnMut(SduKey)) {
         if let Some(first) = self.buffer.pop_front() {
             self.taken -= 1;
+            self.uncut -= u64::from(first.line_bits - first.taken);
             self.buffered_bytes -= u64::from(first.packet_bits / 8);
             leave(first.sdu);
         }
@@ -300,6 +343,7 @@ impl StreamSender {
         let first = self.buffer.partition_point(|sending| sending.taken > 0);
         for sending in self.buffer.drain(first..) {
             self.buffered_bytes -= u64::from(sending.packet_bits / 8);
+            self.uncut -= u64::from(sending.line_bits);
             sdus.release(sending.sdu, cause, stage);
         }
     }

@@ -13,6 +13,7 @@ use airpath_core::{Bits, Cause, End, EventKind, Framing, LinkEvent, LinkFrame, L
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::losses::{cause_of_loss, lose_parts, release_ended};
 use super::ppp::PppConfig;
 use super::recording::record_frame;
 use super::stream::{Shape, StreamReceiver, StreamSender, first_pdu};
@@ -168,29 +169,18 @@ impl LinkEntity for Transparent {
         up: &mut Vec<Pdu>,
     ) {
         let position = frame.words.as_deref().and_then(|words| words.first().copied()).unwrap_or(0);
-        let cause = match outcome {
-            ChannelOutcome::BlackedOut => Some(Cause::Blackout),
-            ChannelOutcome::Lost | ChannelOutcome::Truncated { .. } => Some(Cause::ChannelError),
-            ChannelOutcome::Ok | ChannelOutcome::Delayed { .. } | ChannelOutcome::Flipped(_) => None,
-        };
         let is_whole = matches!(outcome, ChannelOutcome::Ok | ChannelOutcome::Delayed { .. });
         self.log(if is_whole { LinkEvent::Received } else { LinkEvent::Damaged }, &frame, stage);
-        if let Some(cause) = cause {
+        if let Some(cause) = cause_of_loss(&outcome) {
             record_frame(EventKind::FrameLost, &frame, sdus, &mut stage.of(airpath_core::Stage::Channel));
-            for piece in &frame.pieces {
-                sdus.lose(piece.sdu, cause, stage);
-            }
-        } else {
-            let flips: Vec<u32> = match outcome {
-                ChannelOutcome::Flipped(places) => places.iter().filter_map(|place| v110::data_bit(*place)).collect(),
-                _ => Vec::new(),
-            };
-            self.receiver.take(position, &frame.pieces, &flips, sdus, stage, up);
+            return lose_parts(&frame.pieces, cause, sdus, stage);
         }
-        // A packet whose last part has come, or would have, has gone.
-        for piece in frame.pieces.iter().filter(|piece| piece.last) {
-            sdus.release(piece.sdu, Cause::Integrity, stage);
-        }
+        let flips: Vec<u32> = match outcome {
+            ChannelOutcome::Flipped(places) => places.iter().filter_map(|place| v110::data_bit(*place)).collect(),
+            _ => Vec::new(),
+        };
+        self.receiver.take(position, &frame.pieces, &flips, sdus, stage, up);
+        release_ended(&frame.pieces, Cause::Integrity, sdus, stage);
     }
 
     fn error_positions(&self) -> ErrorPositions {

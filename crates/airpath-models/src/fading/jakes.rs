@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::multipath::Multipath;
-use super::multipath::{Spectrum, Tap};
 use super::quantity::Decibels;
+use super::spectrum::{Spectrum, Tap};
 use super::{Grid, check_sinusoids};
 use crate::problem::Problem;
 use crate::registry::Configured;
@@ -33,6 +33,13 @@ pub struct JakesConfig {
 
 fn sinusoids() -> u32 {
     16
+}
+
+impl JakesConfig {
+    pub(super) fn tap(&self) -> Tap {
+        let direct = |k: Decibels| (k.ratio(), libm::cos(self.angle.unwrap_or(0.0).to_radians()));
+        Tap { delay: 0.0, power: 1.0, spectrum: Spectrum::Classical, direct: self.k_factor.map(direct) }
+    }
 }
 
 impl Configured<Grid> for JakesConfig {
@@ -58,9 +65,7 @@ impl Configured<Grid> for JakesConfig {
     }
 
     fn build(&self, grid: Grid) -> Multipath {
-        let direct = |k: Decibels| (k.ratio(), libm::cos(self.angle.unwrap_or(0.0).to_radians()));
-        let tap = Tap { delay: 0.0, power: 1.0, spectrum: Spectrum::Classical, direct: self.k_factor.map(direct) };
-        Multipath::new(&[tap], self.sinusoids as usize, &grid)
+        Multipath::new(&[self.tap()], self.sinusoids as usize, &grid)
     }
 
     fn examples() -> Vec<JakesConfig> {

@@ -10,44 +10,55 @@
 //!
 //! Slots are a grid by number: slot n begins ⌊n·10⁹/`slots_per_second`⌋ ns after the beginning.
 
+mod cdl;
+mod cdl_tables;
+mod channel;
+mod config;
 mod constant;
+mod filtered_noise;
 mod jakes;
 mod motion;
 mod multipath;
 mod path_loss;
+mod phasor;
+mod prediction;
 mod profile;
 pub mod quantity;
 mod recorded;
 mod shadowing;
+mod spectrum;
 mod tables;
 mod taps;
+mod theory;
+mod track;
 
-use airpath_core::{DrawKey, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use airpath_core::DrawKey;
 
+pub use cdl::{ArrayConfig, CdlConfig};
+pub use cdl_tables::CdlProfile;
+pub use channel::Fading;
+pub use config::FadingConfig;
 pub use constant::{Constant, ConstantConfig};
+pub use filtered_noise::FilteredNoiseConfig;
 pub use jakes::JakesConfig;
 pub use motion::SpeedConfig;
 pub use multipath::Multipath;
-pub use path_loss::{Law, PathLossConfig};
+pub use path_loss::{Heights, Law, PathLossConfig};
 pub use profile::ProfileConfig;
-pub use recorded::{AtEnd, Recorded, RecordedConfig, SnrTable};
+pub use recorded::{Recorded, RecordedConfig, SnrTable};
 pub use shadowing::ShadowingConfig;
 pub use tables::Profile;
 pub use taps::TapsConfig;
+pub use theory::Theory;
+pub use track::{Position, Track};
 
-use crate::file::VisitFile;
 use crate::problem::Problem;
 use crate::registry::registry;
-use motion::Motion;
-use quantity::{Decibels, Frequency};
-use shadowing::Shadowing;
 
 /// Slots that are computed together.
 pub const BLOCK: usize = 64;
 
-/// Resources, and sinusoids, that are computed together.
+/// Resources, and slots, that are computed together.
 const LANES: usize = 8;
 
 const LIGHT_METRES_PER_SECOND: f64 = 299_792_458.0;
@@ -77,20 +88,32 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Number of resources that are computed.
-    fn lanes(&self) -> usize {
-        usize::from(self.resources).next_multiple_of(LANES)
+    /// Number of resources from the carrier upwards that are computed; as many are computed downwards.
+    fn half(&self) -> usize {
+        usize::from(self.resources).div_ceil(2).next_multiple_of(LANES)
     }
 
-    /// Frequency of a resource relative to the carrier, which is in the middle.
-    fn offset_hz(&self, resource: usize) -> f64 {
-        (resource as f64 - (f64::from(self.resources) - 1.0) / 2.0) * self.spacing_hz
+    /// Number of values of a slot.
+    fn lanes(&self) -> usize {
+        2 * self.half()
+    }
+
+    /// Place of the first resource among the values of a slot.
+    fn first(&self) -> usize {
+        let below = usize::from(self.resources) / 2;
+        self.half() - below - usize::from(self.resources) % 2
+    }
+
+    /// Frequency relative to the carrier of a resource from the carrier upwards.
+    fn upper_hz(&self, resource: usize) -> f64 {
+        (resource as f64 + if self.resources.is_multiple_of(2) { 0.5 } else { 0.0 }) * self.spacing_hz
     }
 }
 
 /// The complex frequency response of a channel, of mean power one.
 pub trait Response {
-    /// Writes the response in each slot of `block`, at each resource (as many as `Grid` computes, slot by slot).
+    /// Writes the response in each slot of `block`, slot by slot: for each slot as many values as the grid has, those of
+    /// the resources from its first place on.
     fn respond(&mut self, block: &Block, re: &mut [f32], im: &mut [f32]);
 }
 
@@ -106,6 +129,10 @@ registry! {
     Constant = constant::{ConstantConfig, Constant},
     /// Flat fading: Rayleigh, or Rice with a direct path.
     Jakes = jakes::{JakesConfig, Multipath},
+    /// Flat Rayleigh fading by filtered noise.
+    FilteredNoise = filtered_noise::{FilteredNoiseConfig, FilteredNoise},
+    /// A clustered delay line of 3GPP, with directions.
+    Cdl = cdl::{CdlConfig, Multipath},
     /// A delay profile of a standard.
     Profile = profile::{ProfileConfig, Multipath},
     /// Echoes of given delays and powers.
@@ -120,57 +147,6 @@ impl Response for FadingModel {
     }
 }
 
-/// A radio channel: `{ type = "profile", profile = "eva", speed = "75 km/h", carrier = "1900 MHz", snr = "16 dB" }`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FadingConfig {
-    /// The model.
-    #[serde(flatten)]
-    pub model: FadingModelConfig,
-    /// Mean signal-to-noise ratio.
-    #[serde(default)]
-    pub snr: Decibels,
-    /// Carrier frequency.
-    #[serde(default = "carrier")]
-    pub carrier: Frequency,
-    /// Speed, or a list of times and speeds.
-    #[serde(default)]
-    pub speed: SpeedConfig,
-    /// Number of resources, side by side in frequency around the carrier.
-    #[serde(default = "one")]
-    pub resources: u16,
-    /// Distance between the middles of two resources.
-    #[serde(default = "spacing")]
-    pub spacing: Frequency,
-    /// Number of slots in a second.
-    #[serde(default = "slots_per_second")]
-    pub slots_per_second: u32,
-    /// Normalised mean square error of the prediction: 0 for a perfect one.
-    #[serde(default)]
-    pub prediction_error: f64,
-    /// Slow variations of the mean over the distance travelled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shadowing: Option<ShadowingConfig>,
-    /// Variation of the mean over the distance from the base station.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path_loss: Option<PathLossConfig>,
-}
-
-fn carrier() -> Frequency {
-    Frequency(1.9e9)
-}
-
-fn spacing() -> Frequency {
-    Frequency(200e3)
-}
-
-fn one() -> u16 {
-    1
-}
-
-fn slots_per_second() -> u32 {
-    1500
-}
-
 /// Sinusoids of a tap among others, unless said otherwise.
 fn tap_sinusoids() -> u32 {
     8
@@ -181,230 +157,4 @@ fn check_sinusoids(sinusoids: u32) -> Vec<Problem> {
         return Vec::new();
     }
     vec![Problem::new("sinusoids", format!("are {sinusoids}; there must be 1 to 1000 (8 or more look like Rayleigh)"))]
-}
-
-impl FadingConfig {
-    /// Visits the files that the parameters name.
-    pub fn files(&mut self, visit: &mut VisitFile<'_>) {
-        self.model.files(visit);
-    }
-
-    /// Errors in the parameters, if any. Files are loaded.
-    pub fn problems(&self) -> Vec<Problem> {
-        let mut problems = self.model.problems();
-        let mut check = |key: &str, fits: bool, message: String| {
-            if !fits {
-                problems.push(Problem::new(key, message));
-            }
-        };
-        check("snr", (-100.0..=100.0).contains(&self.snr.0), format!("is {}; it must be within 100 dB", self.snr));
-        let carrier = self.carrier.0;
-        check("carrier", (1e6..=1e12).contains(&carrier), format!("is {}; it must be 1 MHz to 1 THz", self.carrier));
-        let spacing = self.spacing.0;
-        check("spacing", (0.0..=1e9).contains(&spacing), format!("is {}; it must be up to 1 GHz", self.spacing));
-        let resources = self.resources;
-        check("resources", (1..=1024).contains(&resources), format!("are {resources}; there must be 1 to 1024"));
-        let slots = self.slots_per_second;
-        check("slots_per_second", (1..=100_000).contains(&slots), format!("is {slots}; it must be 1 to 100000"));
-        let error = self.prediction_error;
-        let message = format!(
-            "is {error}; it must be from 0 to below 1 (whoever always predicts the mean of the complex channel has 1)"
-        );
-        check("prediction_error", (0.0..1.0).contains(&error), message);
-        if let FadingModelConfig::Recorded(config) = &self.model {
-            let message = "has no meaning for recorded ratios, which have no phase";
-            check("prediction_error", error == 0.0, message.into());
-            problems.extend(config.problems_of(self.resources));
-        }
-        problems.extend(self.speed.problems());
-        let shadowing = self.shadowing.iter().flat_map(ShadowingConfig::problems);
-        problems.extend(shadowing.map(|problem| problem.under("shadowing")));
-        let path_loss = self.path_loss.iter().flat_map(PathLossConfig::problems);
-        problems.extend(path_loss.map(|problem| problem.under("path_loss")));
-        problems
-    }
-
-    /// Channels of every registered model, and with everything else that a channel can have.
-    pub fn examples() -> Vec<FadingConfig> {
-        let plain = |model: FadingModelConfig| FadingConfig {
-            model,
-            snr: Decibels(16.0),
-            carrier: carrier(),
-            speed: SpeedConfig::Constant(quantity::Speed(75.0 / 3.6)),
-            resources: 3,
-            spacing: spacing(),
-            slots_per_second: slots_per_second(),
-            prediction_error: 0.0,
-            shadowing: None,
-            path_loss: None,
-        };
-        let mut all: Vec<FadingConfig> = FadingModelConfig::examples().into_iter().map(plain).collect();
-        let (seconds, speed) = (quantity::Seconds, quantity::Speed);
-        all.push(FadingConfig {
-            prediction_error: 0.1,
-            resources: 25,
-            speed: SpeedConfig::Profile(vec![(seconds(0.0), speed(0.0)), (seconds(1.0), speed(30.0))]),
-            shadowing: Some(ShadowingConfig { deviation: Decibels(4.0), pole: 0.74, every: quantity::Distance(2.0) }),
-            path_loss: Some(PathLossConfig {
-                law: Law::LogDistance { exponent: 3.5 },
-                reference: quantity::Distance(500.0),
-                ahead: quantity::Distance(20.0),
-                aside: quantity::Distance(50.0),
-            }),
-            ..plain(FadingModelConfig::Profile(ProfileConfig {
-                profile: Profile::Tu12At5Mhz,
-                delay_spread: None,
-                sinusoids: tap_sinusoids(),
-            }))
-        });
-        all
-    }
-}
-
-/// The radio channel of a station.
-#[derive(Clone, Debug)]
-pub struct Fading {
-    model: FadingModel,
-    motion: Motion,
-    mean: f64,
-    shadowing: Option<Shadowing>,
-    path_loss: Option<PathLossConfig>,
-    prediction: Option<Prediction>,
-    resources: usize,
-    lanes: usize,
-    slots_per_second: u32,
-    /// Number of the block that is computed.
-    block: Option<u64>,
-    re: Vec<f32>,
-    im: Vec<f32>,
-    snr: Vec<f32>,
-}
-
-/// The prediction ĥ = (1 − e) h + √(e (1 − e)) w of the channel h, where e is the normalised mean square error and w an
-/// independent channel of the same kind.
-///
-/// The error h − ĥ has the power e and no correlation with ĥ, as that of a linear predictor of least mean square
-/// error (Sternad and Falahati 2004); ĥ has the power 1 − e.
-#[derive(Clone, Debug)]
-struct Prediction {
-    of_channel: f32,
-    of_other: f32,
-    other: FadingModel,
-    re: Vec<f32>,
-    im: Vec<f32>,
-    snr: Vec<f32>,
-}
-
-impl Fading {
-    /// The channel that `config` describes, without problems; its draws are those of `key`.
-    pub fn new(config: &FadingConfig, key: DrawKey) -> Fading {
-        let grid = |role| Grid {
-            key: key.child(role, 0),
-            resources: config.resources,
-            spacing_hz: config.spacing.0,
-            wavelength: LIGHT_METRES_PER_SECOND / config.carrier.0,
-        };
-        let lanes = grid("channel").lanes();
-        let values = || vec![0.0; lanes * BLOCK];
-        let error = config.prediction_error;
-        let prediction = (error > 0.0).then(|| Prediction {
-            of_channel: (1.0 - error) as f32,
-            of_other: libm::sqrt(error * (1.0 - error)) as f32,
-            other: FadingModel::new(&config.model, grid("prediction")),
-            re: values(),
-            im: values(),
-            snr: values(),
-        });
-        Fading {
-            model: FadingModel::new(&config.model, grid("channel")),
-            motion: Motion::new(&config.speed, config.slots_per_second),
-            mean: config.snr.0,
-            shadowing: config.shadowing.as_ref().map(|config| Shadowing::new(config, key.child("shadowing", 0))),
-            path_loss: config.path_loss.clone(),
-            prediction,
-            resources: config.resources.into(),
-            lanes,
-            slots_per_second: config.slots_per_second,
-            block: None,
-            re: values(),
-            im: values(),
-            snr: values(),
-        }
-    }
-
-    /// Beginning of slot number `slot`.
-    pub fn slot_start(&self, slot: u64) -> Time {
-        let nanos = u128::from(slot) * 1_000_000_000 / u128::from(self.slots_per_second);
-        Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-    }
-
-    /// Number of resources.
-    pub fn resources(&self) -> u16 {
-        self.resources as u16
-    }
-
-    /// Signal-to-noise ratios of all resources in slot number `slot`, as ratios of powers.
-    #[inline]
-    pub fn snr(&mut self, slot: u64) -> &[f32] {
-        let places = self.at(slot);
-        &self.snr[places]
-    }
-
-    /// The same, as the receiver predicted them.
-    #[inline]
-    pub fn predicted(&mut self, slot: u64) -> &[f32] {
-        let places = self.at(slot);
-        self.prediction.as_ref().map_or(&self.snr[..], |prediction| &prediction.snr)[places].as_ref()
-    }
-
-    #[inline]
-    fn at(&mut self, slot: u64) -> std::ops::Range<usize> {
-        let block = slot / BLOCK as u64;
-        if self.block != Some(block) {
-            self.compute(block);
-        }
-        let first = (slot % BLOCK as u64) as usize * self.lanes;
-        first..first + self.resources
-    }
-
-    fn compute(&mut self, index: u64) {
-        let block = self.motion.block(index);
-        self.block = Some(index);
-        self.model.respond(&block, &mut self.re, &mut self.im);
-        let mut means = [0.0; BLOCK];
-        let changes = self.shadowing.is_some() || self.path_loss.is_some();
-        for (slot, mean) in means.iter_mut().enumerate() {
-            if slot > 0 && !changes {
-                break;
-            }
-            let distance = block.distance + block.step * slot as f64;
-            let shadowing = self.shadowing.as_mut().map_or(0.0, |shadowing| shadowing.decibels(distance));
-            let path = self.path_loss.as_ref().map_or(0.0, |path_loss| path_loss.decibels(distance));
-            *mean = Decibels(self.mean + shadowing + path).ratio() as f32;
-        }
-        if !changes {
-            means = [means[0]; BLOCK];
-        }
-        powers(&self.re, &self.im, &means, &mut self.snr);
-        if let Some(prediction) = &mut self.prediction {
-            let Prediction { of_channel, of_other, other, re, im, snr } = prediction;
-            other.respond(&block, re, im);
-            for (part, channel) in [(&mut *re, &self.re), (&mut *im, &self.im)] {
-                for (part, channel) in part.iter_mut().zip(channel) {
-                    *part = *of_channel * channel + *of_other * *part;
-                }
-            }
-            powers(re, im, &means, snr);
-        }
-    }
-}
-
-fn powers(re: &[f32], im: &[f32], means: &[f32; BLOCK], snr: &mut [f32]) {
-    let lanes = snr.len() / BLOCK;
-    let slots = snr.chunks_exact_mut(lanes).zip(re.chunks_exact(lanes).zip(im.chunks_exact(lanes)));
-    for ((snr, (re, im)), mean) in slots.zip(means) {
-        for ((snr, re), im) in snr.iter_mut().zip(re).zip(im) {
-            *snr = (re * re + im * im) * mean;
-        }
-    }
 }

@@ -5,268 +5,238 @@
 //!
 //! H(f, x) = Σ √p e^(−j2πfτ) g(x), over taps of power p and delay τ, where x is the distance in wavelengths.
 //!
-//! A tap with the classical Doppler spectrum is the model of Zheng and Xiao 2003 (Simulation models with correct
-//! statistical properties for Rayleigh fading channels): g(x) = √(2/M) Σ (cos ψₙ + j sin ψₙ) cos(2πx cos αₙ + φₙ),
-//! αₙ = (2πn − π + θ)/4M, with θ, φₙ, ψₙ uniform from −π to π. The paper has one φ for all; then all sinusoids are in
-//! phase at the beginning, where the channel would not be Rayleigh. The autocorrelation is J₀ over many keys. A tap
-//! with another spectrum is a sum of M complex exponentials of random phase, whose Doppler frequencies are one draw
-//! from each M-th of the spectrum's power. A direct path is one more exponential.
-//!
-//! Sinusoids turn by complex multiplication from the beginning of a block of slots, in single precision, which loses
-//! some 10⁻⁵ over a block. All loops are over arrays of eight, in a fixed order.
+//! The sum is in single precision, eight values at a time, always in the same order. A sinusoid at slot 8b + k of a
+//! block is cos(β + kδ) = cos β cos kδ − sin β sin kδ: for each eight slots the sinusoid's weights are multiplied by
+//! the phasor of β once, and the sum over sinusoids of a tap is one of vectors over k, which stay the same while the
+//! speed does. Resources lie symmetrically around the carrier, so that the response at −f has the products of that
+//! at f with other signs.
 
 use airpath_core::DrawKey;
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::TAU;
 
+use super::phasor::phasor;
+use super::spectrum::{Sinusoid, Tap};
 use super::{BLOCK, Block, Grid, LANES, Response};
-use crate::random::standard_normal;
 
-/// The Doppler spectrum of a tap.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Spectrum {
-    /// Equal power from all directions.
-    Classical,
-    /// Two bell curves over the Doppler frequency relative to the greatest: share of the first, then centre and
-    /// standard deviation of each.
-    Gaussian(f64, [f64; 2], [f64; 2]),
+type Lanes = [f32; LANES];
+
+/// A phasor at the beginning of eight slots, and the parts of it in the sum.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turning {
+    cos: f32,
+    sin: f32,
+    /// Its turn in eight slots.
+    turn_cos: f32,
+    turn_sin: f32,
 }
 
-/// A tap.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Tap {
-    /// Delay in seconds.
-    pub delay: f64,
-    /// Power; that of all taps is scaled to one.
-    pub power: f64,
-    /// The spectrum of its scattered part.
-    pub spectrum: Spectrum,
-    /// Ratio of the direct path's power to the scattered power, and its Doppler frequency relative to the greatest.
-    pub direct: Option<(f64, f64)>,
-}
-
-type Group = [f32; LANES];
-
-/// Eight sinusoids of one tap.
-#[derive(Clone, Debug)]
-struct Sinusoids {
-    /// Doppler frequencies relative to the greatest.
-    factor: [f64; LANES],
-    /// Phases at the beginning, in turns.
-    phase: [f64; LANES],
-    /// Parts of the cosine and of the sine in the real and in the imaginary part.
-    cos_re: Group,
-    cos_im: Group,
-    sin_re: Group,
-    sin_im: Group,
-    /// The present phasor, and by what it turns from slot to slot.
-    cos: Group,
-    sin: Group,
-    turn_cos: Group,
-    turn_sin: Group,
+/// Parts of cos kδ and sin kδ in the real and in the imaginary part of a tap.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parts {
+    cos_re: f32,
+    sin_re: f32,
+    cos_im: f32,
+    sin_im: f32,
 }
 
 /// The response of all taps.
 #[derive(Clone, Debug)]
 pub struct Multipath {
-    /// Sinusoids, by tap.
-    taps: Vec<Vec<Sinusoids>>,
-    /// √p e^(−j2πfτ): for each eight resources all taps.
-    steering: Vec<(Group, Group)>,
+    /// Doppler frequencies relative to the greatest, and phases at the beginning in turns, tap by tap.
+    factor: Vec<f64>,
+    phase: Vec<f64>,
+    weights: Vec<Parts>,
+    turning: Vec<Turning>,
+    parts: Vec<Parts>,
+    /// cos kδ and sin kδ for k from 0 to 7.
+    within: Vec<(Lanes, Lanes)>,
+    /// Number of sinusoids up to the end of each tap.
+    ends: Vec<usize>,
+    gains: Vec<(Lanes, Lanes)>,
+    /// √p e^(−j2πfτ): for each eight resources at the carrier and above it, all taps.
+    steering: Vec<(Lanes, Lanes)>,
     /// Wavelengths by slot for which the turns are known.
     step: f64,
-    lanes: usize,
-    wavelength: f64,
-    gains: Vec<(f32, f32)>,
-}
-
-/// Sinusoids before they are grouped: factor, phase, and the four weights.
-type Line = (f64, f64, [f64; 4]);
-
-fn scattered(tap: &Tap, key: DrawKey, count: usize, power: f64) -> Vec<Line> {
-    let m = count as f64;
-    let between = |step, attempt| (2.0 * key.unit(step, attempt) - 1.0) * PI;
-    match tap.spectrum {
-        Spectrum::Classical => {
-            let theta = between(0, 0);
-            let amplitude = libm::sqrt(2.0 * power / m);
-            let line = |n: usize| {
-                let alpha = (TAU * n as f64 - PI + theta) / (4.0 * m);
-                let psi = between(n as u64, 2);
-                (
-                    libm::cos(alpha),
-                    key.unit(n as u64, 1),
-                    [amplitude * libm::cos(psi), amplitude * libm::sin(psi), 0.0, 0.0],
-                )
-            };
-            (1..=count).map(line).collect()
-        }
-        Spectrum::Gaussian(share, first, second) => {
-            let amplitude = libm::sqrt(power / m);
-            let line = |n: usize| {
-                let place = (n as f64 + key.unit(n as u64, 3)) / m;
-                let (part, [centre, deviation]) =
-                    if place < share { (place / share, first) } else { ((place - share) / (1.0 - share), second) };
-                let tail = part.clamp(1e-12, 1.0 - 1e-12);
-                // A Doppler frequency cannot exceed the greatest.
-                let factor = (centre + deviation * standard_normal::quantile(tail)).clamp(-1.0, 1.0);
-                exponential(factor, key.unit(n as u64, 4), amplitude)
-            };
-            (0..count).map(line).collect()
-        }
-    }
-}
-
-fn exponential(factor: f64, phase: f64, amplitude: f64) -> Line {
-    (factor, phase, [amplitude, 0.0, 0.0, amplitude])
-}
-
-fn group(lines: &[Line]) -> Sinusoids {
-    let line = |lane: usize| lines.get(lane).copied().unwrap_or_default();
-    let weight = |part: usize| std::array::from_fn(|lane| line(lane).2[part] as f32);
-    Sinusoids {
-        factor: std::array::from_fn(|lane| line(lane).0),
-        phase: std::array::from_fn(|lane| line(lane).1),
-        cos_re: weight(0),
-        cos_im: weight(1),
-        sin_re: weight(2),
-        sin_im: weight(3),
-        cos: [0.0; LANES],
-        sin: [0.0; LANES],
-        turn_cos: [0.0; LANES],
-        turn_sin: [0.0; LANES],
-    }
-}
-
-/// Cosine and sine of a number of turns.
-fn phasor(turns: f64) -> (f32, f32) {
-    let (sin, cos) = libm::sincos((turns - libm::floor(turns)) * TAU);
-    (cos as f32, sin as f32)
-}
-
-/// The sum of a group, in a fixed order.
-fn total(group: &Group) -> f32 {
-    ((group[0] + group[4]) + (group[1] + group[5])) + ((group[2] + group[6]) + (group[3] + group[7]))
+    grid: Grid,
 }
 
 impl Multipath {
     /// The response of `taps`, each with `sinusoids` sinusoids, at the resources of `grid`.
     pub(super) fn new(taps: &[Tap], sinusoids: usize, grid: &Grid) -> Multipath {
         let all: f64 = taps.iter().map(|tap| tap.power).sum();
-        let lines = |(number, tap): (usize, &Tap)| {
-            let key = grid.key.child("tap", number as u64);
-            let k = tap.direct.map_or(0.0, |(k, _)| k);
-            let mut lines = scattered(tap, key, sinusoids, 1.0 / (k + 1.0));
-            if let Some((k, factor)) = tap.direct {
-                lines.push(exponential(factor, key.unit(0, 5), libm::sqrt(k / (k + 1.0))));
-            }
-            lines.chunks(LANES).map(group).collect()
+        let one = |(number, tap): (usize, &Tap)| {
+            let sinusoids = tap.sinusoids(tap_key(grid.key, number), sinusoids);
+            (tap.delay, libm::sqrt(tap.power / all), sinusoids)
         };
-        let mut steering = Vec::new();
-        for first in (0..grid.lanes()).step_by(LANES) {
-            for tap in taps {
-                let amplitude = libm::sqrt(tap.power / all);
-                let at = |lane: usize| {
-                    let angle = -TAU * grid.offset_hz(first + lane) * tap.delay;
-                    (amplitude * libm::cos(angle), amplitude * libm::sin(angle))
-                };
+        Multipath::of(&taps.iter().enumerate().map(one).collect::<Vec<_>>(), grid)
+    }
+
+    /// The response of sums of sinusoids, each with its delay in seconds and its amplitude.
+    pub(super) fn of(taps: &[(f64, f64, Vec<Sinusoid>)], grid: &Grid) -> Multipath {
+        let all = || taps.iter().flat_map(|(.., sinusoids)| sinusoids);
+        let count = all().count();
+        let mut steering = Vec::with_capacity(grid.half() / LANES * taps.len());
+        for first in (0..grid.half()).step_by(LANES) {
+            for (delay, amplitude, _) in taps {
+                let at = |lane: usize| libm::sincos(-TAU * grid.upper_hz(first + lane) * delay);
+                let angles: [(f64, f64); LANES] = std::array::from_fn(at);
                 steering.push((
-                    std::array::from_fn(|lane| at(lane).0 as f32),
-                    std::array::from_fn(|lane| at(lane).1 as f32),
+                    angles.map(|(_, cos)| (amplitude * cos) as f32),
+                    angles.map(|(sin, _)| (amplitude * sin) as f32),
                 ));
             }
         }
+        let ends = taps.iter().scan(0, |end, (.., sinusoids)| {
+            *end += sinusoids.len();
+            Some(*end)
+        });
+        let weights = |sinusoid: &Sinusoid| Parts {
+            cos_re: sinusoid.weights.cos_re as f32,
+            sin_re: sinusoid.weights.sin_re as f32,
+            cos_im: sinusoid.weights.cos_im as f32,
+            sin_im: sinusoid.weights.sin_im as f32,
+        };
         Multipath {
-            taps: taps.iter().enumerate().map(lines).collect(),
+            factor: all().map(|sinusoid| sinusoid.factor).collect(),
+            phase: all().map(|sinusoid| sinusoid.phase).collect(),
+            weights: all().map(weights).collect(),
+            turning: vec![Turning::default(); count],
+            parts: vec![Parts::default(); count],
+            within: vec![Default::default(); count],
+            ends: ends.collect(),
+            gains: vec![Default::default(); taps.len()],
             steering,
             step: f64::NAN,
-            lanes: grid.lanes(),
-            wavelength: grid.wavelength,
-            gains: vec![(0.0, 0.0); taps.len()],
+            grid: *grid,
         }
     }
 
+    /// Sets phasors to the beginning of `block`.
     fn begin(&mut self, block: &Block) {
-        let begin = block.distance / self.wavelength;
-        let step = block.step / self.wavelength;
-        let turns_known = step == self.step;
-        self.step = step;
-        for sinusoids in self.taps.iter_mut().flatten() {
-            for lane in 0..LANES {
-                let factor = sinusoids.factor[lane];
-                (sinusoids.cos[lane], sinusoids.sin[lane]) = phasor(sinusoids.phase[lane] + factor * begin);
-                if !turns_known {
-                    (sinusoids.turn_cos[lane], sinusoids.turn_sin[lane]) = phasor(factor * step);
+        let begin = block.distance / self.grid.wavelength;
+        let step = block.step / self.grid.wavelength;
+        if step != self.step {
+            self.step = step;
+            for ((turning, within), factor) in self.turning.iter_mut().zip(&mut self.within).zip(&self.factor) {
+                (turning.turn_cos, turning.turn_sin) = phasor(factor * (step * LANES as f64));
+                for lane in 0..LANES {
+                    (within.0[lane], within.1[lane]) = phasor(factor * (step * lane as f64));
                 }
+            }
+        }
+        for ((turning, factor), phase) in self.turning.iter_mut().zip(&self.factor).zip(&self.phase) {
+            (turning.cos, turning.sin) = phasor(phase + factor * begin);
+        }
+    }
+
+    /// Computes the gains of all taps in the next eight slots.
+    fn gain(&mut self) {
+        for ((turning, weights), parts) in self.turning.iter_mut().zip(&self.weights).zip(&mut self.parts) {
+            let Turning { cos, sin, turn_cos, turn_sin } = *turning;
+            *parts = Parts {
+                cos_re: weights.cos_re * cos + weights.sin_re * sin,
+                sin_re: weights.sin_re * cos - weights.cos_re * sin,
+                cos_im: weights.cos_im * cos + weights.sin_im * sin,
+                sin_im: weights.sin_im * cos - weights.cos_im * sin,
+            };
+            turning.cos = cos * turn_cos - sin * turn_sin;
+            turning.sin = cos * turn_sin + sin * turn_cos;
+        }
+        let mut first = 0;
+        for (gain, end) in self.gains.iter_mut().zip(&self.ends) {
+            let (mut re, mut im): (Lanes, Lanes) = Default::default();
+            for (parts, (cos, sin)) in self.parts[first..*end].iter().zip(&self.within[first..*end]) {
+                for lane in 0..LANES {
+                    re[lane] += parts.cos_re * cos[lane] + parts.sin_re * sin[lane];
+                    im[lane] += parts.cos_im * cos[lane] + parts.sin_im * sin[lane];
+                }
+            }
+            *gain = (re, im);
+            first = *end;
+        }
+    }
+
+    /// Writes the response in slot `slot` of the eight for which gains are known.
+    #[inline]
+    fn steer(&self, slot: usize, re: &mut [f32], im: &mut [f32]) {
+        let half = self.grid.half();
+        // The resource at the carrier, if there is one, is the first of both halves.
+        let above = if self.grid.resources % 2 == 1 { half - 1 } else { half };
+        for (group, steering) in self.steering.chunks_exact(self.gains.len()).enumerate() {
+            let [mut re_cos, mut im_sin, mut re_sin, mut im_cos]: [Lanes; 4] = Default::default();
+            for ((gain_re, gain_im), (cos, sin)) in self.gains.iter().zip(steering) {
+                let (gain_re, gain_im) = (gain_re[slot], gain_im[slot]);
+                for lane in 0..LANES {
+                    re_cos[lane] += gain_re * cos[lane];
+                    im_sin[lane] += gain_im * sin[lane];
+                    re_sin[lane] += gain_re * sin[lane];
+                    im_cos[lane] += gain_im * cos[lane];
+                }
+            }
+            let near = group * LANES;
+            let below = half - near - LANES..half - near;
+            let (below_re, below_im) = (&mut re[below.clone()], &mut im[below]);
+            for lane in 0..LANES {
+                below_re[LANES - 1 - lane] = re_cos[lane] + im_sin[lane];
+                below_im[LANES - 1 - lane] = im_cos[lane] - re_sin[lane];
+            }
+            let above = above + near..above + near + LANES;
+            let (above_re, above_im) = (&mut re[above.clone()], &mut im[above]);
+            for lane in 0..LANES {
+                above_re[lane] = re_cos[lane] - im_sin[lane];
+                above_im[lane] = im_cos[lane] + re_sin[lane];
             }
         }
     }
 }
 
-impl Sinusoids {
-    /// Adds the present values to `re` and `im`, and turns on to the next slot.
-    #[inline]
-    fn add(&mut self, re: &mut Group, im: &mut Group) {
-        for lane in 0..LANES {
-            let (cos, sin) = (self.cos[lane], self.sin[lane]);
-            re[lane] += self.cos_re[lane] * cos + self.sin_re[lane] * sin;
-            im[lane] += self.cos_im[lane] * cos + self.sin_im[lane] * sin;
-            self.cos[lane] = cos * self.turn_cos[lane] - sin * self.turn_sin[lane];
-            self.sin[lane] = cos * self.turn_sin[lane] + sin * self.turn_cos[lane];
-        }
-    }
+/// The key of a tap's draws.
+pub(super) fn tap_key(key: DrawKey, number: usize) -> DrawKey {
+    key.child("tap", number as u64)
 }
 
 impl Response for Multipath {
     fn respond(&mut self, block: &Block, re: &mut [f32], im: &mut [f32]) {
         self.begin(block);
-        for slot in 0..BLOCK {
-            for (tap, gain) in self.taps.iter_mut().zip(&mut self.gains) {
-                let (mut tap_re, mut tap_im) = ([0.0; LANES], [0.0; LANES]);
-                for sinusoids in tap {
-                    sinusoids.add(&mut tap_re, &mut tap_im);
-                }
-                *gain = (total(&tap_re), total(&tap_im));
-            }
-            let places = slot * self.lanes..(slot + 1) * self.lanes;
-            let out = re[places.clone()].chunks_exact_mut(LANES).zip(im[places].chunks_exact_mut(LANES));
-            for ((re, im), steering) in out.zip(self.steering.chunks_exact(self.gains.len())) {
-                let (mut sum_re, mut sum_im): (Group, Group) = ([0.0; LANES], [0.0; LANES]);
-                for ((gain_re, gain_im), (steer_re, steer_im)) in self.gains.iter().zip(steering) {
-                    for lane in 0..LANES {
-                        sum_re[lane] += gain_re * steer_re[lane] - gain_im * steer_im[lane];
-                        sum_im[lane] += gain_re * steer_im[lane] + gain_im * steer_re[lane];
-                    }
-                }
-                re.copy_from_slice(&sum_re);
-                im.copy_from_slice(&sum_im);
+        let row = self.grid.lanes();
+        for (re, im) in re.chunks_exact_mut(row * LANES).zip(im.chunks_exact_mut(row * LANES)) {
+            self.gain();
+            for (slot, (re, im)) in re.chunks_exact_mut(row).zip(im.chunks_exact_mut(row)).enumerate() {
+                self.steer(slot, re, im);
             }
         }
     }
 }
 
+const _: () = assert!(BLOCK.is_multiple_of(LANES));
+
 #[cfg(test)]
 mod tests {
     use airpath_core::{Direction, DrawScope, Seed};
 
+    use super::super::spectrum::exponential;
     use super::*;
 
     #[test]
     fn one_sinusoid_by_hand() {
         // One direct path of angle 60 degrees (factor 0.5), a wavelength of 2 m and 0.25 m by slot: phase
-        // 2π·0.5·0.125 = 22.5 degrees by slot; delay 1 µs and resources at ∓125 kHz: ±45 degrees.
+        // 2π·0.5·0.125 = 22.5 degrees by slot; delay 1 µs. Two resources at ∓125 kHz: ±45 degrees; three at ∓125 kHz and
+        // at the carrier.
         let scope = DrawScope { hop: "radio", direction: Direction::Downlink, role: "fading", instance: 0 };
-        let grid = Grid { key: DrawKey::new(Seed(1), &scope), resources: 2, spacing_hz: 250e3, wavelength: 2.0 };
-        let tap = Tap { delay: 1e-6, power: 7.0, spectrum: Spectrum::Classical, direct: None };
-        let mut multipath = Multipath::new(&[tap], 8, &grid);
-        multipath.taps[0] = vec![group(&[exponential(0.5, 0.0, 1.0)])];
-        let (mut re, mut im) = (vec![0.0; BLOCK * LANES], vec![0.0; BLOCK * LANES]);
-        multipath.respond(&Block { index: 0, distance: 0.0, step: 0.25 }, &mut re, &mut im);
-        for slot in 0..BLOCK {
-            for (resource, steering) in [(0, 45.0), (1, -45.0)] {
-                let angle = (22.5 * slot as f64 + steering).to_radians();
-                let place = slot * LANES + resource;
-                assert!((f64::from(re[place]) - angle.cos()).abs() < 1e-5, "{slot} {resource}");
-                assert!((f64::from(im[place]) - angle.sin()).abs() < 1e-5, "{slot} {resource}");
+        for (resources, spacing_hz, steering) in
+            [(2, 250e3, &[45.0, -45.0][..]), (3, 125e3, &[45.0, 0.0, -45.0]), (25, 62.5e3, &[270.0, 247.5, 225.0])]
+        {
+            let grid = Grid { key: DrawKey::new(Seed(1), &scope), resources, spacing_hz, wavelength: 2.0 };
+            let mut multipath = Multipath::of(&[(1e-6, 1.0, vec![exponential(0.5, 0.0, 1.0)])], &grid);
+            let (mut re, mut im) = (vec![0.0; BLOCK * grid.lanes()], vec![0.0; BLOCK * grid.lanes()]);
+            multipath.respond(&Block { index: 0, distance: 0.0, step: 0.25 }, &mut re, &mut im);
+            for slot in 0..BLOCK {
+                for (resource, steering) in steering.iter().enumerate() {
+                    let angle = (22.5 * slot as f64 + steering).to_radians();
+                    let place = slot * grid.lanes() + grid.first() + resource;
+                    assert!((f64::from(re[place]) - angle.cos()).abs() < 1e-6, "{slot} {resource}");
+                    assert!((f64::from(im[place]) - angle.sin()).abs() < 1e-6, "{slot} {resource}");
+                }
             }
         }
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::multipath::Multipath;
 use super::quantity::Seconds;
+use super::spectrum::Tap;
 use super::tables::{self, Profile};
 use super::{Grid, check_sinusoids, tap_sinusoids};
 use crate::problem::Problem;
@@ -24,6 +25,12 @@ pub struct ProfileConfig {
     /// Number of sinusoids of each tap.
     #[serde(default = "tap_sinusoids")]
     pub sinusoids: u32,
+}
+
+impl ProfileConfig {
+    pub(super) fn taps(&self) -> Vec<Tap> {
+        tables::taps(self.profile, self.delay_spread.map_or(0.0, |spread| spread.0))
+    }
 }
 
 impl Configured<Grid> for ProfileConfig {
@@ -47,8 +54,7 @@ impl Configured<Grid> for ProfileConfig {
     }
 
     fn build(&self, grid: Grid) -> Multipath {
-        let taps = tables::taps(self.profile, self.delay_spread.map_or(0.0, |spread| spread.0));
-        Multipath::new(&taps, self.sinusoids as usize, &grid)
+        Multipath::new(&self.taps(), self.sinusoids as usize, &grid)
     }
 
     fn examples() -> Vec<ProfileConfig> {

@@ -15,18 +15,8 @@ use super::quantity::Decibels;
 use super::{BLOCK, Block, Grid, Response};
 use crate::file::{FileFormat, FileRef, VisitFile};
 use crate::problem::Problem;
+use crate::random::AtEnd;
 use crate::registry::Configured;
-
-/// Ratios after the last slot of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AtEnd {
-    /// The file begins anew.
-    #[default]
-    Repeat,
-    /// The last slot stays.
-    Hold,
-}
 
 /// A recorded channel: `{ type = "recorded", file = "snr.csv" }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +27,9 @@ pub struct RecordedConfig {
     #[serde(default)]
     pub at_end: AtEnd,
 }
+
+/// The greatest ratio, and below zero the least, of which powers are numbers in single precision.
+const MOST_DECIBELS: f64 = 300.0;
 
 /// Signal-to-noise ratios by slot and resource.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,22 +48,30 @@ impl FileFormat for SnrTable {
         for (number, line) in text.lines().enumerate() {
             let number = number + 1;
             let content = line.split('#').next().unwrap_or_default();
-            let words =
-                content.split(|c: char| c.is_whitespace() || c == ',' || c == ';').filter(|word| !word.is_empty());
+            if content.trim().is_empty() {
+                continue;
+            }
             let mut width = 0;
-            for word in words {
-                match word.parse::<f64>() {
-                    Ok(decibels) if (-300.0..=300.0).contains(&decibels) => {
-                        table.amplitudes.push(libm::sqrt(Decibels(decibels).ratio()) as f32);
-                    }
-                    _ => return Err(format!("line {number}: `{word}` is no number of decibels from -300 to 300")),
+            for field in content.split([',', ';']) {
+                if field.trim().is_empty() {
+                    return Err(format!("line {number}, column {}: there is no number", width + 1));
                 }
-                width += 1;
+                for word in field.split_whitespace() {
+                    width += 1;
+                    let decibels = word.parse::<f64>().ok().filter(|decibels| decibels.abs() <= MOST_DECIBELS);
+                    let Some(decibels) = decibels else {
+                        return Err(format!(
+                            "line {number}, column {width}: `{word}` is no number of decibels from -300 to 300"
+                        ));
+                    };
+                    table.amplitudes.push(libm::sqrt(Decibels(decibels).ratio()) as f32);
+                }
             }
-            if width != 0 && table.width != 0 && width != table.width {
-                return Err(format!("line {number}: {width} numbers, but {} before", table.width));
+            if table.width != 0 && width != table.width {
+                let message = format!("line {number}: {width} numbers, but {} in the lines before", table.width);
+                return Err(message);
             }
-            table.width = table.width.max(width);
+            table.width = width;
         }
         if table.width == 0 { Err("there is no number in it".into()) } else { Ok(table) }
     }
@@ -97,7 +98,7 @@ impl Configured<Grid> for RecordedConfig {
     }
 
     fn build(&self, grid: Grid) -> Recorded {
-        Recorded { table: self.file.data().clone(), at_end: self.at_end, lanes: grid.lanes() }
+        Recorded { table: self.file.data().clone(), at_end: self.at_end, grid }
     }
 
     fn examples() -> Vec<RecordedConfig> {
@@ -111,7 +112,7 @@ impl Configured<Grid> for RecordedConfig {
 pub struct Recorded {
     table: Arc<SnrTable>,
     at_end: AtEnd,
-    lanes: usize,
+    grid: Grid,
 }
 
 impl Response for Recorded {
@@ -119,13 +120,13 @@ impl Response for Recorded {
         im.fill(0.0);
         let SnrTable { width, amplitudes } = &*self.table;
         let slots = (amplitudes.len() / width) as u64;
-        for (slot, out) in (block.index * BLOCK as u64..).zip(re.chunks_exact_mut(self.lanes)) {
+        for (slot, out) in (block.index * BLOCK as u64..).zip(re.chunks_exact_mut(self.grid.lanes())) {
             let row = match self.at_end {
                 AtEnd::Repeat => slot % slots,
                 AtEnd::Hold => slot.min(slots - 1),
             };
             let row = &amplitudes[row as usize * width..][..*width];
-            for (resource, out) in out.iter_mut().enumerate() {
+            for (resource, out) in out[self.grid.first()..].iter_mut().enumerate() {
                 *out = row[if *width == 1 { 0 } else { resource.min(width - 1) }];
             }
         }

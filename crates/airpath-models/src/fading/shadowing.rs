@@ -66,19 +66,35 @@ impl ShadowingConfig {
 pub(super) struct Shadowing {
     config: ShadowingConfig,
     key: DrawKey,
+    /// Number of the sample to which `draws` belong; a number that there is not at the beginning.
+    number: u64,
+    /// Its draws, the oldest first from `oldest` on and around.
+    draws: Vec<f64>,
+    oldest: usize,
     /// A number, and the samples of that number and of the next.
     known: Option<(u64, f64, f64)>,
 }
 
 impl Shadowing {
     pub(super) fn new(config: &ShadowingConfig, key: DrawKey) -> Shadowing {
-        Shadowing { config: *config, key, known: None }
+        Shadowing { config: *config, key, number: u64::MAX, draws: Vec::new(), oldest: 0, known: None }
     }
 
-    fn sample(&self, number: u64) -> f64 {
+    fn sample(&mut self, number: u64) -> f64 {
+        let draw = |number| standard_normal::draw(self.key, number, 0);
+        // The oldest draw of sample 0 has number 0.
+        if self.number.checked_add(1) == Some(number) {
+            self.draws[self.oldest] = draw(number + TERMS - 1);
+            self.oldest = (self.oldest + 1) % TERMS as usize;
+        } else if self.number != number {
+            self.draws = (number..number + TERMS).map(draw).collect();
+            self.oldest = 0;
+        }
+        self.number = number;
         let pole = self.config.pole;
-        // From the oldest term, so that small ones come first; the oldest of sample 0 has number 0.
-        let sum = (0..TERMS).fold(0.0, |sum, term| sum * pole + standard_normal::draw(self.key, number + term, 0));
+        // From the oldest term, so that small ones come first.
+        let (newer, older) = self.draws.split_at(self.oldest);
+        let sum = older.iter().chain(newer).fold(0.0, |sum, draw| sum * pole + draw);
         sum * libm::sqrt(1.0 - pole * pole) * self.config.deviation.0
     }
 

@@ -6,8 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::multipath::{Spectrum, Tap};
 use super::quantity::Decibels;
+use super::spectrum::{Spectrum, Tap};
 
 macro_rules! profiles {
     ($( $(#[$meta:meta])* $Name:ident = $table:ident, )*) => {

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::multipath::Multipath;
-use super::multipath::{Spectrum, Tap};
 use super::quantity::{Decibels, Seconds};
+use super::spectrum::{Tap, scattered};
 use super::{Grid, check_sinusoids, tap_sinusoids};
 use crate::problem::Problem;
 use crate::registry::Configured;
@@ -21,6 +21,12 @@ pub struct TapsConfig {
     /// Number of sinusoids of each tap.
     #[serde(default = "tap_sinusoids")]
     pub sinusoids: u32,
+}
+
+impl TapsConfig {
+    pub(super) fn taps(&self) -> Vec<Tap> {
+        self.taps.iter().map(|(delay, power)| scattered(delay.0, power.0)).collect()
+    }
 }
 
 impl Configured<Grid> for TapsConfig {
@@ -41,14 +47,7 @@ impl Configured<Grid> for TapsConfig {
     }
 
     fn build(&self, grid: Grid) -> Multipath {
-        let tap = |(delay, power): &(Seconds, Decibels)| Tap {
-            delay: delay.0,
-            power: power.ratio(),
-            spectrum: Spectrum::Classical,
-            direct: None,
-        };
-        let taps: Vec<Tap> = self.taps.iter().map(tap).collect();
-        Multipath::new(&taps, self.sinusoids as usize, &grid)
+        Multipath::new(&self.taps(), self.sinusoids as usize, &grid)
     }
 
     fn examples() -> Vec<TapsConfig> {

@@ -10,7 +10,7 @@ use airpath_models::channel::positions::PositionsConfig;
 use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, Per};
 use airpath_models::entity::egprs::{EgprsConfig, Mcs};
 use airpath_models::entity::gprs::Mode;
-use airpath_models::{Path, PathConfig, StateConfig};
+use airpath_models::{Path, PathConfig, Problem, StateConfig};
 
 use super::*;
 
@@ -189,11 +189,15 @@ fn bad_parameters_are_named() {
     for (slots, most) in [(1, 192), (2, 256), (3, 384), (4, 512), (8, 1024)] {
         assert_eq!(problems(most, slots), [""; 0]);
     }
+    assert_eq!(problems(224, 1), ["entity.window: is 224; with 1 timeslot it is 192 at most"]);
+    assert_eq!(problems(64, 9).len(), 1);
     assert_eq!(problems(512, 3), ["entity.window: is 512; with 3 timeslots it is 384 at most"]);
     assert_eq!(problems(0, 1), ["entity.window: is 0; it is from 64 to 1024, in steps of 32"]);
     assert_eq!(problems(100, 1), ["entity.window: is 100; it is from 64 to 1024, in steps of 32"]);
-    let halves = EgprsConfig { resegments: false, ..with(Mcs::Mcs6) };
+    let halves = EgprsConfig { resegments: false, ..with(Mcs::Mcs9) };
     let changed = over(halves, 1, losses("0.1")).kind_problems(&over(with(Mcs::Mcs6), 1, losses("0.1")));
-    assert_eq!(changed.len(), 2);
+    let message = "is another than at the beginning; with this entity no state can change it, only `entity.coding` and \
+                   `entity.repetition`";
+    assert_eq!(changed, [Problem::new("entity.resegments", message)]);
     assert_eq!(EgprsConfig::default().t3182, Span::from_secs(5));
 }

@@ -196,6 +196,32 @@ fn every_loss_during_the_beginning_ends_in_a_connection() {
     }
 }
 
+/// Information that comes while a poll waits is sent when the final is there. Sent before, it would arrive, and be sent
+/// again from the N(R) of the final on: its second copies are within a window of 61, and where a frame of the next
+/// round is lost, one of them would be delivered in its place.
+#[test]
+fn information_that_comes_while_a_poll_waits_is_delivered_once() {
+    for lost in 0..150 {
+        let mut ends = Ends::new(World { window: 61, t1: 30, delay: 5, amount: [40, 0], ..SMALL });
+        let is_poll =
+            |header: &Header| header.command && header.poll_final && matches!(header.body, Body::Supervisory { .. });
+        // The answers to the end of the information are lost, until T1 brings a poll.
+        while !ends.flying[0].back().is_some_and(|(_, header, ..)| is_poll(header)) {
+            let silences = ends.delivered[0] > 30;
+            ends.step([false, silences]);
+            assert!(ends.block < 300, "no poll");
+        }
+        ends.world.amount[0] = 200;
+        let from = ends.block;
+        while !ends.is_done() {
+            let is_lost = ends.block == from + lost;
+            ends.step([is_lost, false]);
+            assert!(ends.block < 1_000, "nothing moves");
+        }
+        assert_eq!(ends.resets, 0);
+    }
+}
+
 /// An end that is told to wait sends no information until the other end is ready again.
 #[test]
 fn receive_not_ready_stops_information() {

@@ -8,7 +8,7 @@ use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::positions::PositionsConfig;
 use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, Per};
 use airpath_models::entity::gprs::{CodingScheme, GprsConfig, Mode};
-use airpath_models::{LinkConfig, Path, PathConfig, StateConfig};
+use airpath_models::{LinkConfig, Path, PathConfig, Problem, StateConfig};
 
 use super::*;
 
@@ -204,6 +204,56 @@ fn a_flow_that_nobody_acknowledges_is_given_up() {
     }
 }
 
+/// 17 blocks from 220 on: the last begins at 540, and T3182 runs from there to 5540, whether the flow stays or not, and
+/// whether the blocks or the acknowledgements alone are lost. The window of 64 is not full.
+#[test]
+fn a_flow_that_waits_for_its_last_acknowledgement_is_given_up() {
+    let script = vec![offer(ms(0), PortId::CLIENT, 500)];
+    for release in [0, 1_000, 60_000] {
+        for (uplink, arrived) in [("1", vec![]), ("0", vec![650_000_000])] {
+            let config = GprsConfig { release_delay: Span::from_millis(release), ..config() };
+            let mut hop = over(config, 1, losses("1"));
+            hop.uplink.errors = losses(uplink);
+            let trace = play_hop(hop, vec![], &script, ms(60_000), 1);
+            assert_eq!(trace.times(PortId::SERVER), arrived);
+            let resets: Vec<_> = trace.of_kind(EventKind::LinkReset).iter().map(|event| event.at).collect();
+            assert_eq!(resets, [ms(5_540)], "{release} ms, losses of {uplink}");
+            let drops: Vec<_> = trace.of_kind(EventKind::Dropped).iter().map(|event| event.cause).collect();
+            assert_eq!(drops, vec![Cause::LinkReset; 1 - arrived.len()]);
+            assert_eq!(trace.held, 0);
+        }
+    }
+}
+
+/// T3182 begins when no block is left to repeat: the acknowledgement of the stream's end asks for blocks 12 and
+/// 14, which begin at 780 and 800. All blocks behind the first copies are lost. It runs from 800 to 5800.
+#[test]
+fn t3182_begins_behind_the_last_block_that_is_asked_for() {
+    let script = vec![offer(ms(0), PortId::CLIENT, 500)];
+    for release in [0, 1_000] {
+        let config = GprsConfig { release_delay: Span::from_millis(release), ..config() };
+        let mut hop = over(config, 1, ErrorsConfig::default());
+        hop.uplink.errors = lose_frames("12, 14, 17-999");
+        let trace = play_hop(hop, vec![], &script, ms(60_000), 1);
+        let resets: Vec<_> = trace.of_kind(EventKind::LinkReset).iter().map(|event| event.at).collect();
+        assert_eq!(resets, [ms(5_800)], "{release} ms");
+    }
+}
+
+/// A flow of more blocks than 16 bits count, in either direction: 450 packets of 3000 octets are 67,500 blocks of 20.
+#[test]
+fn a_flow_may_have_any_number_of_blocks() {
+    for port in [PortId::CLIENT, PortId::SERVER] {
+        for mode in [Mode::Acknowledged, Mode::Unacknowledged] {
+            let config = GprsConfig { coding: CodingScheme::Cs1, mode, ..config() };
+            let script: Script = (0..450).map(|_| offer(ms(0), port, 3_000)).collect();
+            let trace = play(config, 8, ErrorsConfig::default(), &script, 1_000_000, 1);
+            assert_eq!((trace.departures.len(), trace.held), (450, 0), "{port:?}, {mode:?}");
+            assert!(trace.of_kind(EventKind::FrameStarted).len() > 1 << 16);
+        }
+    }
+}
+
 /// Errors that CS-1 to CS-3 correct by the equation: 456 (1 - h(e)) bits of information. CS-1 decodes 228 with 50 errors of
 /// 456, and not with 51; CS-4 none.
 #[test]
@@ -290,10 +340,19 @@ fn bad_parameters_are_named() {
     let countdown = GprsConfig { bs_cv_max: 16, ..config() };
     assert_eq!(problems(countdown, 456), ["entity.bs_cv_max: is 16; it is from 0 to 15"]);
     let timer = GprsConfig { t3182: Span::ZERO, ..config() };
-    assert!(problems(timer, 456)[0].starts_with("entity.t3182: is 0 s"));
+    assert!(problems(timer, 456)[0].starts_with("entity.t3182: is 0 s, less than a radio block of 20 ms"));
+    let timer = |t3182| problems(GprsConfig { t3182, ..config() }, 456).len();
+    assert_eq!((timer(Span::from_nanos(1)), timer(Span::from_millis(19)), timer(Span::from_millis(20))), (1, 1, 0));
+    assert_eq!(problems(config(), 8 * 456), [""; 0]);
+    let message = "rate.bits: is 4104 bit in 20 ms, which takes 9 timeslots; a TDMA frame has 8: write 3648 bit in \
+                   20 ms at most";
+    assert_eq!(problems(config(), 9 * 456), [message]);
+    let unlimited = LinkConfig { rate: read("unlimited"), ..cell(EntityConfig::Gprs(config()), 456, losses("0")) };
+    assert!(unlimited.problems()[0].message.ends_with("{ type = \"slotted\", slot = \"20 ms\", bits = \"456 bit\" }"));
     let changed =
         over(GprsConfig { window: 30, ..config() }, 1, losses("0.1")).kind_problems(&over(config(), 1, losses("0.1")));
-    assert_eq!(changed.iter().map(|problem| problem.key.as_str()).collect::<Vec<_>>(), ["entity", "entity"]);
+    let message = "is another than at the beginning; with this entity no state can change it, only `entity.coding`";
+    assert_eq!(changed, [Problem::new("entity.window", message)]);
     let process = ErrorProcessConfig::Bernoulli(BernoulliConfig { probability: read("0.1") });
     let packets = ErrorsConfig { process, ..ErrorsConfig::default() };
     let link = cell(EntityConfig::Gprs(config()), 456, packets);

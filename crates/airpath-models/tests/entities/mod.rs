@@ -3,6 +3,8 @@
 
 //! Link entities with frames of their own: the laws over all of them, and each by hand.
 
+mod arq;
+mod arq_patterns;
 mod codec;
 mod egprs;
 mod exploration;

@@ -9,7 +9,7 @@ use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, Per};
 use airpath_models::entity::EntityConfig;
 use airpath_models::entity::rlp::{Opener, RlpConfig};
-use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, StateConfig};
+use airpath_models::{HopConfig, LinkConfig, Path, PathConfig, Problem, StateConfig};
 
 use super::*;
 
@@ -244,7 +244,8 @@ fn bad_parameters_are_named() {
     assert_eq!(mixed(config(), RlpConfig { opens: Opener::Server, ..config() }), ["entity.opens"]);
     assert_eq!(mixed(config(), RlpConfig { window: 30, ..config() }), ["entity.version"]);
     let changed = other.kind_problems(&over(config(), ErrorsConfig::default()));
-    assert_eq!(changed.iter().map(|problem| problem.key.as_str()).collect::<Vec<_>>(), ["entity", "entity"]);
+    let message = "is another than at the beginning; with this entity no state can change it";
+    assert_eq!(changed, [Problem::new("entity.window", message)]);
 }
 
 fn read_rate(text: &str) -> airpath_models::medium::RateConfig {

@@ -5,7 +5,7 @@
 //! talk to each other over the link, and a medium of several resources with grants of fixed size.
 
 mod arq;
-mod bins;
+pub mod bins;
 
 use airpath_core::{
     Bits, Cause, Direction, DrawKey, DrawScope, EventKind, Origin, PortId, Probability, Seed, Span, Time,

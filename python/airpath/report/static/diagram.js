@@ -4,18 +4,16 @@
 (() => {
   const colours = JSON.parse(document.getElementById("colours").textContent);
   const RETRANSMISSION = 1, DAMAGED = 2, CAUSE_SHIFT = 2;
-  const LEFT = 62, RIGHT = 12, SCALE = 56, TOP = 22, BOTTOM = 34, NEAR = 14;
+  const RIGHT = 12, SCALE = 56, TOP = 22, BOTTOM = 34, NEAR = 14;
   const DEEPEST = 10; // microseconds across, at least
   const INK = "#333333", GRID = "#e4e4e4";
   const DAMAGED_SHAPE = "hexagon";
 
-  const { summed, atOrAfter, tickStep, timeText, bytesUnit, shape } = drawing;
+  const { LEFT, summed, atOrAfter, tickStep, timeText, bytesUnit, shape } = drawing;
 
-  class Diagram {
+  class Diagram extends drawing.Zoomed {
     constructor(figure) {
-      this.figure = figure;
-      this.canvas = figure.querySelector(".plot");
-      this.told = figure.querySelector(".told");
+      super(figure);
       const raw = JSON.parse(figure.querySelector(".data").textContent);
       this.causes = raw.causes;
       this.states = raw.states;
@@ -39,13 +37,9 @@
       this.bands = raw.kernel.bands;
       const end = Math.max(raw.end, this.segments.time.at(-1) ?? 0, 1);
       const most = Math.max(raw.bytes, 1);
-      this.whole = { t0: -0.01 * end, t1: 1.01 * end, y0: -0.03 * most, y1: 1.04 * most };
-      this.view = { ...this.whole };
-      this.hidden = new Set();
       [this.divisor, this.unit] = bytesUnit(most);
-      this.box = null;
-      this.buildTools();
-      this.listen();
+      this.buildLegend();
+      this.begin({ t0: -0.01 * end, t1: 1.01 * end, y0: -0.03 * most, y1: 1.04 * most });
     }
 
     count(test) {
@@ -54,34 +48,14 @@
       return number;
     }
 
-    buildTools() {
-      const legend = this.figure.querySelector(".legend");
+    buildLegend() {
       const total = this.segments.joined.length
         ? this.segments.joined.reduce((sum, each) => sum + each, 0) : this.segments.mark.length;
       const repeated = this.count((mark) => mark & RETRANSMISSION);
       const add = (key, text, number, colour, kind) => {
         if (!number) return;
-        const button = document.createElement("button");
-        button.type = "button";
-        button.dataset.layer = key;
-        button.setAttribute("aria-pressed", "true");
-        const mark = document.createElement("canvas");
-        mark.className = "mark";
-        mark.width = mark.height = 32;
-        const context = mark.getContext("2d");
-        context.strokeStyle = colour;
-        context.lineWidth = 5;
-        if (kind === undefined) {
-          context.beginPath(); context.moveTo(16, 4); context.lineTo(16, 28); context.stroke();
-        } else shape(context, kind, 16, 16, 10);
-        button.append(mark, ` ${text} (${number.toLocaleString("en")})`);
-        button.addEventListener("click", () => {
-          const shown = this.hidden.delete(key);
-          if (!shown) this.hidden.add(key);
-          button.setAttribute("aria-pressed", String(shown));
-          this.draw();
-        });
-        legend.append(button);
+        const line = [[16, 4], [16, 28]];
+        this.addToLegend(key, `${text} (${number.toLocaleString("en")})`, colour, kind, line);
       };
       add("segment", "segments", total - repeated, colours.segment);
       add("retransmission", "retransmissions", repeated, colours.retransmission);
@@ -96,87 +70,11 @@
       add("cwnd", "cwnd", this.kernel.cwnd.time.length, colours.cwnd);
       add("rto", "RTO", this.kernel.rto.time.length, colours.rto);
       add("bands", "recovery and other states of the kernel", this.bands.length, colours.bands);
-      const buttons = this.figure.querySelector(".buttons");
-      for (const [text, label, action] of [
-        ["+", "Zoom in", () => this.zoom(0.5)],
-        ["\u2212", "Zoom out", () => this.zoom(2)],
-        ["whole", "Show the whole", () => this.show(this.whole)],
-      ]) {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.textContent = text;
-        button.setAttribute("aria-label", label);
-        button.addEventListener("click", action);
-        buttons.append(button);
-      }
     }
 
-    listen() {
-      const canvas = this.canvas;
-      let from = null;
-      const place = (event) => {
-        const box = canvas.getBoundingClientRect();
-        return [event.clientX - box.left, event.clientY - box.top];
-      };
-      canvas.addEventListener("pointerdown", (event) => {
-        const [x, y] = place(event);
-        from = { x, y, view: { ...this.view }, box: event.shiftKey };
-        canvas.setPointerCapture(event.pointerId);
-      });
-      canvas.addEventListener("pointermove", (event) => {
-        const [x, y] = place(event);
-        if (!from) { this.tell(x, y); return; }
-        if (from.box) {
-          this.box = [from.x, from.y, x, y];
-          this.draw();
-          return;
-        }
-        const perX = (from.view.t1 - from.view.t0) / this.width;
-        const perY = (from.view.y1 - from.view.y0) / this.height;
-        const dt = (from.x - x) * perX, dy = (y - from.y) * perY;
-        this.show({ t0: from.view.t0 + dt, t1: from.view.t1 + dt,
-          y0: from.view.y0 + dy, y1: from.view.y1 + dy });
-      });
-      const release = () => {
-        const box = this.box;
-        from = null;
-        this.box = null;
-        if (!box) return;
-        const [x0, y0, x1, y1] = box;
-        if (Math.abs(x1 - x0) < 4 || Math.abs(y1 - y0) < 4) { this.draw(); return; }
-        this.show({ t0: this.time(Math.min(x0, x1)), t1: this.time(Math.max(x0, x1)),
-          y0: this.bytes(Math.max(y0, y1)), y1: this.bytes(Math.min(y0, y1)) });
-      };
-      canvas.addEventListener("pointerup", release);
-      canvas.addEventListener("pointercancel", release);
-      canvas.addEventListener("pointerleave", () => { this.told.textContent = ""; });
-      canvas.addEventListener("dblclick", () => this.show(this.whole));
-      canvas.addEventListener("wheel", (event) => {
-        if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
-        event.preventDefault();
-        const [x, y] = place(event);
-        this.zoom(event.deltaY < 0 ? 0.8 : 1.25, x, y);
-      }, { passive: false });
-      canvas.addEventListener("keydown", (event) => {
-        const v = this.view, dt = (v.t1 - v.t0) / 8, dy = (v.y1 - v.y0) / 8;
-        const moved = (t, y) => ({ t0: v.t0 + t, t1: v.t1 + t, y0: v.y0 + y, y1: v.y1 + y });
-        const keys = {
-          ArrowLeft: () => this.show(moved(-dt, 0)), ArrowRight: () => this.show(moved(dt, 0)),
-          ArrowUp: () => this.show(moved(0, dy)), ArrowDown: () => this.show(moved(0, -dy)),
-          "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
-          0: () => this.show(this.whole),
-        };
-        if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
-        event.preventDefault();
-        keys[event.key]();
-      });
-    }
-
-    x(time) { return LEFT + (time - this.view.t0) / (this.view.t1 - this.view.t0) * this.width; }
     y(bytes) {
       return TOP + (1 - (bytes - this.view.y0) / (this.view.y1 - this.view.y0)) * this.height;
     }
-    time(x) { return this.view.t0 + (x - LEFT) / this.width * (this.view.t1 - this.view.t0); }
     bytes(y) {
       return this.view.y0 + (1 - (y - TOP) / this.height) * (this.view.y1 - this.view.y0);
     }
@@ -199,6 +97,12 @@
       const [y0, y1] = fit(view.y0, view.y1, 1, this.whole.y0, this.whole.y1);
       this.view = { t0, t1, y0, y1 };
       this.draw();
+    }
+
+    inside([x0, y0, x1, y1]) {
+      if (Math.abs(x1 - x0) < 4 || Math.abs(y1 - y0) < 4) return null;
+      return { t0: this.time(Math.min(x0, x1)), t1: this.time(Math.max(x0, x1)),
+        y0: this.bytes(Math.max(y0, y1)), y1: this.bytes(Math.min(y0, y1)) };
     }
 
     draw() {
@@ -366,12 +270,6 @@
       context.setLineDash([]);
     }
 
-    // The part of a list that is in view.
-    range(times) {
-      return [Math.max(atOrAfter(times, this.view.t0) - 1, 0),
-        Math.min(atOrAfter(times, this.view.t1) + 1, times.length)];
-    }
-
     bar(context, x, low, high) {
       const top = this.y(high), bottom = this.y(low);
       context.moveTo(x, bottom);
@@ -493,23 +391,5 @@
     }
   }
 
-  // A diagram is read and drawn when the part of the page that it is in is opened.
-  const diagrams = new Map();
-  const open = (figure) => {
-    if (!diagrams.has(figure)) diagrams.set(figure, new Diagram(figure));
-    diagrams.get(figure).draw();
-  };
-  for (const part of document.querySelectorAll("details.diagrams")) {
-    const figures = part.querySelectorAll("figure.diagram");
-    const openAll = () => { if (part.open) figures.forEach(open); };
-    part.addEventListener("toggle", openAll);
-    openAll();
-  }
-  window.addEventListener("resize", () => diagrams.forEach((diagram) => diagram.draw()));
-  const sharpen = (print) => () => diagrams.forEach((diagram) => {
-    diagram.print = print;
-    diagram.draw();
-  });
-  window.addEventListener("beforeprint", sharpen(3));
-  window.addEventListener("afterprint", sharpen(1));
+  drawing.openWith(Diagram, "details.diagrams", "figure.diagram");
 })();

@@ -1,6 +1,9 @@
 "use strict";
-// What the diagrams of the page share: lists, ticks of axes, and shapes of marks.
+// What the diagrams of the page share: lists, ticks of axes, shapes of marks, and what moves and
+// zooms them.
 const drawing = (() => {
+  const LEFT = 62; // of the time axis
+
   const summed = (steps) => {
     const values = new Float64Array(steps.length);
     let value = 0;
@@ -75,5 +78,157 @@ const drawing = (() => {
     context.stroke();
   };
 
-  return { summed, atOrAfter, tickStep, timeText, bytesUnit, shape };
+  // A figure with a canvas, a legend that hides what it names, and a view that is moved and zoomed.
+  // A view has an extent in time (t0, t1), and one upwards (y0, y1) if that is zoomed too. A kind of
+  // figure has `draw`, `show` (takes a view), `zoom` (by a factor, around a place), `inside` (the
+  // view of a box on the canvas, none if it is too small) and `tell` (what is at a place); `draw`
+  // sets `width`, and `height` where views have an extent upwards.
+  class Zoomed {
+    constructor(figure) {
+      this.figure = figure;
+      this.canvas = figure.querySelector(".plot");
+      this.told = figure.querySelector(".told");
+      this.hidden = new Set();
+      this.box = null;
+    }
+
+    // Begins with the whole in view.
+    begin(whole) {
+      this.whole = whole;
+      this.view = { ...whole };
+      this.addZoomButtons();
+      this.listen();
+    }
+
+    // A button that shows and hides `key`; `line` draws its mark where it has no shape.
+    addToLegend(key, text, colour, kind, line) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.dataset.layer = key;
+      button.setAttribute("aria-pressed", "true");
+      const mark = document.createElement("canvas");
+      mark.className = "mark";
+      mark.width = mark.height = 32;
+      const context = mark.getContext("2d");
+      context.strokeStyle = colour;
+      context.lineWidth = 5;
+      if (kind) shape(context, kind, 16, 16, 10);
+      else {
+        context.beginPath(); context.moveTo(...line[0]); context.lineTo(...line[1]); context.stroke();
+      }
+      button.append(mark, ` ${text}`);
+      button.addEventListener("click", () => {
+        const shown = this.hidden.delete(key);
+        if (!shown) this.hidden.add(key);
+        button.setAttribute("aria-pressed", String(shown));
+        this.draw();
+      });
+      this.figure.querySelector(".legend").append(button);
+    }
+
+    addZoomButtons() {
+      const buttons = this.figure.querySelector(".buttons");
+      for (const [text, label, action] of [
+        ["+", "Zoom in", () => this.zoom(0.5)],
+        ["\u2212", "Zoom out", () => this.zoom(2)],
+        ["whole", "Show the whole", () => this.show(this.whole)],
+      ]) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = text;
+        button.setAttribute("aria-label", label);
+        button.addEventListener("click", action);
+        buttons.append(button);
+      }
+    }
+
+    listen() {
+      const canvas = this.canvas;
+      let from = null;
+      const place = (event) => {
+        const box = canvas.getBoundingClientRect();
+        return [event.clientX - box.left, event.clientY - box.top];
+      };
+      canvas.addEventListener("pointerdown", (event) => {
+        const [x, y] = place(event);
+        from = { x, y, view: { ...this.view }, box: event.shiftKey };
+        canvas.setPointerCapture(event.pointerId);
+      });
+      canvas.addEventListener("pointermove", (event) => {
+        const [x, y] = place(event);
+        if (!from) { this.tell(x, y); return; }
+        if (from.box) {
+          this.box = [from.x, from.y, x, y];
+          this.draw();
+          return;
+        }
+        this.show(moved(from.view, (from.x - x) / this.width, (y - from.y) / this.height));
+      });
+      const release = () => {
+        const box = this.box;
+        from = null;
+        this.box = null;
+        if (!box) return;
+        const view = this.inside(box);
+        if (view) this.show(view); else this.draw();
+      };
+      canvas.addEventListener("pointerup", release);
+      canvas.addEventListener("pointercancel", release);
+      canvas.addEventListener("pointerleave", () => { this.told.textContent = ""; });
+      canvas.addEventListener("dblclick", () => this.show(this.whole));
+      canvas.addEventListener("wheel", (event) => {
+        if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
+        event.preventDefault();
+        this.zoom(event.deltaY < 0 ? 0.8 : 1.25, ...place(event));
+      }, { passive: false });
+      canvas.addEventListener("keydown", (event) => {
+        const move = (right, up) => () => this.show(moved(this.view, right, up));
+        const keys = {
+          ArrowLeft: move(-1 / 8, 0), ArrowRight: move(1 / 8, 0),
+          ...("y0" in this.view && { ArrowUp: move(0, 1 / 8), ArrowDown: move(0, -1 / 8) }),
+          "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
+          0: () => this.show(this.whole),
+        };
+        if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
+        event.preventDefault();
+        keys[event.key]();
+      });
+    }
+
+    x(time) { return LEFT + (time - this.view.t0) / (this.view.t1 - this.view.t0) * this.width; }
+    time(x) { return this.view.t0 + (x - LEFT) / this.width * (this.view.t1 - this.view.t0); }
+
+    // The part of a list that is in view, and one more on either side for lines.
+    range(times) {
+      return [Math.max(atOrAfter(times, this.view.t0) - 1, 0),
+        Math.min(atOrAfter(times, this.view.t1) + 1, times.length)];
+    }
+  }
+
+  // A view moved by shares of its extents.
+  const moved = (view, right, up) => {
+    const dt = right * (view.t1 - view.t0), dy = up * (view.y1 - view.y0);
+    const across = { t0: view.t0 + dt, t1: view.t1 + dt };
+    return "y0" in view ? { ...across, y0: view.y0 + dy, y1: view.y1 + dy } : across;
+  };
+
+  // Reads and draws the figures of a kind when the part of the page that they are in is opened.
+  const openWith = (Kind, parts, figures) => {
+    const opened = new Map();
+    const open = (figure) => {
+      if (!opened.has(figure)) opened.set(figure, new Kind(figure));
+      opened.get(figure).draw();
+    };
+    for (const part of document.querySelectorAll(parts)) {
+      const openAll = () => { if (part.open) part.querySelectorAll(figures).forEach(open); };
+      part.addEventListener("toggle", openAll);
+      openAll();
+    }
+    const again = (print) => () => opened.forEach((each) => { each.print = print; each.draw(); });
+    window.addEventListener("resize", again(1));
+    window.addEventListener("beforeprint", again(3));
+    window.addEventListener("afterprint", again(1));
+  };
+
+  return { LEFT, summed, atOrAfter, tickStep, timeText, bytesUnit, shape, Zoomed, openWith };
 })();

@@ -3,128 +3,28 @@
 // other with one time axis, which is moved and zoomed for all of them; each panel's height fits what
 // is in view. Times are in microseconds.
 (() => {
-  const { summed, atOrAfter, tickStep, timeText, shape } = drawing;
-  const LEFT = 62, RIGHT = 12, TOP = 22, BOTTOM = 34, GAP = 16, NEAR = 14;
+  const { LEFT, summed, atOrAfter, tickStep, timeText, shape } = drawing;
+  const RIGHT = 12, TOP = 22, BOTTOM = 34, GAP = 16, NEAR = 14;
   const DEEPEST = 10; // microseconds across, at least
   const INK = "#333333", GRID = "#e4e4e4", STATE = "#7f7f7f";
 
-  class Layers {
+  class Layers extends drawing.Zoomed {
     constructor(figure) {
-      this.figure = figure;
-      this.canvas = figure.querySelector(".plot");
-      this.told = figure.querySelector(".told");
+      super(figure);
       const raw = JSON.parse(figure.querySelector(".data").textContent);
       this.states = raw.states;
       this.resets = raw.resets;
-      this.hidden = new Set();
       this.panels = raw.panels.map((panel, number) => ({ ...panel, series: panel.series.map(
         (series, index) => ({ ...series, time: summed(series.time), key: `${number}-${index}` })) }));
-      const end = Math.max(raw.end, 1);
-      this.whole = { t0: -0.01 * end, t1: 1.01 * end };
-      this.view = { ...this.whole };
-      this.box = null;
-      this.buildTools();
-      this.listen();
-    }
-
-    buildTools() {
-      const legend = this.figure.querySelector(".legend");
       for (const series of this.panels.flatMap((panel) => panel.series)) {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.dataset.layer = series.key;
-        button.setAttribute("aria-pressed", "true");
-        const mark = document.createElement("canvas");
-        mark.className = "mark";
-        mark.width = mark.height = 32;
-        const context = mark.getContext("2d");
-        context.strokeStyle = series.colour;
-        context.lineWidth = 5;
-        if (series.shape) shape(context, series.shape, 16, 16, 10);
-        else {
-          context.beginPath(); context.moveTo(4, 16); context.lineTo(28, 16); context.stroke();
-        }
         const count = series.shape ? ` (${series.count.toLocaleString("en")})` : "";
-        button.append(mark, ` ${series.name}${count}`);
-        button.addEventListener("click", () => {
-          const shown = this.hidden.delete(series.key);
-          if (!shown) this.hidden.add(series.key);
-          button.setAttribute("aria-pressed", String(shown));
-          this.draw();
-        });
-        legend.append(button);
+        const line = [[4, 16], [28, 16]];
+        this.addToLegend(series.key, series.name + count, series.colour, series.shape, line);
       }
-      const buttons = this.figure.querySelector(".buttons");
-      for (const [text, label, action] of [
-        ["+", "Zoom in", () => this.zoom(0.5)],
-        ["\u2212", "Zoom out", () => this.zoom(2)],
-        ["whole", "Show the whole", () => this.show(this.whole)],
-      ]) {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.textContent = text;
-        button.setAttribute("aria-label", label);
-        button.addEventListener("click", action);
-        buttons.append(button);
-      }
+      const end = Math.max(raw.end, 1);
+      this.begin({ t0: -0.01 * end, t1: 1.01 * end });
     }
 
-    listen() {
-      const canvas = this.canvas;
-      let from = null;
-      const place = (event) => {
-        const box = canvas.getBoundingClientRect();
-        return [event.clientX - box.left, event.clientY - box.top];
-      };
-      canvas.addEventListener("pointerdown", (event) => {
-        const [x] = place(event);
-        from = { x, view: { ...this.view }, box: event.shiftKey };
-        canvas.setPointerCapture(event.pointerId);
-      });
-      canvas.addEventListener("pointermove", (event) => {
-        const [x, y] = place(event);
-        if (!from) { this.tell(x, y); return; }
-        if (from.box) {
-          this.box = [from.x, x];
-          this.draw();
-          return;
-        }
-        const dt = (from.x - x) * (from.view.t1 - from.view.t0) / this.width;
-        this.show({ t0: from.view.t0 + dt, t1: from.view.t1 + dt });
-      });
-      const release = () => {
-        const box = this.box;
-        from = null;
-        this.box = null;
-        if (!box) return;
-        if (Math.abs(box[1] - box[0]) < 4) { this.draw(); return; }
-        this.show({ t0: this.time(Math.min(...box)), t1: this.time(Math.max(...box)) });
-      };
-      canvas.addEventListener("pointerup", release);
-      canvas.addEventListener("pointercancel", release);
-      canvas.addEventListener("pointerleave", () => { this.told.textContent = ""; });
-      canvas.addEventListener("dblclick", () => this.show(this.whole));
-      canvas.addEventListener("wheel", (event) => {
-        if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
-        event.preventDefault();
-        this.zoom(event.deltaY < 0 ? 0.8 : 1.25, place(event)[0]);
-      }, { passive: false });
-      canvas.addEventListener("keydown", (event) => {
-        const v = this.view, dt = (v.t1 - v.t0) / 8;
-        const keys = {
-          ArrowLeft: () => this.show({ t0: v.t0 - dt, t1: v.t1 - dt }),
-          ArrowRight: () => this.show({ t0: v.t0 + dt, t1: v.t1 + dt }),
-          "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
-          0: () => this.show(this.whole),
-        };
-        if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
-        event.preventDefault();
-        keys[event.key]();
-      });
-    }
-
-    x(time) { return LEFT + (time - this.view.t0) / (this.view.t1 - this.view.t0) * this.width; }
-    time(x) { return this.view.t0 + (x - LEFT) / this.width * (this.view.t1 - this.view.t0); }
     y(panel, value) {
       return panel.top + (1 - (value - panel.low) / (panel.high - panel.low)) * panel.height;
     }
@@ -142,10 +42,9 @@
       this.draw();
     }
 
-    // The part of a list that is in view, and one more on either side for lines.
-    range(times) {
-      return [Math.max(atOrAfter(times, this.view.t0) - 1, 0),
-        Math.min(atOrAfter(times, this.view.t1) + 1, times.length)];
+    inside([x0, , x1]) {
+      if (Math.abs(x1 - x0) < 4) return null;
+      return { t0: this.time(Math.min(x0, x1)), t1: this.time(Math.max(x0, x1)) };
     }
 
     shown(panel) { return panel.series.filter((series) => !this.hidden.has(series.key)); }
@@ -206,7 +105,7 @@
         context.restore();
       }
       if (this.box) {
-        const [x0, x1] = this.box;
+        const [x0, , x1] = this.box;
         context.strokeStyle = INK;
         context.setLineDash([4, 3]);
         context.strokeRect(x0, TOP, x1 - x0, down - TOP - BOTTOM);
@@ -323,18 +222,5 @@
     }
   }
 
-  const figures = new Map();
-  const open = (figure) => {
-    if (!figures.has(figure)) figures.set(figure, new Layers(figure));
-    figures.get(figure).draw();
-  };
-  for (const part of document.querySelectorAll("details.layers")) {
-    const openAll = () => { if (part.open) part.querySelectorAll("figure.layers").forEach(open); };
-    part.addEventListener("toggle", openAll);
-    openAll();
-  }
-  const again = (print) => () => figures.forEach((each) => { each.print = print; each.draw(); });
-  window.addEventListener("resize", again(1));
-  window.addEventListener("beforeprint", again(3));
-  window.addEventListener("afterprint", again(1));
+  drawing.openWith(Layers, "details.layers", "figure.layers");
 })();

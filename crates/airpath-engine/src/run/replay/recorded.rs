@@ -38,10 +38,7 @@ const RECORD_AGAIN: &str = "record the run again";
 /// Why it cannot, and what to do about it.
 pub fn manifest(folder: &Folder) -> Result<Manifest> {
     let named = folder.display();
-    if !folder.is_dir() {
-        return Err(Failure::usage(format!("{named} is not a directory; give the directory of a run, as with --out")));
-    }
-    replication::refuse_many(folder, "replay")?;
+    replication::one_run(folder, "replay")?;
     let manifest = Manifest::read(folder).map_err(|error| Failure::usage(error.to_string()))?;
     let refuse = |why: String| Err(Failure::usage(format!("{named} cannot be replayed: {why}")));
     match (&manifest.results, manifest.status) {

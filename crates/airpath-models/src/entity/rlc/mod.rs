@@ -30,9 +30,10 @@ use self::schemes::Schemes;
 use self::segments::Indicators;
 use self::sending::{Sender, SenderOptions, Signal, Source};
 use self::stream::{Chunk, Packets};
+use super::losses::{cause_of_loss, lose_parts, release_ended};
 use super::recording::record_frame;
 use super::stream::{Pieces, Shape, StreamReceiver, StreamSender, first_pdu};
-use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, Sdus};
+use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, RADIO_BLOCK, Sdus};
 use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
@@ -70,8 +71,12 @@ pub fn problems((every, rrbp, bs_cv_max): (u16, Span, u8), (t3182, efficiency): 
     if bs_cv_max > 15 {
         problem("bs_cv_max", format!("is {bs_cv_max}; it is from 0 to 15"));
     }
-    if t3182 == Span::ZERO {
-        problem("t3182", "is 0 s, so that every flow would be given up; write for example \"5 s\"".into());
+    if t3182 < RADIO_BLOCK {
+        let message = format!(
+            "is {t3182}, less than a radio block of {RADIO_BLOCK}, so that every flow would be given up; write for \
+             example \"5 s\""
+        );
+        problem("t3182", message);
     }
     if efficiency <= 0.0 {
         problem("efficiency", "is 0, so that no block with an error would be decoded; write for example 0.7".into());
@@ -248,26 +253,11 @@ impl Rlc {
                     release_ended(&payload.pieces, Cause::Integrity, sdus, stage);
                 } else {
                     is_whole = false;
-                    lose(&payload.pieces, Cause::ChannelError, sdus, stage);
+                    lose_parts(&payload.pieces, Cause::ChannelError, sdus, stage);
                 }
             }
         }
         is_whole
-    }
-}
-
-/// A block that nobody repeats is lost, and with it the packets of which it carried a part.
-fn lose(pieces: &Pieces, cause: Cause, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
-    for piece in pieces {
-        sdus.lose(piece.sdu, cause, stage);
-    }
-    release_ended(pieces, cause, sdus, stage);
-}
-
-/// A packet whose last part has come, or would have, has gone.
-fn release_ended(pieces: &Pieces, cause: Cause, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
-    for piece in pieces.iter().filter(|piece| piece.last) {
-        sdus.release(piece.sdu, cause, stage);
     }
 }
 
@@ -341,9 +331,6 @@ impl LinkEntity for Rlc {
             Message::Acknowledgement(_) => &self.schemes.control,
         };
         let lost = match &outcome {
-            ChannelOutcome::Ok | ChannelOutcome::Delayed { .. } => None,
-            ChannelOutcome::BlackedOut => Some(Cause::Blackout),
-            ChannelOutcome::Lost | ChannelOutcome::Truncated { .. } => Some(Cause::ChannelError),
             ChannelOutcome::Flipped(flips) => {
                 let is_read = scheme.reads_header(flips, direction, efficiency) && {
                     let hit = if is_control(&frame) { scheme.flips_of(flips, 0) } else { 0 };
@@ -351,12 +338,13 @@ impl LinkEntity for Rlc {
                 };
                 (!is_read).then_some(Cause::ChannelError)
             }
+            other => cause_of_loss(other),
         };
         if let Some(cause) = lost {
             self.log_message(LinkEvent::Damaged, &message, pdu, stage);
             record_frame(EventKind::FrameLost, &frame, sdus, &mut stage.of(Stage::Channel));
             if !self.acknowledges {
-                lose(&frame.pieces, cause, sdus, stage);
+                lose_parts(&frame.pieces, cause, sdus, stage);
             }
             return;
         }

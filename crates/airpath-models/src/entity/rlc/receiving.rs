@@ -55,6 +55,7 @@ pub struct Receiver<P> {
     slots: VecDeque<Slot<P>>,
     /// The newest radio block that has been understood.
     seen: u64,
+    /// Blocks since the last acknowledgement; the network's end alone counts them.
     since_acknowledgement: u16,
     was_stalled: bool,
     /// True if the newest block is the last one of the flow so far.
@@ -171,9 +172,11 @@ impl<P> Receiver<P> {
                 self.acknowledge_unasked(now);
             }
         }
-        self.since_acknowledgement += 1;
-        if self.since_acknowledgement >= self.options.acknowledges_every {
-            self.acknowledge_unasked(now);
+        if self.options.answers_after.is_none() {
+            self.since_acknowledgement += 1;
+            if self.since_acknowledgement >= self.options.acknowledges_every {
+                self.acknowledge_at(now);
+            }
         }
         is_here
     }

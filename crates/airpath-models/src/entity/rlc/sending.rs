@@ -286,7 +286,9 @@ impl<P: Clone> Sender<P> {
         if poll {
             self.since_poll = 0;
         }
-        let waits = if self.options.polls { poll } else { is_stalled || self.phase == Phase::Closing };
+        // T3182 begins with the window full, and with the last block (CV of 0) where none is left to repeat. A flow that
+        // stays sends that block as one that ends does.
+        let waits = if self.options.polls { poll } else { is_stalled || !has_more };
         if self.options.acknowledged && waits && self.waits_until == Time::NEVER {
             self.waits_until = now + self.options.gives_up;
         }

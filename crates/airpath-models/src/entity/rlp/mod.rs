@@ -25,7 +25,7 @@ use self::xid::Xid;
 use super::ppp::PppConfig;
 use super::recording::record_frame;
 use super::stream::{Pieces, Shape, StreamReceiver, StreamSender, first_pdu};
-use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, OwnFrames, Sdus};
+use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, OwnFrames, RADIO_BLOCK, Sdus};
 use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
@@ -284,6 +284,13 @@ impl Reconfigured<EntityBeginning<'_>> for RlpConfig {
 
 impl OwnFrames for RlpConfig {
     const OWN_FRAMES: bool = true;
+
+    fn slot_example(&self) -> (Span, u64) {
+        match self.frame {
+            FrameLength::Short => (RADIO_BLOCK, 240),
+            FrameLength::Long => (Span::from_millis(40), 576),
+        }
+    }
 
     fn framing(&self) -> Option<Framing> {
         self.ppp.framing()

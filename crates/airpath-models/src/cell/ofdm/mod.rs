@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Adaptive OFDM: slots of time and resources of frequency, which a scheduler shares among stations, each with a mode of
+//! transmission that fits the quality that the station has predicted.
+//!
+//! Source: Alfredsson et al. 2006, section II-B. A slot has 25 resources (bins) of 200 kHz and lasts 1/1500 s; one
+//! resource in one slot is one frame of 108 payload symbols, all in one mode.
+//!
+//! Slot n begins ⌊n·10⁹/`slots_per_second`⌋ ns after the beginning, and the frames in it end where the next one
+//! begins. What a station has at the beginning of a slot is served in it; packets that are offered at that very
+//! instant come later, as the order of an instant says. The scheduler and the choice of the mode see the predicted
+//! quality; errors follow from the true one, which is handed over with the frame at its end. Their draws are those of
+//! resource and slot: what others send changes nothing.
+
+mod config;
+mod grid;
+mod station;
+
+use std::collections::VecDeque;
+
+use airpath_core::{Bits, Direction, Span, Time};
+
+use super::medium::{SharedBeginning, SharedMedium};
+use crate::air::{Air, Frame, Grant};
+use crate::fading::FadingConfig;
+use crate::quality::Quality;
+use crate::schedule::{Contender, NOBODY, Scheduler, SchedulerModel, Slot};
+
+pub use config::{Directions, OfdmConfig};
+use grid::Grid;
+use station::{Rates, Station};
+
+/// A medium of adaptive OFDM.
+#[derive(Clone, Debug)]
+pub struct Ofdm {
+    grid: Grid,
+    config: Box<OfdmConfig>,
+    /// Maximum number of bits of one station in one slot.
+    most_bits: u64,
+    /// The uplink and the downlink, where they are on the medium.
+    lanes: Box<[Option<Lane>; 2]>,
+    /// Number of the next slot; the slots before it have been shared out.
+    next_slot: u64,
+    due: Time,
+}
+
+/// One direction.
+#[derive(Clone, Debug)]
+struct Lane {
+    scheduler: SchedulerModel,
+    stations: Vec<Option<Station>>,
+    /// Time from which each station may have something to send; `Time::NEVER` without a request.
+    ready: Vec<Time>,
+    on_air: Vec<OnAir>,
+    /// Outcomes that senders have not learnt yet: when they will, station, bits, and true without an error.
+    outcomes: VecDeque<(Time, u16, u32, bool)>,
+    /// Scratch of a slot.
+    contenders: Vec<Contender>,
+    bits: Vec<u32>,
+    assigned: Vec<u16>,
+}
+
+/// A frame on the air.
+#[derive(Clone, Debug)]
+struct OnAir {
+    grant: Grant,
+    frame: Frame,
+    quality: Quality,
+}
+
+impl Ofdm {
+    pub(super) fn new(config: &OfdmConfig, beginning: SharedBeginning<'_>) -> Ofdm {
+        let grid = Grid::new(config);
+        let mut rates = Rates::new(config);
+        let lanes = Direction::ALL.map(|direction| {
+            let carries = config.direction.includes(direction);
+            carries.then(|| Lane::new(config, &beginning, direction, &mut rates))
+        });
+        Ofdm {
+            grid,
+            most_bits: config.most_bits_of_slot(),
+            config: Box::new(config.clone()),
+            lanes: Box::new(lanes),
+            next_slot: 0,
+            due: Time::NEVER,
+        }
+    }
+
+    fn note_due(&mut self) {
+        let mut due = Time::NEVER;
+        for lane in self.lanes.iter().flatten() {
+            if !lane.on_air.is_empty() {
+                due = self.grid.start(self.next_slot);
+                break;
+            }
+            let ready = lane.ready.iter().copied().min().unwrap_or(Time::NEVER);
+            if ready != Time::NEVER {
+                due = due.min(self.grid.start(self.next_slot.max(self.grid.first_after(ready))));
+            }
+        }
+        self.due = due;
+    }
+}
+
+impl Lane {
+    fn new(config: &OfdmConfig, beginning: &SharedBeginning<'_>, direction: Direction, rates: &mut Rates) -> Lane {
+        let number = direction as u64;
+        let stations: Vec<Option<Station>> = beginning
+            .stations
+            .iter()
+            .map(|station| {
+                let fading = station.hop.link(direction).fading.as_deref()?;
+                Some(Station::new(config, fading, station.key.child("radio", number), rates))
+            })
+            .collect();
+        let names: Vec<&str> = beginning.stations.iter().map(|station| station.user).collect();
+        let scheduler = crate::schedule::Beginning {
+            bearers: &names,
+            resources: usize::from(config.resources),
+            slots_per_second: config.slots_per_second,
+            key: beginning.key.child("scheduler", number),
+        };
+        Lane {
+            scheduler: SchedulerModel::new(&config.scheduler, scheduler),
+            ready: vec![Time::NEVER; stations.len()],
+            stations,
+            on_air: Vec::new(),
+            outcomes: VecDeque::new(),
+            contenders: Vec::new(),
+            bits: Vec::new(),
+            assigned: Vec::new(),
+        }
+    }
+
+    /// Ends the frames of the slot before, at `at`.
+    fn end_frames<A: Air>(&mut self, at: Time, feedback: Span, air: &mut A) {
+        for OnAir { grant, frame, quality } in self.on_air.drain(..) {
+            let bits = frame.bits.get() as u32;
+            let is_ok = air.sent_at(at, &grant, frame, Some(&quality));
+            self.outcomes.push_back((at + feedback, grant.user, bits, is_ok));
+            // Its send buffer may have room for more now.
+            let ready = &mut self.ready[usize::from(grant.user)];
+            *ready = (*ready).min(at);
+        }
+    }
+
+    /// Tells the scheduler and the stations of outcomes that are known at `at`.
+    fn learn(&mut self, at: Time) {
+        while let Some((_, station, bits, is_ok)) = self.outcomes.pop_front_if(|(known, ..)| *known <= at) {
+            self.scheduler.outcome(station, bits, is_ok);
+            if let Some(station) = &mut self.stations[usize::from(station)] {
+                station.heard(is_ok);
+            }
+        }
+    }
+
+    /// Shares slot `number`, which begins at `at`.
+    fn share<A: Air>(&mut self, at: Time, number: u64, direction: Direction, config: &OfdmConfig, air: &mut A) {
+        self.learn(at);
+        let resources = usize::from(config.resources);
+        self.contenders.clear();
+        self.bits.clear();
+        for station in 0..self.stations.len() {
+            if self.ready[station] > at {
+                continue;
+            }
+            let backlog = air.backlog(at, station as u16, direction);
+            let Some(radio) = self.stations[station].as_mut().filter(|_| backlog.bits > 0) else {
+                self.ready[station] = Time::NEVER;
+                continue;
+            };
+            let bearer = station as u16;
+            self.contenders.push(Contender { bearer, backlog_bits: backlog.bits, since: backlog.since });
+            radio.offer(number, &mut self.bits);
+        }
+        if self.contenders.is_empty() {
+            return;
+        }
+        self.assigned.clear();
+        self.assigned.resize(resources, NOBODY);
+        let slot = Slot { number, start: at, resources, contenders: &self.contenders, bits: &self.bits };
+        self.scheduler.assign(&slot, &mut self.assigned);
+        for (resource, place) in self.assigned.iter().enumerate() {
+            let place = usize::from(*place);
+            let Some(contender) = self.contenders.get(place) else { continue };
+            let bits = self.bits[place * resources + resource];
+            let Some(radio) = self.stations[usize::from(contender.bearer)].as_mut().filter(|_| bits > 0) else {
+                continue;
+            };
+            let grant = Grant {
+                resource: resource as u16,
+                user: contender.bearer,
+                direction,
+                bits: Some(Bits::new(bits.into())),
+                start: at,
+            };
+            if let Some(frame) = air.next_frame(&grant) {
+                let quality = radio.quality(number, resource, frame.bits.get());
+                self.on_air.push(OnAir { grant, frame, quality });
+            }
+        }
+    }
+}
+
+impl SharedMedium for Ofdm {
+    fn request(&mut self, at: Time, station: u16, direction: Direction) {
+        let Some(lane) = &mut self.lanes[direction as usize] else { return };
+        let ready = &mut lane.ready[usize::from(station)];
+        if at < *ready {
+            *ready = at;
+            // The slot that begins at this instant has been shared, or belongs to those who were there before.
+            self.due = self.due.min(self.grid.start(self.next_slot.max(self.grid.first_after(at))));
+        }
+    }
+
+    fn next_deadline(&self) -> Time {
+        self.due
+    }
+
+    fn step<A: Air>(&mut self, at: Time, air: &mut A) {
+        let number = self.grid.number(at);
+        self.next_slot = number + 1;
+        for direction in Direction::ALL {
+            if let Some(lane) = &mut self.lanes[direction as usize] {
+                lane.end_frames(at, self.config.feedback_delay, air);
+            }
+        }
+        for direction in Direction::ALL {
+            if let Some(lane) = &mut self.lanes[direction as usize] {
+                lane.share(at, number, direction, &self.config, air);
+            }
+        }
+        self.note_due();
+    }
+
+    fn least_time(&self, _at: Time, _direction: Direction, bits: Bits) -> Span {
+        let slots = bits.get().div_ceil(self.most_bits.max(1));
+        Span::from_nanos(self.grid.least_slot().nanos().saturating_mul(slots))
+    }
+
+    fn configure(&mut self, _at: Time, station: u16, fading: &[Option<FadingConfig>; 2]) {
+        let mut rates = Rates::new(&self.config);
+        for (lane, fading) in self.lanes.iter_mut().zip(fading) {
+            let Some(lane) = lane else { continue };
+            if let (Some(station), Some(fading)) = (&mut lane.stations[usize::from(station)], fading) {
+                station.configure(&self.config, fading, &mut rates);
+            }
+        }
+    }
+}

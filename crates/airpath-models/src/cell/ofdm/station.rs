@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! A station on a medium of adaptive OFDM: its radio channel, its choice of modes, and the errors of its frames.
+
+use std::sync::Arc;
+
+use airpath_core::{DrawKey, Probability};
+
+use super::OfdmConfig;
+use crate::adaptation::{Adaptation, Frames, Modes};
+use crate::fading::{Fading, FadingConfig};
+use crate::quality::{ErrorUnit, Quality};
+
+/// Choices of modes, computed once for all stations with the same error of prediction.
+pub(super) struct Rates {
+    modes: Arc<Modes>,
+    /// Bits of a frame in each mode.
+    frame_bits: Arc<[u32]>,
+    known: Vec<(f64, Adaptation)>,
+}
+
+impl Rates {
+    pub(super) fn new(config: &OfdmConfig) -> Rates {
+        let modes = Arc::new(Modes::new(&config.modes, ()));
+        let frame_bits = (0..modes.len()).map(|mode| modes.frame_bits(mode, config.symbols)).collect();
+        Rates { modes, frame_bits, known: Vec::new() }
+    }
+
+    /// The choice where the error of the prediction has this power.
+    fn adaptation(&mut self, config: &OfdmConfig, error_power: f64) -> Adaptation {
+        if let Some((_, adaptation)) = self.known.iter().find(|(known, _)| *known == error_power) {
+            return adaptation.clone();
+        }
+        let frames = Frames { modes: self.modes.clone(), symbols: config.symbols, error_power };
+        let adaptation = Adaptation::new(&config.adaptation, frames);
+        self.known.push((error_power, adaptation.clone()));
+        adaptation
+    }
+}
+
+/// A station in one direction.
+#[derive(Clone, Debug)]
+pub(super) struct Station {
+    fading: Fading,
+    adaptation: Adaptation,
+    modes: Arc<Modes>,
+    frame_bits: Arc<[u32]>,
+    symbols: u32,
+    resources: usize,
+    /// Number of resources that it can use in a slot: its best ones.
+    most_resources: usize,
+    key: DrawKey,
+    /// Scratch: resources by their predicted ratios.
+    order: Vec<(f32, u16)>,
+}
+
+impl Station {
+    pub(super) fn new(config: &OfdmConfig, fading: &FadingConfig, key: DrawKey, rates: &mut Rates) -> Station {
+        let fading = config.on_grid(fading);
+        Station {
+            adaptation: rates.adaptation(config, error_power(config, &fading)),
+            fading: Fading::new(&fading, key.child("fading", 0)),
+            modes: rates.modes.clone(),
+            frame_bits: rates.frame_bits.clone(),
+            symbols: config.symbols,
+            resources: usize::from(config.resources),
+            most_resources: usize::from(config.resources_per_station.unwrap_or(config.resources)),
+            key,
+            order: Vec::new(),
+        }
+    }
+
+    /// Takes other parameters of the channel. The draws stay those of its key.
+    pub(super) fn configure(&mut self, config: &OfdmConfig, fading: &FadingConfig, rates: &mut Rates) {
+        let fading = config.on_grid(fading);
+        self.adaptation = rates.adaptation(config, error_power(config, &fading));
+        self.fading = Fading::new(&fading, self.key.child("fading", 0));
+    }
+
+    /// Adds the bits that each resource would carry in slot `number`, by the predicted quality.
+    pub(super) fn offer(&mut self, number: u64, bits: &mut Vec<u32>) {
+        let predicted = self.fading.predicted(number);
+        let first = bits.len();
+        let of = |snr: &f32| self.adaptation.choose(*snr).map_or(0, |mode| self.frame_bits[mode]);
+        bits.extend(predicted.iter().map(of));
+        if self.most_resources < self.resources {
+            self.order.clear();
+            self.order.extend(predicted.iter().copied().zip(0u16..));
+            // The lower number first where two are equally good.
+            self.order.sort_unstable_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+            for (_, resource) in &self.order[self.most_resources..] {
+                bits[first + usize::from(*resource)] = 0;
+            }
+        }
+    }
+
+    /// Errors of a frame of `bits` in slot `number`, by the true quality. The mode is the lowest that carries the frame.
+    pub(super) fn quality(&mut self, number: u64, resource: usize, bits: u64) -> Quality {
+        let snr = self.fading.snr(number)[resource];
+        let mode = self.frame_bits.partition_point(|carries| u64::from(*carries) < bits).min(self.frame_bits.len() - 1);
+        let (unit, probability) = match self.modes.symbol_error(mode, snr) {
+            Some(error) => (ErrorUnit::Symbol(self.modes.bits_per_symbol(mode) as u8), error),
+            None => (ErrorUnit::Frame, self.modes.frame_error(mode, snr, self.symbols)),
+        };
+        let step = number * self.resources as u64 + resource as u64;
+        Quality { unit, probability, key: self.key.child("symbols", 0), step }
+    }
+
+    /// Hears whether a frame was received.
+    pub(super) fn heard(&mut self, is_ok: bool) {
+        self.adaptation.heard(is_ok);
+    }
+}
+
+/// Power of the error of the prediction that the choice of modes reckons with, as a signal-to-noise ratio.
+fn error_power(config: &OfdmConfig, fading: &FadingConfig) -> f64 {
+    let error = config.assumed_prediction_error.map_or(fading.prediction_error, Probability::get);
+    error * fading.snr.ratio()
+}

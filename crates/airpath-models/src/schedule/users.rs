@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Settings of single bearers, by their names.
+
+use std::collections::BTreeMap;
+
+use airpath_core::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::problem::Problem;
+
+/// Settings of single bearers, by their names: `{ alice = 2, bob = 0.5 }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct PerUser<T>(pub BTreeMap<String, T>);
+
+impl<T> Default for PerUser<T> {
+    fn default() -> PerUser<T> {
+        PerUser(BTreeMap::new())
+    }
+}
+
+impl<T: Copy> PerUser<T> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The setting of each of `bearers`: its own, or `default`.
+    pub(super) fn of(&self, bearers: &[&str], default: T) -> Vec<T> {
+        bearers.iter().map(|name| self.0.get(*name).copied().unwrap_or(default)).collect()
+    }
+
+    /// The names, each with its key below `key`.
+    pub(super) fn names(&self, key: &str) -> Vec<(String, &str)> {
+        self.0.keys().map(|name| (format!("{key}.{name}"), name.as_str())).collect()
+    }
+
+    /// A problem for each setting that does not fit: its message, from `check`.
+    pub(super) fn problems(&self, key: &str, check: impl Fn(T) -> Option<String>) -> Vec<Problem> {
+        let problem = |(name, value): (&String, &T)| Some(Problem::new(format!("{key}.{name}"), check(*value)?));
+        self.0.iter().filter_map(problem).collect()
+    }
+}
+
+/// The problem of a weight, if it has one.
+pub(super) fn weight_problem(weight: f64) -> Option<String> {
+    let fits = (1e-3..=1e3).contains(&weight);
+    (!fits).then(|| format!("is {weight}; a weight must be from 0.001 to 1000"))
+}
+
+/// A budget of the delay of packets, unless said otherwise.
+pub(super) fn budget() -> Span {
+    Span::from_millis(100)
+}
+
+/// Problems of the budgets of delays.
+pub(super) fn budget_problems(budget: Span, budgets: &PerUser<Span>) -> Vec<Problem> {
+    let check = |budget| (budget == Span::ZERO).then(|| format!("is {budget}; it must be longer than 0"));
+    let common = check(budget).map(|message| Problem::new("budget", message));
+    common.into_iter().chain(budgets.problems("budgets", check)).collect()
+}
+
+/// Settings of the bearers with the numbers 0, 1 and so on, for the names of [`EXAMPLE_BEARERS`].
+pub(super) fn example<T: Copy>(values: &[T]) -> PerUser<T> {
+    PerUser(EXAMPLE_BEARERS.iter().zip(values).map(|(name, value)| (name.to_string(), *value)).collect())
+}
+
+/// Names of bearers to which the examples of schedulers give settings.
+pub const EXAMPLE_BEARERS: [&str; 3] = ["alice", "bob", "carol"];
