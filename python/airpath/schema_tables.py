@@ -94,10 +94,13 @@ class SchemaTables:
         """
         rows: list[Sequence[str]] = []
         for variant in self._variants(self._definition(name)):
-            inner = variant.node["$ref"].rpartition("/")[2]
-            known = variant.keys.get("properties", {})
+            # A variant of few keys may have them without a definition of its own.
+            inner = variant.node.get("$ref", name).rpartition("/")[2]
+            keys = variant.keys or variant.node
+            known = keys.get("properties", {})
             fitting = [key for key in chosen if key.removeprefix("-") in known]
-            own = list(self._rows(inner, variant.keys, fitting))
+            fitting += [f"-{variant.tag}"] if variant.tag in known else []
+            own = list(self._rows(inner, keys, fitting))
             shown = f"`{variant.name}`"
             rows += ((shown if first else "", *row) for row, first in _with_first(own))
         return _table(("`type`", *HEAD), rows)

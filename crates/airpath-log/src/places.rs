@@ -7,7 +7,7 @@
 //! of u is the place before its first hop. Tables name hops, users and states by words, each once, whatever users have
 //! in common.
 
-use airpath_core::{Event, PortId};
+use airpath_core::{End, Event, PortId};
 use serde::{Deserialize, Serialize};
 
 /// The names of a user, of its hops and of its states.
@@ -167,13 +167,11 @@ impl Places {
         words.and_then(|words| words.get(usize::from(state))).copied().unwrap_or(u16::MAX)
     }
 
-    /// Names of the ports, by number: "client" and "server", with the user's name before them where it has one.
+    /// Names of the ports, by number: "client" and "server", with the user's name before them where there are several.
     pub(crate) fn ports(&self) -> Vec<String> {
+        let is_alone = self.users.len() == 1;
         let of_user = |user: &UserNames| {
-            airpath_core::End::ALL.map(|end| match user.name.as_str() {
-                "" => end.name().to_string(),
-                name => format!("{name}-{end}"),
-            })
+            End::ALL.map(|end| if is_alone { end.name().to_string() } else { format!("{}-{end}", user.name) })
         };
         self.users.iter().flat_map(of_user).collect()
     }

@@ -438,6 +438,10 @@ impl<D: Dictionary> Column for RunName<D> {
     fn tell(shown: &str) -> String {
         tell_word(shown)
     }
+
+    fn is_left_out(shown: &str) -> bool {
+        D::BEFORE == Some(shown)
+    }
 }
 
 /// One of a few words, or none.

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Cells: several users of one medium, simulated by the engine and read by analysis."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from airpath.engine import find_engine
+from airpath.run import Run, load_run
+
+CELL = Path(__file__).parent.parent / "examples" / "cell-wired.toml"
+USERS = ["near", "middle", "far"]
+
+
+def engine(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [str(find_engine()), *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run in which each user fetches 200 kB, and the far one calls."""
+    out = tmp_path_factory.mktemp("cell") / "run"
+    bulk, call = "tcp bytes=200kB", "cbr user=far size=200 interval='20 ms' packets=50 from=client"
+    sim = ("sim", "--scenario", CELL, "--seed", "5", "--out", out, "--json")
+    done = engine(*sim, "--workload", bulk, "--workload", call)
+    assert done.returncode == 0, done.stderr
+    (out.parent / "summary.json").write_text(done.stdout)
+    return out
+
+
+@pytest.fixture
+def run(folder: Path) -> Run:
+    return load_run(folder)
+
+
+def test_each_event_names_its_user(run: Run) -> None:
+    whole = run.events.filter(pl.col("hop").cast(pl.String) == "path")
+    delivered = whole.filter(pl.col("kind").cast(pl.String) == "delivered")
+    counts = delivered.group_by(user=pl.col("user").cast(pl.String)).agg(
+        flows=pl.col("flow").n_unique()
+    )
+    assert dict(counts.iter_rows()) == {"near": 1, "middle": 1, "far": 2}
+    # Each workload of each user has packets of a flow of its own.
+    assert delivered["flow"].n_unique() == 4
+    assert set(run.events["hop"].cast(pl.String)) == {"path", "radio"}
+
+
+def test_a_user_waits_for_its_own_propagation(run: Run) -> None:
+    whole = run.events.filter(pl.col("hop").cast(pl.String) == "path")
+    kind, user = pl.col("kind").cast(pl.String), pl.col("user").cast(pl.String)
+    offered = whole.filter(kind == "offered").select("pdu", offered_ns="time_ns")
+    delays = whole.filter(kind == "delivered").join(offered, on="pdu")
+    least = delays.group_by(user=user).agg((pl.col("time_ns") - pl.col("offered_ns")).min() / 1e6)
+    found = dict(least.iter_rows())
+    for name, propagation_ms in zip(USERS, [10, 30, 60], strict=True):
+        assert propagation_ms < found[name] < propagation_ms + 0.5
+
+
+def test_the_files_tell_of_users(folder: Path, run: Run) -> None:
+    assert [user["name"] for user in run.manifest["users"]] == USERS
+    workloads = [workload["workload"] for workload in run.manifest["workloads"]]
+    assert [f"user={name} " in text for name, text in zip(USERS, workloads, strict=False)] == [
+        True
+    ] * 3
+    ends = ("client", "server")
+    assert all(
+        (folder / f"{name}-{end}.pcapng").stat().st_size > 1000 for name in USERS for end in ends
+    )
+    summary = json.loads((folder.parent / "summary.json").read_text())
+    assert [user["name"] for user in summary["users"]] == USERS
+    packets = [user["downlink"]["delivered_packets"] for user in summary["users"]]
+    assert sum(packets) == summary["downlink"]["delivered_packets"]
+    assert all(count >= 134 for count in packets), "200 kB are at least 134 packets"
+
+
+def test_a_replay_is_identical(folder: Path) -> None:
+    again = engine("replay", folder)
+    assert (again.returncode, again.stdout[:9]) == (0, "identical"), again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("sim", "--workload", "tcp bytes=1kB user=fat"),
+            "did you mean `far`?; the users are near",
+        ),
+        (("exec", "--", "true"), "only one so far; keep one [[paths]], or use `airpath sim`"),
+    ],
+)
+def test_what_a_cell_cannot_do_is_told(words: tuple[str, ...], told: str) -> None:
+    refused = engine(words[0], "--scenario", CELL, *words[1:])
+    assert refused.returncode != 0
+    assert told in refused.stderr
+
+
+def test_a_check_tells_who_shares_a_medium() -> None:
+    checked = engine("check", CELL)
+    assert "cell-wired.toml: ok (1 medium, 3 users, 3 hops, 0 states)" in checked.stdout
+    assert "medium bottleneck: uplink of near.radio, middle.radio, far.radio;" in checked.stdout
