@@ -177,10 +177,13 @@ fn print_hop(out: &mut String, prefix: &str, hop: &HopConfig) {
     let (up, down, default) = (table(&hop.uplink), table(&hop.downlink), table(&LinkConfig::default()));
     let keys = keys_of(&up, &down);
     let (mut link, mut uplink, mut downlink, mut rest) = (String::new(), String::new(), String::new(), String::new());
+    let is_shared = hop.uplink.medium.name().is_some() && hop.downlink.medium.name().is_some();
     for key in keys {
         let line = |value: &Value| line(&key, value);
         match (up.get(&key), down.get(&key)) {
             (one, other) if one == other => match one {
+                // A medium that users share has the rate.
+                Some(_) if key == "rate" && is_shared && one == default.get(&key) => {}
                 Some(value) if ALWAYS.contains(&key.as_str()) || one != default.get(&key) => link += &line(value),
                 Some(value) => rest += &format!("# {}", line(value)),
                 None => {}

@@ -162,6 +162,9 @@ fn a_cell_survives_printing() {
         "{printed}"
     );
     assert!(printed.contains("medium = \"cell-a\"\n"), "{printed}");
+    // Of alice's hops only the second has a rate of its own.
+    let alice = printed.split("name = \"bob\"").next().unwrap();
+    assert_eq!(alice.matches("rate = ").count(), 1, "{printed}");
 }
 
 #[test]
