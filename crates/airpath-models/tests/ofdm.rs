@@ -168,3 +168,18 @@ fn symbols_in_error_become_bit_errors_after_the_last_try() {
     let deviation = (bits * p * (1.0 - p)).sqrt();
     assert!((flips as f64 - bits * p).abs() < 3.9 * deviation, "{flips} bits, expected {}", bits * p);
 }
+
+/// An answer that is heard as a slot begins counts in that slot, also where nobody else kept the medium busy: the
+/// repetition comes 2 ms, three slots, after the end of the first try.
+#[test]
+fn a_repetition_comes_after_the_feedback_delay_to_the_slot() {
+    let medium = json!({ "resources": 1, "adaptation": { "type": "fixed", "mode": "bpsk" } });
+    let config = repeating(medium, &steady(-30.0), &json!({ "retransmissions": 3, "feedback_delay": "2 ms" }));
+    let trace = run_to(Cell::new(&config, Seed(2)), &vec![to(0, ms(0), 13)], ms(100));
+    let of = |kind| trace.of_kind(kind).iter().map(|event| event.at.nanos()).collect::<Vec<_>>();
+    // Slots 1, 5, 9 and 13: a try takes one slot, the answer three.
+    let starts: Vec<u64> = [1u64, 5, 9, 13].iter().map(|slot| slot * 2_000_000 / 3).collect();
+    assert_eq!(of(EventKind::FrameRepeated), starts[1..]);
+    assert_eq!(trace.departures.len(), 1, "the last try is delivered as it is");
+    assert_eq!(trace.departures[0].at.nanos(), 14 * 2_000_000 / 3);
+}

@@ -29,6 +29,7 @@ use crate::path::{Path, PathPlace};
 use crate::quality::Quality;
 
 pub use config::{CellConfig, CellSetting, MediumOfCell, UserConfig};
+use medium::Request;
 pub use medium::{
     SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning, continuous, ofdm,
 };
@@ -132,7 +133,7 @@ impl Cell {
         };
         // Entities that have something to say before the first packet have asked for the medium.
         for user in 0..cell.users.len() {
-            cell.settle(user);
+            cell.settle(Time::ZERO, user);
         }
         cell
     }
@@ -152,14 +153,15 @@ impl Cell {
         self.users[user].hops().iter().map(|hop| hop.held_of(origin)).collect()
     }
 
-    /// Hands the requests of a user's hop to its shared media.
+    /// Hands the requests of a user's hop to its shared media at `now`; `is_early` as in [`Request`].
     #[inline]
-    fn flush(&mut self, user: usize, hop: usize) {
+    fn flush(&mut self, user: usize, hop: usize, now: Time, is_early: bool) {
         for direction in Direction::ALL {
             if let Some((medium, station)) = self.on[user][hop][direction as usize]
                 && let Some(at) = self.users[user].hop_mut(hop).medium_mut().take_request(direction)
             {
-                self.media[usize::from(medium)].model.request(at, station, direction);
+                let request = Request { at, is_early: is_early || at > now };
+                self.media[usize::from(medium)].model.request(request, station, direction);
             }
         }
     }
@@ -176,9 +178,9 @@ impl Cell {
     }
 
     /// Hands all requests of a user to the media, and notes what the user has to do next.
-    fn settle(&mut self, user: usize) {
+    fn settle(&mut self, now: Time, user: usize) {
         for hop in 0..self.on[user].len() {
-            self.flush(user, hop);
+            self.flush(user, hop, now, false);
         }
         self.due[user] = self.users[user].due();
     }
@@ -196,13 +198,13 @@ impl Cell {
                 hop.receive(at, cx);
                 hop.step_own_medium(at, cx);
                 self.touched[user] = true;
-                self.flush(user, place);
+                self.flush(user, place, at, true);
             }
             self.step_media(place, at, cx);
             for user in 0..self.users.len() {
                 if self.touched[user] {
                     self.users[user].send(place, at, cx);
-                    self.flush(user, place);
+                    self.flush(user, place, at, true);
                 }
             }
         }
@@ -228,12 +230,12 @@ impl Cell {
                 let (user, hop) = self.media[number].stations[usize::from(station)];
                 let (user, hop) = (usize::from(user), usize::from(hop));
                 self.users[user].hop_mut(hop).follow_medium(at, cx);
-                self.flush(user, hop);
+                self.flush(user, hop, at, true);
                 if hop == place {
                     self.touched[user] = true;
                 } else {
                     self.users[user].send(hop, at, cx);
-                    self.flush(user, hop);
+                    self.flush(user, hop, at, true);
                 }
             }
         }
@@ -293,7 +295,7 @@ impl Cell {
                 for user in users {
                     self.users[user].carry_out(at, &command, cx)?;
                     self.tell_changes(at, user);
-                    self.settle(user);
+                    self.settle(at, user);
                 }
             }
             Command::Configure(value) => {
@@ -306,7 +308,7 @@ impl Cell {
                 };
                 path.carry_out(at, &Command::Configure(setting.setting.clone()), cx)?;
                 self.tell_changes(at, user);
-                self.settle(user);
+                self.settle(at, user);
             }
         }
         Ok(())
@@ -335,7 +337,7 @@ impl Agenda for Cell {
         if due.next == Next::State {
             self.tell_changes(at, due.user);
         }
-        self.settle(due.user);
+        self.settle(at, due.user);
     }
 }
 
@@ -422,7 +424,7 @@ impl Cell {
         };
         path.take(at, port.end(), pdu, cx);
         let hop = path.first_hop(port.end());
-        self.flush(user, hop);
+        self.flush(user, hop, at, false);
         self.due[user] = self.users[user].due();
     }
 }

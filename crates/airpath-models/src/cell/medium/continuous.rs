@@ -12,7 +12,7 @@ use airpath_core::{Bits, Direction, LinkRate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{SharedBeginning, SharedMedium, Shares};
+use super::{Request, SharedBeginning, SharedMedium, Shares};
 use crate::air::{Air, Backlog, Frame, Grant};
 use crate::file::{VisitFile, under};
 use crate::medium::{Continuous, Medium, RateConfig};
@@ -186,7 +186,7 @@ impl<A: Air> Air for InTurn<'_, A> {
 }
 
 impl SharedMedium for SharedContinuous {
-    fn request(&mut self, at: Time, station: u16, direction: Direction) {
+    fn request(&mut self, Request { at, .. }: Request, station: u16, direction: Direction) {
         let ready = &mut self.turns[direction as usize].ready[usize::from(station)];
         *ready = (*ready).min(at);
         self.medium.request(at, 0, direction);

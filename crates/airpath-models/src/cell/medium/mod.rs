@@ -47,11 +47,22 @@ pub struct StationBeginning<'a> {
     pub key: DrawKey,
 }
 
+/// Time of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Time from which the station may have something to send.
+    pub at: Time,
+    /// True if the station has it at that very instant before the medium's turn, so that a slot that begins then may
+    /// carry it: an answer that is heard, or a delay that ends. False for a packet that is offered, which comes after
+    /// all service of its instant.
+    pub is_early: bool,
+}
+
 /// A medium of several stations. Frames on the air stay inside until sent.
 pub trait SharedMedium: Send {
-    /// `station` may have something to send in `direction`, at `at` or later. The request stands until the station,
-    /// asked for a frame, has none, or until a change of its parameters.
-    fn request(&mut self, at: Time, station: u16, direction: Direction);
+    /// `station` may have something to send in `direction` from `request.at` on. The request stands until the station,
+    /// asked for a frame, has none.
+    fn request(&mut self, request: Request, station: u16, direction: Direction);
 
     /// Next internal timer; `Time::NEVER` if nothing is under way.
     fn next_deadline(&self) -> Time;
@@ -113,8 +124,8 @@ pub(crate) trait Shares {
 }
 
 impl SharedMedium for SharedMediumModel {
-    fn request(&mut self, at: Time, station: u16, direction: Direction) {
-        dispatch_shared!(self, medium => medium.request(at, station, direction));
+    fn request(&mut self, request: Request, station: u16, direction: Direction) {
+        dispatch_shared!(self, medium => medium.request(request, station, direction));
     }
     #[inline]
     fn next_deadline(&self) -> Time {

@@ -33,11 +33,6 @@ impl Grid {
         ((limit - 1) / SECOND_NS) as u64
     }
 
-    /// Number of the first slot that begins after `at`.
-    pub(super) fn first_after(self, at: Time) -> u64 {
-        self.number(at) + 1
-    }
-
     /// Length of the shortest slot.
     pub(super) fn least_slot(self) -> Span {
         Span::from_nanos((SECOND_NS / u128::from(self.slots_per_second)) as u64)
@@ -60,10 +55,9 @@ mod tests {
             for slot in [0u64, 1, 2, 3, 100, 12_345, 9_999_999] {
                 let start = grid.start(slot);
                 assert_eq!(grid.number(start), slot);
-                assert_eq!(grid.first_after(start), slot + 1);
                 if slot > 0 {
                     let before = Time::from_nanos(start.nanos() - 1);
-                    assert_eq!((grid.number(before), grid.first_after(before)), (slot - 1, slot));
+                    assert_eq!(grid.number(before), slot - 1);
                 }
             }
         }

@@ -8,8 +8,8 @@
 //! resource in one slot is one frame of 108 payload symbols, all in one mode.
 //!
 //! Slot n begins ⌊n·10⁹/`slots_per_second`⌋ ns after the beginning, and the frames in it end where the next one
-//! begins. What a station has at the beginning of a slot is served in it; packets that are offered at that very
-//! instant come later, as the order of an instant says. The scheduler and the choice of the mode see the predicted
+//! begins. What a station has before a slot begins is served in it, and so is an answer that is heard at that very
+//! instant; packets that are offered at it come later, as the order of an instant says. The scheduler and the choice of the mode see the predicted
 //! quality; errors follow from the true one, which is handed over with the frame at its end. Their draws are those of
 //! resource and slot: what others send changes nothing.
 
@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 
 use airpath_core::{Bits, Direction, Span, Time};
 
-use super::{SharedBeginning, SharedMedium};
+use super::{Request, SharedBeginning, SharedMedium};
 use crate::air::{Air, Frame, Grant};
 use crate::fading::FadingConfig;
 use crate::quality::Quality;
@@ -30,6 +30,9 @@ use crate::schedule::{Contender, NOBODY, Scheduler, SchedulerModel, Slot};
 pub use config::{Directions, OfdmConfig};
 use grid::Grid;
 use station::{Rates, Station};
+
+/// The first slot of a station without a request.
+const NO_SLOT: u64 = u64::MAX;
 
 /// A medium of adaptive OFDM.
 #[derive(Clone, Debug)]
@@ -50,8 +53,8 @@ pub struct Ofdm {
 struct Lane {
     scheduler: SchedulerModel,
     stations: Vec<Option<Station>>,
-    /// Time from which each station may have something to send; `Time::NEVER` without a request.
-    ready: Vec<Time>,
+    /// First slot in which each station may have something to send; [`NO_SLOT`] without a request.
+    ready: Vec<u64>,
     on_air: Vec<OnAir>,
     /// Outcomes that senders have not learnt yet: when they will, station, bits, and true without an error.
     outcomes: VecDeque<(Time, u16, u32, bool)>,
@@ -94,9 +97,9 @@ impl Ofdm {
                 due = self.grid.start(self.next_slot);
                 break;
             }
-            let ready = lane.ready.iter().copied().min().unwrap_or(Time::NEVER);
-            if ready != Time::NEVER {
-                due = due.min(self.grid.start(self.next_slot.max(self.grid.first_after(ready))));
+            let ready = lane.ready.iter().copied().min().unwrap_or(NO_SLOT);
+            if ready != NO_SLOT {
+                due = due.min(self.grid.start(self.next_slot.max(ready)));
             }
         }
         self.due = due;
@@ -123,7 +126,7 @@ impl Lane {
         };
         Lane {
             scheduler: SchedulerModel::new(&config.scheduler, scheduler),
-            ready: vec![Time::NEVER; stations.len()],
+            ready: vec![NO_SLOT; stations.len()],
             stations,
             on_air: Vec::new(),
             outcomes: VecDeque::new(),
@@ -140,8 +143,7 @@ impl Lane {
             let is_ok = air.sent_at(at, &grant, frame, Some(&quality));
             self.outcomes.push_back((at + feedback, grant.user, bits, is_ok));
             // Its send buffer may have room for more now.
-            let ready = &mut self.ready[usize::from(grant.user)];
-            *ready = (*ready).min(at);
+            self.ready[usize::from(grant.user)] = 0;
         }
     }
 
@@ -162,12 +164,12 @@ impl Lane {
         self.contenders.clear();
         self.bits.clear();
         for station in 0..self.stations.len() {
-            if self.ready[station] > at {
+            if self.ready[station] > number {
                 continue;
             }
             let backlog = air.backlog(at, station as u16, direction);
             let Some(radio) = self.stations[station].as_mut().filter(|_| backlog.bits > 0) else {
-                self.ready[station] = Time::NEVER;
+                self.ready[station] = NO_SLOT;
                 continue;
             };
             let bearer = station as u16;
@@ -204,13 +206,15 @@ impl Lane {
 }
 
 impl SharedMedium for Ofdm {
-    fn request(&mut self, at: Time, station: u16, direction: Direction) {
+    fn request(&mut self, request: Request, station: u16, direction: Direction) {
         let Some(lane) = &mut self.lanes[direction as usize] else { return };
         let ready = &mut lane.ready[usize::from(station)];
-        if at < *ready {
-            *ready = at;
-            // The slot that begins at this instant has been shared, or belongs to those who were there before.
-            self.due = self.due.min(self.grid.start(self.next_slot.max(self.grid.first_after(at))));
+        let last = self.grid.number(request.at);
+        let in_last = request.is_early && self.grid.start(last) == request.at;
+        let first = if in_last { last } else { last + 1 };
+        if first < *ready {
+            *ready = first;
+            self.due = self.due.min(self.grid.start(self.next_slot.max(first)));
         }
     }
 
