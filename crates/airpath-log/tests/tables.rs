@@ -72,7 +72,8 @@ fn a_finished_run_reads_back() {
             "emitted_ns",
             "flipped_bits",
             "kept_bytes",
-            "origin"
+            "origin",
+            "user"
         ]
     );
     let events = events(&path);

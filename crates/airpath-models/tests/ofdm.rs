@@ -183,3 +183,37 @@ fn a_repetition_comes_after_the_feedback_delay_to_the_slot() {
     assert_eq!(trace.departures.len(), 1, "the last try is delivered as it is");
     assert_eq!(trace.departures[0].at.nanos(), 14 * 2_000_000 / 3);
 }
+
+/// An outer loop reaches its target also where 25 frames of a slot, and those of the slots before the first answer, are
+/// lost together.
+#[test]
+fn an_outer_loop_reaches_its_target_with_many_resources() {
+    let medium = json!({
+        "modes": { "type": "coded", "table": "lte_cqi" },
+        "adaptation": { "type": "outer_loop", "target": "10%" },
+    });
+    let config = repeating(medium, &steady(15.0), &json!({ "retransmissions": 0 }));
+    let script: Script = (0..10_000).map(|packet| to(0, ms(packet / 2), 1500)).collect();
+    let trace = run_to(Cell::new(&config, Seed(3)), &script, ms(5_000));
+    let sent = trace.counters.site(0, Direction::Downlink, Origin::User).kind(EventKind::FrameSent).count as f64;
+    let lost = trace.of_kind(EventKind::FrameLost).len() as f64;
+    assert!(sent > 100_000.0, "{sent} frames");
+    // The offset stays within 20 dB: with steps of half a dB a slot the count is off by 40 slots at most.
+    assert!((lost / sent - 0.1).abs() < 0.01, "{lost} of {sent} lost");
+}
+
+/// Two hops of one user on a medium have names of their own, so that a scheduler can name each.
+#[test]
+fn hops_of_one_user_are_told_apart_by_name() {
+    let medium = json!({ "resources": 2, "scheduler": { "type": "static", "owners": ["user0.one", "user0.two"] } });
+    let mut config = repeating(medium, &steady(60.0), &json!({}));
+    let mut other = config.users[0].path.hops[0].clone();
+    config.users[0].path.hops[0].name = "one".into();
+    other.name = "two".into();
+    config.users[0].path.hops.push(other);
+    let names = config.media[0].station_names(config.users.iter().map(|user| (user.name.as_str(), &user.path)));
+    assert_eq!(names, ["user0.one", "user0.two"]);
+    let script: Script = (0..20).map(|packet| to(0, ms(packet), 500)).collect();
+    let trace = run_to(Cell::new(&config, Seed(3)), &script, ms(1_000));
+    assert_eq!(trace.departures.len(), 20);
+}

@@ -51,6 +51,15 @@ pub fn problems(
         );
         problems.push(Diagnostic::at(&table.place, join(KEY, &table.name), message));
     }
+    // Nor may names be unknown that a path has which could not be read.
+    for medium in media.iter().filter(|_| paths.len() == trees.len()) {
+        let Some(table) = tables.iter().find(|table| table.name == medium.name) else { continue };
+        let names = medium.station_names(paths.iter().map(|path| (path.name.as_str(), &path.config)));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let found = medium.config.station_problems(&names).into_iter();
+        let base = join(KEY, &table.name);
+        problems.extend(found.map(|problem| table.finding(&problem.key, problem.message).into_diagnostic(&base)));
+    }
     problems
 }
 

@@ -29,7 +29,7 @@ pub struct ModesArgs {
     #[arg(long, value_name = "E", default_value_t = 0.0)]
     pub prediction_error: f64,
     /// Mean signal-to-noise ratio, which the power of the prediction's error depends on, such as '16 dB'.
-    #[arg(long, value_name = "SNR", default_value = "16 dB")]
+    #[arg(long, value_name = "SNR", default_value = "16 dB", allow_hyphen_values = true)]
     pub snr: Decibels,
     /// Print as JSON.
     #[arg(long)]

@@ -160,7 +160,7 @@ impl Default for AdaptationConfig {
 trait Choose {
     fn choose(&self, predicted_snr: f32) -> Option<usize>;
 
-    fn heard(&mut self, _received: bool) {}
+    fn heard(&mut self, _received: bool, _weight: f64) {}
 }
 
 /// Parameters of a choice of modes, seen beside the modes.
@@ -182,9 +182,10 @@ impl Adaptation {
         dispatch_adaptation!(self, adaptation => adaptation.choose(predicted_snr))
     }
 
-    /// Hears whether a frame, in the mode that was chosen for it, was received at its first transmission.
+    /// Hears whether a frame, in the mode that was chosen for it, was received. Frames that were sent side by side share
+    /// a weight of 1: none of them could know of the others, and their errors come together.
     #[inline]
-    pub fn heard(&mut self, received: bool) {
-        dispatch_adaptation!(self, adaptation => adaptation.heard(received));
+    pub fn heard(&mut self, received: bool, weight: f64) {
+        dispatch_adaptation!(self, adaptation => adaptation.heard(received, weight));
     }
 }

@@ -117,8 +117,8 @@ impl Choose for OuterLoop {
         Some(self.thresholds.choose(predicted_snr * self.gain).unwrap_or(self.thresholds.lowest()))
     }
 
-    fn heard(&mut self, received: bool) {
-        let step = if received { self.up_db } else { -self.down_db };
+    fn heard(&mut self, received: bool, weight: f64) {
+        let step = weight * if received { self.up_db } else { -self.down_db };
         self.offset_db = (self.offset_db + step).clamp(-self.limit_db, self.limit_db);
         self.gain = Decibels(self.offset_db).ratio() as f32;
     }

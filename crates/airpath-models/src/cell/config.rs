@@ -78,6 +78,28 @@ impl MediumOfCell {
         hop.link(direction).medium.name() == Some(self.name.as_str())
     }
 
+    /// Name of a hop on the medium: that of the user, with that of the hop where the user has several on it.
+    fn station_name(&self, user: &str, path: &PathConfig, hop: &HopConfig) -> String {
+        match path.hops.iter().filter(|hop| self.is_under(hop)).count() {
+            1 => user.into(),
+            _ => format!("{user}.{}", hop.name),
+        }
+    }
+
+    /// Names of the hops on the medium, where these are the paths of the users.
+    pub fn station_names<'a>(&self, paths: impl Iterator<Item = (&'a str, &'a PathConfig)>) -> Vec<String> {
+        let of_path = |(user, path): (&'a str, &'a PathConfig)| {
+            let on = path.hops.iter().filter(|hop| self.is_under(hop));
+            on.map(|hop| self.station_name(user, path, hop)).collect::<Vec<_>>()
+        };
+        paths.flat_map(of_path).collect()
+    }
+
+    /// True if `hop` is on the medium in a direction.
+    fn is_under(&self, hop: &HopConfig) -> bool {
+        Direction::ALL.iter().any(|direction| self.carries(hop, *direction))
+    }
+
     /// Key of the medium's own draws.
     pub(super) fn key(&self, seed: Seed) -> DrawKey {
         let direction = Direction::Uplink;
@@ -93,11 +115,12 @@ impl MediumOfCell {
     ) -> (Vec<(u16, u16)>, Vec<StationBeginning<'a>>) {
         let of_user = |(number, (user, seed)): (usize, (&'a UserConfig, &Seed))| {
             let hops = user.path.hops.iter().enumerate();
-            let on = hops.filter(|(_, hop)| Direction::ALL.iter().any(|direction| self.carries(hop, *direction)));
+            let on = hops.filter(|(_, hop)| self.is_under(hop));
             let seed = *seed;
             on.map(move |(place, hop)| {
                 let scope = DrawScope { hop: &hop.name, direction: Direction::Uplink, role: "station", instance: 0 };
-                let station = StationBeginning { user: &user.name, hop, key: DrawKey::new(seed, &scope) };
+                let name = self.station_name(&user.name, &user.path, hop);
+                let station = StationBeginning { name, hop, key: DrawKey::new(seed, &scope) };
                 ((number as u16, place as u16), station)
             })
             .collect::<Vec<_>>()

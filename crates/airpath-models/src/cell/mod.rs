@@ -411,7 +411,7 @@ impl Machine for Cell {
     }
 
     fn never_idle(&self) -> bool {
-        self.users.iter().any(Machine::never_idle)
+        self.users.iter().any(Machine::never_idle) || self.media.iter().any(|medium| medium.model.never_idle())
     }
 }
 

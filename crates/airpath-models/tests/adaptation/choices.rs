@@ -41,7 +41,7 @@ fn a_fixed_mode_is_chosen_however_good_the_channel_is() {
     let mut adaptation = Adaptation::new(&config, qam(0.0));
     for snr in [0.0, 1.0, 1e6] {
         assert_eq!(adaptation.choose(snr), Some(2));
-        adaptation.heard(false);
+        adaptation.heard(false, 1.0);
     }
 }
 

@@ -35,7 +35,7 @@ fn run(adaptation: &str, frames: Frames, mean_db: f64) -> (f64, f64) {
     for slot in 0..SLOTS {
         let Some(mode) = adaptation.choose(fading.predicted(slot)[0]) else { continue };
         let received = draws.unit(slot, 0) >= modes.frame_error(mode, fading.snr(slot)[0], 108);
-        adaptation.heard(received);
+        adaptation.heard(received, 1.0);
         sent += 1.0;
         lost += f64::from(u8::from(!received));
         bits += if received { modes.bits_per_symbol(mode) } else { 0.0 };
@@ -72,13 +72,13 @@ fn a_target_out_of_reach_ends_at_the_limit_and_is_left_again() {
     let snr = ratio(12.0) as f32;
     assert_eq!(adaptation.choose(snr), Some(1));
     for _ in 0..1000 {
-        adaptation.heard(false);
+        adaptation.heard(false, 1.0);
     }
     // 12 − 3 dB is still above the level of 4-QAM at 8.7 dB, 11 − 3 dB is not.
     assert_eq!((adaptation.choose(snr), adaptation.choose(ratio(11.0) as f32)), (Some(1), Some(0)));
     // Up again by 0.5/9 dB for each received frame: 3 dB in 54.
     for _ in 0..54 {
-        adaptation.heard(true);
+        adaptation.heard(true, 1.0);
     }
     assert_eq!(adaptation.choose(ratio(8.7015) as f32), Some(1));
 }
@@ -90,7 +90,7 @@ fn an_outer_loop_never_stops_sending() {
     let mut adaptation = Adaptation::new(&config, qam(0.0));
     assert_eq!(adaptation.choose(ratio(0.0) as f32), None);
     for _ in 0..1000 {
-        adaptation.heard(false);
+        adaptation.heard(false, 1.0);
     }
     assert_eq!((adaptation.choose(ratio(0.0) as f32), adaptation.choose(ratio(6.0) as f32)), (None, Some(0)));
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Request, SharedBeginning, SharedMedium, Shares};
 use crate::air::{Air, Backlog, Frame, Grant};
+use crate::config::HopConfig;
 use crate::file::{VisitFile, under};
 use crate::medium::{Continuous, Medium, RateConfig};
 use crate::problem::Problem;
@@ -57,6 +58,13 @@ impl SharedContinuousConfig {
 impl Shares for SharedContinuousConfig {
     fn carries(&self, direction: Direction) -> bool {
         self.rate(direction).is_some()
+    }
+
+    fn hop_problems(&self, hop: &HopConfig, direction: Direction) -> Vec<Problem> {
+        let has_fading = hop.link(direction).fading.is_some();
+        let message = "has no meaning on this medium, which has a rate and no radio channels; write a medium of type \
+                       \"ofdm\"";
+        has_fading.then(|| Problem::new("fading", message)).into_iter().collect()
     }
 
     fn is_unlimited(&self, direction: Direction) -> bool {

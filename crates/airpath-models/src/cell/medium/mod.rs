@@ -37,10 +37,10 @@ pub struct SharedBeginning<'a> {
 }
 
 /// A hop on a shared medium at its beginning.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StationBeginning<'a> {
-    /// Name of the user.
-    pub user: &'a str,
+    /// Name of the user; with that of the hop, as in `alice.radio`, where the user has several on the medium.
+    pub name: String,
     /// Parameters of the hop.
     pub hop: &'a HopConfig,
     /// Key of the draws that concern the station.
@@ -70,6 +70,11 @@ pub trait SharedMedium: Send {
     /// Does what is due at `at`, which is not before [`SharedMedium::next_deadline`]. The user of a grant is the
     /// number of a station.
     fn step<A: Air>(&mut self, at: Time, air: &mut A);
+
+    /// True if it may have endless work with packets that never leave.
+    fn never_idle(&self) -> bool {
+        false
+    }
 
     /// Minimum time of `bits` of one packet that come at `at` in `direction`; later packets never get there earlier.
     fn least_time(&self, _at: Time, _direction: Direction, _bits: Bits) -> Span {
@@ -133,6 +138,9 @@ impl SharedMedium for SharedMediumModel {
     }
     fn step<A: Air>(&mut self, at: Time, air: &mut A) {
         dispatch_shared!(self, medium => medium.step(at, air));
+    }
+    fn never_idle(&self) -> bool {
+        dispatch_shared!(self, medium => medium.never_idle())
     }
     fn least_time(&self, at: Time, direction: Direction, bits: Bits) -> Span {
         dispatch_shared!(self, medium => medium.least_time(at, direction, bits))

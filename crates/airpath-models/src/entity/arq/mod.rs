@@ -63,9 +63,9 @@ pub enum LastTry {
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {
     /// It waits for a resource in which it fits; others go ahead meanwhile.
-    #[default]
     Hold,
     /// It is cut: the part that fits is sent, the rest is a frame of its own.
+    #[default]
     Resegment,
     /// It is always sent with the bits that it had first, so that the modulation is that of its length.
     OwnModulation,
@@ -105,7 +105,7 @@ impl Default for ArqConfig {
             concatenate: true,
             last_try: LastTry::Deliver,
             headers: Headers::Included,
-            repeat: Repeat::Hold,
+            repeat: Repeat::Resegment,
             combining: Combining::None,
         }
     }

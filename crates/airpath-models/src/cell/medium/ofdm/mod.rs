@@ -56,12 +56,26 @@ struct Lane {
     /// First slot in which each station may have something to send; [`NO_SLOT`] without a request.
     ready: Vec<u64>,
     on_air: Vec<OnAir>,
-    /// Outcomes that senders have not learnt yet: when they will, station, bits, and true without an error.
-    outcomes: VecDeque<(Time, u16, u32, bool)>,
+    /// Outcomes that senders have not learnt yet.
+    outcomes: VecDeque<Outcome>,
+    /// Scratch: number of frames of each station in the slot that ends.
+    frames: Vec<u16>,
     /// Scratch of a slot.
     contenders: Vec<Contender>,
     bits: Vec<u32>,
     assigned: Vec<u16>,
+}
+
+/// Outcome of a frame.
+#[derive(Clone, Copy, Debug)]
+struct Outcome {
+    /// Time at which the sender learns of it.
+    known: Time,
+    station: u16,
+    bits: u32,
+    is_ok: bool,
+    /// Share of the frame in those of the station in the slot.
+    weight: f64,
 }
 
 /// A frame on the air.
@@ -117,7 +131,7 @@ impl Lane {
                 Some(Station::new(config, fading, station.key.child("radio", number), rates))
             })
             .collect();
-        let names: Vec<&str> = beginning.stations.iter().map(|station| station.user).collect();
+        let names: Vec<&str> = beginning.stations.iter().map(|station| station.name.as_str()).collect();
         let scheduler = crate::schedule::Beginning {
             bearers: &names,
             resources: usize::from(config.resources),
@@ -130,6 +144,7 @@ impl Lane {
             stations,
             on_air: Vec::new(),
             outcomes: VecDeque::new(),
+            frames: Vec::new(),
             contenders: Vec::new(),
             bits: Vec::new(),
             assigned: Vec::new(),
@@ -138,10 +153,16 @@ impl Lane {
 
     /// Ends the frames of the slot before, at `at`.
     fn end_frames<A: Air>(&mut self, at: Time, feedback: Span, air: &mut A) {
+        self.frames.clear();
+        self.frames.resize(self.stations.len(), 0);
+        for OnAir { grant, .. } in &self.on_air {
+            self.frames[usize::from(grant.user)] += 1;
+        }
         for OnAir { grant, frame, quality } in self.on_air.drain(..) {
             let bits = frame.bits.get() as u32;
             let is_ok = air.sent_at(at, &grant, frame, Some(&quality));
-            self.outcomes.push_back((at + feedback, grant.user, bits, is_ok));
+            let weight = 1.0 / f64::from(self.frames[usize::from(grant.user)]);
+            self.outcomes.push_back(Outcome { known: at + feedback, station: grant.user, bits, is_ok, weight });
             // Its send buffer may have room for more now.
             self.ready[usize::from(grant.user)] = 0;
         }
@@ -149,10 +170,10 @@ impl Lane {
 
     /// Tells the scheduler and the stations of outcomes that are known at `at`.
     fn learn(&mut self, at: Time) {
-        while let Some((_, station, bits, is_ok)) = self.outcomes.pop_front_if(|(known, ..)| *known <= at) {
-            self.scheduler.outcome(station, bits, is_ok);
-            if let Some(station) = &mut self.stations[usize::from(station)] {
-                station.heard(is_ok);
+        while let Some(outcome) = self.outcomes.pop_front_if(|outcome| outcome.known <= at) {
+            self.scheduler.outcome(outcome.station, outcome.bits, outcome.is_ok);
+            if let Some(station) = &mut self.stations[usize::from(outcome.station)] {
+                station.heard(outcome.is_ok, outcome.weight);
             }
         }
     }
@@ -236,6 +257,11 @@ impl SharedMedium for Ofdm {
             }
         }
         self.note_due();
+    }
+
+    fn never_idle(&self) -> bool {
+        // What no mode carries, or no resource belongs to, would be asked for in each slot for ever.
+        true
     }
 
     fn least_time(&self, _at: Time, _direction: Direction, bits: Bits) -> Span {

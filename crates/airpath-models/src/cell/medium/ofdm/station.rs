@@ -105,9 +105,9 @@ impl Station {
         Quality { unit, probability, key: self.key.child("symbols", 0), step, reception: Some(reception) }
     }
 
-    /// Hears whether a frame was received.
-    pub(super) fn heard(&mut self, is_ok: bool) {
-        self.adaptation.heard(is_ok);
+    /// Hears whether a frame was received; `weight` is its share of the station's frames in its slot.
+    pub(super) fn heard(&mut self, is_ok: bool, weight: f64) {
+        self.adaptation.heard(is_ok, weight);
     }
 }
 
