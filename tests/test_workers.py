@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from functools import partial
 from operator import truediv
+from pathlib import Path
 
 import pytest
 
@@ -36,12 +38,24 @@ def test_few_tasks_are_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     assert here[0] not in workers.each(os.path.realpath, many, lambda *_: None)
 
 
-def test_every_task_is_done_once_and_by_several_processes() -> None:
-    found = list(workers.as_done(os.path.realpath, ["/proc/self"] * 200, 2))
-    assert sorted(place for place, _ in found) == list(range(200))
-    assert len({process for _, process in found}) == 2
-    for _, process in found:
-        assert not os.path.exists(process), "a worker outlives its tasks"  # noqa: PTH110
+def test_every_task_is_done_once_and_by_several_processes(tmp_path: Path) -> None:
+    # The first task of a worker waits until the other worker has one: a worker that starts late on
+    # a loaded machine would find nothing left to do.
+    script = f"""
+        touch {tmp_path}/$PPID
+        for wait in $(seq 600); do
+            [ $(ls {tmp_path} | wc -l) -ge 2 ] && break
+            sleep 0.1
+        done
+        echo $PPID
+    """
+    run = partial(subprocess.check_output, shell=True, text=True)
+    found = list(workers.as_done(run, [script] * 50, 2))
+    assert sorted(place for place, _ in found) == list(range(50))
+    processes = {process.strip() for _, process in found}
+    assert len(processes) == 2
+    for process in processes:
+        assert not Path("/proc", process).exists(), "a worker outlives its tasks"
 
 
 def test_workers_compute_with_one_thread_each() -> None:

@@ -417,7 +417,7 @@ def test_what_cannot_be_replayed_is_refused(airpath: Airpath, user: User, record
 
     refused("nowhere", USAGE, "nowhere", "is not a directory", "--out")
     airpath.folder("files/empty")
-    refused("empty", USAGE, "run.json", "check the name")
+    refused("empty", USAGE, "empty is not the folder of a run", "--out")
     airpath.folder("files/many/replication-0001")
     refused("many", USAGE, "holds several replications", "many/replication-0001")
     manifest("counters", lambda content: content.update(log_level="counters"))
