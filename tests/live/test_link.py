@@ -59,9 +59,7 @@ def test_ping_sees_the_delay_of_both_directions(airpath: Airpath, port_way: Way)
     ).check()
     times = result.ping_times_ms()
     assert len(times) == 5
-    # One reading may be short: the first one has been, rarely and on loaded hosts, by up to 2 ms,
-    # for a reason that is not known yet. The next test compares departures with the model.
-    assert sorted(times)[1] >= 80
+    assert min(times) >= 80
     assert sorted(times)[2] < 80 + SLACK_MS
     summary = result.summary()
     assert summary["uplink"]["delay"]["p50_ns"] == pytest.approx(30 * MS, rel=0.001)

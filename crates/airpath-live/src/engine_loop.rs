@@ -418,7 +418,8 @@ impl EngineLoop {
         readable.dedup();
         let mut next = 0;
         let mut driven = false;
-        let mut reading = Reading { now, now_ns, epoch_ns: epoch, pool: &mut self.pool, stamps: &mut self.stamps };
+        let mut reading =
+            Reading { now_ns, epoch_ns: epoch, clock: &clock, pool: &mut self.pool, stamps: &mut self.stamps };
         for (index, link) in self.links.iter_mut().enumerate() {
             let mut has_read = false;
             while let Some(port) = readable.get(next).filter(|port| **port / 2 == index as u32) {
@@ -426,6 +427,7 @@ impl EngineLoop {
                 has_read = true;
                 next += 1;
             }
+            let now = if has_read { clock() } else { now };
             // Before the run begins there is no time for the machine to be in.
             if self.started && (has_read || link.next_deadline() <= now) {
                 link.drive(now, clock)?;
@@ -462,7 +464,7 @@ impl EngineLoop {
         if let Some((command, record)) = &order.command {
             for _ in 0..READS_BEFORE_AN_ORDER {
                 let mut reading =
-                    Reading { now, now_ns, epoch_ns: epoch, pool: &mut self.pool, stamps: &mut self.stamps };
+                    Reading { now_ns, epoch_ns: epoch, clock: &clock, pool: &mut self.pool, stamps: &mut self.stamps };
                 for side in 0..2 {
                     link.read(side, &mut reading)?;
                 }

@@ -39,12 +39,12 @@ const DIRECTIONS: [Direction; 2] = Direction::ALL;
 
 /// The moment of a reading, and what it takes.
 pub struct Reading<'a> {
-    /// Time of the loop's wake-up, in run time.
-    pub now: Time,
-    /// The same by CLOCK_MONOTONIC in ns.
+    /// Time of the loop's wake-up, by CLOCK_MONOTONIC in ns.
     pub now_ns: u64,
     /// Start of the run, by CLOCK_MONOTONIC in ns.
     pub epoch_ns: u64,
+    /// The time of the run, from the clock.
+    pub clock: &'a dyn Fn() -> Time,
     /// Room for packets.
     pub pool: &'a mut BufferPool,
     /// Conversion of stamps to time.
@@ -188,13 +188,14 @@ impl LiveLink {
         if self.unfinished.is_some() {
             return Ok(());
         }
-        let now = reading.now;
         let slab = reading.pool.slab(LONGEST_PACKET_BYTES);
         let outcome = self.ports[side].read_batch(slab, READ_LIMIT, &mut self.received)?;
         self.measurements.left_unread |= !outcome.exhausted;
         let port = PortId(side as u16);
+        // Not the time of the wake-up: where the loop lost its processor since, packets have come meanwhile.
+        let read_at = (reading.clock)();
         if self.started && !self.received.is_empty() && !self.ports[side].has_kernel_stamps() {
-            self.recorder.read(now, port, self.received.len() as u32);
+            self.recorder.read(read_at, port, self.received.len() as u32);
         }
         let (empty_ns, mut last) = (self.empty_ns[side], None);
         for received in self.received.drain(..) {
@@ -203,9 +204,9 @@ impl LiveLink {
             let came_ns = stamp.and_then(|stamp| reading.stamps.place(stamp, empty_ns, reading.now_ns));
             let kernel_at = came_ns.and_then(|came_ns| came_ns.checked_sub(reading.epoch_ns)).map(Time::from_nanos);
             let before_start = !self.started || came_ns.is_some() && kernel_at.is_none();
-            last = stamp.map(|_| if before_start { Time::ZERO } else { kernel_at.unwrap_or(now) });
-            // Never before what the machine has done already, never after the present.
-            let at = kernel_at.unwrap_or(now).min(now).max(self.driven_to);
+            last = stamp.map(|_| if before_start { Time::ZERO } else { kernel_at.unwrap_or(read_at) });
+            // Never before it came, and never before what the machine has done already.
+            let at = kernel_at.unwrap_or(read_at).max(self.driven_to);
             let (cause, bytes) = match Arrival::read(received, side as u8, at, kernel_at) {
                 Err(bytes) => (Cause::Malformed, bytes),
                 Ok(arrival) => match noise(&arrival.bytes) {
@@ -257,7 +258,7 @@ impl LiveLink {
         if self.unfinished.is_some() || has_more {
             self.next_deadline = self.driven_to;
         } else if let Some(first) = self.arrivals.first() {
-            // Read ahead of an order that took effect before they came.
+            // Read ahead of the present, or of an order that took effect before they came.
             self.next_deadline = self.next_deadline.min(first.at);
         }
         Ok(())
@@ -424,7 +425,8 @@ impl LiveLink {
         let was_behind = self.unfinished.take().is_some();
         self.away(ended, ended);
         if !was_behind {
-            self.arrivals.clear();
+            // The rest came after the end.
+            self.arrivals.retain(|arrival| arrival.at <= ended);
         }
         self.unread.clear();
         let mut is_done = false;
