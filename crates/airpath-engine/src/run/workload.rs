@@ -21,8 +21,9 @@ use crate::error::{Failure, Result};
 use crate::status;
 use crate::terminal::say;
 
-/// Time that a server's command has to end when asked to, before it is killed.
-const KILL_AFTER: Duration = Duration::from_secs(2);
+/// Time that a server's command has to end when asked to, before it is killed. On a loaded host a program needs
+/// seconds to write its results.
+const KILL_AFTER: Duration = Duration::from_secs(10);
 
 /// End of a command, for the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
