@@ -262,7 +262,7 @@ impl Emulation {
             endpoints.push([client, server]);
             dealt[index % loops].push(LiveLink::new(
                 link.machine(),
-                [client_port, server_port],
+                vec![client_port, server_port],
                 recorder,
                 LatenessBound::USUAL,
             ));

@@ -53,7 +53,7 @@ pub struct Probed {
 pub struct Prober {
     /// Both ends: with them would go the link.
     _ends: [SessionEnd; 2],
-    ports: Option<[Port; 2]>,
+    ports: Option<Vec<Port>>,
     receiver: UdpSocket,
     packet: Bytes,
 }
@@ -72,7 +72,7 @@ impl Prober {
             return Err(LiveError::Request("a link has no IPv4 address".into()));
         };
         let packet = datagram(SocketAddrV4::new(from, to.port()), to);
-        Ok(Prober { _ends: [client, server], ports: Some([client_port, server_port]), receiver, packet })
+        Ok(Prober { _ends: [client, server], ports: Some(vec![client_port, server_port]), receiver, packet })
     }
 
     /// Runs the loop in `setting` for `duration`.
@@ -122,7 +122,7 @@ fn receiver(client: &SessionEnd) -> Result<UdpSocket> {
 
 /// The loop, as a run has it, on a thread of its own.
 fn run(
-    ports: [Port; 2],
+    ports: Vec<Port>,
     packet: Bytes,
     setting: Setting,
     duration: Duration,

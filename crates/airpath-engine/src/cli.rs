@@ -109,6 +109,7 @@ Examples:
   airpath exec --rate '5 Mbit/s,1 Mbit/s' --delay '20 ms' --loss 1% \\
       --server 'iperf3 -s -1' -- iperf3 -c server -R
   airpath exec --delay '20 ms' --jitter '5 ms' --reorder '1% 10 ms' --duplicate 0.1% -- ping -c 100 server
+  airpath exec --scenario examples/cell-wired.toml --server 'iperf3 -s' -- sh -c 'ping -c 4 server; echo $AIRPATH_USER'
   airpath exec --scenario train.toml --out results/train --server './server' -- ./client server
   airpath exec --profile slow-4g --internet -- curl -O https://example.org/
   airpath exec --clock warp --profile gsm-data-9.6k --replications 20 --jobs 2 \\
@@ -293,9 +294,27 @@ pub struct ExecArgs {
     /// Number of parallel replications.
     #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Run")]
     pub jobs: u32,
-    /// Command and arguments at the client end.
-    #[arg(last = true, value_name = "CMD", required_unless_present = "print_scenario", help_heading = "Ends")]
+    /// Number of users of a cell: the first of the scenario, or copies of its only one [default: all of the scenario].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Ends")]
+    pub users: Option<u16>,
+    /// Shell command of one user of a cell, instead of the command of all.
+    #[arg(long, value_name = "USER=CMD", help_heading = "Ends")]
+    pub client: Vec<String>,
+    /// Server ends of the users of a cell: one for all, or one for each.
+    #[arg(long, value_name = "ENDS", value_enum, default_value_t = ServerEndsArg::One, help_heading = "Ends")]
+    pub server_ends: ServerEndsArg,
+    /// Command and arguments at the client end; each user of a cell runs it.
+    #[arg(last = true, value_name = "CMD", required_unless_present_any = ["print_scenario", "client"], help_heading = "Ends")]
     pub command: Vec<OsString>,
+}
+
+/// Server ends of the users of a cell.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerEndsArg {
+    /// One for all users.
+    One,
+    /// One for each user.
+    Each,
 }
 
 /// `airpath shell`.

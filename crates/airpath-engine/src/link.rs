@@ -82,7 +82,7 @@ pub fn machine(scenario: &Scenario) -> Result<MachineConfig> {
     only_path(scenario).map(MachineConfig::Path)
 }
 
-/// The machine of a live run.
+/// The machine of one user.
 ///
 /// # Errors
 /// As [`machine`], and when there are several users.
@@ -91,8 +91,8 @@ pub fn one_user(scenario: &Scenario) -> Result<MachineConfig> {
     match machine.users().as_slice() {
         [_] => Ok(machine),
         users => Err(Failure::usage(format!(
-            "the scenario has {} users, but a run with real programs has only one so far; keep one [[paths]], or use \
-             `airpath sim`, which has users with workloads of their own",
+            "the scenario has {} users, but this command is for one; keep one [[paths]], or use `airpath exec`, which \
+             runs a command for each user",
             users.len()
         ))),
     }

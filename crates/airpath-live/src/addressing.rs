@@ -41,6 +41,7 @@ pub struct Link {
     block: Block,
     depth: u8,
     index: u8,
+    user: u16,
 }
 
 /// Position of a run among the runs that enclose it.
@@ -130,6 +131,7 @@ impl Nesting {
             block: Block { first: outer.first + (index << bits), bits },
             depth,
             index: (index - first_index) as u8,
+            user: 0,
         })
     }
 }
@@ -137,20 +139,32 @@ impl Nesting {
 impl Link {
     /// The only link of a run that is not connected to anything around it.
     pub const ALONE: Self =
-        Self { block: Block { first: 0, bits: LINK_NUMBER_BITS - NESTING_BITS }, depth: 0, index: 0 };
+        Self { block: Block { first: 0, bits: LINK_NUMBER_BITS - NESTING_BITS }, depth: 0, index: 0, user: 0 };
 
     /// Number of links around this one.
     pub fn depth(self) -> u8 {
         self.depth
     }
 
+    /// The links of `users` users, each with an equal part of this link's block; that of a single user is this link.
+    /// None if the block has fewer numbers.
+    pub fn of_users(self, users: u16) -> Option<Vec<Self>> {
+        let bits = self.block.bits.checked_sub(users.checked_next_power_of_two()?.trailing_zeros() as u8)?;
+        let of_user = |user| Self { block: Block { first: self.block.first + (user << bits), bits }, user, ..self };
+        Some((0..users).map(of_user).collect())
+    }
+
     /// The interface at either end: `airpathD` at depth D, or `airpathDxI`
-    /// when it is not the first of its depth in the enclosing namespace.
+    /// when it is not the first of its depth in the enclosing namespace; with `uU` behind it for user U but the first.
     pub fn interface_name(self) -> String {
-        match self.index {
-            0 => format!("airpath{}", self.depth),
-            index => format!("airpath{}x{index}", self.depth),
+        let mut name = format!("airpath{}", self.depth);
+        if self.index > 0 {
+            name += &format!("x{}", self.index);
         }
+        if self.user > 0 {
+            name += &format!("u{}", self.user);
+        }
+        name
     }
 
     /// The addresses of an end: IPv4, then IPv6 if wanted.

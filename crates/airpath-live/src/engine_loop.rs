@@ -158,6 +158,8 @@ pub struct LoopReport {
 /// The loop with its links.
 pub struct EngineLoop {
     links: Vec<LiveLink>,
+    /// Number of the first port of each link, and behind them that of all ports.
+    first_ports: Vec<u32>,
     waiter: Waiter,
     words: Receiver<Word>,
     notifier: std::sync::Arc<EventFd>,
@@ -180,13 +182,18 @@ impl EngineLoop {
         let notifier = std::sync::Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
         let (sender, words) = channel();
         let waiter = Waiter::new(notifier.as_fd())?;
-        for (index, link) in links.iter_mut().enumerate() {
-            for (side, port) in link.ports().iter().enumerate() {
-                waiter.add_port(port.as_fd(), (index * 2 + side) as u32)?;
+        let mut first_ports = vec![0];
+        let mut count = 0;
+        for link in &mut links {
+            for port in &*link.ports() {
+                waiter.add_port(port.as_fd(), count)?;
+                count += 1;
             }
+            first_ports.push(count);
         }
         let engine = EngineLoop {
             links,
+            first_ports,
             waiter,
             words,
             notifier: notifier.clone(),
@@ -420,10 +427,10 @@ impl EngineLoop {
         let mut driven = false;
         let mut reading =
             Reading { now_ns, epoch_ns: epoch, clock: &clock, pool: &mut self.pool, stamps: &mut self.stamps };
-        for (index, link) in self.links.iter_mut().enumerate() {
+        for (link, ports) in self.links.iter_mut().zip(self.first_ports.windows(2)) {
             let mut has_read = false;
-            while let Some(port) = readable.get(next).filter(|port| **port / 2 == index as u32) {
-                link.read(*port as usize % 2, &mut reading)?;
+            while let Some(port) = readable.get(next).filter(|port| **port < ports[1]) {
+                link.read((*port - ports[0]) as usize, &mut reading)?;
                 has_read = true;
                 next += 1;
             }
@@ -439,7 +446,7 @@ impl EngineLoop {
             let paused: SmallVec<[(PortId, bool); 2]> = link.take_flow_control().collect();
             for (port, pause) in paused {
                 let descriptor = link.ports()[usize::from(port.0)].as_fd();
-                self.waiter.watch_port(descriptor, index as u32 * 2 + u32::from(port.0), !pause)?;
+                self.waiter.watch_port(descriptor, ports[0] + u32::from(port.0), !pause)?;
             }
         }
         if driven {
@@ -465,7 +472,7 @@ impl EngineLoop {
             for _ in 0..READS_BEFORE_AN_ORDER {
                 let mut reading =
                     Reading { now_ns, epoch_ns: epoch, clock: &clock, pool: &mut self.pool, stamps: &mut self.stamps };
-                for side in 0..2 {
+                for side in 0..link.ports().len() {
                     link.read(side, &mut reading)?;
                 }
                 link.drive(received, clock)?;
@@ -507,7 +514,7 @@ impl EngineLoop {
                 Ok(Word::Start(epoch_ns, answer)) => {
                     // What waits at the ports came before the run; where no stamp tells so, this is the
                     // last moment to know it.
-                    self.turn(now_ns, &mut (0..self.links.len() as u32 * 2).collect())?;
+                    self.turn(now_ns, &mut (0..self.first_ports[self.links.len()]).collect())?;
                     self.epoch_ns = epoch_ns;
                     self.started = true;
                     self.stamps.begin();

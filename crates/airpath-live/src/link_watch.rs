@@ -68,7 +68,9 @@ impl Course {
 pub struct LinkWatch {
     /// Closed to end the thread.
     stop: Option<OwnedFd>,
-    thread: Option<JoinHandle<[io::Result<Course>; 2]>>,
+    thread: Option<JoinHandle<Vec<io::Result<Course>>>>,
+    /// Number of ends.
+    ends: usize,
 }
 
 impl LinkWatch {
@@ -76,17 +78,17 @@ impl LinkWatch {
     ///
     /// # Errors
     /// When the kernel does not tell, or has no thread left.
-    pub fn start(ends: [&SessionEnd; 2]) -> io::Result<LinkWatch> {
-        let [client, server] = ends.map(open);
-        let mut monitors = [client?, server?];
+    pub fn start(ends: &[&SessionEnd]) -> io::Result<LinkWatch> {
+        let mut monitors = ends.iter().map(|end| open(end)).collect::<io::Result<Vec<_>>>()?;
+        let ends = monitors.len();
         let (stopped, stop) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
         let work = move || {
-            let mut courses = [Ok(Course::default()), Ok(Course::default())];
+            let mut courses: Vec<_> = monitors.iter().map(|_| Ok(Course::default())).collect();
             loop {
-                let ends = [monitors[0].as_fd(), monitors[1].as_fd(), stopped.as_fd()];
-                let mut ends = ends.map(|end| PollFd::new(end, PollFlags::POLLIN));
-                let _ = poll(&mut ends, PollTimeout::NONE);
-                let is_last = ends[2].any().unwrap_or(true);
+                let watched = std::iter::once(stopped.as_fd()).chain(monitors.iter().map(AsFd::as_fd));
+                let mut watched: Vec<_> = watched.map(|end| PollFd::new(end, PollFlags::POLLIN)).collect();
+                let _ = poll(&mut watched, PollTimeout::NONE);
+                let is_last = watched[0].any().unwrap_or(true);
                 for (monitor, course) in monitors.iter_mut().zip(&mut courses) {
                     take(monitor, course);
                 }
@@ -96,15 +98,17 @@ impl LinkWatch {
             }
         };
         let thread = std::thread::Builder::new().name("link-watch".into()).spawn(work)?;
-        Ok(LinkWatch { stop: Some(stop), thread: Some(thread) })
+        Ok(LinkWatch { stop: Some(stop), thread: Some(thread), ends })
     }
 
-    /// Changes of the interfaces, the client's first; an error where news were lost.
-    pub fn finish(mut self) -> [io::Result<LinkChanges>; 2] {
+    /// Changes of the interfaces, in the order of the ends; an error where news were lost.
+    pub fn finish(mut self) -> Vec<io::Result<LinkChanges>> {
         self.stop = None;
-        let failed = || Err(io::Error::other("the thread that watches the interfaces has failed"));
-        let courses = self.thread.take().and_then(|thread| thread.join().ok());
-        courses.map_or_else(|| [failed(), failed()], |courses| courses.map(|course| Ok(course?.changes)))
+        let Some(courses) = self.thread.take().and_then(|thread| thread.join().ok()) else {
+            let failed = |_| Err(io::Error::other("the thread that watches the interfaces has failed"));
+            return (0..self.ends).map(failed).collect();
+        };
+        courses.into_iter().map(|course| Ok(course?.changes)).collect()
     }
 }
 

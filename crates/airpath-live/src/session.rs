@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! A session: two endpoints in network namespaces, and the engine's two ports
-//! between them.
+//! between them; or one for each of several users.
 
 mod links;
 
+use std::fmt;
 use std::net::IpAddr;
 
 use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 
 use crate::addressing::{End, IPV6_MINIMUM_MTU_BYTES, Link, Nesting};
 use crate::capability::Bounds;
-use crate::error::{LiveError, Result};
+use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::{
     HostNames, MountNamespace, NamespaceSettings, NetNamespace, default_congestion_control, forward_from,
     ipv6_available,
@@ -40,6 +41,16 @@ impl FarEnd {
     fn is_ours(self) -> bool {
         self != Self::Enclosing
     }
+}
+
+/// Server ends of several users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerEnds {
+    /// One for all of them, with an interface for each.
+    #[default]
+    One,
+    /// One for each of them.
+    Each,
 }
 
 /// Options of a session.
@@ -94,6 +105,7 @@ impl SessionOptions {
 #[derive(Debug)]
 pub struct SessionEnd {
     end: End,
+    user: String,
     link: Link,
     network: NetNamespace,
     mounts: MountNamespace,
@@ -119,6 +131,11 @@ impl SessionEnd {
     /// End of the link.
     pub fn end(&self) -> End {
         self.end
+    }
+
+    /// Name of its user; empty for the only one.
+    pub fn user(&self) -> &str {
+        &self.user
     }
 
     /// Its network namespace.
@@ -147,6 +164,17 @@ impl SessionEnd {
     }
 }
 
+/// "client's end", with the user's name behind it where there are several.
+impl fmt::Display for SessionEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.end;
+        match self.user.as_str() {
+            "" => write!(f, "{end}'s end"),
+            user => write!(f, "{end}'s end of {user}"),
+        }
+    }
+}
+
 /// Two endpoints and what is between them. Dropping it takes the interfaces
 /// and namespaces away, as the end of the process does.
 #[derive(Debug)]
@@ -163,6 +191,22 @@ pub struct Session {
     pub report: SessionReport,
     /// Keeps the engine's ends of veth pairs alive.
     _engine: Option<NetNamespace>,
+    /// Number of the user, and the links of all users.
+    user: usize,
+    links: Vec<Link>,
+}
+
+/// The users of sessions that belong together.
+struct Users<'a> {
+    names: &'a [&'a str],
+    servers: ServerEnds,
+}
+
+impl Users<'_> {
+    /// True if several of them have one server end.
+    fn share_a_server(&self, options: &SessionOptions) -> bool {
+        self.names.len() > 1 && (self.servers == ServerEnds::One || options.far_end == FarEnd::Enclosing)
+    }
 }
 
 /// Facts about a session, for the record of the run.
@@ -187,17 +231,44 @@ impl Session {
     /// [`LiveError::Forbidden`] when the system refuses, with what to change;
     /// [`LiveError::Request`] for an unknown congestion control or a bad MTU.
     pub fn create(options: &SessionOptions) -> Result<Self> {
+        Self::create_for(options, &Users { names: &[""], servers: ServerEnds::One }, None)
+    }
+
+    /// The sessions of users of these names, each with a link of its own. With one server end for all, that of each
+    /// session is the same namespace, and the first session's commands are those of all.
+    ///
+    /// # Errors
+    /// Those of [`Session::create`], and [`LiveError::Request`] for more users than a link has addresses for.
+    pub fn create_all(options: &SessionOptions, names: &[&str], servers: ServerEnds) -> Result<Vec<Self>> {
+        let users = Users { names, servers };
+        let mut sessions: Vec<Self> = Vec::with_capacity(names.len());
+        for _ in names {
+            sessions.push(Self::create_for(options, &users, sessions.last())?);
+        }
+        Ok(sessions)
+    }
+
+    /// The session of the user behind that of `before`; the first without one.
+    fn create_for(options: &SessionOptions, users: &Users<'_>, before: Option<&Self>) -> Result<Self> {
         check_mtu(options.mtu_bytes)?;
         let mut report = SessionReport::default();
         let new_namespace =
             if options.own_socket_tables { NetNamespace::create_with_own_tables } else { NetNamespace::create };
         let client_network = new_namespace()?;
-        let server_network = match options.far_end {
-            FarEnd::Fresh | FarEnd::Internet => new_namespace()?,
-            FarEnd::Enclosing => enclosing_namespace()?,
+        let shared = before.filter(|_| users.share_a_server(options)).map(|before| &before.server);
+        let server_network = match (shared, options.far_end) {
+            (Some(server), _) => server.network.try_clone().attempting(|| "open a namespace again".into())?,
+            (None, FarEnd::Fresh | FarEnd::Internet) => new_namespace()?,
+            (None, FarEnd::Enclosing) => enclosing_namespace()?,
         };
-        prepare(options, &client_network, &server_network, &mut report)?;
-        let mut made = links::create_ports(options, &client_network, &server_network, &mut report)?;
+        prepare(options, &client_network, (shared.is_none()).then_some(&server_network), &mut report)?;
+        let candidates = match before {
+            Some(before) => vec![before.links.clone()],
+            None => links::free_links(options, users.names.len(), &server_network)?,
+        };
+        let user = before.map_or(0, |before| before.user + 1);
+        let mut made =
+            links::create_ports(options, &candidates, user, [&client_network, &server_network], &mut report)?;
         report.port = made.client_port.label();
         let with_ipv6 = decide_ipv6(options, &client_network, &mut report)?;
         report.congestion_control = match &options.congestion_control {
@@ -211,6 +282,7 @@ impl Session {
             tun: made.client_port.label() == "tun",
             congestion_control: &report.congestion_control,
             far_end: options.far_end,
+            server_is_shared: users.share_a_server(options),
         };
         links::bring_up(&plan, End::Server, &server_network)?;
         links::bring_up(&plan, End::Client, &client_network)?;
@@ -218,8 +290,29 @@ impl Session {
             let name = made.link.interface_name();
             report.notes.extend(server_network.run(|| forward_from(&name))?);
         }
-        let names = host_names(made.link, with_ipv6);
+        let name = users.names[user];
         let mut endpoint = |end, network: NetNamespace| -> Result<SessionEnd> {
+            let addresses = made.link.addresses(end, with_ipv6);
+            let ended = |network, mounts| SessionEnd {
+                end,
+                user: name.to_owned(),
+                link: made.link,
+                network,
+                mounts,
+                addresses,
+                confined: options.confine,
+            };
+            if let (End::Server, Some(shared)) = (end, shared) {
+                let mounts = shared.mounts.try_clone().attempting(|| "open a namespace again".into())?;
+                return Ok(ended(network, mounts));
+            }
+            let mut names = host_names(made.link, with_ipv6, name);
+            if end == End::Server && users.share_a_server(options) {
+                for (link, name) in made.links.iter().zip(users.names).skip(1) {
+                    let addresses = link.addresses(End::Client, with_ipv6).into_iter();
+                    names.entries.extend(addresses.map(|address| (address, vec![(*name).to_owned()])));
+                }
+            }
             let resolv_conf = match (&options.resolv_conf, options.far_end, end) {
                 (Some(text), _, _) => Some(text.as_str()),
                 // The enclosing namespace's name servers serve its end, and
@@ -234,16 +327,17 @@ impl Session {
                     report.notes.push(note.clone());
                 }
             }
-            let addresses = made.link.addresses(end, with_ipv6);
-            Ok(SessionEnd { end, link: made.link, network, mounts, addresses, confined: options.confine })
+            Ok(ended(network, mounts))
         };
         Ok(Self {
+            user,
             client: endpoint(End::Client, client_network)?,
             server: endpoint(End::Server, server_network)?,
             client_port: made.client_port,
             server_port: made.server_port,
             report,
             _engine: made.engine.take(),
+            links: made.links,
         })
     }
 }
@@ -283,7 +377,7 @@ fn enclosing_namespace() -> Result<NetNamespace> {
 fn prepare(
     options: &SessionOptions,
     client: &NetNamespace,
-    server: &NetNamespace,
+    new_server: Option<&NetNamespace>,
     report: &mut SessionReport,
 ) -> Result<()> {
     // The client's namespace is the enclosing one of runs nested in it. The
@@ -291,7 +385,7 @@ fn prepare(
     let client_notes = NamespaceSettings { forwarding: true }.apply(client)?;
     links::loopback_up(client)?;
     report.notes.extend(client_notes);
-    if options.far_end.is_ours() {
+    if let Some(server) = new_server.filter(|_| options.far_end.is_ours()) {
         let notes = NamespaceSettings { forwarding: false }.apply(server)?;
         links::loopback_up(server)?;
         for note in notes {
@@ -319,14 +413,18 @@ fn decide_ipv6(options: &SessionOptions, client: &NetNamespace, report: &mut Ses
     Ok(!report.ipv4_only)
 }
 
-fn host_names(link: Link, with_ipv6: bool) -> HostNames {
+fn host_names(link: Link, with_ipv6: bool, user: &str) -> HostNames {
     let mut names = HostNames::default();
     for end in [End::Client, End::Server] {
         for address in link.addresses(end, with_ipv6) {
             // The second name stays valid inside nested runs, where the first
             // means the innermost link's end.
             let numbered = format!("{}{}", end.name(), link.depth());
-            names.entries.push((address, vec![end.name().to_owned(), numbered]));
+            let mut of_address = vec![end.name().to_owned(), numbered];
+            if end == End::Client && !user.is_empty() {
+                of_address.push(user.to_owned());
+            }
+            names.entries.push((address, of_address));
         }
     }
     names

@@ -87,6 +87,9 @@ pub struct Privilege {
 pub struct CommandRun {
     /// End at which it runs, such as "client".
     pub end: String,
+    /// User whose end it is, where there are several; none for a command of all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// The command and its arguments.
     pub command: Vec<String>,
     /// Its exit status; none while it runs, or if a signal ended it.

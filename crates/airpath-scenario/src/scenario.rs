@@ -73,6 +73,35 @@ impl Scenario {
         !self.media.is_empty()
     }
 
+    /// The scenario with the first `count` of its users. The only user of a cell is copied instead, with the numbers
+    /// from 1 behind its name; states and background loads are copied with it.
+    ///
+    /// # Errors
+    /// In words, when there are fewer users, or no medium that they could share.
+    pub fn with_users(&self, count: usize) -> Result<Scenario, String> {
+        let mut scenario = self.clone();
+        let there = scenario.paths.len();
+        match (scenario.paths.first(), there) {
+            (Some(_), there) if there >= count => scenario.paths.truncate(count),
+            (Some(only), 1) if self.is_cell() => {
+                let stem = if only.name == ONLY_PATH { "user" } else { &only.name };
+                let copy = |number| PathTree { name: format!("{stem}-{number}"), ..only.clone() };
+                scenario.paths = (1..=count).map(copy).collect();
+            }
+            (_, 1) => {
+                return Err(format!(
+                    "{count} users need a medium that they share: add [[media]], and name it in the hop of the path"
+                ));
+            }
+            _ => {
+                return Err(format!(
+                    "the scenario has only {there} users; add [[paths]], or keep one, which is copied"
+                ));
+            }
+        }
+        Ok(scenario)
+    }
+
     /// The name of a parameter without that of the only user of a cell before it.
     pub(crate) fn in_path<'a>(&self, parameter: &'a str) -> &'a str {
         match (self.paths.as_slice(), parameter.split_once('.')) {

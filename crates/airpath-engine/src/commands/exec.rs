@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use airpath_live::addressing::Nesting;
 use airpath_live::presence::Presence;
+use airpath_live::session::ServerEnds;
 use airpath_live::{privilege, supervise};
 use airpath_log::Clock;
 use airpath_warp::guest::is_guest;
@@ -15,7 +16,7 @@ use crate::cli::ExecArgs;
 use crate::error::{Failure, Result};
 use crate::link;
 use crate::run::from_options::request;
-use crate::run::{RunRequest, calibrated, conclude, live, replications, warp};
+use crate::run::{RunRequest, calibrated, commands, conclude, live, replications, warp};
 use crate::terminal::{say, show};
 
 /// Runs it once, or as often as asked; the exit status is the command's.
@@ -24,6 +25,12 @@ use crate::terminal::{say, show};
 /// When the link, the folder or the system is not as it should be.
 pub fn run(args: &ExecArgs) -> Result<i32> {
     let scenario = link::scenario(&args.link)?;
+    let scenario = match args.users {
+        Some(users) => {
+            scenario.with_users(usize::from(users)).map_err(|why| Failure::usage(format!("--users: {why}")))?
+        }
+        None => scenario,
+    };
     if args.run.print_scenario {
         show!("{}", scenario.to_toml().map_err(link::usage)?);
         return Ok(0);
@@ -47,9 +54,7 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
         return replications::run(args, &scenario);
     }
     let mut request = request(&args.run, scenario, args.command.clone())?;
-    request.server.clone_from(&args.server);
-    request.server_timeout = args.server_timeout;
-    request.server_grace = args.server_grace;
+    commands::apply(&mut request, args)?;
     if args.clock == Clock::Warp && !is_guest() {
         return warp::run(&request, &args.limits);
     }
@@ -58,6 +63,11 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
     }
     // Inside another link, a run without a server of its own leads on to what is around it.
     request.enclosing |= args.server.is_none() && nested()?;
+    if request.enclosing && request.server_ends == ServerEnds::Each {
+        return Err(Failure::usage(
+            "--server-ends each needs servers of the run's own; inside another link add --server, or leave it out",
+        ));
+    }
     start(request)
 }
 

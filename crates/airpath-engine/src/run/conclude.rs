@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// Never for a folder that cannot be written to: that is told, and the run keeps its exit status.
 pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
-    let LiveOutcome { client, server, ends, losses, link, report, shares, mut manifest, writer } = outcome;
+    let LiveOutcome { clients, servers, ends, losses, link, report, shares, mut manifest, writer } = outcome;
     let stamped = link.ports.iter().all(airpath_live::ports::Port::has_kernel_stamps);
     let look = LinkLook {
         at: report.ended,
@@ -57,11 +57,11 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let of_link = measured::of_link(&look);
     let machine = machine::facts(request, &report, shares, &manifest.privileges);
     let measured = Measurements {
-        never_started: match client {
+        never_started: clients.iter().find_map(|client| match client {
             Ended::Command(_) => None,
             Ended::NotStarted(_) => Some("the client's command could not be started".into()),
             Ended::Interrupted(signal) => Some(format!("{signal} arrived before the client's command started")),
-        },
+        }),
         log_incomplete: log.files.incomplete.clone(),
         ends: EndResults {
             not_ip_frames: of_link.ends.not_ip_frames,
@@ -89,12 +89,19 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         wall_clock: measured.wall_clock.clone(),
         seed: Some(request.seed),
         ends: Some(measured.ends.clone()),
-        ..Summary::new(&look.counters, timings, duration, verdict.clone())
+        ..Summary::new(&look.counters, timings, duration, verdict.clone()).with_users(
+            &look.counters,
+            &request.places(),
+            &link.delays,
+            duration,
+        )
     };
     if request.out.is_some() || request.manifest.is_some() {
         manifest.status = Status::Finished;
-        for command in &mut manifest.commands {
-            let end = if command.end == "client" { command_end(client) } else { server };
+        // In the order of the commands: a server without a command has none there.
+        let ends = servers.into_iter().filter(|_| request.server.is_some());
+        let ends = ends.chain(clients.iter().map(|client| command_end(*client)));
+        for (command, end) in manifest.commands.iter_mut().zip(ends) {
             (command.exit_status, command.signal) = match end {
                 Some(CommandEnd::Exited(status)) => (Some(status), None),
                 Some(CommandEnd::Killed(signal)) => (None, Some(signal as i32)),
@@ -149,7 +156,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         Report::Json => say!("{}", summary.to_json()),
         Report::Nothing => {}
     }
-    let status = client.exit_status();
+    let status = clients.iter().map(|client| client.exit_status()).find(|status| *status != 0).unwrap_or(0);
     if status == 0 && request.strict && verdict.grade != Grade::Trusted {
         return Ok(status::NOT_TRUSTED);
     }

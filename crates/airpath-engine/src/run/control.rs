@@ -4,6 +4,7 @@
 //! The control of a live run: one thread between the socket and the loop, which waits for both and
 //! which nothing waits for.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -97,7 +98,8 @@ fn as_recorded(scenario: &Scenario) -> Scenario {
 
 /// Unchanging part of a run's description.
 fn about(request: &RunRequest, number: u32) -> Value {
-    let command: Vec<_> = request.client.iter().map(|word| word.to_string_lossy()).collect();
+    let shown = |words: &Vec<OsString>| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command: Vec<String> = request.clients.first().map(shown).unwrap_or_default();
     json!({
         "run": number,
         "folder": request.out.as_ref().map(|folder| folder.display().to_string()),
@@ -216,6 +218,11 @@ impl Desk {
     }
 
     fn carry_out(&mut self, request: Request, watched: &mut Option<Watched>) -> Result<Value, Refusal> {
+        if let (Request::Get { .. } | Request::Set { .. }, true) = (&request, self.machine.users().len() > 1) {
+            let message = "the run has several users, whose parameters cannot be read or set while it runs; give \
+                           users states in the scenario, and enter them with `airpath state`";
+            return Err(Refusal::new("parameter", message));
+        }
         match request {
             Request::Watch {} => {
                 // Whoever is further out is asked first: this takes longer than the own link.

@@ -5,6 +5,7 @@
 
 use std::io;
 
+use airpath_core::End;
 use airpath_live::session::SessionEnd;
 use airpath_live::socket_losses;
 use airpath_log::{Clock, EndResults, Holds, SocketLosses, Waits};
@@ -15,15 +16,15 @@ use crate::control::around::Around;
 
 /// State of both ends when the run began.
 pub struct EndsWatch {
-    sockets: [io::Result<SocketLosses>; 2],
+    sockets: Vec<io::Result<SocketLosses>>,
     around: Option<Around>,
     shared: bool,
     unreadable: Vec<String>,
 }
 
 impl EndsWatch {
-    /// Looks at both ends, and begins to measure how long commands wait for a processor.
-    pub fn begin(request: &RunRequest, workload: &mut Workload<'_>, ends: [&SessionEnd; 2]) -> EndsWatch {
+    /// Looks at the ends, and begins to measure how long commands wait for a processor.
+    pub fn begin(request: &RunRequest, workload: &mut Workload<'_>, ends: &[&SessionEnd]) -> EndsWatch {
         let mut unreadable = Vec::new();
         // Where time stands still while anybody works, nobody waits and no link around is late.
         let live = request.clock == Clock::Live;
@@ -31,7 +32,7 @@ impl EndsWatch {
             unreadable.push(cannot_tell_waits(&error));
         }
         let around = (live && request.enclosing).then(Around::watch);
-        let sockets = ends.map(|end| socket_losses::read(end.network()));
+        let sockets = ends.iter().map(|end| socket_losses::read(end.network())).collect();
         EndsWatch { sockets, around, shared: request.enclosing, unreadable }
     }
 
@@ -40,14 +41,18 @@ impl EndsWatch {
         self,
         workload: &Workload<'_>,
         measured: io::Result<Option<(Waits, Holds)>>,
-        ends: [&SessionEnd; 2],
+        ends: &[&SessionEnd],
     ) -> EndResults {
         let EndsWatch { sockets, around, shared, mut unreadable } = self;
-        let mut losses = [SocketLosses::default(); 2];
-        for ((losses, start), end) in losses.iter_mut().zip(sockets).zip(ends) {
+        let [mut client_sockets, mut server_sockets] = [SocketLosses::default(); 2];
+        for (start, end) in sockets.into_iter().zip(ends) {
+            let losses = match end.end() {
+                End::Client => &mut client_sockets,
+                End::Server => &mut server_sockets,
+            };
             match start.and_then(|start| Ok((start, socket_losses::read(end.network())?))) {
-                Ok((start, now)) => *losses = now.since(&start),
-                Err(error) => unreadable.push(format!("socket losses at the {}'s end ({error})", end.end().name())),
+                Ok((start, now)) => *losses = losses.and(&now.since(&start)),
+                Err(error) => unreadable.push(format!("socket losses at the {end} ({error})")),
             }
         }
         let (waits, holds) = measured
@@ -56,7 +61,6 @@ impl EndsWatch {
                 None
             })
             .unzip();
-        let [client_sockets, server_sockets] = losses;
         EndResults {
             waits,
             holds: holds.unwrap_or_default(),

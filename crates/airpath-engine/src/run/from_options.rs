@@ -9,10 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use airpath_live::addressing::Nesting;
+use airpath_live::session::ServerEnds;
 use airpath_live::supervise;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::Tuning;
 use airpath_log::{Clock, Level};
+use airpath_models::MachineUser;
 use airpath_scenario::Scenario;
 use airpath_warp::guest::is_guest;
 
@@ -30,7 +32,7 @@ use crate::terminal::say;
 /// # Errors
 /// When they contradict each other or the scenario.
 pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Result<RunRequest> {
-    let machine = link::one_user(&scenario)?;
+    let machine = link::machine(&scenario)?;
     let level = level(args.log, args.out.as_deref())?;
     if !args.quiet
         && let Some(warning) = Nesting::misleading().map_err(Failure::live)?
@@ -38,11 +40,9 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         say!("airpath: {warning}");
     }
     let guest = is_guest();
-    if !args.quiet
-        && !guest
-        && let Some(warning) = airpath_models::load::too_much(&machine.users()[0].path.background)
-    {
-        say!("airpath: {warning}");
+    if !args.quiet && !guest {
+        let too_much = |user: &MachineUser<'_>| airpath_models::load::too_much(&user.path.background);
+        machine.users().iter().filter_map(too_much).for_each(|warning| say!("airpath: {warning}"));
     }
     if guest {
         // The host has looked at the folder, and knows whose it is.
@@ -54,14 +54,23 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
     if args.no_confine && !is_root && !args.quiet {
         say!("airpath: --no-confine changes nothing: the kernel confines the commands of an ordinary user");
     }
+    let users = machine.users().len();
+    if users > 1
+        && let Some(option) = only_for_one(args)
+    {
+        return Err(Failure::usage(format!(
+            "{option} is for one user, and the scenario has {users}; use --users 1, or leave {option} out"
+        )));
+    }
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
         machine,
         scenario,
         clock: if guest { Clock::Warp } else { Clock::Live },
         seed: args.seed.unwrap_or_else(fresh_seed),
-        client,
+        clients: vec![client; users],
         server: None,
+        server_ends: ServerEnds::default(),
         server_timeout: SERVER_TIMEOUT,
         server_grace: SERVER_GRACE,
         enclosing: false,
@@ -92,6 +101,15 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
             _ => Report::Summary,
         },
     })
+}
+
+/// The option that works with a single user only, if one is given.
+fn only_for_one(args: &RunArgs) -> Option<&'static str> {
+    match (args.internet, args.host_port.is_empty()) {
+        (true, _) => Some("--internet"),
+        (_, false) => Some("--host-port"),
+        _ => None,
+    }
 }
 
 /// Level of recording where `asked` was asked for, into `folder`.

@@ -10,38 +10,41 @@ use airpath_live::ports::{InterfaceChanges, Port};
 use airpath_log::EndResults;
 
 /// The ends, in the order of ports.
-const ENDS: [&str; 2] = ["client", "server"];
-
 /// Changes of the interfaces, the client's first; an error for each where nobody could watch.
-pub fn news(watch: io::Result<LinkWatch>) -> [io::Result<LinkChanges>; 2] {
+pub fn news(watch: io::Result<LinkWatch>, ends: &[String]) -> Vec<io::Result<LinkChanges>> {
     match watch {
         Ok(watch) => watch.finish(),
-        Err(error) => ENDS.map(|_| Err(io::Error::new(error.kind(), error.to_string()))),
+        Err(error) => ends.iter().map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect(),
     }
 }
 
 /// `ends` with what was done to the interfaces behind `ports`, the client's first: what their `news` tell, and
 /// what is left of it at the end.
-pub fn with_changes(mut ends: EndResults, news: [io::Result<LinkChanges>; 2], ports: &mut [Port; 2]) -> EndResults {
-    for ((port, news), end) in ports.iter_mut().zip(news).zip(ENDS) {
+pub fn with_changes(
+    mut results: EndResults,
+    ends: &[String],
+    news: Vec<io::Result<LinkChanges>>,
+    ports: &mut [Port],
+) -> EndResults {
+    for ((port, news), end) in ports.iter_mut().zip(news).zip(ends) {
         let news = news.unwrap_or_else(|error| {
-            ends.unreadable.push(format!("some changes of the interface at the {end}'s end ({error})"));
+            results.unreadable.push(format!("some changes of the interface at the {end} ({error})"));
             LinkChanges::default()
         });
         match port.interface_changes() {
-            Ok(changes) => ends.interface_changes.extend(describe(end, &news, &changes)),
+            Ok(changes) => results.interface_changes.extend(describe(end, &news, &changes)),
             Err(error) => {
-                ends.interface_changes.extend(describe(end, &news, &InterfaceChanges::default()));
-                ends.unreadable.push(format!("changes of the interface at the {end}'s end ({error})"));
+                results.interface_changes.extend(describe(end, &news, &InterfaceChanges::default()));
+                results.unreadable.push(format!("changes of the interface at the {end} ({error})"));
             }
         }
     }
-    ends
+    results
 }
 
 /// Reason for a vanished port, as far as the news tell; empty where they do not.
-pub fn why_gone(news: &[io::Result<LinkChanges>; 2]) -> String {
-    let told = || news.iter().zip(ENDS).filter_map(|(news, end)| Some((news.as_ref().ok()?, end)));
+pub fn why_gone(ends: &[String], news: &[io::Result<LinkChanges>]) -> String {
+    let told = || news.iter().zip(ends).filter_map(|(news, end)| Some((news.as_ref().ok()?, end)));
     // The engine's own interfaces go with its loop: what was moved is the cause.
     let has_moved = told().any(|(news, _)| news.moved);
     told()
@@ -52,7 +55,7 @@ pub fn why_gone(news: &[io::Result<LinkChanges>; 2]) -> String {
 }
 
 fn describe(end: &str, news: &LinkChanges, changes: &InterfaceChanges) -> Vec<String> {
-    let interface = format!("the interface of the {end}'s end");
+    let interface = format!("the interface of the {end}");
     let often = |times: u64| match times {
         1 => "once".to_owned(),
         times => format!("{times} times"),
@@ -93,16 +96,19 @@ mod tests {
 
     #[test]
     fn what_was_done_is_told_and_nothing_else() {
-        assert_eq!(describe("client", &LinkChanges::default(), &InterfaceChanges::default()), Vec::<String>::new());
+        assert_eq!(
+            describe("client's end", &LinkChanges::default(), &InterfaceChanges::default()),
+            Vec::<String>::new()
+        );
         let queues = vec![QueueDiscipline { kind: "tbf".into(), is_set: true, drops: 84 }];
         let left = InterfaceChanges { downs: 1, queues };
-        let told = describe("client", &LinkChanges::default(), &left);
+        let told = describe("client's end", &LinkChanges::default(), &left);
         assert_eq!(told[0], "the interface of the client's end was taken down or moved once");
         let queue = "a kernel queue (tbf) was attached to the interface of the client's end and lost 84 packets";
         assert_eq!(told[1], queue);
         // What stands at the end is told once.
         let news = LinkChanges { queues_set: vec!["tbf".into()], downs: 2, ..LinkChanges::default() };
-        let told = describe("client", &news, &left);
+        let told = describe("client's end", &news, &left);
         assert_eq!(told, ["the interface of the client's end was taken down 2 times", queue]);
     }
 
@@ -110,7 +116,7 @@ mod tests {
     fn what_was_undone_before_the_end_is_told_by_name() {
         let addresses_removed = vec!["10.77.0.1".into(), "fd00::1".into()];
         let news = LinkChanges { addresses_removed, queues_set: vec!["netem".into()], ..LinkChanges::default() };
-        let told = describe("server", &news, &InterfaceChanges::default());
+        let told = describe("server's end", &news, &InterfaceChanges::default());
         assert_eq!(told[0], "the interface of the server's end lost its addresses 10.77.0.1 and fd00::1");
         let queue = "a kernel queue (netem) was attached to the interface of the server's end and removed before the \
             end";
@@ -118,8 +124,9 @@ mod tests {
         let moved = LinkChanges { moved: true, ..LinkChanges::default() };
         let left = InterfaceChanges { downs: 1, ..InterfaceChanges::default() };
         let text = "the interface of the client's end was moved to another network namespace";
-        assert_eq!(describe("client", &moved, &left), [text]);
-        assert_eq!(why_gone(&[Ok(moved), Ok(LinkChanges::default())]), text);
-        assert_eq!(why_gone(&[Err(io::Error::other("x")), Ok(LinkChanges::default())]), "");
+        assert_eq!(describe("client's end", &moved, &left), [text]);
+        let ends = ["client's end".to_owned(), "server's end".to_owned()];
+        assert_eq!(why_gone(&ends, &[Ok(moved), Ok(LinkChanges::default())]), text);
+        assert_eq!(why_gone(&ends, &[Err(io::Error::other("x")), Ok(LinkChanges::default())]), "");
     }
 }

@@ -14,8 +14,9 @@ use airpath_live::command::CommandEnd;
 use airpath_live::end_waits::{Party, Register};
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, PortLosses, Word};
 use airpath_live::link_watch::LinkWatch;
+use airpath_live::ports::Port;
 use airpath_live::processor_time::{ProcessorShares, ProcessorTime};
-use airpath_live::session::{FarEnd, Session, SessionEnd, SessionOptions, SessionReport};
+use airpath_live::session::{SessionEnd, SessionReport};
 use airpath_live::supervise::EngineProcess;
 use airpath_live::tcp_state::{self, Mode as TcpStateMode, Sampler};
 use airpath_live::tuning::{Told, Tuning};
@@ -31,7 +32,8 @@ use super::interfaces;
 use super::live_manifest::{first_manifest, write_manifest};
 use super::outcome::LiveOutcome;
 use super::request::{Report, RunRequest};
-use super::workload::{Ended, Workload};
+use super::users::Ends;
+use super::workload::{Ended, Started, Workload};
 use crate::control::around::Around;
 use crate::error::{Failure, Result};
 use crate::terminal::say;
@@ -93,8 +95,8 @@ pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome>
     let mut begun = None;
     match carry_out(process, request, recorder, &writer, &mut begun) {
         Ok(carried) => {
-            let Carried { client, server, ends, losses, link, report, shares, manifest } = carried;
-            Ok(LiveOutcome { client, server, ends, losses, link, report, shares, manifest, writer })
+            let Carried { clients, servers, ends, losses, link, report, shares, manifest } = carried;
+            Ok(LiveOutcome { clients, servers, ends, losses, link, report, shares, manifest, writer })
         }
         Err(failure) => {
             writer.finish();
@@ -112,8 +114,8 @@ pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome>
 
 /// Results of a run except for its log.
 struct Carried {
-    client: Ended,
-    server: Option<CommandEnd>,
+    clients: Vec<Ended>,
+    servers: Vec<Option<CommandEnd>>,
     ends: EndResults,
     losses: PortLosses,
     link: FinishedLink,
@@ -131,11 +133,11 @@ fn carry_out(
     begun: &mut Option<Manifest>,
 ) -> Result<Carried> {
     let files = KeptFiles::keep(&request.scenario, request.out.as_deref())?;
-    let session = Session::create(&session_options(request)?).map_err(Failure::live)?;
-    let Session { client, server, client_port, server_port, report: session_report, .. } = session;
-    let (mut sampler, tcp_state) = start_sampler(request, &client, &server)?;
+    let (ends, ports, session_report) = Ends::create(request)?;
+    let (mut sampler, tcp_state) = start_sampler(request, &ends)?;
     let machine = request.machine.build(Seed(request.seed));
-    let link = LiveLink::new(machine, [client_port, server_port], recorder, request.lateness_bound);
+    let link =
+        LiveLink::new(machine, ports, recorder, request.lateness_bound).with_places_per_user(request.places().stride());
     let (engine, handle) = EngineLoop::new(vec![link], request.tuning.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
     let engine = if request.clock == Clock::Warp { engine.with_frozen_clock() } else { engine };
@@ -159,23 +161,25 @@ fn carry_out(
     {
         say!("airpath: {reason}");
     }
-    let watch = LinkWatch::start([&client, &server]);
+    let interfaces: Vec<&SessionEnd> = ends.of_ports().collect();
+    let names: Vec<String> = interfaces.iter().map(|end| end.to_string()).collect();
+    let watch = LinkWatch::start(&interfaces);
     let before = ProcessorTime::now();
     let told = Around::environment(
         control.as_ref().ok().and_then(Option::as_ref).map(|control| (control.number, control.folder.as_path())),
     );
-    let stage = Stage { process, request, client: &client, server: &server, engine: &engine, environment: vec![told] };
+    let stage = Stage { process, request, ends: &ends, engine: &engine, environment: vec![told] };
     let ended = run_commands(&stage, (writer, sampler.as_ref()), |start_unix_ns| {
         manifest.start_unix_ns = start_unix_ns;
         write_manifest(request, &manifest);
         *begun = Some(manifest.clone());
     });
-    let news = interfaces::news(watch);
+    let news = interfaces::news(watch, &names);
     drop(control);
     if let Some(sampler) = &mut sampler {
         sampler.stop();
     }
-    let stopped = engine.stop(&interfaces::why_gone(&news));
+    let stopped = engine.stop(&interfaces::why_gone(&names, &news));
     let shares = ProcessorTime::now().since(&before);
     // Only now: the run does not last until a disk has taken the file.
     if let Some(sampler) = sampler {
@@ -185,15 +189,15 @@ fn carry_out(
     }
     // A loop that stopped of itself knows best what went wrong.
     let (mut link, report) = stopped?;
-    let (client, server, ends) = ended?;
+    let (clients, servers, results) = ended?;
     // Counters go with their interface.
     let losses = PortLosses::read(&mut link.ports);
-    let ends = interfaces::with_changes(ends, news, &mut link.ports);
+    let ends = interfaces::with_changes(results, &names, news, &mut link.ports);
     if request.enclosing {
         // The server's end is in somebody else's namespace: leave it as it was before this returns.
-        link.ports[1].remove_interface();
+        link.ports.iter_mut().skip(1).step_by(2).for_each(Port::remove_interface);
     }
-    Ok(Carried { client, server, ends, losses, link, report, shares, manifest })
+    Ok(Carried { clients, servers, ends, losses, link, report, shares, manifest })
 }
 
 /// Outcome of the request for real-time scheduling, if the kernel refused it.
@@ -205,36 +209,41 @@ fn refused_policy(told: &[Told]) -> Option<&Told> {
 struct Stage<'a> {
     process: &'a EngineProcess,
     request: &'a RunRequest,
-    client: &'a SessionEnd,
-    server: &'a SessionEnd,
+    ends: &'a Ends,
     engine: &'a Loop,
     /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
 }
 
-/// The server's command, then the client's. `begun` is told when t = 0 was, in nanoseconds since
-/// 1970, once the client's command is on its way: a slow disk must not stand between the two.
-/// In virtual time that is before the command.
+/// The servers' commands, then the clients'. `begun` is told when t = 0 was, in nanoseconds since
+/// 1970, once the clients' commands are on their way: a slow disk must not stand between the two.
+/// In virtual time that is before the commands.
 fn run_commands(
     stage: &Stage<'_>,
     (writer, sampler): (&Writer, Option<&Sampler>),
     begun: impl FnOnce(u64),
-) -> Result<(Ended, Option<CommandEnd>, EndResults)> {
-    let Stage { process, request, client, server, engine, environment } = stage;
+) -> Result<(Vec<Ended>, Vec<Option<CommandEnd>>, EndResults)> {
+    let Stage { process, request, ends, engine, environment } = stage;
     let register = Register::default();
     if request.internet && !request.enclosing {
-        let helper = internet::connect(server, request.mtu_bytes).map_err(Failure::live)?;
+        let helper = internet::connect(&ends.servers[0], request.mtu_bytes).map_err(Failure::live)?;
         register.enter(helper as i32, Party::Relay);
     }
     for port in &request.host_ports {
-        host_port::forward(server, *port).map_err(Failure::live)?;
+        host_port::forward(&ends.servers[0], *port).map_err(Failure::live)?;
     }
     let mut workload = Workload::new(process, register, environment.clone());
-    let interrupted = match &request.server {
-        Some(line) => workload.start_server(server, line, request.server_timeout)?,
-        None => None,
-    };
-    let ends = EndsWatch::begin(request, &mut workload, [client, server]);
+    let mut interrupted = None;
+    if let Some(line) = &request.server {
+        for (server, user) in ends.server_namespaces().iter().zip(ends.users_of_servers()) {
+            interrupted = workload.start_server(server, user, line, request.server_timeout)?;
+            if interrupted.is_some() {
+                break;
+            }
+        }
+    }
+    let namespaces = ends.namespaces();
+    let watch = EndsWatch::begin(request, &mut workload, &namespaces);
     let (start_unix_ns, start_ns) = (clock::realtime_ns(), clock::monotonic_ns());
     writer.set_start(start_unix_ns);
     engine.handle.begin(start_ns);
@@ -247,20 +256,23 @@ fn run_commands(
     if request.clock == Clock::Warp {
         begin();
     }
-    let released = match interrupted {
-        Some(ended) => Ok(Some(ended)),
-        None => workload.start_client(client, &request.client),
-    };
+    let started: Result<Vec<Started>> = ends
+        .clients
+        .iter()
+        .zip(&request.clients)
+        .enumerate()
+        .map(|(number, (client, words))| match interrupted {
+            Some(ended) => Ok(Started::Ended(ended)),
+            None => workload.start_client(client, ends.users.get(number), words),
+        })
+        .collect();
     begin();
-    let ended = match released? {
-        Some(ended) => ended,
-        None => workload
-            .wait_for_client(engine.stopped.as_fd())?
-            .ok_or_else(|| Failure::new("the engine's loop stopped unexpectedly"))?,
-    };
+    let ended = workload
+        .wait_for_clients(&started?, engine.stopped.as_fd())?
+        .ok_or_else(|| Failure::new("the engine's loop stopped unexpectedly"))?;
     let waits = workload.measured_waits();
-    let server_end = workload.end_server(request.server_grace)?;
-    Ok((ended, server_end, ends.finish(&workload, waits, [client, server])))
+    let servers = workload.end_servers(request.server_grace)?;
+    Ok((ended, servers, watch.finish(&workload, waits, &namespaces)))
 }
 
 fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {
@@ -276,30 +288,9 @@ fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {
     Writer::start(&options).map_err(|error| Failure::new(error.to_string()))
 }
 
-fn session_options(request: &RunRequest) -> Result<SessionOptions> {
-    let mut options = SessionOptions::from_environment().map_err(Failure::live)?;
-    options.far_end = match (request.enclosing, request.internet) {
-        // Inside another link the way to the host's network, if there is one, leads through that link.
-        (true, _) => FarEnd::Enclosing,
-        (false, true) => FarEnd::Internet,
-        (false, false) => FarEnd::Fresh,
-    };
-    options.port_kind = request.port_kind;
-    options.confine = request.confine;
-    options.super_packets = true;
-    options.mtu_bytes = request.mtu_bytes;
-    options.own_socket_tables = request.tcp_state != TcpStateMode::Off;
-    options.congestion_control.clone_from(&request.congestion_control);
-    Ok(options)
-}
-
 /// Gets the recording of TCP state ready, if there is to be one; what is known of it before the run goes
 /// into the manifest.
-fn start_sampler(
-    request: &RunRequest,
-    client: &SessionEnd,
-    server: &SessionEnd,
-) -> Result<(Option<Sampler>, Option<TcpStateRun>)> {
+fn start_sampler(request: &RunRequest, ends: &Ends) -> Result<(Option<Sampler>, Option<TcpStateRun>)> {
     let (Some(interval), Some(folder)) = (request.tcp_state.interval(), &request.out) else { return Ok((None, None)) };
     let options = tcp_state::Options {
         interval,
@@ -308,7 +299,7 @@ fn start_sampler(
         frozen_clock: request.clock == Clock::Warp,
         folder: folder.clone(),
     };
-    let (sampler, run) = Sampler::start(&options, client, server).map_err(Failure::live)?;
+    let (sampler, run) = Sampler::start(&options, &ends.namespaces(), ends.addresses()).map_err(Failure::live)?;
     if sampler.is_none() && request.report != Report::Nothing {
         for reason in &run.refused {
             say!("airpath: {reason}");

@@ -3,7 +3,9 @@
 
 //! The manifest of a live run.
 
+use airpath_core::End;
 use airpath_live::host_state::HostState;
+use airpath_live::session::ServerEnds;
 use airpath_log::manifest::CommandRun;
 use airpath_log::{Clock, Manifest};
 
@@ -40,13 +42,30 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
         manifest.host.state = HostState::look().facts();
     }
     manifest.settings.extend(settings.map(|(key, value)| (key.to_string(), value)));
-    let client = request.client.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let server = request.server.iter().map(|line| ("server", vec![line.clone()]));
-    manifest.commands = server
-        .chain([("client", client)])
-        .map(|(end, command)| CommandRun { end: end.into(), command, exit_status: None, signal: None })
-        .collect();
+    manifest.commands = commands(request);
     manifest
+}
+
+/// The commands of the servers' ends, then those of the clients.
+fn commands(request: &RunRequest) -> Vec<CommandRun> {
+    let users = request.users();
+    let run = |end: End, user: Option<&String>, command| CommandRun {
+        end: end.name().into(),
+        user: user.filter(|name| !name.is_empty()).cloned(),
+        command,
+        exit_status: None,
+        signal: None,
+    };
+    let of_servers: Vec<Option<&String>> = match request.server_ends {
+        ServerEnds::Each => users.iter().map(Some).collect(),
+        ServerEnds::One => vec![None],
+    };
+    let line = request.server.iter();
+    let servers = line.flat_map(|line| of_servers.iter().map(|user| run(End::Server, *user, vec![line.clone()])));
+    let clients = users.iter().zip(&request.clients).map(|(user, words)| {
+        run(End::Client, Some(user), words.iter().map(|word| word.to_string_lossy().into_owned()).collect())
+    });
+    servers.chain(clients).collect()
 }
 
 /// Writes the manifest into the run's folder, if there is one; a disk that refuses is told, and the

@@ -5,6 +5,7 @@
 
 mod arguments;
 pub mod calibrated;
+pub mod commands;
 pub mod conclude;
 pub mod control;
 mod ends;
@@ -24,6 +25,7 @@ pub mod replication;
 pub mod replications;
 pub mod request;
 pub mod sim;
+mod users;
 pub mod warp;
 mod workload;
 

@@ -12,10 +12,10 @@ use super::workload::Ended;
 
 /// All that a live run leaves behind.
 pub struct LiveOutcome {
-    /// End of the client's command.
-    pub client: Ended,
-    /// End of the server's command.
-    pub server: Option<CommandEnd>,
+    /// End of the client's command, of each user.
+    pub clients: Vec<Ended>,
+    /// End of the server's command at each server's end; none without a command.
+    pub servers: Vec<Option<CommandEnd>>,
     /// Disturbances at the ends, without those that the link itself knows.
     pub ends: EndResults,
     /// Losses in the ports of the link.

@@ -23,7 +23,7 @@ use nix::unistd::Pid;
 use super::from_options::request;
 use super::machine::JOBS_VARIABLE;
 use super::replication::{self, Finished, Why, summarise};
-use super::{arguments, calibrated, warp};
+use super::{arguments, calibrated, commands, warp};
 use crate::cli::ExecArgs;
 use crate::error::{Failure, Result};
 use crate::seed::fresh_seed;
@@ -51,7 +51,8 @@ struct Running {
 /// When the options make no sense, the folder cannot be made or a process cannot be started.
 pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
     // What every replication would complain about is told once.
-    let mut common = request(&args.run, scenario.clone(), Vec::new())?;
+    let mut common = request(&args.run, scenario.clone(), args.command.clone())?;
+    commands::apply(&mut common, args)?;
     if args.clock == Clock::Warp && !airpath_warp::guest::is_guest() {
         warp::check(&common)?;
     }

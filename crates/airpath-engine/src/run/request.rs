@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use airpath_core::Span;
 use airpath_live::ports::PortKind;
+use airpath_live::session::ServerEnds;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::{Policy, Tuning};
 use airpath_log::verdict::CalibrationFacts;
@@ -24,16 +25,18 @@ use super::manifest;
 pub struct RunRequest {
     /// The scenario, for the record.
     pub scenario: Scenario,
-    /// The machine that it describes, with one user.
+    /// The machine that it describes.
     pub machine: MachineConfig,
     /// The clock by which it runs.
     pub clock: Clock,
     /// The seed of all draws.
     pub seed: u64,
-    /// The client's command.
-    pub client: Vec<OsString>,
+    /// The client's command, of each user.
+    pub clients: Vec<Vec<OsString>>,
     /// The server's shell command.
     pub server: Option<String>,
+    /// Server ends of several users.
+    pub server_ends: ServerEnds,
     /// Maximum time until the server's command listens.
     pub server_timeout: Span,
     /// Time that it has to end by itself once the client's command has ended.
@@ -101,5 +104,13 @@ impl RunRequest {
     /// The places of its events.
     pub fn places(&self) -> Places {
         manifest::places(&self.machine)
+    }
+
+    /// Names of the users; the empty one for a user alone.
+    pub fn users(&self) -> Vec<String> {
+        match self.machine.users().as_slice() {
+            [_] => vec![String::new()],
+            users => users.iter().map(|user| user.name.to_owned()).collect(),
+        }
     }
 }

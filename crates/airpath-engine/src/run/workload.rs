@@ -25,6 +25,11 @@ use crate::terminal::say;
 /// seconds to write its results.
 const KILL_AFTER: Duration = Duration::from_secs(10);
 
+/// Variable that tells a command the name of its user, where there are several.
+pub const USER_VARIABLE: &str = "AIRPATH_USER";
+/// Variable that tells a command the number of its user, from 0.
+pub const USER_INDEX_VARIABLE: &str = "AIRPATH_USER_INDEX";
+
 /// End of a command, for the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -47,14 +52,38 @@ impl Ended {
     }
 }
 
+/// Result of starting a client's command.
+#[derive(Clone, Copy, Debug)]
+pub enum Started {
+    /// It runs.
+    Runs(CommandId),
+    /// It has ended before it began.
+    Ended(Ended),
+}
+
+/// One of several users, as commands are told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Its name.
+    pub name: String,
+    /// Its number, from 0.
+    pub index: usize,
+}
+
+impl User {
+    fn environment(&self) -> [(OsString, OsString); 2] {
+        [(USER_VARIABLE.into(), self.name.clone().into()), (USER_INDEX_VARIABLE.into(), self.index.to_string().into())]
+    }
+}
+
 /// The commands of one run.
 pub struct Workload<'a> {
     process: &'a EngineProcess,
     commands: Commands,
     /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
-    server: Option<CommandId>,
-    client: Option<CommandId>,
+    servers: Vec<CommandId>,
+    clients: Vec<CommandId>,
     /// Error status or signal of the server's command before the client's end.
     server_failed: Option<String>,
     /// The signal by which the client's command crashed or was killed.
@@ -72,8 +101,8 @@ impl<'a> Workload<'a> {
             process,
             commands: Commands::new(process),
             environment,
-            server: None,
-            client: None,
+            servers: Vec::new(),
+            clients: Vec::new(),
             server_failed: None,
             client_killed: None,
             register,
@@ -108,18 +137,30 @@ impl<'a> Workload<'a> {
         self.client_killed.as_deref()
     }
 
-    /// Starts the server's command and waits until it listens.
+    /// Environment of a command of `user`.
+    fn environment(&self, user: Option<&User>) -> Vec<(OsString, OsString)> {
+        let of_user = user.into_iter().flat_map(User::environment);
+        self.environment.iter().cloned().chain(of_user).collect()
+    }
+
+    /// Starts a server's command, that of `user` or of all users, and waits until it listens.
     ///
     /// # Errors
     /// When it ends first or does not listen in time, with what to do.
-    pub fn start_server(&mut self, server: &SessionEnd, line: &str, timeout: Span) -> Result<Option<Ended>> {
+    pub fn start_server(
+        &mut self,
+        server: &SessionEnd,
+        user: Option<&User>,
+        line: &str,
+        timeout: Span,
+    ) -> Result<Option<Ended>> {
         let mut watch = ListenWatch::begin(server).map_err(Failure::live)?;
         let mut spec = CommandSpec::shell_line(line);
         spec.own_session = true;
-        spec.environment.clone_from(&self.environment);
+        spec.environment = self.environment(user);
         let id = self.commands.start(server, spec).map_err(Failure::live)?;
         self.register.enter(id.pid(), Party::Server);
-        self.server = Some(id);
+        self.servers.push(id);
         let begun = Instant::now();
         loop {
             let sockets = watch
@@ -147,37 +188,45 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// Starts the client's command.
-    pub fn start_client(&mut self, client: &SessionEnd, words: &[OsString]) -> Result<Option<Ended>> {
+    /// Starts a client's command, that of `user` where there are several.
+    pub fn start_client(&mut self, client: &SessionEnd, user: Option<&User>, words: &[OsString]) -> Result<Started> {
         let mut spec = CommandSpec::from_words(words.iter().cloned())
             .ok_or_else(|| Failure::new("no command is given after `--`"))?;
-        spec.environment.clone_from(&self.environment);
+        spec.environment = self.environment(user);
         match self.commands.start(client, spec) {
             Ok(id) => {
                 self.register.enter(id.pid(), Party::Client);
-                self.client = Some(id);
-                Ok(None)
+                self.clients.push(id);
+                Ok(Started::Runs(id))
             }
             Err(error) => {
                 say!("airpath: {error}");
-                Ok(Some(Ended::NotStarted(start_failure_status(&error))))
+                Ok(Started::Ended(Ended::NotStarted(start_failure_status(&error))))
             }
         }
     }
 
-    /// Waits until the client's command has ended, passing signals on. `stopped` becomes readable
-    /// if the engine's loop stops first; then there is no end to return.
+    /// Waits until the commands of all clients have ended, passing signals on. `stopped` becomes readable
+    /// if the engine's loop stops first; then there are no ends to return.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    pub fn wait_for_client(&mut self, stopped: BorrowedFd<'_>) -> Result<Option<Ended>> {
+    pub fn wait_for_clients(&mut self, started: &[Started], stopped: BorrowedFd<'_>) -> Result<Option<Vec<Ended>>> {
         loop {
-            if let Some(end) = self.client.and_then(|id| self.commands.ended(id)) {
-                self.client_killed = killed(end).map(|signal| signal.to_string());
-                return Ok(Some(Ended::Command(end)));
+            let ends = started.iter().map(|started| match started {
+                Started::Runs(id) => self.commands.ended(*id).map(Ended::Command),
+                Started::Ended(end) => Some(*end),
+            });
+            if let Some(ends) = ends.collect::<Option<Vec<Ended>>>() {
+                let signal = ends.iter().find_map(|end| match end {
+                    Ended::Command(end) => killed(*end),
+                    _ => None,
+                });
+                self.client_killed = signal.map(|signal| signal.to_string());
+                return Ok(Some(ends));
             }
-            let server = self.server.and_then(|id| self.commands.ended(id));
-            if let Some(end) = server.filter(|end| end.exit_status() != 0) {
+            let mut servers = self.servers.iter().filter_map(|id| self.commands.ended(*id));
+            if let Some(end) = servers.find(|end| end.exit_status() != 0) {
                 self.server_failed.get_or_insert_with(|| describe(end));
             }
             let ends =
@@ -189,13 +238,12 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// Lets the server's command end: by itself within `grace`, else by SIGTERM, else by SIGKILL. Both
-    /// go to all that it has started in its session, which is waited for as well.
+    /// Lets the servers' commands end: by themselves within `grace`, else by SIGTERM, else by SIGKILL. Both
+    /// go to all that they have started in their sessions, which are waited for as well.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    pub fn end_server(&mut self, grace: Span) -> Result<Option<CommandEnd>> {
-        let Some(id) = self.server else { return Ok(None) };
+    pub fn end_servers(&mut self, grace: Span) -> Result<Vec<Option<CommandEnd>>> {
         if let Some(how) = &self.server_failed {
             say!("airpath: the server's command ended before the client's ({how})");
         }
@@ -205,15 +253,14 @@ impl<'a> Workload<'a> {
             (Some(Signal::SIGKILL), KILL_AFTER),
         ];
         for (signal, patience) in steps {
+            let live: Vec<CommandId> = self.servers.iter().copied().filter(|id| self.lives(*id)).collect();
             if let Some(signal) = signal {
-                self.commands.signal_session(id, signal);
+                live.iter().for_each(|id| self.commands.signal_session(*id, signal));
             }
             let begun = Instant::now();
             loop {
-                if let Some(end) = self.commands.ended(id)
-                    && !self.commands.session_lives(id)
-                {
-                    return Ok(Some(end));
+                if !live.iter().any(|id| self.lives(*id)) {
+                    return Ok(self.ends_of_servers());
                 }
                 let left = patience.saturating_sub(begun.elapsed());
                 if left.is_zero() {
@@ -222,11 +269,20 @@ impl<'a> Workload<'a> {
                 self.wait(left.min(Duration::from_millis(20)))?;
             }
         }
-        Ok(self.commands.ended(id))
+        Ok(self.ends_of_servers())
     }
 
-    /// Waits for a signal for at most `patience`: reaps what has ended, hands signals to the client's
-    /// command; a signal that comes while there is none is returned.
+    /// True if a server's command, or something that it has started in its session, still runs.
+    fn lives(&self, id: CommandId) -> bool {
+        self.commands.ended(id).is_none() || self.commands.session_lives(id)
+    }
+
+    fn ends_of_servers(&self) -> Vec<Option<CommandEnd>> {
+        self.servers.iter().map(|id| self.commands.ended(*id)).collect()
+    }
+
+    /// Waits for a signal for at most `patience`: reaps what has ended, hands signals to the clients'
+    /// commands; a signal that comes while there is none is returned.
     fn wait(&mut self, patience: Duration) -> Result<Option<Signal>> {
         let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
         wait_for([PollFd::new(self.process.signal_fd(), PollFlags::POLLIN)], timeout)?;
@@ -236,19 +292,21 @@ impl<'a> Workload<'a> {
     fn hear_signals(&mut self) -> Result<Option<Signal>> {
         let mut orphaned = None;
         while let Some(signal) = self.process.read_signal().map_err(Failure::live)? {
-            match (signal, self.client) {
+            match (signal, !self.clients.is_empty()) {
                 (EngineSignal::ChildEnded, _) => {
                     let waits = self.waits.as_ref();
                     let last_look = |pid| waits.into_iter().for_each(|waits| waits.reaping(pid));
                     self.commands.reap(last_look).map_err(Failure::live)?;
                 }
-                (EngineSignal::Forward(signal), Some(client)) => self.commands.signal(client, signal),
-                (EngineSignal::Forward(signal) | EngineSignal::Terminal(signal), None) => {
+                (EngineSignal::Forward(signal), true) => {
+                    self.clients.iter().for_each(|client| self.commands.signal(*client, signal));
+                }
+                (EngineSignal::Forward(signal) | EngineSignal::Terminal(signal), false) => {
                     if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {
                         orphaned = Some(signal);
                     }
                 }
-                (EngineSignal::Terminal(_), Some(_)) => {}
+                (EngineSignal::Terminal(_), true) => {}
             }
         }
         Ok(orphaned)

@@ -19,8 +19,8 @@ pub struct Arrival {
     pub at: Time,
     /// Arrival, by the kernel's stamp.
     pub kernel_at: Option<Time>,
-    /// Port: 0 the client's, 1 the server's.
-    pub side: u8,
+    /// Number of its port.
+    pub side: u16,
     /// The packet.
     pub bytes: Bytes,
     /// Work that the sending kernel left to the device.
@@ -32,7 +32,7 @@ pub struct Arrival {
 impl Arrival {
     /// Parses `received`, or returns the packet if it is not IP, contradicts itself, or is a super-packet that
     /// cannot be cut.
-    pub fn read(received: Received, side: u8, at: Time, kernel_at: Option<Time>) -> Result<Arrival, Bytes> {
+    pub fn read(received: Received, side: u16, at: Time, kernel_at: Option<Time>) -> Result<Arrival, Bytes> {
         let mut bytes = received.bytes.freeze();
         let mut offload = received.offload;
         let Some(headers) = Headers::read(&bytes) else { return Err(bytes) };

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! One machine with its two ports, as the loop sees it.
+//! One machine with its ports, as the loop sees it.
 
 use std::io;
 
 use airpath_core::{
-    BufferPool, Cause, Command, CommandError, Cx, Direction, Event, EventKind, Framing, Item, LogLevel, Machine,
-    Outputs, Pdu, PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
+    BufferPool, Cause, Command, CommandError, Cx, End, Event, EventKind, Framing, Item, LogLevel, Machine, Outputs,
+    Pdu, PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
 };
-use airpath_log::{LatenessBound, Offered, Packet, Recorder};
+use airpath_log::{Delays, LatenessBound, Offered, Packet, Recorder};
 
 use super::egress::{self, Egress};
 use super::ingress::Arrival;
@@ -34,8 +34,6 @@ const TURNS_AT_THE_END: u32 = 64;
 const FAR_BEHIND: Span = Span::from_millis(2);
 /// One that is so far behind in the middle of a run does not catch up by itself.
 const HOPELESSLY_BEHIND: Span = Span::from_secs(1);
-/// The direction of what is read from the client's port and from the server's.
-const DIRECTIONS: [Direction; 2] = Direction::ALL;
 
 /// The moment of a reading, and what it takes.
 pub struct Reading<'a> {
@@ -63,9 +61,13 @@ struct Unfinished {
 pub struct LiveLink {
     machine: Box<dyn Machine>,
     outputs: Outputs,
-    ports: [Port; 2],
+    /// The ports of each user, the client's first.
+    ports: Vec<Port>,
     recorder: Recorder,
-    egress: [Egress; 2],
+    /// Packets to be written, by port.
+    egress: Vec<Egress>,
+    /// Number of places of a user in events: its path, and each of its hops.
+    places_per_user: u16,
     received: Vec<Received>,
     arrivals: Vec<Arrival>,
     next_id: PduId,
@@ -84,31 +86,37 @@ pub struct LiveLink {
     /// Since when they are.
     unread_since: Option<Time>,
     /// Time at which each port was last seen empty, by CLOCK_MONOTONIC in ns; 0 if never.
-    empty_ns: [u64; 2],
+    empty_ns: Vec<u64>,
     /// Maximum time for which packets may be left unread, which is 0 if they bear no stamps.
     unread_limit: Span,
     /// The framing for which escapes are to be counted, by port.
-    framings: [Option<Framing>; 2],
+    framings: Vec<Option<Framing>>,
     /// Time of the last departure.
     last_emission: Time,
+    /// One-way delays of each user; none where there is only one.
+    delays: Vec<Delays>,
     /// Measurements so far.
     pub measurements: LinkMeasurements,
 }
 
 impl LiveLink {
-    /// A link that has not started: packets are read and thrown away.
-    pub fn new(machine: Box<dyn Machine>, ports: [Port; 2], recorder: Recorder, bound: LatenessBound) -> LiveLink {
+    /// A link that has not started: packets are read and thrown away. `ports` are those of each user in turn, the
+    /// client's before the server's.
+    pub fn new(machine: Box<dyn Machine>, ports: Vec<Port>, recorder: Recorder, bound: LatenessBound) -> LiveLink {
         let (level, keeps_links) = (recorder.machine_level(), recorder.keeps_links());
         let outputs = Outputs { level, keeps_links, ..Outputs::default() };
         let unread_limit = ports.iter().map(unread_limit).min().unwrap_or(Span::ZERO);
-        let framings = [PortId::CLIENT, PortId::SERVER].map(|port| machine.wants_escapes(port));
+        let framings = (0..ports.len()).map(|port| machine.wants_escapes(PortId(port as u16))).collect();
         let mut link = LiveLink {
             machine,
             framings,
             outputs,
+            delays: if ports.len() > 2 { vec![Delays::default(); ports.len() / 2] } else { Vec::new() },
+            egress: ports.iter().map(|_| Egress::default()).collect(),
+            empty_ns: vec![0; ports.len()],
             ports,
             recorder,
-            egress: [Egress::default(), Egress::default()],
+            places_per_user: 0,
             received: Vec::with_capacity(READ_LIMIT),
             arrivals: Vec::with_capacity(2 * READ_LIMIT),
             next_id: 1,
@@ -119,7 +127,6 @@ impl LiveLink {
             unread: Unread::default(),
             unfinished: None,
             unread_since: None,
-            empty_ns: [0; 2],
             unread_limit,
             last_emission: Time::ZERO,
             measurements: LinkMeasurements::new(bound),
@@ -128,12 +135,18 @@ impl LiveLink {
         link
     }
 
-    /// The ports, the client's first.
-    pub fn ports(&mut self) -> &mut [Port; 2] {
+    /// The same link, whose machine numbers the places of its users so.
+    #[must_use]
+    pub fn with_places_per_user(self, places_per_user: u16) -> LiveLink {
+        LiveLink { places_per_user, ..self }
+    }
+
+    /// The ports of each user, the client's first.
+    pub fn ports(&mut self) -> &mut [Port] {
         &mut self.ports
     }
 
-    /// True if packets of both ports bear the kernel's stamps.
+    /// True if packets of all ports bear the kernel's stamps.
     pub fn has_kernel_stamps(&self) -> bool {
         self.ports.iter().all(Port::has_kernel_stamps)
     }
@@ -180,7 +193,7 @@ impl LiveLink {
         }
     }
 
-    /// Reads what waits at port `side`; nothing while the last turn's work is not done.
+    /// Reads what waits at the port of number `side`; nothing while the last turn's work is not done.
     ///
     /// # Errors
     /// When the port is gone.
@@ -207,7 +220,7 @@ impl LiveLink {
             last = stamp.map(|_| if before_start { Time::ZERO } else { kernel_at.unwrap_or(read_at) });
             // Never before it came, and never before what the machine has done already.
             let at = kernel_at.unwrap_or(read_at).max(self.driven_to);
-            let (cause, bytes) = match Arrival::read(received, side as u8, at, kernel_at) {
+            let (cause, bytes) = match Arrival::read(received, side as u16, at, kernel_at) {
                 Err(bytes) => (Cause::Malformed, bytes),
                 Ok(arrival) => match noise(&arrival.bytes) {
                     None if !before_start => {
@@ -219,7 +232,8 @@ impl LiveLink {
                 },
             };
             let pdu = Pdu { len: bytes.len() as u32, ..Pdu::default() };
-            let event = Event::of_path(at, DIRECTIONS[side], EventKind::Discarded, cause, &pdu, 0);
+            let mut event = Event::of_path(at, port.end().sends(), EventKind::Discarded, cause, &pdu, 0);
+            event.hop = (port.user() * self.places_per_user).wrapping_sub(1);
             self.outputs.counters.count(&event);
             if self.started {
                 let header = bytes.len().min(DISCARDED_HEADER_BYTES) as u16;
@@ -240,7 +254,7 @@ impl LiveLink {
     /// # Errors
     /// When a port is gone.
     pub fn drive(&mut self, now: Time, clock: impl Fn() -> Time) -> io::Result<()> {
-        // Both ports' packets in the order of their times, the client's first at equal ones.
+        // The packets of all ports in the order of their times, and of their ports at equal ones.
         self.arrivals.sort_by_key(|arrival| (arrival.at, arrival.side));
         let before = self.unfinished.take();
         let Unfinished { to: aim, has_more } = before.unwrap_or_else(|| {
@@ -278,7 +292,7 @@ impl LiveLink {
             if (is_busy || offered == 0) && !self.advance(arrival.at, &mut events) {
                 break;
             }
-            let (machine, port) = (&self.machine, PortId(u16::from(arrival.side)));
+            let (machine, port) = (&self.machine, PortId(arrival.side));
             let least_transit = || machine.least_transit_of(arrival.at, port, arrival.first_bytes());
             let timings = &mut self.measurements.timings;
             match arrival.kernel_at {
@@ -323,7 +337,7 @@ impl LiveLink {
     }
 
     fn offer(&mut self, arrival: &Arrival, now: Time) {
-        let port = PortId(u16::from(arrival.side));
+        let port = PortId(arrival.side);
         for index in 0..arrival.segments() {
             let mut pdu = arrival.pdu(index, self.next_id);
             self.next_id += 1;
@@ -364,11 +378,12 @@ impl LiveLink {
         self.last_emission = emitted;
         for emission in self.outputs.emissions.drain(..) {
             let Item::Pdu(pdu) = emission.item else { continue };
-            let (direction, from) = match emission.port {
-                PortId::SERVER => (Direction::Uplink, PortId::CLIENT),
-                _ => (Direction::Downlink, PortId::SERVER),
-            };
+            let to = emission.port.end();
+            let (direction, from) = (to.other().sends(), PortId::of(emission.port.user(), to.other()));
             let least_transit = || self.machine.least_transit_of(pdu.arrived, from, pdu.len);
+            if let Some(delays) = self.delays.get_mut(usize::from(from.user())) {
+                delays.emitted(direction, pdu.arrived, emission.at);
+            }
             self.measurements.timings.emitted(direction, pdu.arrived, emission.at, emitted, least_transit);
             if egress::is_changed(&pdu) {
                 let bytes = egress::damaged_bytes(&pdu);
@@ -475,6 +490,7 @@ impl LiveLink {
             ended: self.driven_to,
             counters: self.outputs.counters,
             measurements: self.measurements,
+            delays: self.delays,
             held,
             recorder: self.recorder,
             ports: self.ports,
@@ -524,7 +540,7 @@ impl LinkLook {
     }
 }
 
-/// Losses of both ports of a link outside the model.
+/// Losses of the ports of a link outside the model.
 #[derive(Debug, Default)]
 pub struct PortLosses {
     /// Packets that the kernel lost between the endpoints and the engine.
@@ -536,10 +552,10 @@ pub struct PortLosses {
 }
 
 impl PortLosses {
-    /// Reads the counters of both ports.
-    pub fn read(ports: &mut [Port; 2]) -> PortLosses {
+    /// Reads the counters of the ports.
+    pub fn read(ports: &mut [Port]) -> PortLosses {
         let mut losses = PortLosses::default();
-        for (port, end) in ports.iter_mut().zip(["client", "server"]) {
+        for (port, end) in ports.iter_mut().zip(End::ALL.into_iter().cycle()) {
             losses.not_ip += port.not_ip();
             match port.drops_outside_model() {
                 Ok(drops) => losses.drops += drops.total(),
@@ -560,10 +576,12 @@ pub struct FinishedLink {
     pub counters: airpath_core::Counters,
     /// Measurements of the loop.
     pub measurements: LinkMeasurements,
+    /// One-way delays of each user; none where there is only one.
+    pub delays: Vec<Delays>,
     /// Packets still in the machine.
     pub held: u64,
     /// The recorder.
     pub recorder: Recorder,
     /// The ports, for the kernel's counters.
-    pub ports: [Port; 2],
+    pub ports: Vec<Port>,
 }

@@ -59,6 +59,14 @@ pub struct MountNamespace {
 }
 
 impl MountNamespace {
+    /// A second descriptor of the same namespace.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn try_clone(&self) -> std::io::Result<Self> {
+        Ok(Self { descriptor: self.descriptor.try_clone()?, notes: self.notes.clone() })
+    }
+
     /// Copies the caller's mount namespace and changes the copy for commands
     /// in `network`. `resolv_conf` replaces /etc/resolv.conf when given.
     /// Where commands are `confined`, they cannot set the host's kernel.

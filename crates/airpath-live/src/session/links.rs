@@ -15,6 +15,8 @@ use crate::ports::{PacketPort, Port, PortKind, TRANSMIT_QUEUE_PACKETS, TunPort, 
 /// Ports made for a link.
 pub(super) struct Made {
     pub(super) link: Link,
+    /// The links of all users.
+    pub(super) links: Vec<Link>,
     pub(super) client_port: Port,
     pub(super) server_port: Port,
     pub(super) engine: Option<NetNamespace>,
@@ -28,29 +30,33 @@ pub(super) struct Plan<'a> {
     pub(super) tun: bool,
     pub(super) congestion_control: &'a str,
     pub(super) far_end: FarEnd,
+    /// True if other users' links end there, too.
+    pub(super) server_is_shared: bool,
 }
 
-/// Makes both ports, of the first link whose name is free at the server's end
-/// (the client's namespace is empty).
+/// Makes both ports of a user, of the first among `candidates` (links of all users) whose name is free at the
+/// server's end (the client's namespace is empty). `ends` are the namespaces of client and server.
 pub(super) fn create_ports(
     options: &SessionOptions,
-    client: &NetNamespace,
-    server: &NetNamespace,
+    candidates: &[Vec<Link>],
+    user: usize,
+    ends: [&NetNamespace; 2],
     report: &mut SessionReport,
 ) -> Result<Made> {
+    let of_kind = |tun| create_ports_of_kind(options, candidates, user, ends, tun);
     match options.port_kind {
-        PortKind::Packet => create_ports_of_kind(options, client, server, false),
+        PortKind::Packet => of_kind(false),
         PortKind::Tun => {
             tun_available().map_err(tun_forbidden)?;
-            create_ports_of_kind(options, client, server, true)
+            of_kind(true)
         }
         // The kernel's stamps tell when a packet came however late it is read.
-        PortKind::Automatic => create_ports_of_kind(options, client, server, false).or_else(|error| {
+        PortKind::Automatic => of_kind(false).or_else(|error| {
             if tun_available().is_err() {
                 return Err(error);
             }
             report.notes.push(format!("using TUN devices: veth pairs with packet sockets are not available ({error})"));
-            create_ports_of_kind(options, client, server, true)
+            of_kind(true)
         }),
     }
 }
@@ -64,8 +70,9 @@ fn tun_forbidden(error: std::io::Error) -> LiveError {
 
 fn create_ports_of_kind(
     options: &SessionOptions,
-    client: &NetNamespace,
-    server: &NetNamespace,
+    candidates: &[Vec<Link>],
+    user: usize,
+    [client, server]: [&NetNamespace; 2],
     tun: bool,
 ) -> Result<Made> {
     let engine = if tun { None } else { Some(NetNamespace::create()?) };
@@ -79,14 +86,15 @@ fn create_ports_of_kind(
             }
         }
     };
-    for link in free_links(options, server)? {
+    for links in candidates {
+        let link = links[user];
         let server_port = match create(link, server, End::Server) {
             // Another run took the name meanwhile.
             Err(error) if name_taken(&error) => continue,
             other => other?,
         };
         let client_port = create(link, client, End::Client)?;
-        return Ok(Made { link, client_port, server_port, engine });
+        return Ok(Made { link, links: links.clone(), client_port, server_port, engine });
     }
     Err(LiveError::Request(
         "no free addresses for this link: links are nested too deeply (limit: five), or too many links end in this \
@@ -100,8 +108,8 @@ fn name_taken(error: &LiveError) -> bool {
     matches!(error.raw_os_error(), Some(libc::EEXIST | libc::EBUSY))
 }
 
-/// The links whose interface names are free at the server.
-fn free_links(options: &SessionOptions, server: &NetNamespace) -> Result<Vec<Link>> {
+/// The links of so many users, in each group that of the first user free at the server by the name of its interface.
+pub(super) fn free_links(options: &SessionOptions, users: usize, server: &NetNamespace) -> Result<Vec<Vec<Link>>> {
     let nesting = match options.far_end {
         FarEnd::Fresh | FarEnd::Internet => Nesting::OUTERMOST,
         FarEnd::Enclosing => options.nesting,
@@ -109,7 +117,11 @@ fn free_links(options: &SessionOptions, server: &NetNamespace) -> Result<Vec<Lin
     let names = server
         .run(|| RouteSocket::open()?.link_names())?
         .attempting(|| "list the interfaces of the server's namespace".into())?;
-    Ok(nesting.candidates().filter(|link| !names.contains(&link.interface_name())).collect())
+    let free = nesting.candidates().filter(|link| !names.contains(&link.interface_name()));
+    let of_users = |link: Link| u16::try_from(users).ok().and_then(|users| link.of_users(users));
+    free.map(of_users).collect::<Option<Vec<_>>>().ok_or_else(|| {
+        LiveError::Request(format!("a link has no addresses for {users} users; run fewer, or less deeply nested"))
+    })
 }
 
 pub(super) fn loopback_up(network: &NetNamespace) -> Result<()> {
@@ -154,7 +166,7 @@ pub(super) fn bring_up(plan: &Plan<'_>, end: End, network: &NetNamespace) -> Res
 
 /// The route to the link's own network; and beyond it, to everything for the
 /// client, and to everything nested in the client's namespace for the server.
-/// A fresh server has nowhere else to send to, so it takes a default route:
+/// A fresh server of one user has nowhere else to send to, so it takes a default route:
 /// whatever address a program behind the client uses is answered.
 fn routes(plan: &Plan<'_>, end: End, address: IpAddr, link_index: u32) -> Vec<Route> {
     let route = |(destination, prefix_length), gateway| Route {
@@ -172,6 +184,7 @@ fn routes(plan: &Plan<'_>, end: End, address: IpAddr, link_index: u32) -> Vec<Ro
     let on_link = plan.link.network(address);
     let beyond = match (end, plan.far_end) {
         (End::Server, FarEnd::Enclosing | FarEnd::Internet) => plan.link.network_with_nested(address),
+        (End::Server, FarEnd::Fresh) if plan.server_is_shared => plan.link.network_with_nested(address),
         _ => (everywhere, 0),
     };
     let mut routes = vec![route(on_link, None)];

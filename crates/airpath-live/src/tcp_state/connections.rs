@@ -44,6 +44,8 @@ struct Known {
     written: bool,
     /// True if the newest sample showed it.
     seen: bool,
+    /// Number of its namespace.
+    namespace: usize,
 }
 
 impl Connections {
@@ -87,11 +89,11 @@ impl Connections {
         own.contains(&local) && !own.contains(&remote)
     }
 
-    /// Takes in what was said of all sockets of `end` at `time_ns`.
-    pub fn sampled(&mut self, time_ns: u64, end: End, mut sockets: Vec<TcpSocket>) {
+    /// Takes in what was said at `time_ns` of all sockets of a namespace, which is one of an end.
+    pub fn sampled(&mut self, time_ns: u64, (end, namespace): (End, usize), mut sockets: Vec<TcpSocket>) {
         // Equal runs see equal sockets, whatever the order of the kernel's table.
         sockets.sort_by_key(|socket| (socket.local, socket.remote));
-        for known in self.known.values_mut().filter(|known| known.last.end == end) {
+        for known in self.known.values_mut().filter(|known| known.namespace == namespace) {
             known.seen = false;
         }
         for socket in sockets {
@@ -103,13 +105,14 @@ impl Connections {
             let mut row = self.row_of(end, &socket);
             (row.time_ns, row.source) = (time_ns, Source::Sample);
             fill(&mut row, &socket);
-            let known = self.known.entry(socket.cookie).or_insert(Known { last: row, written: false, seen: true });
+            let known =
+                self.known.entry(socket.cookie).or_insert(Known { last: row, written: false, seen: true, namespace });
             let changed = new || !row.says_the_same_as(&known.last);
             if changed {
                 self.told += 1;
                 self.rows.push(row);
             }
-            *known = Known { last: row, written: changed, seen: true };
+            *known = Known { last: row, written: changed, seen: true, namespace };
         }
     }
 
@@ -248,7 +251,7 @@ mod tests {
     fn only_changes_the_first_and_the_last_are_rows() {
         let mut all = connections();
         for (time, window) in [(10, 10), (20, 10), (30, 20), (40, 20), (50, 20)] {
-            all.sampled(time * MS, End::Client, vec![socket(1, cwnd(window))]);
+            all.sampled(time * MS, (End::Client, 0), vec![socket(1, cwnd(window))]);
         }
         let rows = all.finish(60 * MS);
         let sample = Source::Sample;
@@ -259,10 +262,10 @@ mod tests {
     #[test]
     fn a_closed_socket_ends_with_what_the_kernel_says_of_it() {
         let mut all = connections();
-        all.sampled(10 * MS, End::Client, vec![socket(1, cwnd(10))]);
+        all.sampled(10 * MS, (End::Client, 0), vec![socket(1, cwnd(10))]);
         let gone = TcpSocket { congestion_control: None, state: 7, ..socket(1, cwnd(12)) };
         all.closed(15 * MS, End::Client, &gone);
-        all.sampled(20 * MS, End::Client, vec![]);
+        all.sampled(20 * MS, (End::Client, 0), vec![]);
         // One that lived between two samples.
         all.closed(25 * MS, End::Client, &socket(2, cwnd(3)));
         let rows = all.finish(30 * MS);
@@ -276,11 +279,11 @@ mod tests {
     #[test]
     fn a_socket_that_vanishes_keeps_its_last_values() {
         let mut all = connections();
-        all.sampled(10 * MS, End::Client, vec![socket(1, cwnd(10))]);
-        all.sampled(20 * MS, End::Client, vec![socket(1, cwnd(10))]);
-        all.sampled(30 * MS, End::Client, vec![]);
+        all.sampled(10 * MS, (End::Client, 0), vec![socket(1, cwnd(10))]);
+        all.sampled(20 * MS, (End::Client, 0), vec![socket(1, cwnd(10))]);
+        all.sampled(30 * MS, (End::Client, 0), vec![]);
         assert_eq!(told(&all.take(30 * MS, 30 * MS)), [(10, Source::Sample, Some(10))]);
-        all.sampled(2_000 * MS, End::Client, vec![]);
+        all.sampled(2_000 * MS, (End::Client, 0), vec![]);
         assert_eq!(told(&all.take(2_000 * MS, 2_000 * MS)), [(20, Source::Sample, Some(10))]);
         assert!(all.finish(2_000 * MS).is_empty());
     }
@@ -288,9 +291,9 @@ mod tests {
     #[test]
     fn sockets_that_do_not_speak_over_the_link_are_none_of_ours() {
         let mut all = connections();
-        all.sampled(10 * MS, End::Server, vec![socket(1, cwnd(10))]);
+        all.sampled(10 * MS, (End::Server, 1), vec![socket(1, cwnd(10))]);
         let own = TcpSocket { remote: "10.77.0.2:80".parse().unwrap(), ..socket(2, cwnd(10)) };
-        all.sampled(10 * MS, End::Client, vec![own]);
+        all.sampled(10 * MS, (End::Client, 0), vec![own]);
         all.closed(10 * MS, End::Server, &socket(3, cwnd(10)));
         assert!(all.finish(20 * MS).is_empty());
         assert_eq!(all.sockets(), 0);
@@ -310,10 +313,10 @@ mod tests {
         all.probed(record(4 * MS, 1));
         all.probed(record(5 * MS, 9)); // of another run on this machine
         assert!(all.take(9 * MS, 9 * MS).is_empty());
-        all.sampled(10 * MS, End::Client, vec![socket(1, cwnd(12))]);
+        all.sampled(10 * MS, (End::Client, 0), vec![socket(1, cwnd(12))]);
         // The stranger might still be one of ours.
         assert_eq!(told(&all.take(10 * MS, 20 * MS)), [(4, Source::Acknowledgement, Some(11))]);
-        all.sampled(1_500 * MS, End::Client, vec![socket(1, cwnd(12))]);
+        all.sampled(1_500 * MS, (End::Client, 0), vec![socket(1, cwnd(12))]);
         assert_eq!(told(&all.take(1_500 * MS, 1_500 * MS)), [(10, Source::Sample, Some(12))]);
         let elsewhere = ProbeRecord { remote: "10.77.0.9:80".parse().unwrap(), ..record(6 * MS, 1) };
         all.probed(ProbeRecord { local: "192.0.2.1:5".parse().unwrap(), ..elsewhere });

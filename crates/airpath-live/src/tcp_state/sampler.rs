@@ -4,6 +4,7 @@
 //! The thread that asks and writes.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
@@ -70,18 +71,23 @@ struct Watched {
 }
 
 impl Sampler {
-    /// Gets ready: opens everything that may be refused. None where the kernel
+    /// Gets ready to ask at `namespaces`, at least one at each end: opens everything that may be refused. None where the kernel
     /// tells nothing of TCP, with the reason, unless that is required.
+    /// `addresses` are those of all clients, and those of all servers.
     ///
     /// # Errors
     /// When the file, a socket or the thread cannot be had, or the tracepoint
     /// is wanted and not allowed.
-    pub fn start(options: &Options, client: &SessionEnd, server: &SessionEnd) -> Result<(Option<Self>, TcpStateRun)> {
+    pub fn start(
+        options: &Options,
+        namespaces: &[&SessionEnd],
+        addresses: [Vec<IpAddr>; 2],
+    ) -> Result<(Option<Self>, TcpStateRun)> {
         let mut run =
             TcpStateRun { interval_ns: options.interval.nanos(), probe: options.probe, ..TcpStateRun::default() };
         let probe = if options.probe { Some(Probe::open()?) } else { None };
         let mut ends = Vec::new();
-        for endpoint in [client, server] {
+        for endpoint in namespaces {
             match watch(endpoint, &mut run) {
                 Ok(watched) => ends.push(watched),
                 Err(error) if options.required => return Err(error),
@@ -101,7 +107,7 @@ impl Sampler {
         let work = Work {
             interval_ns: options.interval.nanos(),
             frozen_clock: options.frozen_clock,
-            connections: Connections::new([client.addresses().to_vec(), server.addresses().to_vec()]),
+            connections: Connections::new(addresses),
             ends,
             probe,
             log,
@@ -294,10 +300,10 @@ impl Work {
 
     /// Asks at both ends, and reads what the tracepoint has told since.
     fn sample(&mut self, start_ns: u64) -> io::Result<()> {
-        for watched in &mut self.ends {
+        for (namespace, watched) in self.ends.iter_mut().enumerate() {
             let sockets = watched.asked.sockets()?;
             let time_ns = monotonic_ns().saturating_sub(start_ns);
-            self.connections.sampled(time_ns, watched.end, sockets);
+            self.connections.sampled(time_ns, (watched.end, namespace), sockets);
         }
         if let Some(probe) = &mut self.probe {
             let connections = &mut self.connections;

@@ -105,6 +105,24 @@ impl SocketLosses {
         self.udp_receive_buffer + self.udp_send_buffer + self.udp_memory + self.udp_other
     }
 
+    /// Those of this namespace and of another.
+    #[must_use]
+    pub const fn and(&self, other: &SocketLosses) -> SocketLosses {
+        SocketLosses {
+            udp_received: self.udp_received + other.udp_received,
+            udp_sent: self.udp_sent + other.udp_sent,
+            udp_receive_buffer: self.udp_receive_buffer + other.udp_receive_buffer,
+            udp_send_buffer: self.udp_send_buffer + other.udp_send_buffer,
+            udp_memory: self.udp_memory + other.udp_memory,
+            udp_other: self.udp_other + other.udp_other,
+            tcp_received: self.tcp_received + other.tcp_received,
+            tcp_receive_drops: self.tcp_receive_drops + other.tcp_receive_drops,
+            tcp_prunes: self.tcp_prunes + other.tcp_prunes,
+            tcp_zero_window_drops: self.tcp_zero_window_drops + other.tcp_zero_window_drops,
+            listen_drops: self.listen_drops + other.listen_drops,
+        }
+    }
+
     /// Increments since `start`.
     #[must_use]
     pub const fn since(&self, start: &SocketLosses) -> SocketLosses {

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The ends of a live run: a client for each user, and a server for all of them or for each.
+
+use std::net::IpAddr;
+
+use airpath_live::ports::Port;
+use airpath_live::session::{FarEnd, ServerEnds, Session, SessionEnd, SessionOptions, SessionReport};
+use airpath_live::tcp_state::Mode as TcpStateMode;
+
+use super::request::RunRequest;
+use super::workload::User;
+use crate::error::{Failure, Result};
+
+/// The ends, by user.
+pub struct Ends {
+    /// The users; none where there is only one.
+    pub users: Vec<User>,
+    /// The client's end of each user.
+    pub clients: Vec<SessionEnd>,
+    /// The server's end of each user: of one namespace, or each of its own.
+    pub servers: Vec<SessionEnd>,
+    server_ends: ServerEnds,
+}
+
+impl Ends {
+    /// Makes the ends of a run, with the ports of the engine in the order of their numbers.
+    ///
+    /// # Errors
+    /// When the system refuses, with what to change.
+    pub fn create(request: &RunRequest) -> Result<(Ends, Vec<Port>, SessionReport)> {
+        let names = request.users();
+        let named: Vec<&str> = names.iter().map(String::as_str).collect();
+        let sessions = Session::create_all(&session_options(request)?, &named, request.server_ends);
+        let mut ends =
+            Ends { users: Vec::new(), clients: Vec::new(), servers: Vec::new(), server_ends: request.server_ends };
+        let (mut ports, mut report) = (Vec::new(), None);
+        for Session { client, server, client_port, server_port, report: told, .. } in sessions.map_err(Failure::live)? {
+            ends.clients.push(client);
+            ends.servers.push(server);
+            ports.extend([client_port, server_port]);
+            report.get_or_insert(told);
+        }
+        if names.len() > 1 {
+            ends.users = names.into_iter().enumerate().map(|(index, name)| User { name, index }).collect();
+        }
+        Ok((ends, ports, report.unwrap_or_default()))
+    }
+
+    /// The ends in the order of their ports.
+    pub fn of_ports(&self) -> impl Iterator<Item = &SessionEnd> {
+        self.clients.iter().zip(&self.servers).flat_map(|(client, server)| [client, server])
+    }
+
+    /// The server's ends, each namespace once.
+    pub fn server_namespaces(&self) -> &[SessionEnd] {
+        match self.server_ends {
+            ServerEnds::One => &self.servers[..1],
+            ServerEnds::Each => &self.servers,
+        }
+    }
+
+    /// The user of each server's namespace; none where it is that of all.
+    pub fn users_of_servers(&self) -> Vec<Option<&User>> {
+        match self.server_ends {
+            ServerEnds::One => vec![None],
+            ServerEnds::Each => (0..self.servers.len()).map(|number| self.users.get(number)).collect(),
+        }
+    }
+
+    /// The ends, each namespace once.
+    pub fn namespaces(&self) -> Vec<&SessionEnd> {
+        self.clients.iter().chain(self.server_namespaces()).collect()
+    }
+
+    /// The addresses of all clients, and those of all servers.
+    pub fn addresses(&self) -> [Vec<IpAddr>; 2] {
+        [&self.clients, &self.servers].map(|ends| ends.iter().flat_map(|end| end.addresses().to_vec()).collect())
+    }
+}
+
+fn session_options(request: &RunRequest) -> Result<SessionOptions> {
+    let mut options = SessionOptions::from_environment().map_err(Failure::live)?;
+    options.far_end = match (request.enclosing, request.internet) {
+        // Inside another link the way to the host's network, if there is one, leads through that link.
+        (true, _) => FarEnd::Enclosing,
+        (false, true) => FarEnd::Internet,
+        (false, false) => FarEnd::Fresh,
+    };
+    options.port_kind = request.port_kind;
+    options.confine = request.confine;
+    options.super_packets = true;
+    options.mtu_bytes = request.mtu_bytes;
+    options.own_socket_tables = request.tcp_state != TcpStateMode::Off;
+    options.congestion_control.clone_from(&request.congestion_control);
+    Ok(options)
+}
