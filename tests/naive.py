@@ -433,6 +433,16 @@ def fairness(goodputs: list[float]) -> float:
     return 1 / (1 + variance / mean**2)
 
 
+def bits_of_users(delivered: list[dict[str, Any]], users: list[str]) -> dict[str, list[float]]:
+    """Return by direction the bits of endpoints' packets of each user that left the link."""
+    found: dict[str, list[float]] = {}
+    for row in delivered:
+        if row["origin"] == "user":
+            of_direction = found.setdefault(str(row["direction"]), [0.0] * len(users))
+            of_direction[users.index(str(row["user"]))] += row["bits"]
+    return found
+
+
 def competitors(
     found: dict[tuple[tuple[Any, ...], str], dict[str, float]],
 ) -> dict[str, list[float]]:

@@ -12,8 +12,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import airpath
+import naive
+from airpath.analysis.command import analyse
 from airpath.engine import find_engine
-from airpath.run import Run, load_run
+from airpath.run import NoUserError, Run, load_run
 
 CELL = Path(__file__).parent.parent / "examples" / "cell-wired.toml"
 USERS = ["near", "middle", "far"]
@@ -93,7 +96,7 @@ def test_a_replay_is_identical(folder: Path) -> None:
             ("sim", "--workload", "tcp bytes=1kB user=fat"),
             "did you mean `far`?; the users are near",
         ),
-        (("exec", "--", "true"), "only one so far; keep one [[paths]], or use `airpath sim`"),
+        (("shell", "--", "true"), "for one; keep one [[paths]], or use `airpath exec`"),
     ],
 )
 def test_what_a_cell_cannot_do_is_told(words: tuple[str, ...], told: str) -> None:
@@ -106,3 +109,66 @@ def test_a_check_tells_who_shares_a_medium() -> None:
     checked = engine("check", CELL)
     assert "cell-wired.toml: ok (1 medium, 3 users, 3 hops, 0 states)" in checked.stdout
     assert "medium bottleneck: uplink of near.radio, middle.radio, far.radio;" in checked.stdout
+
+
+def test_captures_of_users_are_read_together(run: Run) -> None:
+    assert run.users == USERS
+    for packets in run.captures.values():
+        assert set(packets["user"].unique()) == set(USERS)
+        assert packets["time_ns"].is_sorted()
+    alone = run.of_user("middle")
+    assert set(alone.captures["client"]["user"].unique()) == {"middle"}
+    assert set(alone.events["user"].unique()) == {"middle"}
+    assert alone.captures["client"].height == (
+        run.captures["client"].filter(pl.col("user") == "middle").height
+    )
+    with pytest.raises(NoUserError, match="did you mean `far`"):
+        run.of_user("fat")
+
+
+def test_metrics_of_one_user_and_of_all(run: Run) -> None:
+    def found(of: Run, name: str) -> dict[tuple[str, str], float]:
+        rows = airpath.frame(of, name)
+        return {
+            (direction, hop): value
+            for direction, hop, value in rows.select("direction", "hop", "value").iter_rows()
+        }
+
+    delays = {name: found(run.of_user(name), "one_way_delay_min") for name in USERS}
+    for name, propagation_s in zip(USERS, [0.010, 0.030, 0.060], strict=True):
+        assert propagation_s < delays[name]["uplink", ""] < propagation_s + 0.0005
+    hops = {hop for _, hop in found(run, "queue_packets_max")}
+    assert hops == {f"{name}.radio" for name in USERS}
+    assert {hop for _, hop in found(run.of_user("far"), "queue_packets_max")} == {"radio"}
+    carried = naive.bits_of_users(run.path_events("delivered").to_dicts(), USERS)
+    assert found(run, "jain_fairness_users") == pytest.approx(
+        {(direction, ""): naive.fairness(bits) for direction, bits in carried.items()}
+    )
+    assert found(run.of_user("far"), "jain_fairness_users") == {}
+
+
+def test_the_command_measures_a_user(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = analyse(
+        [folder],
+        metrics=["one_way_delay_min"],
+        user="far",
+        as_json=True,
+        as_csv=False,
+        sets=None,
+        include_untrusted=True,
+    )
+    assert status == 0
+    values = json.loads(capsys.readouterr().out)["values"]
+    assert {row["direction"] for row in values} == {"uplink", "downlink"}
+    assert all(row["value"] > 0.060 for row in values)
+    wrong = analyse(
+        [folder],
+        metrics=None,
+        user="fat",
+        as_json=False,
+        as_csv=False,
+        sets=None,
+        include_untrusted=True,
+    )
+    assert wrong == 2
+    assert "did you mean `far`" in capsys.readouterr().err

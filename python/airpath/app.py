@@ -203,6 +203,7 @@ def analyse(
     *,
     metrics: list[str] | None,
     list_metrics: bool,
+    user: str | None,
     json: bool,
     csv: bool,
     compare: tuple[str, str] | None,
@@ -223,6 +224,7 @@ def analyse(
     return command.analyse(
         directories,
         metrics=metrics,
+        user=user,
         as_json=json,
         as_csv=csv,
         sets=compare,

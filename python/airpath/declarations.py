@@ -214,6 +214,11 @@ _ANALYSIS = (
                 "List all metrics with their definitions, and do nothing else",
                 key="list_metrics",
             ),
+            Option(
+                "--user",
+                ("NAME",),
+                "Measure only this user of runs of a cell [default: all users together]",
+            ),
             Option(*_AS_JSON, "Print values, summaries and notes as JSON"),
             Option("--csv", (), "Print values, or with --compare the comparison, as CSV"),
             Option(

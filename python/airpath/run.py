@@ -33,6 +33,7 @@ from airpath.files import read_bytes, told
 from airpath.html import table
 from airpath.jsontext import parse_json
 from airpath.manifest import within_shape
+from airpath.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,6 +88,12 @@ class RunError(Exception):
 
 class NoRunError(RunError):
     """A folder that was named does not exist, or holds no run."""
+
+    status = EXIT_STATUSES["usage"]
+
+
+class NoUserError(RunError):
+    """A run has no user of that name."""
 
     status = EXIT_STATUSES["usage"]
 
@@ -149,6 +156,9 @@ class Run:
     """Those of the notes that tell of damage: a file of a run that ended is not as it was written.
     A run that is active, or was killed, may lack its end without being damaged."""
 
+    user: str | None = None
+    """The only user whose events, captures and counters are read; None for all."""
+
     def _repr_html_(self) -> str:
         rows = [
             ("folder", str(self.directory)),
@@ -175,7 +185,17 @@ class Run:
     def results(self) -> dict[str, Any]:
         """Results of the engine when the run ended; empty while it is active, and after a crash."""
         results = self.manifest.get("results")
-        return results if isinstance(results, dict) else {}
+        results = results if isinstance(results, dict) else {}
+        if self.user is None:
+            return results
+        # Delays and their like are measured over all users.
+        return {
+            key: [one for one in value if one.get("user") == self.user]
+            if key == "counters"
+            else value
+            for key, value in results.items()
+            if key != "timings"
+        }
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -230,7 +250,7 @@ class Run:
         else:
             frame = self._read_log(path)
         try:
-            return _with_event_columns(frame)
+            return self._of_user(_with_event_columns(frame))
         except pl.exceptions.PolarsError as error:
             raise RunError(_misfit(path, error)) from error
 
@@ -250,7 +270,13 @@ class Run:
         The columns are those of ``LINK_COLUMNS``; what an entity does not have is null. Without
         ``link.arrow`` there are no rows.
         """
-        return self._side_log(self.directory / FILES["link"], LINK_COLUMNS)
+        return self._of_user(self._side_log(self.directory / FILES["link"], LINK_COLUMNS))
+
+    def _of_user(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of the only user, or all."""
+        if self.user is None:
+            return rows
+        return rows.filter(pl.col("user").cast(pl.String) == self.user)
 
     def _side_log(self, path: Path, schema: dict[str, pl.DataType]) -> pl.DataFrame:
         """Return the rows of a log that not every run has."""
@@ -294,33 +320,71 @@ class Run:
             self.damage.append(note)
 
     @cached_property
+    def users(self) -> list[str]:
+        """Names of the users of a cell, in the order of the scenario; empty for a run of one."""
+        users = self.manifest.get("users")
+        names = [user.get("name") for user in users] if isinstance(users, list) else []
+        names = [name for name in names if isinstance(name, str)]
+        return names if len(names) > 1 else []
+
+    def of_user(self, name: str) -> Run:
+        """Return the same run as one user has it: only the events, captures and counters of that.
+
+        Raises:
+            NoUserError: the run has no such user.
+
+        """
+        if name not in self.users:
+            hint = nearest(name, self.users) or "; the run has one user, without a name"
+            message = f"{self.directory}: there is no user `{name}`{hint}"
+            raise NoUserError(message)
+        return Run(self.directory, self.manifest, list(self.notes), list(self.damage), name)
+
+    @cached_property
     def captures(self) -> dict[str, pl.DataFrame]:
         """Packets seen at ``client`` and ``server``, as ``read_capture`` gives them.
 
-        An end without a capture is left out. Times count from the run's t = 0.
+        An end without a capture is left out. Times count from the run's t = 0. With several users
+        each frame has the packets of all of them, in order of time, and a column ``user``.
         """
-        captures = {}
+        captures: dict[str, pl.DataFrame] = {}
         for name in CAPTURES:
-            path, end = self.directory / name, Path(name).stem
-            if not path.exists():
-                continue
-            try:
-                capture = read_capture(path)
-            except CaptureError as error:
-                raise RunError(str(error)) from error
-            except OSError as error:
-                raise RunError(told(error)) from error
-            if capture.torn_bytes:
-                self._torn(
-                    f"{path.name} is torn or damaged: its last {capture.torn_bytes} bytes "
-                    f"are no complete packets and were left out"
+            if self.users:
+                of_users = [
+                    packets.with_columns(user=pl.lit(user, pl.Categorical))
+                    for user in ([self.user] if self.user else self.users)
+                    if (packets := self._capture(f"{user}-{name}")) is not None
+                ]
+                packets = (
+                    pl.concat(of_users).sort("time_ns", maintain_order=True) if of_users else None
                 )
-            captures[end] = capture.packets
+            else:
+                packets = self._capture(name)
+            if packets is not None:
+                captures[Path(name).stem] = packets
         start = self.start_unix_ns or self._inferred_start_ns(captures)
         return {
             end: packets.with_columns(pl.col("time_ns") - start)
             for end, packets in captures.items()
         }
+
+    def _capture(self, name: str) -> pl.DataFrame | None:
+        """Read the capture of that name, if there is one."""
+        path = self.directory / name
+        if not path.exists():
+            return None
+        try:
+            capture = read_capture(path)
+        except CaptureError as error:
+            raise RunError(str(error)) from error
+        except OSError as error:
+            raise RunError(told(error)) from error
+        if capture.torn_bytes:
+            self._torn(
+                f"{path.name} is torn or damaged: its last {capture.torn_bytes} bytes "
+                f"are no complete packets and were left out"
+            )
+        return capture.packets
 
     def _inferred_start_ns(self, captures: dict[str, pl.DataFrame]) -> int:
         """Find t = 0 in the captures' clock for a run that was killed before it noted it."""

@@ -44,8 +44,9 @@ def analyse(
     sets: tuple[str, str] | None,
     include_untrusted: bool,
     jobs: int | None = None,
+    user: str | None = None,
 ) -> int:
-    """Carry the command out; return its exit status."""
+    """Carry the command out, for all users or one; return its exit status."""
     if as_json and as_csv:
         return _fail("--json and --csv exclude one another", 2)
     names = [name for word in metrics or [] for name in word.split(",") if name]
@@ -56,6 +57,7 @@ def analyse(
         values = frame(
             found,
             names,
+            user=user,
             jobs=jobs,
             progress=_progress(len(found), "analyse"),
             notes=notes,

@@ -144,3 +144,32 @@ def _jain_fairness_overlap_1s(traffic: Traffic) -> pl.DataFrame:
         .agg(value=jain(pl.col("bits")))
     )
     return indices.group_by("direction").agg(pl.col("value").mean())
+
+
+@metric(
+    "jain_fairness_users",
+    "1",
+    "direction",
+    """Jain's index (see jain_fairness) over the bits of the IP packets of each user that left the
+    link in the whole run, from the events; a user of whom nothing left has 0. Only in runs of
+    several users, measured together.""",
+    group=GROUP,
+    source="Jain, Chiu and Hawe 1984",
+    better="higher",
+    headline=True,
+)
+def _jain_fairness_users(traffic: Traffic) -> pl.DataFrame:
+    run = traffic.run
+    names = run.users if run.user is None else []
+    left = run.path_events("delivered").filter(pl.col("origin") == "user")
+    carried = left.group_by(
+        pl.col("direction").cast(pl.String), pl.col("user").cast(pl.String)
+    ).agg(pl.col("bits").sum())
+    every = (
+        carried.select("direction")
+        .unique()
+        .join(pl.DataFrame({"user": names}, schema={"user": pl.String}), how="cross")
+    )
+    every = every.join(carried, on=["direction", "user"], how="left")
+    indices = every.group_by("direction").agg(value=jain(pl.col("bits").fill_null(0)))
+    return indices.drop_nulls("value")

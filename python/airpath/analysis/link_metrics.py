@@ -380,11 +380,19 @@ metric(
 _QUEUE_KEYS = ["direction", "hop"]
 
 
+def _hop(traffic: Traffic) -> pl.Expr:
+    """Return the name of the hop of an event; with that of the user where there are several."""
+    hop = pl.col("hop").cast(pl.String)
+    if traffic.run.users and traffic.run.user is None:
+        return pl.concat_str(pl.col("user").cast(pl.String), hop, separator=".").alias("hop")
+    return hop
+
+
 def _occupancy(traffic: Traffic, column: str) -> pl.DataFrame:
     """Return each length that a queue had, and how long, until the end of the run."""
     rows = traffic.run.events.filter(pl.col("stage") == "queue").select(
         pl.col("direction").cast(pl.String),
-        pl.col("hop").cast(pl.String),
+        _hop(traffic),
         "time_ns",
         length=pl.col(column),
     )
@@ -458,7 +466,7 @@ def _idle_time(traffic: Traffic) -> pl.DataFrame:
         pl.col("kind").cast(pl.String).is_in(["frame_started", "frame_sent"])
     ).select(
         pl.col("direction").cast(pl.String),
-        pl.col("hop").cast(pl.String),
+        _hop(traffic),
         "time_ns",
         change=pl.when(pl.col("kind") == "frame_started").then(1).otherwise(-1),
     )

@@ -23,7 +23,7 @@ from airpath.analysis.folders import Replication
 from airpath.analysis.metric import KEYS, Metric, choose
 from airpath.analysis.traffic import Traffic
 from airpath.files import told
-from airpath.run import Run, RunError, contradictions_named, load_run
+from airpath.run import NoUserError, Run, RunError, contradictions_named, load_run
 from airpath.workers import WorkerError, as_done, processes_for
 
 if TYPE_CHECKING:
@@ -93,10 +93,20 @@ def measure(run: Run, metrics: Iterable[Metric] | None = None) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={name: COLUMNS[name] for name in VALUES}, orient="row")
 
 
-def measure_folder(folder: Path, metrics: Sequence[Metric]) -> Measurement:
-    """Open a run and measure it; what keeps it from being read is told in ``failure``."""
+def measure_folder(folder: Path, metrics: Sequence[Metric], user: str | None = None) -> Measurement:
+    """Open a run and measure it, or one user of it.
+
+    What keeps it from being read is told in ``failure``.
+
+    Raises:
+        NoUserError: the run has no such user.
+
+    """
     try:
-        return _measured(load_run(folder), metrics)
+        run = load_run(folder)
+        return _measured(run if user is None else run.of_user(user), metrics)
+    except NoUserError:
+        raise
     except (RunError, OSError) as error:
         # The run goes with what it has read: only its numbers are kept.
         nothing = pl.DataFrame(schema={name: COLUMNS[name] for name in VALUES})
@@ -104,17 +114,17 @@ def measure_folder(folder: Path, metrics: Sequence[Metric]) -> Measurement:
         return Measurement(nothing, None, "unknown", [], [], what)
 
 
-def _measure_named(names: Sequence[str], folder: Path) -> Measurement:
+def _measure_named(names: Sequence[str], user: str | None, folder: Path) -> Measurement:
     """Do as ``measure_folder`` in a worker, to which metrics go by name."""
-    return measure_folder(folder, choose(names))
+    return measure_folder(folder, choose(names), user)
 
 
 def _measure_apart(
-    folders: Sequence[Path], metrics: Sequence[Metric], processes: int
+    folders: Sequence[Path], metrics: Sequence[Metric], processes: int, user: str | None
 ) -> Iterator[tuple[int, Measurement]]:
     names = [one.name for one in metrics]
     try:
-        yield from as_done(partial(_measure_named, names), folders, processes)
+        yield from as_done(partial(_measure_named, names, user), folders, processes)
     except WorkerError as error:
         message = f"{folders[error.place]}: {error}; --jobs 1 measures without processes"
         raise RunError(message) from error
@@ -138,6 +148,7 @@ def frame(
     progress: Callable[[int, Replication], None] | None = None,
     notes: list[str] | None = None,
     problems: list[str] | None = None,
+    user: str | None = None,
 ) -> pl.DataFrame:
     """Return the tidy long table of many runs, with the columns of ``COLUMNS``.
 
@@ -154,9 +165,11 @@ def frame(
         notes: what readers must know of the runs' files is added here.
         problems: what is wrong with files of runs is added here, and a run that cannot be read is
             left out; without it such a run is an error.
+        user: name of the only user to measure, of runs with several; by default all together.
 
     Raises:
         RunError: a run could not be read.
+        NoUserError: a run has no such user.
         UnknownMetricError: a name is no metric's.
 
     """
@@ -179,17 +192,17 @@ def frame(
             closed.append(number)
         else:
             tell(place)
-            found[number] = _measured(one, chosen)
+            found[number] = _measured(one if user is None else one.of_user(user), chosen)
     processes = processes_for(len(closed), LEAST_RUNS, jobs)
     if processes > 1:
         folders = [places[number].directory for number in closed]
-        for index, result in _measure_apart(folders, chosen, processes):
+        for index, result in _measure_apart(folders, chosen, processes, user):
             tell(places[closed[index]])
             found[closed[index]] = result
     else:
         for number in closed:
             tell(places[number])
-            found[number] = measure_folder(places[number].directory, chosen)
+            found[number] = measure_folder(places[number].directory, chosen, user)
     parts = [pl.DataFrame(schema=COLUMNS)]
     for number, place in enumerate(places):
         result = found[number]
