@@ -3,7 +3,14 @@
 
 //! The order in which a machine runs what is due, and in pieces of any length.
 
-use airpath_core::{Cx, Time};
+use airpath_core::{Cx, Span, Time};
+
+/// Time for which frames without packets may be left to be caught up with.
+pub(crate) const CATCH_UP: Span = Span::from_secs(1);
+
+/// Maximum lag of a driver behind a background load that emits nothing: undone work has to be done at once when
+/// a packet comes.
+pub(crate) const KEEP_UP: Span = Span::from_millis(1);
 
 /// Kind of what is due next, in the order of precedence at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,14 +12,12 @@
 
 use airpath_core::{Bits, Cause, Cx, Direction, DrawKey, DrawScope, End, Origin, Pdu, Seed, Span, Stage, Time};
 
+use crate::agenda::CATCH_UP;
 use crate::config::HopConfig;
 use crate::entity::{Arrival, EntityBeginning, EntityModel, LinkEntity};
 use crate::link::{Link, OnAir, receiver, sender};
 use crate::medium::{Medium, MediumBeginning, MediumModel, UserMedium};
 use crate::queueing::Queueing;
-
-/// Time for which frames without packets may be left to be caught up with.
-const CATCH_UP: Span = Span::from_secs(1);
 
 /// A hop of any link entity and medium; the defaults are those that a scenario builds.
 pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {

@@ -18,17 +18,13 @@ use airpath_core::{
     PortId, Seed, Span, StateInForce, Time,
 };
 
-use crate::agenda::{Agenda, Next};
+use crate::agenda::{Agenda, KEEP_UP, Next};
 use crate::config::{HopConfig, PathConfig, Setting};
 use crate::entity::{EntityModel, LinkEntity};
 use crate::hop::Hop;
 use crate::load::Loads;
 use crate::medium::{Medium, MediumModel, UserMedium};
 use crate::states::Schedule;
-
-/// Maximum lag of a driver behind a background load that emits nothing: undone work has to be done at once when
-/// a packet comes.
-const KEEP_UP: Span = Span::from_millis(1);
 
 /// A path of hops with any link entities and media; the defaults are those that a scenario builds.
 pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {

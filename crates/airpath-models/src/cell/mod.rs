@@ -19,7 +19,7 @@ use airpath_core::{
     Command, CommandError, Cx, Direction, Framing, Item, Machine, Origin, Pdu, PortId, Seed, Span, StateInForce, Time,
 };
 
-use crate::agenda::{Agenda, Next};
+use crate::agenda::{Agenda, CATCH_UP, KEEP_UP, Next};
 use crate::air::{Air, Backlog, Frame, Grant};
 use crate::entity::EntityModel;
 use crate::hop::Hop;
@@ -39,11 +39,6 @@ pub use medium::{
 type Attachment = [Option<(u16, u16)>; 2];
 
 type UserPath = Path<EntityModel, UserMedium>;
-
-/// Time for which a driver may leave a cell behind in which nothing moves but frames without packets, or a background
-/// load: as for a path.
-const CATCH_UP: Span = Span::from_secs(1);
-const KEEP_UP: Span = Span::from_millis(1);
 
 /// A cell at work.
 pub struct Cell {
