@@ -93,7 +93,8 @@ impl FadingConfig {
         let carrier = self.carrier.0;
         check("carrier", (1e6..=1e12).contains(&carrier), format!("is {}; it must be 1 MHz to 1 THz", self.carrier));
         let spacing = self.spacing.0;
-        check("spacing", (0.0..=1e9).contains(&spacing), format!("is {}; it must be up to 1 GHz", self.spacing));
+        let is_right = spacing > 0.0 && spacing <= 1e9;
+        check("spacing", is_right, format!("is {}; it must be above 0 and up to 1 GHz", self.spacing));
         let resources = self.resources;
         check("resources", (1..=1024).contains(&resources), format!("are {resources}; there must be 1 to 1024"));
         let slots = self.slots_per_second;

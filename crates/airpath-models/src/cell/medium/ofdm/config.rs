@@ -209,7 +209,8 @@ impl Configured<SharedBeginning<'_>> for OfdmConfig {
         let symbols = self.symbols;
         check("symbols", (1..=100_000).contains(&symbols), format!("are {symbols}; there must be 1 to 100000"));
         let spacing = self.spacing.0;
-        check("spacing", (0.0..=1e9).contains(&spacing), format!("is {}; it must be up to 1 GHz", self.spacing));
+        let is_right = spacing > 0.0 && spacing <= 1e9;
+        check("spacing", is_right, format!("is {}; it must be above 0 and up to 1 GHz", self.spacing));
         let carrier = self.carrier.0;
         check("carrier", (1e6..=1e12).contains(&carrier), format!("is {}; it must be 1 MHz to 1 THz", self.carrier));
         if let Some(most) = self.resources_per_station {
