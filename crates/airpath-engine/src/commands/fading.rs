@@ -93,14 +93,27 @@ fn theory(config: &FadingConfig, is_predicted: bool) -> Theory {
     theory
 }
 
-fn generate(args: &GenerateArgs) -> Result<i32> {
-    if let Some(format @ ("parquet" | "mat")) = args.output.extension().and_then(|extension| extension.to_str()) {
-        let (output, text) = (args.output.display(), args.output.with_extension("csv"));
-        return Err(Failure::usage(format!(
-            "fading generate writes text, not .{format}; write {text}, then airpath fading convert {text} {output}",
-            text = text.display()
-        )));
+/// Suffixes of text, beside none at all.
+const TEXT: [&str; 3] = ["csv", "txt", "snr"];
+
+/// Refuses a file whose name promises something else than text.
+fn refuse_other_than_text(output: &Path) -> Result<()> {
+    let suffix = output.extension().map(|extension| extension.to_string_lossy().into_owned()).unwrap_or_default();
+    if suffix.is_empty() || TEXT.contains(&suffix.as_str()) {
+        return Ok(());
     }
+    let text = output.with_extension("csv");
+    let (output, text) = (output.display(), text.display());
+    Err(Failure::usage(match suffix.as_str() {
+        "parquet" | "mat" => format!(
+            "fading generate writes text, not .{suffix}; write {text}, then airpath fading convert {text} {output}"
+        ),
+        _ => format!("fading generate writes text: give {output} the suffix .{}, or none", TEXT.join(", .")),
+    }))
+}
+
+fn generate(args: &GenerateArgs) -> Result<i32> {
+    refuse_other_than_text(&args.output)?;
     let config = channel(&args.channel)?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let scope = DrawScope { hop: "radio", direction: Direction::Downlink, role: "fading", instance: 0 };
