@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 import airpath
-import naive
 from airpath.analysis.command import analyse
 from airpath.engine import find_engine
 from airpath.run import NoUserError, Run, load_run
@@ -84,6 +83,28 @@ def test_the_files_tell_of_users(folder: Path, run: Run) -> None:
     assert all(count >= 134 for count in packets), "200 kB are at least 134 packets"
 
 
+def test_the_log_shows_users_and_one_of_them(folder: Path) -> None:
+    def shown(*words: str) -> list[str]:
+        done = engine("log", folder, *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    head, *rows = shown()
+    assert head.split()[:3] == ["time/s", "user", "hop"]
+    assert {row.split()[1] for row in rows} == set(USERS)
+    far = [json.loads(line) for line in shown("--user", "far", "--json")]
+    assert {row["user"] for row in far} == {"far"}
+    assert len(far) == sum(row.split()[1] == "far" for row in rows)
+    assert len(shown("--tcpdump")) == sum(len(shown("--tcpdump", "--user", name)) for name in USERS)
+    # 50 packets of the call, and the acknowledgements of TCP.
+    assert len(shown("--tcpdump", "--user", "far", "--direction", "uplink")) > 50
+    wrong = engine("log", folder, "--user", "fat")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert (
+        "there is no user `fat`, did you mean `far`?; there are near, middle, far" in wrong.stderr
+    )
+
+
 def test_a_replay_is_identical(folder: Path) -> None:
     again = engine("replay", folder)
     assert (again.returncode, again.stdout[:9]) == (0, "identical"), again.stderr
@@ -140,10 +161,6 @@ def test_metrics_of_one_user_and_of_all(run: Run) -> None:
     hops = {hop for _, hop in found(run, "queue_packets_max")}
     assert hops == {f"{name}.radio" for name in USERS}
     assert {hop for _, hop in found(run.of_user("far"), "queue_packets_max")} == {"radio"}
-    carried = naive.bits_of_users(run.path_events("delivered").to_dicts(), USERS)
-    assert found(run, "jain_fairness_users") == pytest.approx(
-        {(direction, ""): naive.fairness(bits) for direction, bits in carried.items()}
-    )
     assert found(run.of_user("far"), "jain_fairness_users") == {}
 
 

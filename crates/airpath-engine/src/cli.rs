@@ -370,7 +370,7 @@ pub struct LogArgs {
     #[arg(long, conflicts_with = "json")]
     pub tcpdump: bool,
     /// Print the TCP state at both ends instead of events (see --tcp-state of airpath exec).
-    #[arg(long, conflicts_with_all = ["tcpdump", "mahimahi", "hop", "direction", "kind", "origin", "pdu"])]
+    #[arg(long, conflicts_with_all = ["tcpdump", "mahimahi", "user", "hop", "direction", "kind", "origin", "pdu"])]
     pub tcp: bool,
     /// Print JSON, one object per line.
     #[arg(long)]
@@ -382,6 +382,9 @@ pub struct LogArgs {
     /// With --mahimahi: omit drops, which some versions of mm-throughput-graph cannot read.
     #[arg(long, requires = "mahimahi")]
     pub without_drops: bool,
+    /// Only events of this user of a cell.
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     /// Only events of this hop.
     #[arg(long, value_name = "NAME")]
     pub hop: Option<String>,

@@ -168,7 +168,7 @@ impl Places {
     }
 
     /// Names of the ports, by number: "client" and "server", with the user's name before them where there are several.
-    pub(crate) fn ports(&self) -> Vec<String> {
+    pub fn ports(&self) -> Vec<String> {
         let is_alone = self.users.len() == 1;
         let of_user = |user: &UserNames| {
             End::ALL.map(|end| if is_alone { end.name().to_string() } else { format!("{}-{end}", user.name) })

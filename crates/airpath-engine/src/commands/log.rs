@@ -13,7 +13,7 @@ use airpath_log::render::{
     Filter, RenderError, TimeRange, events_json, events_table, parse_direction, parse_kind, parse_origin,
     tcp_state_json, tcp_state_table, tcpdump,
 };
-use airpath_log::{LogError, Manifest, files, folder};
+use airpath_log::{LogError, Manifest, Places, files, folder};
 
 use crate::cli::LogArgs;
 use crate::error::{Failure, Result};
@@ -56,7 +56,7 @@ pub fn run(args: &LogArgs) -> Result<i32> {
             rendered.torn_bytes
         );
     }
-    check_captures(&args.dir);
+    check_captures(&args.dir, manifest.as_ref().ok());
     for name in folder::leftovers(&args.dir) {
         say!(
             "airpath: {name} is an incomplete copy from a killed process; the original file is intact, and {name} \
@@ -81,8 +81,9 @@ pub fn run(args: &LogArgs) -> Result<i32> {
 }
 
 /// Says what of the captures beside the log cannot be read.
-fn check_captures(directory: &Path) {
-    for name in ["client", "server"].map(files::capture_name) {
+fn check_captures(directory: &Path, manifest: Option<&Manifest>) {
+    let places = manifest.map_or_else(|| Places::of_path(Vec::new(), Vec::new()), Manifest::places);
+    for name in places.ports().iter().map(|port| files::capture_name(port)) {
         let path = directory.join(&name);
         if !path.exists() {
             continue;
@@ -106,6 +107,7 @@ fn filter(args: &LogArgs) -> Result<Filter> {
     }
     let usage = |error: airpath_log::render::FilterError| Failure::usage(error.to_string());
     Ok(Filter {
+        user: args.user.clone(),
         hop: args.hop.clone(),
         direction: args.direction.as_deref().map(parse_direction).transpose().map_err(usage)?,
         kind: args.kind.as_deref().map(parse_kind).transpose().map_err(usage)?,

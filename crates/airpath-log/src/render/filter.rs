@@ -56,18 +56,21 @@ pub fn parse_origin(word: &str) -> Result<Origin, FilterError> {
     parse("origin", word, Origin::ALL, Origin::name)
 }
 
-/// Sees to it that `hop` is one of `known`, the names in a log.
-pub(crate) fn check_hop(hop: &str, known: &[&str]) -> Result<(), FilterError> {
-    if known.contains(&hop) {
+/// Sees to it that `name` is one of `known`, the names in a log of `what`: hops or users.
+pub(crate) fn check_name(what: &'static str, name: &str, known: &[&str]) -> Result<(), FilterError> {
+    if known.contains(&name) {
         return Ok(());
     }
-    let hint = nearest(hop, known.iter().copied()).map(|near| format!(", did you mean `{near}`?"));
-    Err(FilterError { what: "hop", word: hop.into(), hint: hint.unwrap_or_default(), known: known.join(", ") })
+    let hint = nearest(name, known.iter().copied()).map(|near| format!(", did you mean `{near}`?"));
+    let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+    Err(FilterError { what, word: name.into(), hint: hint.unwrap_or_default(), known })
 }
 
 /// Conditions for an event to be shown; `None` lets everything pass.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
+    /// Only of this user.
+    pub user: Option<String>,
     /// Only at this hop ("path" for the whole path).
     pub hop: Option<String>,
     /// Only in this direction.
@@ -88,6 +91,7 @@ impl Filter {
     /// True if `event` is shown.
     pub fn passes(&self, event: &EventRow<'_>) -> bool {
         self.place_and_kind(event)
+            && self.user(event.user)
             && self.pdu.is_none_or(|pdu| pdu == event.pdu)
             && self.direction.is_none_or(|direction| direction.name() == event.direction)
             && self.origin.is_none_or(|origin| origin.name() == event.origin)
@@ -96,6 +100,10 @@ impl Filter {
 
     pub(crate) fn place_and_kind(&self, event: &EventRow<'_>) -> bool {
         self.hop.as_deref().is_none_or(|hop| hop == event.hop) && self.kind.is_none_or(|kind| kind.name() == event.kind)
+    }
+
+    pub(crate) fn user(&self, user: &str) -> bool {
+        self.user.as_deref().is_none_or(|wanted| wanted == user)
     }
 
     pub(crate) fn time(&self, time_ns: u64) -> bool {

@@ -6,7 +6,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use airpath_core::Direction;
+use airpath_core::{Direction, PortId};
 
 use super::dissect::describe;
 use super::fate::Fates;
@@ -65,12 +65,10 @@ fn write_packets(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<
 }
 
 fn shown(filter: &Filter, fates: &Fates, input: &InputRow<'_>) -> bool {
-    let port = filter.direction.map(|direction| match direction {
-        Direction::Uplink => 0,
-        Direction::Downlink => 1,
-    });
-    filter.time(input.time_ns)
+    let sender = filter.direction.map(Direction::sender);
+    filter.user(input.user)
+        && filter.time(input.time_ns)
         && (filter.pdu.is_none() || filter.pdu == input.pdu)
-        && (port.is_none() || input.port.is_none() || port == input.port)
+        && (sender.is_none() || input.port.is_none() || sender == input.port.map(|port| PortId(port).end()))
         && input.pdu.map_or(!filter.asks_for_events(), |pdu| fates.wants(pdu))
 }

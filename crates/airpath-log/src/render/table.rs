@@ -8,7 +8,7 @@ use std::path::Path;
 
 use airpath_core::{Cause, EventKind, Stage, background_number};
 
-use super::filter::{Filter, check_hop};
+use super::filter::{Filter, check_name};
 use super::{RenderError, Rendered, tolerate};
 use crate::files;
 use crate::read::open_events;
@@ -16,28 +16,44 @@ use crate::tables::events::{EventBatch, EventRow};
 
 /// Sees to it that what `filter` names is in the log in `folder`.
 pub(super) fn check_names(folder: &Path, filter: &Filter) -> Result<(), RenderError> {
-    let Some(hop) = &filter.hop else { return Ok(()) };
-    // Every batch carries the names of all hops, whether something happened there or not.
+    if filter.hop.is_none() && filter.user.is_none() {
+        return Ok(());
+    }
+    // Every batch carries the names of all hops and users, whether something happened there or not.
     if let Some(batch) = open_events(folder)?.next() {
-        check_hop(hop, &EventBatch::new(&batch?, &folder.join(files::EVENTS))?.hop_names())?;
+        let batch = EventBatch::new(&batch?, &folder.join(files::EVENTS))?;
+        if let Some(hop) = &filter.hop {
+            check_name("hop", hop, &batch.hop_names())?;
+        }
+        if let Some(user) = &filter.user {
+            check_name("user", user, &batch.user_names())?;
+        }
     }
     Ok(())
 }
 
-/// Calls `row` for each event in `folder` that passes `filter`, with the width of the hop column.
+/// Widths of the columns of names.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Widths {
+    hop: usize,
+    /// 0 in a run of one user without a name.
+    user: usize,
+}
+
+/// Calls `row` for each event in `folder` that passes `filter`, with the widths of the columns of names.
 pub(super) fn for_each_event(
     folder: &Path,
     filter: &Filter,
-    mut row: impl FnMut(&EventRow<'_>, usize) -> Result<(), RenderError>,
+    mut row: impl FnMut(&EventRow<'_>, Widths) -> Result<(), RenderError>,
 ) -> Result<Rendered, RenderError> {
     let log = open_events(folder)?;
     let path = folder.join(files::EVENTS);
     let mut rendered = Rendered { lines: 0, torn_bytes: log.torn_bytes() };
     for batch in log {
         let batch = EventBatch::new(&batch?, &path)?;
-        let width = batch.hop_width();
+        let widths = Widths { hop: batch.hop_width(), user: batch.user_width() };
         for event in batch.rows().filter(|event| filter.passes(event)) {
-            row(&event, width)?;
+            row(&event, widths)?;
             rendered.lines += 1;
         }
     }
@@ -64,20 +80,26 @@ fn write_table(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<Re
     let kinds = width(EventKind::ALL.iter().map(|kind| kind.name()), "kind");
     let causes = width(Cause::ALL.iter().map(|cause| cause.name()), "cause");
     let mut headed = false;
-    let line = |out: &mut BufWriter<&mut dyn Write>, hops: usize, cells: [&str; 10]| {
-        let [time, hop, direction, stage, kind, cause, pdu, bits, queue, state] = cells;
-        let hops = hops.max("hop".len());
+    let line = |out: &mut BufWriter<&mut dyn Write>, widths: Widths, cells: [&str; 11]| {
+        let [time, user, hop, direction, stage, kind, cause, pdu, bits, queue, state] = cells;
+        let hops = widths.hop.max("hop".len());
+        write!(out, "{time:>15}  ")?;
+        if widths.user > 0 {
+            let users = widths.user.max("user".len());
+            write!(out, "{user:<users$}  ")?;
+        }
         writeln!(
             out,
-            "{time:>15}  {hop:<hops$}  {direction:<9}  {stage:<stages$}  {kind:<kinds$}  {cause:<causes$}  \
+            "{hop:<hops$}  {direction:<9}  {stage:<stages$}  {kind:<kinds$}  {cause:<causes$}  \
              {pdu:>8}  {bits:>8}  {queue:>12}  {state}"
         )
     };
-    let rendered = for_each_event(folder, filter, |event, hops| {
+    let rendered = for_each_event(folder, filter, |event, widths| {
         if !headed {
             headed = true;
-            let heads = ["time/s", "hop", "direction", "stage", "kind", "cause", "pdu", "bits", "queue/B", "state"];
-            line(&mut out, hops, heads)?;
+            let heads =
+                ["time/s", "user", "hop", "direction", "stage", "kind", "cause", "pdu", "bits", "queue/B", "state"];
+            line(&mut out, widths, heads)?;
         }
         let queue = match (event.queue_packets, event.queue_bytes) {
             (0, 0) => String::new(),
@@ -91,9 +113,9 @@ fn write_table(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<Re
             (pdu, None) => pdu.to_string(),
         };
         let bits = event.bits.to_string();
-        let cells =
-            [&time, event.hop, event.direction, event.stage, event.kind, event.cause, &pdu, &bits, &queue, event.state];
-        line(&mut out, hops, cells)?;
+        let EventRow { user, hop, direction, stage, kind, cause, state, .. } = *event;
+        let cells = [&time, user, hop, direction, stage, kind, cause, &pdu, &bits, &queue, state];
+        line(&mut out, widths, cells)?;
         Ok(())
     })?;
     out.flush()?;

@@ -113,6 +113,17 @@ impl EventBatch {
         self.hop.as_ref().map(|hops| hops.words()).unwrap_or_default()
     }
 
+    /// The names of the users; empty for a path alone.
+    pub(crate) fn user_names(&self) -> Vec<&str> {
+        let words = self.user.as_ref().map(|users| users.words()).unwrap_or_default();
+        words.into_iter().filter(|name| !name.is_empty()).collect()
+    }
+
+    /// The length of the longest user name.
+    pub(crate) fn user_width(&self) -> usize {
+        self.user.as_ref().map_or(0, |users| users.width())
+    }
+
     /// The length of the longest hop name.
     pub(crate) fn hop_width(&self) -> usize {
         self.hop.as_ref().map_or(0, |hops| hops.width())
