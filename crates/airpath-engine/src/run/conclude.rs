@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use airpath_core::Time;
+use airpath_core::{End, Time};
 use airpath_live::command::CommandEnd;
 use airpath_live::engine_loop::{LinkLook, LoopReport, MarginCourse};
 
@@ -98,10 +98,14 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     };
     if request.out.is_some() || request.manifest.is_some() {
         manifest.status = Status::Finished;
-        // In the order of the commands: a server without a command has none there.
-        let ends = servers.into_iter().filter(|_| request.server.is_some());
-        let ends = ends.chain(clients.iter().map(|client| command_end(*client)));
-        for (command, end) in manifest.commands.iter_mut().zip(ends) {
+        let (mut of_servers, mut of_clients) = (servers.into_iter(), clients.iter());
+        for command in &mut manifest.commands {
+            let end = if command.end == End::Client.name() {
+                of_clients.next().and_then(|client| command_end(*client))
+            } else {
+                // None was started behind the one at whose start a signal came.
+                of_servers.next().flatten()
+            };
             (command.exit_status, command.signal) = match end {
                 Some(CommandEnd::Exited(status)) => (Some(status), None),
                 Some(CommandEnd::Killed(signal)) => (None, Some(signal as i32)),
