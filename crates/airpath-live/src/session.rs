@@ -243,7 +243,8 @@ impl Session {
         let users = Users { names, servers };
         let mut sessions: Vec<Self> = Vec::with_capacity(names.len());
         for _ in names {
-            sessions.push(Self::create_for(options, &users, sessions.last())?);
+            let made = Self::create_for(options, &users, sessions.last());
+            sessions.push(made.map_err(|error| too_many_open(error, names.len()))?);
         }
         Ok(sessions)
     }
@@ -340,6 +341,16 @@ impl Session {
             links: made.links,
         })
     }
+}
+
+/// The error, or where descriptors ran out what to do for so many users.
+fn too_many_open(error: LiveError, users: usize) -> LiveError {
+    if users > 1 && error.raw_os_error() == Some(libc::EMFILE) {
+        return LiveError::Request(format!(
+            "{users} users need more open files than this process may have; raise the limit, as with `ulimit -n 16384`"
+        ));
+    }
+    error
 }
 
 /// Content of /etc/resolv.conf at both ends: the address at which slirp4netns answers for the host's name
