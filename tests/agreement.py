@@ -92,3 +92,18 @@ def assert_agrees(folder: Path) -> dict[tuple[str, str, str, str], float]:
     assert not unchecked, f"not computed by the naive way: {sorted(unchecked)[:20]}"
     CHECKED.update(name for name, *_ in expected)
     return values
+
+
+def assert_users_agree(folder: Path) -> None:
+    """Fail unless users share a run as the naive way says."""
+    run = load_run(folder)
+    table = measure(run, choose(["jain_fairness_users"]))
+    delivered = run.path_events("delivered").to_dicts()
+    expected = {
+        direction: naive.fairness(bits)
+        for direction, bits in naive.bits_of_users(delivered, run.users).items()
+    }
+    found = dict(table.select("direction", "value").iter_rows())
+    assert found.keys() == expected.keys()
+    assert all(abs(found[key] - expected[key]) < 1e-12 for key in expected), (found, expected)
+    CHECKED.add("jain_fairness_users")

@@ -11,22 +11,19 @@ from __future__ import annotations
 
 import random
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import naive
 import qlog_of_aioquic
-from agreement import CHECKED, assert_agrees
+from agreement import CHECKED, assert_agrees, assert_users_agree
 from airpath.analysis import REGISTRY, find, frame
 from airpath.analysis.program_metrics import COUNTED, PROGRAMS
 from airpath.analysis.traffic import Traffic
 from airpath.engine import find_engine
 from airpath.run import load_run
 from synthetic import write_run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +49,28 @@ def virtual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_metric_is_checked_against_another_computation(virtual: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run of three users of one bottleneck."""
+    folder = tmp_path_factory.mktemp("cell") / "run"
+    scenario = Path(__file__).parent.parent / "examples" / "cell-wired.toml"
+    subprocess.run(
+        [
+            *(str(find_engine()), "sim", "--quiet", "--seed", "4", "--out", str(folder)),
+            *("--scenario", str(scenario), "--workload", "tcp bytes=30kB"),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    return folder
+
+
+def test_every_metric_is_checked_against_another_computation(
+    virtual: Path, cell: Path, tmp_path: Path
+) -> None:
     CHECKED.clear()
+    assert_users_agree(cell)
     assert_agrees(virtual)
     write_run(tmp_path / "run", seed=3, size=25_600, two_hops=True, stamped=True)
     qlog_of_aioquic.write(tmp_path / "run")
