@@ -143,6 +143,9 @@ pub struct LinkArgs {
     /// A scenario file.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
+    /// Number of users of a cell: the first of the scenario, or copies of its only one [default: all of the scenario].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub users: Option<u16>,
     /// Rate of both directions, or UPLINK,DOWNLINK; or a trace: mahimahi:FILE, trace:FILE.
     #[arg(long, value_name = "RATE[,RATE]")]
     pub rate: Option<String>,
@@ -294,9 +297,6 @@ pub struct ExecArgs {
     /// Number of parallel replications.
     #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Run")]
     pub jobs: u32,
-    /// Number of users of a cell: the first of the scenario, or copies of its only one [default: all of the scenario].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Ends")]
-    pub users: Option<u16>,
     /// Shell command of one user of a cell, instead of the command of all.
     #[arg(long, value_name = "USER=CMD", help_heading = "Ends")]
     pub client: Vec<String>,

@@ -24,6 +24,9 @@ pub fn scenario(args: &LinkArgs) -> Result<Scenario> {
         (None, Some(file)) => Scenario::from_toml(&read(file)?, &file.display().to_string()).map_err(usage)?,
         (None, None) => Scenario::transparent(),
     };
+    if let Some(users) = args.users {
+        scenario = scenario.with_users(users.into()).map_err(|why| Failure::usage(format!("--users: {why}")))?;
+    }
     let plain = PlainOptions {
         rate: args.rate.clone(),
         delay: args.delay.clone(),

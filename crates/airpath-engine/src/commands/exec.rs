@@ -25,12 +25,6 @@ use crate::terminal::{say, show};
 /// When the link, the folder or the system is not as it should be.
 pub fn run(args: &ExecArgs) -> Result<i32> {
     let scenario = link::scenario(&args.link)?;
-    let scenario = match args.users {
-        Some(users) => {
-            scenario.with_users(usize::from(users)).map_err(|why| Failure::usage(format!("--users: {why}")))?
-        }
-        None => scenario,
-    };
     if args.run.print_scenario {
         show!("{}", scenario.to_toml().map_err(link::usage)?);
         return Ok(0);

@@ -168,7 +168,8 @@ fn carry_out(
     let told = Around::environment(
         control.as_ref().ok().and_then(Option::as_ref).map(|control| (control.number, control.folder.as_path())),
     );
-    let stage = Stage { process, request, ends: &ends, engine: &engine, environment: vec![told] };
+    let environment = std::iter::once(told).chain(ends.environment()).collect();
+    let stage = Stage { process, request, ends: &ends, engine: &engine, environment };
     let ended = run_commands(&stage, (writer, sampler.as_ref()), |start_unix_ns| {
         manifest.start_unix_ns = start_unix_ns;
         write_manifest(request, &manifest);

@@ -3,6 +3,7 @@
 
 //! The ends of a live run: a client for each user, and a server for all of them or for each.
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 
 use airpath_live::ports::Port;
@@ -10,7 +11,7 @@ use airpath_live::session::{FarEnd, ServerEnds, Session, SessionEnd, SessionOpti
 use airpath_live::tcp_state::Mode as TcpStateMode;
 
 use super::request::RunRequest;
-use super::workload::User;
+use super::workload::{USERS_VARIABLE, User};
 use crate::error::{Failure, Result};
 
 /// The ends, by user.
@@ -46,6 +47,12 @@ impl Ends {
             ends.users = names.into_iter().enumerate().map(|(index, name)| User { name, index }).collect();
         }
         Ok((ends, ports, report.unwrap_or_default()))
+    }
+
+    /// Environment of all commands: the number of users, where there are several.
+    pub fn environment(&self) -> Option<(OsString, OsString)> {
+        let count = self.users.len();
+        (count > 0).then(|| (USERS_VARIABLE.into(), count.to_string().into()))
     }
 
     /// The ends in the order of their ports.

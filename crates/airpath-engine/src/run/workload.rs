@@ -27,6 +27,8 @@ const KILL_AFTER: Duration = Duration::from_secs(10);
 
 /// Variable that tells a command the name of its user, where there are several.
 pub const USER_VARIABLE: &str = "AIRPATH_USER";
+/// Variable that tells commands the number of users, where there are several.
+pub const USERS_VARIABLE: &str = "AIRPATH_USERS";
 /// Variable that tells a command the number of its user, from 0.
 pub const USER_INDEX_VARIABLE: &str = "AIRPATH_USER_INDEX";
 
