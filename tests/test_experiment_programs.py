@@ -220,3 +220,74 @@ def test_the_network_stands_for_commands_by_hand(tmp_path: Path) -> None:
     assert "I am at the server" in process.stdout + process.stderr
     assert "exit status 1" in process.stdout
     assert "there is no program `nobody`" in process.stdout
+
+
+USERS = """\
+name = "users"
+log = "counters"
+[networks.cell]
+users = 3
+[networks.cell.inline]
+media = [{ name = "shared", type = "continuous", downlink = "5 Mbit/s" }]
+[[networks.cell.inline.paths]]
+name = "phone"
+hops = [{ name = "radio", link = { propagation = "5 ms" }, downlink = { medium = "shared" } }]
+[[workloads.work.programs]]
+name = "web"
+end = "server"
+command = "exec python3 -m http.server --bind 0.0.0.0 7001"
+ready = { port = 7001 }
+[[workloads.work.programs]]
+name = "page"
+end = "client"
+start = "100 ms"
+command = "curl -4 -s -o page http://server:7001/ && echo $AIRPATH_USER"
+[[workloads.work.programs]]
+name = "call"
+end = "client"
+user = "phone-2"
+command = "sleep 0.5; echo $AIRPATH_USER of $AIRPATH_USERS; rm -f left.tmp; echo x > kept.txt"
+keep = ["*.txt"]
+[[sets]]
+name = "good"
+network = "cell"
+workload = "work"
+repetitions = 1
+"""
+
+
+def test_programs_run_at_the_ends_of_every_user_or_of_one(tmp_path: Path) -> None:
+    root = tmp_path / "out"
+    done = airpath("run", written(tmp_path, USERS), "--out", root, "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    run = root / "runs/good/all/0001"
+    programs = json.loads((run / "workload.json").read_text())["programs"]
+    assert all(program["succeeded"] for program in programs)
+    places = {program["name"]: (program["end"], program["user"]) for program in programs}
+    phones = [f"phone-{number}" for number in (1, 2, 3)]
+    assert places == {
+        "web": ("server", None),
+        "call": ("client", "phone-2"),
+        **{f"page-{phone}": ("client", phone) for phone in phones},
+    }
+    for phone in phones:
+        assert (run / f"programs/page-{phone}.stdout").read_text() == f"{phone}\n"
+        assert "Directory listing" in (run / f"programs/page-{phone}/page").read_text()
+    assert (run / "programs/call.stdout").read_text() == "phone-2 of 3\n"
+    assert [path.name for path in (run / "programs/call").iterdir()] == ["kept.txt"]
+    starts = [p["start_ns"] for p in programs if p["program"] == "page"]
+    assert all(100_000_000 <= start < 60 * 10**9 for start in starts)
+    assert len(starts) == 3
+
+
+def test_a_program_of_a_user_who_is_not_there_fails(tmp_path: Path) -> None:
+    root = tmp_path / "out"
+    text = USERS.replace('user = "phone-2"', 'user = "phone-4"')
+    done = airpath("run", written(tmp_path, text), "--out", root, "--jobs", "1")
+    assert done.returncode == 1
+    messages = [entry["message"] for entry in journal(root) if "message" in entry]
+    assert any("call: there is no user `phone-4`" in message for message in messages), messages
+    refused = written(tmp_path, USERS.replace('name = "web"', 'name = "web"\nuser = "phone-1"'))
+    done = airpath("run", refused, "--out", tmp_path / "other")
+    assert done.returncode == 2
+    assert "leave out `user`" in done.stderr

@@ -77,15 +77,31 @@ class Running:
 
 
 class Agent:
-    """The programs of one end."""
+    """The programs of one end, of one user where there are several.
+
+    The ends know each other as parties: "client", "client-1" and so on for the clients of users 0,
+    1 and so on, and "server". The first client leads: it settles t = 0.
+    """
 
     def __init__(self, spec: dict[str, Any]) -> None:
         """Prepare, start nothing."""
         self.spec = spec
         self.end: str = spec["end"]
-        self.other = "server" if self.end == "client" else "client"
+        users = int(os.environ.get("AIRPATH_USERS", "1"))
+        self.user = os.environ.get("AIRPATH_USER", "") if self.end == "client" else ""
+        parties = ["client", *(f"client-{number}" for number in range(1, users)), "server"]
+        own = int(os.environ.get("AIRPATH_USER_INDEX", "0")) if self.end == "client" else -1
+        self.party = parties[own]
+        if spec["alone"]:
+            parties.remove("server")
+        parties.remove(self.party)
+        self.others = parties
         self.folder: str = spec["folder"]
-        self.programs = [Running(program) for program in spec["programs"]]
+        self.programs = [
+            Running(self.of_user(program))
+            for program in spec["programs"]
+            if program["user"] in (None, self.user) or self.end == "server"
+        ]
         self.selector = selectors.DefaultSelector()
         self.epoch_ns = 0
         self.epoch_unix_ns = 0
@@ -95,29 +111,40 @@ class Agent:
         # Looking again and again for the other end's files would be most of what a guest in virtual
         # time has to do. A file system without pipes leaves nothing else.
         with suppress(OSError):
-            self.bell = os.open(f"{self.folder}/{self.end}.bell", os.O_RDWR | os.O_NONBLOCK)
+            os.mkfifo(f"{self.folder}/{self.party}.bell")
+        with suppress(OSError):
+            self.bell = os.open(f"{self.folder}/{self.party}.bell", os.O_RDWR | os.O_NONBLOCK)
             self.selector.register(self.bell, selectors.EVENT_READ, None)
 
-    # What the two ends tell each other.
+    def of_user(self, program: dict[str, Any]) -> dict[str, Any]:
+        """Return a program as this user has it: one of every user has a name of its own."""
+        program = {**program, "program": program["name"]}
+        if self.user and program["user"] is None:
+            program["name"] = f"{program['name']}-{self.user}"
+            program["directory"] = f"{program['directory']}-{self.user}"
+        return program
+
+    # What the ends tell each other.
 
     def say(self, word: str, content: Any = True) -> None:
-        """Put up a file for the other end, at once or not at all."""
-        path = f"{self.folder}/{self.end}.{word}"
+        """Put up a file for the other ends, at once or not at all."""
+        path = f"{self.folder}/{self.party}.{word}"
         with open(f"{path}.new", "w") as file:
             file.write(json.dumps(content))
         os.rename(f"{path}.new", path)
-        # Without anybody to hear it (ENXIO): who begins later looks for files first.
-        with suppress(OSError):
-            handle = os.open(f"{self.folder}/{self.other}.bell", os.O_WRONLY | os.O_NONBLOCK)
-            try:
-                os.write(handle, b"!")
-            finally:
-                os.close(handle)
+        for party in self.others:
+            # Without anybody to hear it (ENXIO): who begins later looks for files first.
+            with suppress(OSError):
+                handle = os.open(f"{self.folder}/{party}.bell", os.O_WRONLY | os.O_NONBLOCK)
+                try:
+                    os.write(handle, b"!")
+                finally:
+                    os.close(handle)
 
-    def heard(self, word: str) -> Any:
-        """Return what the other end said, or None."""
+    def heard(self, word: str, party: str) -> Any:
+        """Return what another end said, or None."""
         try:
-            with open(f"{self.folder}/{self.other}.{word}") as file:
+            with open(f"{self.folder}/{party}.{word}") as file:
                 return json.load(file)
         except (OSError, ValueError):
             return None
@@ -277,25 +304,29 @@ class Agent:
                 return
 
     def agree(self) -> None:
-        """Settle t = 0 with the other end, if there is one."""
+        """Settle t = 0 with the other ends, if there are any."""
         self.say("ready", {"failure": self.failure})
-        if self.spec["alone"]:
+        if not self.others:
             self.settle(time.monotonic_ns() + LEAD_NS)
             return
+        leads = self.party == "client"
+        awaited = list(self.others) if leads else ["client"]
         until = time.monotonic_ns() + self.spec["patience_ns"]
-        while not self.interrupted:
-            word = self.heard("ready" if self.end == "client" else "epoch")
+        while awaited and not self.interrupted:
+            word = self.heard("ready" if leads else "epoch", awaited[0])
             if word is not None:
                 if word.get("failure"):
-                    self.failure = self.failure or f"at the {self.other}: {word['failure']}"
-                elif self.end == "server":
+                    self.failure = self.failure or f"at the {awaited[0]}: {word['failure']}"
+                    break
+                if not leads:
                     self.settle(word["monotonic_ns"])
-                break
+                awaited.pop(0)
+                continue
             if time.monotonic_ns() > until:
-                self.failure = self.failure or f"the {self.other} did not get ready"
+                self.failure = self.failure or f"the {awaited[0]} did not get ready"
                 break
             self.turn(self.patience((until - time.monotonic_ns()) / 1e9))
-        if self.end == "client":
+        if leads:
             self.settle(time.monotonic_ns() + LEAD_NS)
             self.say("epoch", {"failure": self.failure, "monotonic_ns": self.epoch_ns})
 
@@ -312,20 +343,22 @@ class Agent:
         )
         foreground = [p for p in self.programs if not p.spec["service"]]
         said = False
+        busy = list(self.others)
         while not self.interrupted:
             now = time.monotonic_ns() - self.epoch_ns
-            if self.heard("json") is not None:  # the other end was broken off
-                self.interrupted = not said
+            if any(self.heard("json", party) is not None for party in self.others):
+                self.interrupted = not said  # another end was broken off
                 return
             while todo and todo[0].spec["start_ns"] <= now:
                 self.start(todo.pop(0))
             if all(running.over for running in foreground) and not any(
                 not p.spec["service"] for p in todo
             ):
-                if not said and not self.spec["alone"]:
+                if not said and self.others:
                     self.say("done")
                     said = True
-                if self.spec["alone"] or self.heard("done") is not None:
+                busy = [party for party in busy if self.heard("done", party) is None]
+                if not busy:
                     return
             limits = [
                 p.started_ns + p.spec["time_limit_ns"] - time.monotonic_ns()
@@ -370,6 +403,7 @@ class Agent:
         records = [self.record(running) for running in self.programs]
         record = {
             "end": self.end,
+            "user": self.user or None,
             "epoch_unix_ns": self.epoch_unix_ns,
             "failure": self.failure,
             "interrupted": self.interrupted,
@@ -406,7 +440,9 @@ class Agent:
             )
         return {
             "name": spec["name"],
+            "program": spec["program"],
             "end": self.end,
+            "user": self.user or None,
             "command": spec["command"],
             "service": spec["service"],
             "start_ns": None if running.started_ns is None else running.started_ns - epoch,

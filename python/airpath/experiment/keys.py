@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from airpath.experiment.quantities import (
     lateness_bound,
@@ -77,6 +77,12 @@ class Program(Common):
     """Any program, at one of the ends."""
 
     end: End = Field(description="End at which the program runs.")
+    user: str | None = Field(
+        default=None,
+        description="User of a cell at whose client's end the program runs. Without it, in a cell "
+        "of several users, it runs at the client's end of each of them; at the server's end, which "
+        "is one for all, it runs once.",
+    )
     command: str | list[str] = Field(
         description="Shell command, or a list of a program and its arguments.", min_length=1
     )
@@ -94,3 +100,10 @@ class Program(Common):
         default=["*"], description="Patterns of the files in the program's folder that are kept."
     )
     exit_status: list[int] = Field(default=[0], description="Exit statuses that mean success.")
+
+    @model_validator(mode="after")
+    def _user_has_a_client(self) -> Self:
+        if self.user is not None and self.end == "server":
+            message = "the server's end is one for all users: leave out `user`"
+            raise ValueError(message)
+        return self

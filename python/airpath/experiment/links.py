@@ -45,6 +45,7 @@ def options(network: Network, cell: Cell, here: Path, inline: Path) -> list[str]
         words += ["--scenario", str(inline)]
     for key, value in network.link.model_dump(exclude_none=True).items():
         words += [f"--{key}", value]
+    words += ["--users", str(network.users)] if network.users is not None else []
     words += overrides(cell.network_parameters)
     if cell.mtu is not None:
         words += ["--mtu", str(cell.mtu)]

@@ -70,6 +70,13 @@ class Network(Table):
         default={}, description="Parameters of the scenario to override."
     )
     mtu: Mtu | None = Field(default=None, description="MTU of both ends in bytes.")
+    users: int | None = Field(
+        default=None,
+        ge=1,
+        le=1024,
+        description="Number of users of a cell: the first of the scenario, or copies of its only "
+        "one (--users of airpath exec).",
+    )
 
 
 def _kind(value: Any) -> str | None:

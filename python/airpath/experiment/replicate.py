@@ -192,6 +192,7 @@ def _specification(program: Any, here: Path) -> dict[str, Any]:
     return {
         "name": program.name,
         "end": program.end,
+        "user": program.user,
         "command": command,
         "start_ns": time_ns(program.start),
         # A service lasts as long as the others.
@@ -355,10 +356,12 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
             if report.get("outcome") != "complete" and status
         ]
     else:
-        ends = [_json(work / f"{end}.json") for end in ("client", "server")]
+        # The first client, the server, and the clients of other users.
+        others = sorted(work.glob("client-*.json"), key=lambda path: int(path.stem.split("-")[1]))
+        ends = [_json(path) for path in (work / "client.json", work / "server.json", *others)]
         records = [record for end in ends for record in end.get("programs", [])]
         if (work / "programs").is_dir():
-            _keep(task, work / "programs")
+            _keep(task, work / "programs", records)
             (work / "programs").rename(part / "programs")
         workload = {
             "epoch_unix_ns": ends[0].get("epoch_unix_ns"),
@@ -374,6 +377,13 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
             for record in records
             if not record["succeeded"]
         ]
+        if records and not failures:
+            ran = {record["program"] for record in records}
+            failures = [
+                f"{program['name']}: there is no user `{program['user']}`"
+                for program in task.programs
+                if program["user"] is not None and program["name"] not in ran
+            ]
         if not records and not failures and status not in _OF_THE_ENGINE:
             failures = [last or "the programs left no record"]
     if timed_out:
@@ -409,10 +419,13 @@ def _last_words(part: Path, program: str) -> str:
     return f" ({said[-1]})" if said else ""
 
 
-def _keep(task: Task, folder: Path) -> None:
+def _keep(task: Task, folder: Path, records: list[dict[str, Any]]) -> None:
     """Delete files that the programs left and their `keep` does not name."""
-    for program in task.programs:
-        own = folder / program["name"]
+    planned = {program["name"]: program for program in task.programs}
+    # Programs that left no record have the folders of their names.
+    started = {record["name"]: planned[record["program"]] for record in records}
+    for name, program in {**planned, **started}.items():
+        own = folder / name
         for path in sorted(own.rglob("*"), reverse=True):
             name = str(path.relative_to(own))
             if path.is_dir() and not path.is_symlink():
