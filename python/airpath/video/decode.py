@@ -21,8 +21,15 @@ if TYPE_CHECKING:
 CONCEALMENT = ("-flags", "+output_corrupt", "-flags2", "+showall", "-ec", "guess_mvs+deblock")
 """ffmpeg's options by which a decoder shows damaged frames, with what is missing guessed."""
 
-_PASS = ("-fps_mode", "passthrough", "-enc_time_base", "-1", "-pix_fmt", "yuv420p")
-"""Every decoded frame once, with its own time."""
+_PASS = (
+    "-fps_mode",
+    "passthrough",
+    "-enc_time_base",
+    f"1:{about.RTP_HERTZ}",
+    "-pix_fmt",
+    "yuv420p",
+)
+"""Every decoded frame once, with its own time, in the units of RTP."""
 
 
 class Pictures(NamedTuple):
@@ -32,7 +39,7 @@ class Pictures(NamedTuple):
     width: int
     height: int
     times: list[int]
-    """Of each picture, in the units of the file that it comes from."""
+    """Of each picture, in the units of RTP."""
     complaint: str
     """The last of ffmpeg's messages; empty if there was none."""
 

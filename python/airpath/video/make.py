@@ -195,7 +195,8 @@ def make(
         "-fflags",
         "+bitexact",
         "-f",
-        CODECS[codec].bitstream,
+        # The same bytes; newer versions of ffmpeg refuse H.263+ as h263.
+        "rawvideo" if codec == "h263p" else CODECS[codec].bitstream,
         "pipe:1",
     ]
     bitstream = ffmpeg.run(arguments, f"make a video with the codec {codec}")
