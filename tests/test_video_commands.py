@@ -154,6 +154,7 @@ def test_without_ffmpeg_the_package_is_named(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv(ffmpeg.VARIABLE, raising=False)
     clip = clips["h264"]
     for words, program in (
         (("make", "--out", tmp_path / "x.h264"), "ffmpeg"),

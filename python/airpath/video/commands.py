@@ -32,11 +32,14 @@ class _Status:
 
 
 @contextlib.contextmanager
-def _errors_told(command: str) -> Iterator[_Status]:
-    """Print errors of the block, and turn them into an exit status."""
+def _errors_told(command: str, program: Path | None = None) -> Iterator[_Status]:
+    """Print errors of the block, and turn them into an exit status; ``program`` is its ffmpeg."""
+    from airpath.video import ffmpeg
+
     status = _Status()
     try:
-        yield status
+        with ffmpeg.chosen(program):
+            yield status
     except BrokenPipeError:
         raise
     except (VideoError, OSError) as error:
@@ -90,13 +93,14 @@ def make(
     scene: str,
     key_frame_interval: int,
     slice_bytes: int,
+    ffmpeg: Path | None,
     as_json: bool,
 ) -> int:
     """Carry ``airpath video make`` out."""
     from airpath.experiment.quantities import rate_bps
     from airpath.video.make import make as make_video
 
-    with _errors_told("make") as status:
+    with _errors_told("make", ffmpeg) as status:
         _check_fps(fps)
         for flag, value, least in (
             ("--frames", frames, 1),
@@ -146,6 +150,7 @@ def send(
     fps: float | None,
     log: Path | None,
     way: str,
+    ffmpeg: Path | None,
     as_json: bool,
 ) -> int:
     """Carry ``airpath video send`` out."""
@@ -153,7 +158,7 @@ def send(
     from airpath.video import send as sending
     from airpath.video import transport as transports
 
-    with _errors_told("send") as status:
+    with _errors_told("send", ffmpeg) as status:
         _check_fps(fps)
         _check_lite(transport, coverage, way)
         sending.check_packet_bytes(packet_bytes)
@@ -243,13 +248,14 @@ def compare(
     fps: float | None,
     file_format: str,
     no_clip: bool,
+    ffmpeg: Path | None,
     as_json: bool,
 ) -> int:
     """Carry ``airpath video compare`` out."""
     from airpath.experiment.quantities import time_ns
     from airpath.video import comparison
 
-    with _errors_told("compare") as status:
+    with _errors_told("compare", ffmpeg) as status:
         _check_fps(fps)
         text, reports, files = comparison.run(
             reference,

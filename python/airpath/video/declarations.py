@@ -31,6 +31,12 @@ _FPS = Option(
     "Frames per second [default: from FILE.json, or from the file itself]",
     type="number",
 )
+_FFMPEG = Option(
+    "--ffmpeg",
+    ("FILE",),
+    "The ffmpeg to use [default: the variable AIRPATH_FFMPEG, or the one on the PATH]",
+    type="path",
+)
 _NEEDS_FFMPEG = "Needs ffmpeg (Debian: apt install ffmpeg)."
 
 VIDEO = (
@@ -87,6 +93,7 @@ VIDEO = (
                 type="whole",
                 default=0,
             ),
+            _FFMPEG,
             _JSON,
         ),
         _NEEDS_FFMPEG,
@@ -135,6 +142,7 @@ VIDEO = (
                 type="path",
             ),
             _WAY,
+            _FFMPEG,
             _JSON,
         ),
         f"{_NEEDS_FFMPEG} Exit status: 0 if everything was sent, 1 if not, 2 if an option is "
@@ -235,9 +243,11 @@ VIDEO = (
                 choices=IMAGES,
             ),
             Option("--no-clip", (), "Write no clip"),
+            _FFMPEG,
             _JSON,
         ),
-        f"{_NEEDS_FFMPEG} VMAF is measured if ffmpeg has libvmaf, which Debian's has not.",
+        f"{_NEEDS_FFMPEG} VMAF is measured if ffmpeg has libvmaf, which Debian's has not; "
+        "--ffmpeg takes one that has it.",
         "plots",
     ),
 )

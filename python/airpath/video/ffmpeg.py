@@ -1,28 +1,40 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""ffmpeg and ffprobe as child processes, which end with this one."""
+"""ffmpeg and ffprobe as child processes, which end with this one.
+
+The ffmpeg is that of ``--ffmpeg``, that of the variable ``AIRPATH_FFMPEG``, or the one on the
+``PATH``. The ffprobe beside a chosen ffmpeg is used, or the one on the ``PATH``.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import json
+import os
 import shutil
 import signal
 import subprocess
+from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpath import interrupt
-from airpath.video.errors import VideoError
+from airpath.video.errors import OptionError, VideoError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 QUIET = ("-hide_banner", "-nostdin", "-nostats", "-loglevel", "error", "-y")
 SHOWN_LINES = 5
 """Lines of ffmpeg's own messages that an error shows, the last ones."""
+
+VARIABLE = "AIRPATH_FFMPEG"
+"""Variable of the environment that names the ffmpeg to use."""
+
+_chosen: ContextVar[Path | None] = ContextVar("chosen", default=None)
+"""The ffmpeg of ``--ffmpeg``."""
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
@@ -32,13 +44,39 @@ def _end_with_parent() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+@contextlib.contextmanager
+def chosen(program: Path | None) -> Iterator[None]:
+    """Use this ffmpeg within the block; None leaves the choice to variable and ``PATH``."""
+    token = _chosen.set(program)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
 def find(program: str = "ffmpeg") -> str:
     """Return the path of ffmpeg or ffprobe.
 
     Raises:
         VideoError: it is not installed.
+        OptionError: what ``--ffmpeg`` names is no program.
 
     """
+    option, variable = _chosen.get(), os.environ.get(VARIABLE)
+    named = option or variable
+    if named:
+        given = Path(named).expanduser()
+        # A path must hold in every working directory; a name alone is looked up in PATH, too.
+        ffmpeg = shutil.which(str(given.absolute())) or shutil.which(str(given))
+        if ffmpeg is None:
+            kind, source = (OptionError, "--ffmpeg") if option else (VideoError, VARIABLE)
+            message = f"{source} {named}: there is no such program, or it may not be executed"
+            raise kind(message)
+        if program == "ffmpeg":
+            return ffmpeg
+        beside = shutil.which(str(Path(ffmpeg).with_name(program)))
+        if beside is not None:
+            return beside
     path = shutil.which(program)
     if path is None:
         message = f"{program} is not here: apt install ffmpeg (Debian; elsewhere the same name)"

@@ -72,11 +72,15 @@ def write(
 
 
 def over_frames(results: Sequence[Result]) -> Picture:
-    """Draw PSNR and SSIM over the time of the video, with freezes and damaged frames."""
+    """Draw PSNR, SSIM and VMAF over the time of the video, with freezes and damaged frames.
+
+    VMAF has a panel if it was measured.
+    """
     fps = float(results[0].report["frames_per_second"])
     finite = [value for one in results for value in one.psnr_db if math.isfinite(value)]
     top = max(finite, default=40.0) + _HEADROOM_DB
-    with stack(2, row_inches=2.3) as (figure, axes):
+    has_vmaf = any(one.report["vmaf"] is not None for one in results)
+    with stack(3 if has_vmaf else 2, row_inches=2.3) as (figure, axes):
         for number, result in enumerate(results):
             style: dict[str, Any] = {"color": _COLOURS[number], "linestyle": _LINES[number]}
             times = np.arange(len(result.frames)) / fps
@@ -86,6 +90,10 @@ def over_frames(results: Sequence[Result]) -> Picture:
             shown = result.report["psnr_y_db"]
             mean = "identical" if shown is None else f"{shown:.1f} dB"
             label = f"{result.name}: PSNR {mean}, SSIM {result.report['ssim_y']:.3f}"
+            if has_vmaf:
+                label += f", VMAF {result.report['vmaf']:.1f}"
+                vmaf = np.array([frame.vmaf for frame in result.frames], dtype=float)
+                axes[2].plot(times, vmaf, linewidth=0.9, **style)
             axes[0].plot(times, drawn, linewidth=0.9, label=label, **style)
             axes[1].plot(times, ssim, linewidth=0.9, **style)
             hit = np.array([bool(value) for value in result.damaged])
@@ -108,7 +116,9 @@ def over_frames(results: Sequence[Result]) -> Picture:
             color="#444444",
         )
         axes[1].set_ylabel("SSIM of brightness")
-        axes[1].set_xlabel("Time in the video (s)")
+        if has_vmaf:
+            axes[2].set_ylabel("VMAF")
+        axes[-1].set_xlabel("Time in the video (s)")
         axes[0].margins(x=0.01)
         figure.legend(loc="outside lower center", ncols=1)
     return Picture("quality", figure)

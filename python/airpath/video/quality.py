@@ -56,7 +56,6 @@ def psnr_db(mse: float) -> float:
     return 10 * math.log10(PEAK**2 / mse) if mse > 0 else math.inf
 
 
-@functools.cache
 def has_vmaf() -> bool:
     """Say whether ffmpeg has the filter libvmaf.
 
@@ -64,6 +63,11 @@ def has_vmaf() -> bool:
         VideoError: ffmpeg is not installed.
 
     """
+    return _has_vmaf(ffmpeg.find())
+
+
+@functools.cache
+def _has_vmaf(_ffmpeg: str) -> bool:
     with ffmpeg.started(
         "ffmpeg",
         ["-hide_banner", "-filters"],

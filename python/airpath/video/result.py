@@ -97,7 +97,7 @@ def summary(reference_file: Path, results: Sequence[Result]) -> str:
             f"  PSNR {'infinite (identical)' if psnr is None else f'{psnr:.2f} dB'}, "
             f"SSIM {report['ssim_y']:.4f}, "
             + (
-                "VMAF not measured: this ffmpeg has no libvmaf"
+                "VMAF not measured: this ffmpeg has no libvmaf (--ffmpeg takes one that has)"
                 if report["vmaf"] is None
                 else f"VMAF {report['vmaf']:.1f}"
             ),
