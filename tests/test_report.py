@@ -17,9 +17,9 @@ import polars as pl
 import pytest
 
 from airpath.app import run as run_app
-from airpath.report import SECTIONS, command
+from airpath.report import SECTIONS, choice, command
 from airpath.report.entry import Entry
-from airpath.report.material import Material, find_runs, load_material
+from airpath.report.material import find_runs, load_material
 from airpath.report.reduce import Task, reduce_run
 from airpath.report.sections import diagrams, distributions
 from airpath.run import RunError, load_run
@@ -317,7 +317,7 @@ def test_of_many_runs_some_of_each_set_have_diagrams(replications: Path) -> None
         for number in range(diagrams.MOST_RUNS - 20)
         for turn in (1, 2)
     ]
-    chosen = diagrams.choose(Material("many", entries))
+    chosen = choice.first_of_sets(entries, diagrams.MOST_RUNS)
     assert len(chosen) == diagrams.MOST_RUNS
     assert len({entry.set_name for entry in chosen}) == diagrams.MOST_RUNS - 20
     seconds = [entry.number for entry in chosen if entry.number % 2 == 0]

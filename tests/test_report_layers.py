@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from airpath.report.sections import layers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 LOSSES = (
     'radio.link.errors={ type = "bernoulli", probability = 0.05, per = "block", block = "20 ms" }'
@@ -83,6 +85,49 @@ def test_a_line_keeps_its_changes_alone() -> None:
     assert list(accumulate(kept["time"])) == [0, 2, 4]
     assert kept["value"] == [1, 2, 2]
     assert layers.binned(points.head(0), "curve", [], is_line=True)["time"] == []
+
+
+def test_layers_need_no_pictures_and_are_some_of_each_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one/0001", "one/0002", "other/0001", "plain/0001"):
+        profile = "lte-good" if name.startswith("plain") else "gsm-rlp-9.6k"
+        command = [
+            *(find_engine(), "sim", "--profile", profile, "--seed", name[-1]),
+            *("--workload", "cbr rate=2kbit/s size=200 from=client duration=3s"),
+            *("--out", str(tmp_path / "runs" / name)),
+        ]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    page = tmp_path / "report.html"
+
+    def shown() -> list[str]:
+        words = ["report", str(tmp_path / "runs"), "--pictures", "0", "--out", str(page)]
+        assert run_app(words) == 0
+        return re.findall(r'<details class="layers" id="(.+?)"', page.read_text())
+
+    assert shown() == ["layers-1", "layers-2", "layers-3"]
+    assert "more runs have no layers here" not in page.read_text()
+    assert 'id="pictures"' not in page.read_text()
+    monkeypatch.setattr(layers, "MOST_RUNS", 2)
+    assert shown() == ["layers-1", "layers-3"], "the first run of each set"
+    assert "1 more runs have no layers here: 2 have" in page.read_text()
+
+
+def test_many_pictures_have_coarser_bins(tmp_path: Path) -> None:
+    command = [
+        *(find_engine(), "sim", "--profile", "gsm-rlp-9.6k", "--seed", "7"),
+        *("--workload", "cbr rate=2kbit/s size=200 from=client duration=60s"),
+        *("--out", str(tmp_path / "run")),
+    ]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+    def points(most_bins: int) -> int:
+        (drawn,) = layers.draw_run(layers.Task(tmp_path / "run", 1, 60 * 10**9, most_bins)).diagrams
+        panels = drawn.content["panels"]
+        return max(len(series["value"]) for panel in panels for series in panel["series"])
+
+    assert points(4 * layers.LEAST_BINS) > 4 * layers.LEAST_BINS
+    assert points(1) <= 4 * layers.LEAST_BINS
 
 
 @pytest.fixture(scope="module")

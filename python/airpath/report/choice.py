@@ -37,6 +37,20 @@ def groups(sets: Sets) -> dict[str, dict[str, list[Entry]]]:
     return found
 
 
+def first_of_sets(entries: Sequence[Entry], most: int) -> list[Entry]:
+    """Return at most so many runs, in their order: the first of each set before second ones."""
+    turns: dict[str, int] = {}
+    by_turn: dict[int, list[Entry]] = {}
+    for entry in entries:
+        turns[entry.set_name] = turns.get(entry.set_name, 0) + 1
+        by_turn.setdefault(turns[entry.set_name], []).append(entry)
+    chosen: list[Entry] = []
+    for turn in by_turn.values():
+        if len(chosen) < most:
+            chosen += evenly(turn, most - len(chosen))
+    return sorted(chosen, key=lambda entry: entry.number)
+
+
 def evenly(items: Sequence[Item], most: int) -> list[Item]:
     """Return at most so many, evenly chosen, with the first and the last."""
     if len(items) <= most:

@@ -90,7 +90,7 @@ class Drawn:
 def build(material: Material) -> Section | None:
     """Return the diagrams of runs with captures: those an experiment names, or some of each set."""
     named = material.presentation.captions
-    chosen = material.with_diagrams if named else choose(material)
+    chosen = material.with_diagrams if named else choice.first_of_sets(material.entries, MOST_RUNS)
     most = MOST_ELEMENTS // max(len(chosen), 1)
     tasks = [
         Task(entry.run.directory, entry.number, entry.label, entry.facts, most) for entry in chosen
@@ -114,20 +114,6 @@ def build(material: Material) -> Section | None:
         most=MOST_RUNS,
     )
     return Section("diagrams", "Time-sequence diagrams", body)
-
-
-def choose(material: Material) -> list[Entry]:
-    """Return the runs with diagrams: of too many, the first of each set before the second ones."""
-    turns: dict[str, int] = {}
-    by_turn: dict[int, list[Entry]] = {}
-    for entry in material.entries:
-        turns[entry.set_name] = turns.get(entry.set_name, 0) + 1
-        by_turn.setdefault(turns[entry.set_name], []).append(entry)
-    chosen: list[Entry] = []
-    for entries in by_turn.values():
-        if len(chosen) < MOST_RUNS:
-            chosen += choice.evenly(entries, MOST_RUNS - len(chosen))
-    return sorted(chosen, key=lambda entry: entry.number)
 
 
 def draw_run(task: Task) -> Drawn:

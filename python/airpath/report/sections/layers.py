@@ -12,20 +12,32 @@ import numpy as np
 import polars as pl
 from matplotlib.colors import to_hex
 
+from airpath.facts import FILES
 from airpath.layers import largest_flows, layers_of
 from airpath.plots import style
+from airpath.report import choice
 from airpath.report.page import Section, data, fill
-from airpath.run import RunError, contradictions_named
+from airpath.run import RunError, contradictions_named, load_run
+from airpath.workers import each
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from markupsafe import Markup
 
     from airpath.layers import Layers
-    from airpath.report.entry import Entry
     from airpath.report.material import Material
+
+MOST_RUNS = 16
+"""Runs with layers on the page, unless ``--pictures`` asks for more or an experiment names them."""
 
 MOST_BINS = 1_500
 """Bins of time of a curve: some one a pixel. Of a bin at most four points are kept."""
+
+MOST_BINS_ON_PAGE = 12_000
+"""Bins of a curve, over all pictures of the page together: so many for each of its curves."""
+
+LEAST_BINS = 200
 
 MOST_PICTURES = 6
 """Pictures of a run: hops and directions."""
@@ -51,41 +63,86 @@ class Diagram:
         return data(self.content)
 
 
+@dataclass(frozen=True)
+class Task:
+    """Layers of one run."""
+
+    directory: Path
+    number: int
+    duration_ns: int
+    most_bins: int
+    """Bins of a curve, over all pictures of the run together."""
+
+
+@dataclass
+class Drawn:
+    """The layers of one run."""
+
+    diagrams: list[Diagram]
+    total: int
+    """Its hops and directions; the first are drawn."""
+    notes: list[str]
+
+
 def build(material: Material) -> Section | None:
-    """Return the layers of the runs whose pictures are on the page."""
+    """Return the layers of runs with a link log: those an experiment names, or some of each set."""
+    able = [
+        entry for entry in material.with_diagrams if (entry.run.directory / FILES["link"]).exists()
+    ]
+    most = max(MOST_RUNS, material.most_pictures)
+    named = material.presentation.captions
+    chosen = able if named else choice.first_of_sets(able, most)
+    most_bins = MOST_BINS_ON_PAGE // max(len(chosen), 1)
+    tasks = [
+        Task(entry.run.directory, entry.number, entry.facts.duration_ns, most_bins)
+        for entry in chosen
+    ]
+
+    def tell(done: int, total: int) -> None:
+        material.progress("layers", done, total)
+
     groups = []
-    for entry in material.with_pictures:
-        try:
-            with contradictions_named(entry.run.directory):
-                run = entry.open()
-                every = layers_of(run)
-                diagrams = [
-                    diagram(entry, layers, f"layers-{entry.number}-{number}")
-                    for number, layers in enumerate(every[:MOST_PICTURES], 1)
-                ]
-        except RunError as error:
-            entry.run.notes.append(str(error))
-            continue
-        if diagrams:
-            groups.append((entry, diagrams, len(every)))
+    for entry, drawn in zip(chosen, each(draw_run, tasks, tell), strict=True):
+        entry.run.notes += [note for note in drawn.notes if note not in entry.run.notes]
+        if drawn.diagrams:
+            groups.append((entry, drawn.diagrams, drawn.total))
     if not groups:
         return None
-    return Section("layers", "Layers of links", fill("layers", groups=groups))
+    left_out = len(able) - len(chosen)
+    return Section("layers", "Layers of links", fill("layers", groups=groups, left_out=left_out))
 
 
-def diagram(entry: Entry, layers: Layers, identity: str) -> Diagram:
-    """Return the layers of one direction as the script draws them."""
+def draw_run(task: Task) -> Drawn:
+    """Return the layers of a run, opened for them alone."""
+    run = load_run(task.directory)
+    try:
+        with contradictions_named(run.directory):
+            every = layers_of(run)
+            shown = every[:MOST_PICTURES]
+            share = task.most_bins // max(len(shown), 1)
+            bins = min(max(share, LEAST_BINS), MOST_BINS)
+            diagrams = [
+                diagram(layers, f"layers-{task.number}-{number}", task.duration_ns, bins)
+                for number, layers in enumerate(shown, 1)
+            ]
+    except RunError as error:
+        return Drawn([], 0, [*run.notes, str(error)])
+    return Drawn(diagrams, len(every), run.notes)
+
+
+def diagram(layers: Layers, identity: str, duration_ns: int, bins: int) -> Diagram:
+    """Return the layers of one direction as the script draws them, with so many bins a curve."""
     notes: list[str] = []
     panels = [
         panel | {"series": kept}
-        for panel in _panels(layers, notes)
+        for panel in _panels(layers, notes, bins)
         if (kept := [series for series in panel["series"] if series["count"]])
     ]
     resets = layers.frames.sent.filter(
         pl.col("event").cast(pl.String).is_in(["reset", "disconnected"])
     )
     content = {
-        "end": entry.facts.duration_ns // 1000,
+        "end": duration_ns // 1000,
         "panels": panels,
         "resets": (resets["time_ns"] // 1000).head(MOST_RESETS).to_list(),
         "states": [
@@ -95,7 +152,7 @@ def diagram(entry: Entry, layers: Layers, identity: str) -> Diagram:
     return Diagram(identity, f"{layers.hop}, {layers.direction}", content, notes)
 
 
-def _panels(layers: Layers, notes: list[str]) -> list[dict[str, Any]]:
+def _panels(layers: Layers, notes: list[str], bins: int) -> list[dict[str, Any]]:
     """Return the panels from above; those without data have empty series."""
 
     def series(
@@ -103,7 +160,7 @@ def _panels(layers: Layers, notes: list[str]) -> list[dict[str, Any]]:
     ) -> dict[str, Any]:
         points = rows.select("time_ns", value=value).drop_nulls()
         return {"name": name, "colour": to_hex(colour), "shape": shape, "size": size} | binned(
-            points, name, notes, is_line=not shape
+            points, name, notes, is_line=not shape, bins=bins
         )
 
     sent, arrived = layers.frames.sent, layers.frames.arrived
@@ -166,7 +223,9 @@ def _panels(layers: Layers, notes: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def binned(points: pl.DataFrame, name: str, notes: list[str], *, is_line: bool) -> dict[str, Any]:
+def binned(
+    points: pl.DataFrame, name: str, notes: list[str], *, is_line: bool, bins: int = MOST_BINS
+) -> dict[str, Any]:
     """Return ``time`` (steps, in µs), ``value`` and the ``count`` of all points.
 
     Of many points only the first, the last, the least and the greatest of each bin of time are
@@ -176,8 +235,8 @@ def binned(points: pl.DataFrame, name: str, notes: list[str], *, is_line: bool) 
     if is_line:
         changed = pl.col("value").ne_missing(pl.col("value").shift(1))
         points = points.filter(changed | (pl.int_range(pl.len()) == pl.len() - 1))
-    if points.height > 4 * MOST_BINS:
-        points, width_ns = _extremes(points)
+    if points.height > 4 * bins:
+        points, width_ns = _extremes(points, bins)
         notes.append(
             f"{name}: of {count:,} points the first, the last, the least and the greatest within "
             f"{width_ns / 1e6:.3g} ms are drawn"
@@ -191,9 +250,9 @@ def binned(points: pl.DataFrame, name: str, notes: list[str], *, is_line: bool) 
     }
 
 
-def _extremes(points: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+def _extremes(points: pl.DataFrame, bins: int) -> tuple[pl.DataFrame, int]:
     begin, end = int(points["time_ns"][0]), int(points["time_ns"][-1])
-    width = (end - begin) // MOST_BINS + 1
+    width = (end - begin) // bins + 1
     row, value = pl.col("row"), pl.col("value")
     kept = (
         points.with_row_index("row")
