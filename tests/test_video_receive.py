@@ -197,6 +197,10 @@ def test_endpoints_are_read() -> None:
     assert endpoints.split("[::1]:5004", "--to") == ("::1", 5004)
     assert endpoints.split(":5004", "--listen") == ("", 5004)
     assert endpoints.resolve("127.0.0.1:9", "--to") == (socket.AF_INET, "127.0.0.1", 9)
+    localhost = endpoints.resolve("localhost:9", "--to", ipv4=True)
+    assert localhost == (socket.AF_INET, "127.0.0.1", 9)
+    with pytest.raises(VideoError, match="::1 is unknown"):
+        endpoints.resolve("[::1]:9", "--to", ipv4=True)
     for text in ("server", "::1:5004", "server:0", "server:65536", "server:x"):
         with pytest.raises(OptionError, match="is no HOST:PORT"):
             endpoints.split(text, "--to")

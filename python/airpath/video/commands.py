@@ -143,6 +143,7 @@ def send(
     file: Path,
     *,
     to: str,
+    ipv4: bool,
     transport: str,
     coverage: int | None,
     packet_bytes: int,
@@ -171,7 +172,7 @@ def send(
                 file=sys.stderr,
             )
         stream = packetise.packetise(source, packet_bytes)
-        endpoint = endpoints.resolve(to, "--to")
+        endpoint = endpoints.resolve(to, "--to", ipv4=ipv4)
         with contextlib.closing(transports.open_sender(endpoint, transport, way)) as sender:
             report = sending.send(
                 sender,

@@ -110,6 +110,12 @@ VIDEO = (
         (Argument("FILE", "The video: a bare bitstream, or any file that ffmpeg reads", "file"),),
         (
             Option("--to", ("HOST:PORT",), "The receiver", default="server:5004"),
+            Option(
+                "--ipv4",
+                (),
+                "Send over IPv4 [default: the first address of HOST in the system's order, which "
+                "behind a link is that of IPv6]",
+            ),
             _TRANSPORT,
             Option(
                 "--coverage",

@@ -48,8 +48,13 @@ def split(text: str, flag: str) -> tuple[str, int]:
     return found[1] or found[2] or "", int(found[3])
 
 
-def resolve(text: str, flag: str) -> Endpoint:
+def resolve(text: str, flag: str, *, ipv4: bool = False) -> Endpoint:
     """Return the first address of a host, in the system's order.
+
+    Args:
+        text: HOST:PORT.
+        flag: the option that it comes from.
+        ipv4: whether only addresses of IPv4 count.
 
     Raises:
         VideoError: there is no such host.
@@ -60,7 +65,8 @@ def resolve(text: str, flag: str) -> Endpoint:
         message = f"{flag} {text} names no host: write for example server:{port}"
         raise OptionError(message)
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+        family = socket.AF_INET if ipv4 else socket.AF_UNSPEC
+        found = socket.getaddrinfo(host, port, family, socket.SOCK_DGRAM)
     except OSError as error:
         message = f"{flag} {text}: {host} is unknown: {error.strerror}"
         raise VideoError(message) from error
