@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 import figure12
 import pings
 import video_bearers
+from airpath.engine import find_engine
 from videos import needs_ffmpeg
 
 if TYPE_CHECKING:
@@ -20,7 +24,8 @@ if TYPE_CHECKING:
 
 def test_figures_of_ping_are_read() -> None:
     text = "4 packets transmitted, 3 received, 25% packet loss\nrtt min/avg/max/mdev = 1.5/2/3/0 ms"
-    assert pings.read(text) == pings.Pings(2, 1.5, 3, 0.25)
+    assert pings.read(text) == pings.Pings(2, 1.5, 3, 0.25, "unknown")
+    assert pings.read(f"{text}\nverdict    suspect\n").verdict == "suspect"
     with pytest.raises(ValueError, match="no figures"):
         pings.read("ping: unknown host")
 
@@ -35,6 +40,48 @@ def test_a_table_has_a_row_for_each_cell() -> None:
     row = "| warp | rlp-good | udp | 2 | 0.500 ± 0.000 | 2.000 ± 0.000 | 1.000 ± 0.000 | "
     assert lines[2] == row + "5.000 ± 0.000 |"
     assert len(lines) == 4
+
+
+def test_live_runs_stand_beside_those_by_warp_of_the_same_seed() -> None:
+    def report(clock: str, seed: int, delay_ns: float, frames: dict[str, int]) -> dict[str, Any]:
+        about = {"clock": clock, "network": "rlp-bad", "transport": "udp", "seed": seed}
+        times = {"delay_ns": {"mean": delay_ns}, "jitter_ns": {"mean": 2e6}}
+        counts = {"throughput_bps": 5000, "packets_lost": 1, "packets_sent": 6}
+        return {**about, **times, **counts, "queue": "8 kB", "packets_of_frames": frames}
+
+    warp = report("warp", 1, 5e8, {"0": 2, "1": 1, "2": 2})
+    # A frame with a packet less, one that is missing, and one that only this run has.
+    live = report("live", 1, 6e8, {"0": 1, "1": 1, "3": 1})
+    lines = video_bearers.pairs([warp, live, report("live", 2, 5e8, {})])
+    about = "| rlp-bad, queue 8 kB | udp | 1 |"
+    figures = "0.600, 0.500 | 2.000, 2.000 | 16.667, 16.667 | 5.000, 5.000"
+    assert lines[2:] == [f"{about} {figures} | 4 of 6 |"]
+    assert video_bearers.pairs([warp]) == []
+
+
+def test_rlp_loses_nothing_with_the_buffers_of_the_thesis() -> None:
+    file = tomllib.loads((video_bearers.FOLDER / "rlp-buffers.toml").read_text())
+    (video,) = file["workloads"]["video"]["virtual"]
+    (small,) = file["workloads"]["packets-of-126-bytes"]["virtual"]
+
+    def uplink(name: str, workload: str) -> Any:
+        """Return what a run by these buffers told of the uplink."""
+        network = file["networks"][name]
+        command = [find_engine(), "sim", "--profile", network["profile"], "--seed", "1", "--json"]
+        for key, value in network["set"].items():
+            text = value if value.startswith("{") else json.dumps(value)
+            command += ["--set", f"{key}={text}"]
+        command += ["--workload", workload]
+        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        return json.loads(said.stdout)["uplink"]
+
+    few, enough = "modem-4-queue-7", "modem-window-queue-8192-bytes"
+    lossy, whole = uplink(few, video), uplink(enough, video)
+    assert lossy["offered_packets"] == whole["offered_packets"] == whole["delivered_packets"]
+    assert 0.9 < lossy["delivered_packets"] / lossy["offered_packets"] < 0.98
+    # Four packets in a round trip are less than the video has; with a window of RLP there is room.
+    rate = "delivered_bit_per_s"
+    assert uplink(few, small)[rate] < whole[rate] < 0.8 * uplink(enough, small)[rate]
 
 
 @needs_ffmpeg

@@ -15,6 +15,8 @@ import math
 import re
 import subprocess
 import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from airpath.analysis.intervals import mean_with_half_width
@@ -45,6 +47,7 @@ class Pings(NamedTuple):
     least_ms: float
     greatest_ms: float
     loss: float
+    verdict: str
 
 
 def fit(clock: str) -> Fit:
@@ -66,19 +69,20 @@ def ping(profile: str, found: Fit, *, seed: int, count: int, clock: str) -> Ping
     delay = f'radio.link.propagation="{found.delay_ms:.1f} ms"'
     link = ("--clock", clock, "--profile", profile, "--seed", seed)
     changes = ("--set", delay, "--set", f"radio.link.errors={errors}")
-    program = ("ping", "-c", count, "-s", PAYLOAD_BYTES, "-i", 3, "server")
+    program = ("ping", "-4", "-c", count, "-s", PAYLOAD_BYTES, "-i", 3, "server")
     command = [*AIRPATH, "exec", *map(str, (*link, *changes, "--", *program))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return read(done.stdout + done.stderr)
 
 
 def read(text: str) -> Pings:
-    """Return the figures of ping's last lines.
+    """Return the figures of ping's last lines, and the verdict on the run behind them.
 
     Raises:
         ValueError: there are none.
 
     """
+    verdict = re.search(r"^verdict +(\w+)", text, re.MULTILINE)
     packets = re.search(r"(\d+) packets transmitted, (\d+) received", text)
     times = re.search(r"rtt min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)/", text)
     if not packets or not times:
@@ -86,7 +90,8 @@ def read(text: str) -> Pings:
         raise ValueError(message)
     least, mean, greatest = map(float, times.groups())
     sent, received = map(int, packets.groups())
-    return Pings(mean, least, greatest, 1 - received / sent)
+    told = verdict[1] if verdict else "unknown"
+    return Pings(mean, least, greatest, 1 - received / sent, told)
 
 
 def main() -> None:
@@ -95,17 +100,25 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=10)
     parser.add_argument("--count", type=int, default=100, help="pings of a replication")
     parser.add_argument("--clock", choices=("warp", "live"), default="warp")
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     found = fit(options.clock)
     print(f"fitted: {found.delay_ms:.1f} ms one way, ", end="")
     print(f"block error rate {found.block_error_rate:.2%}\n")
     print("| bearer | thesis: mean, loss | mean (ms) | least | greatest | loss | left (ms) |")
     print("|---|---|---|---|---|---|---|")
-    for profile, (mean_ms, loss) in THESIS.items():
-        runs = [
-            ping(profile, found, seed=seed, count=options.count, clock=options.clock)
-            for seed in range(1, options.replications + 1)
-        ]
+    verdicts: Counter[str] = Counter()
+
+    def once(task: tuple[str, int]) -> Pings:
+        profile, seed = task
+        return ping(profile, found, seed=seed, count=options.count, clock=options.clock)
+
+    seeds = range(1, options.replications + 1)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        done = list(pool.map(once, [(profile, seed) for profile in THESIS for seed in seeds]))
+    for number, (profile, (mean_ms, loss)) in enumerate(THESIS.items()):
+        runs = done[number * len(seeds) : (number + 1) * len(seeds)]
+        verdicts.update(one.verdict for one in runs)
         mean = mean_with_half_width([one.mean_ms for one in runs])
         lost = mean_with_half_width([100 * one.loss for one in runs])
         print(
@@ -114,6 +127,7 @@ def main() -> None:
             f"| {max(one.greatest_ms for one in runs):.0f} "
             f"| {lost.mean:.1f} % ± {lost.half_width:.1f} % | {mean_ms - mean.mean:+.0f} |"
         )
+    print("verdicts: " + ", ".join(f"{count} {grade}" for grade, count in verdicts.items()))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
 
 ``airpath video send`` and ``receive`` run over the four networks of bearers.toml, over UDP and over
 UDP-Lite, by default in virtual time (warp). Each run adds a line to ``OUT/runs.jsonl``; runs that
-are there are not repeated. The table has means with 95 % intervals.
+are there are not repeated. The table has means with 95 % intervals. Live runs stand beside the runs
+by warp of the same seeds in a second table.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ NETWORKS: dict[str, Any] = tomllib.loads((FOLDER / "bearers.toml").read_text())[
 TRANSPORTS = ("udp", "udp-lite")
 AIRPATH = (sys.executable, "-c", "import sys; from airpath.cli import main; sys.exit(main())")
 FPS = 5
+RTP_HERTZ = 90_000
+SAME = ("network", "transport", "seed", "queue", "send_buffer")
+"""Fields of a record that tell what was run, whatever the clock."""
 FIGURES: dict[str, Callable[[Any], float]] = {
     "end-to-end delay (s)": lambda report: report["delay_ns"]["mean"] / 1e9,
     "interarrival jitter (ms)": lambda report: report["jitter_ns"]["mean"] / 1e6,
@@ -57,13 +61,24 @@ def make_clip(out: Path, seconds: int) -> Path:
     return clip
 
 
-def run(clip: Path, out: Path, clock: str, network: str, transport: str, seed: int) -> Any:
-    """Send the video once; return what the receiver reports."""
-    name = f"{clock}-{network}-{transport}-{seed}"
+def run(clip: Path, out: Path, about: dict[str, Any]) -> Any:
+    """Send the video once; return what the receiver reports.
+
+    Args:
+        clip: the video.
+        out: where files go.
+        about: ``clock``, and the fields of ``SAME``.
+
+    """
+    clock, network, transport, seed, *buffers = (about[key] for key in ("clock", *SAME))
+    name = "-".join(str(word).replace(" ", "-") for word in about.values() if word is not None)
     shutil.rmtree(out / name, ignore_errors=True)  # of a run that was interrupted
     log, received = out / f"{name}.csv", out / f"{name}.h263"
     parameters = NETWORKS[network]
-    changes = [f"{key}={value}" for key, value in parameters["set"].items()]
+    settings = dict(parameters["set"])
+    keys = ("radio.link.queue.limit", "radio.link.send_buffer")
+    settings |= {key: value for key, value in zip(keys, buffers, strict=True) if value}
+    changes = [f"{key}={value}" for key, value in settings.items()]
     changes = [text if "{" in text else '{}="{}"'.format(*text.split("=")) for text in changes]
     link = ["--profile", parameters["profile"], "--clock", clock, "--seed", seed]
     link += [word for change in changes for word in ("--set", change)]
@@ -71,27 +86,58 @@ def run(clip: Path, out: Path, clock: str, network: str, transport: str, seed: i
     transported = ("--transport", transport)
     server = (*AIRPATH, "video", "receive", *transported, "--silence", "15 s")
     server_files = ("--out", received, "--sent", log)
-    client = (*AIRPATH, "video", "send", clip, "--to", "server:5004", *transported)
+    client = (*AIRPATH, "video", "send", clip, "--to", "server:5004", "--ipv4", *transported)
     pace = ("--packet-bytes", 250, "--pace", "spread", "--log", log)
     receive = shlex.join(map(str, (*server, *server_files)))
     airpath("exec", *link, *grace, "--server", receive, "--", *client, *pace)
     report = json.loads(Path(f"{received}.json").read_text())
-    del report["frames"]
+    frames = report.pop("frames")
+    of_frames = {frame["rtp_time"] * FPS // RTP_HERTZ: frame["packets"] for frame in frames}
     verdict = json.loads((out / name / "run.json").read_text())["results"]["verdict"]["grade"]
-    about = {"clock": clock, "network": network, "transport": transport, "seed": seed}
-    return {**report, **about, "verdict": verdict}
+    return {**report, **about, "packets_of_frames": of_frames, "verdict": verdict}
+
+
+def cell_of(one: Any) -> tuple[str, str, str]:
+    """Return clock, network with its buffers, and transport of a run."""
+    buffers = (("queue", "queue"), ("send buffer", "send_buffer"))
+    changed = "".join(f", {name} {one[key]}" for name, key in buffers if one.get(key))
+    return one["clock"], one["network"] + changed, one["transport"]
 
 
 def table(runs: list[Any]) -> list[str]:
     """Return the lines of the table."""
     lines = ["| clock | network | transport | runs | " + " | ".join(FIGURES) + " |"]
     lines.append("|---" * (4 + len(FIGURES)) + "|")
-    cells = sorted({(one["clock"], one["network"], one["transport"]) for one in runs})
-    for cell in cells:
-        here = [one for one in runs if (one["clock"], one["network"], one["transport"]) == cell]
+    for cell in sorted({cell_of(one) for one in runs}):
+        here = [one for one in runs if cell_of(one) == cell]
         means = [mean_with_half_width([of(one) for one in here]) for of in FIGURES.values()]
         words = [f"{one.mean:.3f} ± {one.half_width:.3f}" for one in means]
         lines.append("| " + " | ".join([*cell, str(len(here)), *words]) + " |")
+    return lines
+
+
+def pairs(runs: list[Any]) -> list[str]:
+    """Return the lines of the table of live runs beside those by warp; none if there is no pair.
+
+    Its last column counts the packets that came through one of both alone, frame by frame.
+    """
+    by_clock: dict[str, dict[tuple[Any, ...], Any]] = {"live": {}, "warp": {}}
+    for one in runs:
+        by_clock[one["clock"]][tuple(one.get(key) for key in SAME)] = one
+    both = [key for key in by_clock["live"] if key in by_clock["warp"]]
+    if not both:
+        return []
+    lines = ["| network | transport | seed | " + " | ".join(FIGURES) + " | lost in one alone |"]
+    lines.append("|---" * (4 + len(FIGURES)) + "|")
+    for key in sorted(both, key=str):
+        live, warp = by_clock["live"][key], by_clock["warp"][key]
+        _, network, transport = cell_of(live)
+        cells = [f"{of(live):.3f}, {of(warp):.3f}" for of in FIGURES.values()]
+        counts = [one["packets_of_frames"] for one in (live, warp)]
+        frames = counts[0].keys() | counts[1].keys()
+        apart = sum(abs(counts[0].get(one, 0) - counts[1].get(one, 0)) for one in frames)
+        cells.append(f"{apart} of {live['packets_sent']}")
+        lines.append("| " + " | ".join([network, transport, str(live["seed"]), *cells]) + " |")
     return lines
 
 
@@ -130,7 +176,9 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--seconds", type=int, default=240, help="length of the video")
     parser.add_argument("--clock", choices=("warp", "live"), default="warp")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--transports", nargs="+", choices=TRANSPORTS, default=list(TRANSPORTS))
     parser.add_argument("--queue", help="limit of the queue, instead of the profile's")
+    parser.add_argument("--send-buffer", help="send buffer of the modem, instead of the profile's")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--picture", type=Path, help="file of the picture, .png")
     options = parser.parse_args(words)
@@ -139,26 +187,34 @@ def main(words: list[str] | None = None) -> None:
     clip, journal = make_clip(out, options.seconds), out / "runs.jsonl"
     lines = journal.read_text().splitlines() if journal.exists() else []
     runs = [json.loads(line) for line in lines]
-    done = {(one["clock"], one["network"], one["transport"], one["seed"]) for one in runs}
+    buffers = {"queue": options.queue, "send_buffer": options.send_buffer}
     seeds = range(1, options.replications + 1)
     wanted = [
-        (options.clock, network, transport, seed)
-        for seed, network, transport in product(seeds, options.networks, TRANSPORTS)
+        {
+            "clock": options.clock,
+            "network": network,
+            "transport": transport,
+            "seed": seed,
+            **buffers,
+        }
+        for seed, network, transport in product(seeds, options.networks, options.transports)
     ]
-    if options.queue:
-        for network in NETWORKS.values():
-            network["set"]["radio.link.queue.limit"] = options.queue
+    done = {tuple(one.get(key) for key in ("clock", *SAME)) for one in runs}
+    missing = [one for one in wanted if tuple(one[key] for key in ("clock", *SAME)) not in done]
     with ThreadPoolExecutor(options.jobs) as pool, journal.open("a") as file:
-        missing = [one for one in wanted if one not in done]
-        for report in pool.map(lambda one: run(clip, out, *one), missing):
-            runs.append(report)
-            file.write(json.dumps(report) + "\n")
+        for report in pool.map(lambda one: run(clip, out, one), missing):
+            text = json.dumps(report)
+            runs.append(json.loads(text))
+            file.write(text + "\n")
             file.flush()
     print("\n".join(table(runs)))
+    if beside := pairs(runs):
+        print("\nLive, warp:\n\n" + "\n".join(beside))
     grades = Counter(one["verdict"] for one in runs)
     print("verdicts: " + ", ".join(f"{count} {grade}" for grade, count in grades.items()))
     if options.picture:
-        draw([one for one in runs if one["clock"] == options.clock], options.picture)
+        alike = {"clock": options.clock, **buffers}
+        draw([one for one in runs if all(one.get(k) == alike[k] for k in alike)], options.picture)
 
 
 if __name__ == "__main__":
