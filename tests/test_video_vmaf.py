@@ -19,7 +19,7 @@ import pytest
 from airpath.video import ffmpeg, quality
 from airpath.video.comparison import run
 from airpath.video.errors import OptionError, VideoError
-from videos import needs_ffmpeg, received_without
+from videos import make_clip, needs_ffmpeg, received_without
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,6 +76,25 @@ def test_vmaf_falls_with_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert min(equal) > 95
     assert all(a > b > c for a, b, c in zip(equal, some, much, strict=True))
     assert max(much) < 80
+
+
+@needs_ffmpeg
+def test_such_a_program_does_the_whole_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = able_program()
+    if program is None:
+        pytest.skip(f"no ffmpeg with libvmaf is here; {ffmpeg.VARIABLE} names one")
+    monkeypatch.setenv(ffmpeg.VARIABLE, program)
+    clip = tmp_path / "clip.h263"
+    make_clip(clip, "h263p")
+    files = [received_without(clip, lost, tmp_path) for lost in (set[int](), {4, 5, 6})]
+    _, reports, _ = run(
+        clip, files, out=tmp_path, fps=None, playout_ns=None, file_format="png", clip=True
+    )
+    assert [one["frames_decoded"] for one in reports] == [20, 17]
+    assert reports[0]["vmaf"] > 95
+    assert reports[0]["vmaf"] > reports[1]["vmaf"]
 
 
 @needs_ffmpeg
