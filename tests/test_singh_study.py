@@ -46,16 +46,22 @@ def test_live_runs_stand_beside_those_by_warp_of_the_same_seed() -> None:
     def report(clock: str, seed: int, delay_ns: float, frames: dict[str, int]) -> dict[str, Any]:
         about = {"clock": clock, "network": "rlp-bad", "transport": "udp", "seed": seed}
         times = {"delay_ns": {"mean": delay_ns}, "jitter_ns": {"mean": 2e6}}
-        counts = {"throughput_bps": 5000, "packets_lost": 1, "packets_sent": 6}
+        counts: dict[str, Any] = {"throughput_bps": 5000, "packets_lost": 1, "packets_sent": 6}
+        counts |= {"begins_ns": 3e9, "block_wait_ns": 5e6}
         return {**about, **times, **counts, "queue": "8 kB", "packets_of_frames": frames}
 
     warp = report("warp", 1, 5e8, {"0": 2, "1": 1, "2": 2})
     # A frame with a packet less, one that is missing, and one that only this run has.
     live = report("live", 1, 6e8, {"0": 1, "1": 1, "3": 1})
-    lines = video_bearers.pairs([warp, live, report("live", 2, 5e8, {})])
-    about = "| rlp-bad, queue 8 kB | udp | 1 |"
-    figures = "0.600, 0.500 | 2.000, 2.000 | 16.667, 16.667 | 5.000, 5.000"
-    assert lines[2:] == [f"{about} {figures} | 4 of 6 |"]
+    other = [report("warp", 3, 5e8, {}), report("live", 3, 6e8, {})]
+    lines = video_bearers.pairs([warp, live, report("live", 2, 5e8, {}), *other])
+    about = "| rlp-bad, queue 8 kB | udp |"
+    figures = "0.600, 0.500 | 2.000, 2.000 | 16.667, 16.667 | 5.000, 5.000 "
+    figures += "| 3.000, 3.000 | 5.000, 5.000"
+    assert lines[2] == f"{about} 1 | {figures} | 4 of 6 |"
+    assert lines[3] == f"{about} 3 | {figures} | 0 of 6 |"
+    none = "0.000 ± 0.000"
+    assert lines[4:] == [f"{about} live less warp | 0.100 ± 0.000 |{f' {none} |' * 5} |"]
     assert video_bearers.pairs([warp]) == []
 
 

@@ -24,7 +24,10 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from airpath.analysis.intervals import mean_with_half_width
+from airpath.run import load_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +38,7 @@ TRANSPORTS = ("udp", "udp-lite")
 AIRPATH = (sys.executable, "-c", "import sys; from airpath.cli import main; sys.exit(main())")
 FPS = 5
 RTP_HERTZ = 90_000
+BLOCK_NS = 20_000_000
 SAME = ("network", "transport", "seed", "queue", "send_buffer")
 """Fields of a record that tell what was run, whatever the clock."""
 FIGURES: dict[str, Callable[[Any], float]] = {
@@ -44,6 +48,11 @@ FIGURES: dict[str, Callable[[Any], float]] = {
     "throughput (kbit/s)": lambda report: report["throughput_bps"] / 1e3,
 }
 """Figures that the thesis draws, from a receiver's report."""
+SENDING: dict[str, Callable[[Any], float]] = {
+    "sending begins (s)": lambda report: report["begins_ns"] / 1e9,
+    "wait for a block (ms)": lambda report: report["block_wait_ns"] / 1e6,
+}
+"""Times of sending, which tell runs by different clocks apart."""
 
 
 def airpath(*words: object) -> str:
@@ -59,6 +68,13 @@ def make_clip(out: Path, seconds: int) -> Path:
     slices = ("--slice-bytes", 200, "--key-frame-interval", 25)
     airpath("video", "make", *video, *slices, "--out", clip)
     return clip
+
+
+def sending(folder: Path) -> dict[str, float]:
+    """Return when packets came to the link: the first, and how long before the next block."""
+    offered = load_run(folder).path_events("offered").filter(pl.col("direction") == "uplink")
+    at = offered["time_ns"].to_numpy()
+    return {"begins_ns": int(at[0]), "block_wait_ns": float((BLOCK_NS - at % BLOCK_NS).mean())}
 
 
 def run(clip: Path, out: Path, about: dict[str, Any]) -> Any:
@@ -94,7 +110,8 @@ def run(clip: Path, out: Path, about: dict[str, Any]) -> Any:
     frames = report.pop("frames")
     of_frames = {frame["rtp_time"] * FPS // RTP_HERTZ: frame["packets"] for frame in frames}
     verdict = json.loads((out / name / "run.json").read_text())["results"]["verdict"]["grade"]
-    return {**report, **about, "packets_of_frames": of_frames, "verdict": verdict}
+    report |= about | sending(out / name)
+    return {**report, "packets_of_frames": of_frames, "verdict": verdict}
 
 
 def cell_of(one: Any) -> tuple[str, str, str]:
@@ -119,25 +136,38 @@ def table(runs: list[Any]) -> list[str]:
 def pairs(runs: list[Any]) -> list[str]:
     """Return the lines of the table of live runs beside those by warp; none if there is no pair.
 
-    Its last column counts the packets that came through one of both alone, frame by frame.
+    Its last column counts the packets that came through one of both alone, frame by frame. Each
+    cell ends with the means of live less warp, with 95 % intervals.
     """
-    by_clock: dict[str, dict[tuple[Any, ...], Any]] = {"live": {}, "warp": {}}
-    for one in runs:
-        by_clock[one["clock"]][tuple(one.get(key) for key in SAME)] = one
-    both = [key for key in by_clock["live"] if key in by_clock["warp"]]
-    if not both:
+    warp = {tuple(one.get(key) for key in SAME): one for one in runs if one["clock"] == "warp"}
+    cells: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
+    for live in runs:
+        of_warp = warp.get(tuple(live.get(key) for key in SAME))
+        if live["clock"] == "live" and of_warp is not None:
+            cells.setdefault(cell_of(live)[1:], []).append((live, of_warp))
+    if not cells:
         return []
-    lines = ["| network | transport | seed | " + " | ".join(FIGURES) + " | lost in one alone |"]
-    lines.append("|---" * (4 + len(FIGURES)) + "|")
-    for key in sorted(both, key=str):
-        live, warp = by_clock["live"][key], by_clock["warp"][key]
-        _, network, transport = cell_of(live)
-        cells = [f"{of(live):.3f}, {of(warp):.3f}" for of in FIGURES.values()]
-        counts = [one["packets_of_frames"] for one in (live, warp)]
-        frames = counts[0].keys() | counts[1].keys()
-        apart = sum(abs(counts[0].get(one, 0) - counts[1].get(one, 0)) for one in frames)
-        cells.append(f"{apart} of {live['packets_sent']}")
-        lines.append("| " + " | ".join([network, transport, str(live["seed"]), *cells]) + " |")
+    shown = FIGURES | SENDING
+    lines = ["| network | transport | seed | " + " | ".join(shown) + " | lost in one alone |"]
+    lines.append("|---" * (4 + len(shown)) + "|")
+    for cell, found in sorted(cells.items()):
+        for both in sorted(found, key=lambda one: one[0]["seed"]):
+            figures = [", ".join(f"{of(one):.3f}" for one in both) for of in shown.values()]
+            counts = [one["packets_of_frames"] for one in both]
+            frames = counts[0].keys() | counts[1].keys()
+            apart = sum(abs(counts[0].get(one, 0) - counts[1].get(one, 0)) for one in frames)
+            words = [*cell, str(both[0]["seed"]), *figures, f"{apart} of {both[0]['packets_sent']}"]
+            lines.append("| " + " | ".join(words) + " |")
+        less = [
+            mean_with_half_width([of(live) - of(of_warp) for live, of_warp in found])
+            for of in shown.values()
+        ]
+        words = [
+            *cell,
+            "live less warp",
+            *(f"{one.mean:.3f} ± {one.half_width:.3f}" for one in less),
+        ]
+        lines.append("| " + " | ".join(words) + " | |")
     return lines
 
 
