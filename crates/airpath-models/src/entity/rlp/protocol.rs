@@ -627,7 +627,8 @@ impl<P: Clone> Protocol<P> {
                 self.go_back(nr);
             }
             Supervision::Srej => {
-                // It acknowledges nothing.
+                // It acknowledges nothing; a busy end would not ask.
+                self.peer_ready = true;
                 let distance = self.distance(self.v_a, nr);
                 if distance < self.ahead {
                     self.window[usize::from(distance)].rejected = true;
