@@ -44,6 +44,10 @@ named! {
         Block = "block": "Radio block or frame of a bearer whose frames are all alike.",
         RlcData = "data": "Radio block with RLC data.",
         AckNack = "ACK/NACK": "Packet Ack/Nack: the blocks that have been received.",
+        ResourceRequest = "RESOURCE REQUEST": "Packet Resource Request: the mobile asks for an uplink flow.",
+        UplinkAssignment = "UL ASSIGNMENT": "Packet Uplink Assignment.",
+        DownlinkAssignment = "DL ASSIGNMENT": "Packet Downlink Assignment.",
+        ControlAcknowledgement = "CONTROL ACK": "Packet Control Acknowledgement.",
     }
 }
 

@@ -127,7 +127,18 @@ impl LinkConfig {
             fragmentation: self.fragmentation,
             send_buffer: self.send_buffer,
             receive_buffer: self.receive_buffer,
+            timeslots: self.timeslots(),
             allocation_delay: &self.allocation_delay,
+        }
+    }
+
+    fn timeslots(&self) -> u16 {
+        match &self.rate {
+            RateConfig::Varying(VaryingConfig::Slotted(slots)) => {
+                let timeslots = self.entity.timeslots(slots.slot, slots.bits.get());
+                timeslots.and_then(|timeslots| timeslots.try_into().ok()).unwrap_or(1)
+            }
+            _ => 1,
         }
     }
 

@@ -4,7 +4,7 @@
 //! Advice on valid scenarios that probably do not do what the user wants.
 
 use airpath_core::{Bits, Carry, Direction, LinkRate, Span};
-use airpath_models::entity::EntityConfig;
+use airpath_models::entity::{EntityConfig, egprs, gprs};
 use airpath_models::medium::{RateConfig, VaryingConfig};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::dualpi2::Dualpi2Config;
@@ -17,6 +17,8 @@ use crate::scenario::Scenario;
 const MTU_BYTES: u32 = 1500;
 /// T1 of RLP is a multiple of this.
 const T1_STEP: Span = Span::from_millis(10);
+/// Waits for the next block, at both ends.
+const POLL_ROOM: Span = Span::from_millis(40);
 
 impl Scenario {
     /// Warnings before a run, a sentence for each; with packets of `mtu_bytes`, or of the scenario's own MTU.
@@ -35,7 +37,8 @@ impl Scenario {
                     let place = format!("{}.{}.queue", hop.name, direction.name());
                     early_marks(&place, hop.link(direction), mtu_bytes)
                 });
-                for found in marks.chain(hops.iter().filter_map(early_polls)) {
+                let early = hops.iter().filter_map(|hop| early_polls(hop).or_else(|| early_repeats(hop)));
+                for found in marks.chain(early) {
                     let sentence = match state {
                         // States repeat what they do not change.
                         Some(_) if advice.contains(&found) => continue,
@@ -86,6 +89,34 @@ fn early_polls(hop: &HopConfig) -> Option<String> {
             hop.name,
             hop.name,
             Span::from_nanos(steps * T1_STEP.nanos()),
+        )
+    })
+}
+
+/// Warning about GPRS or EGPRS with a `poll_timeout` below the least time to the answer to a poll: every message that
+/// asks for an answer would go several times.
+fn early_repeats(hop: &HopConfig) -> Option<String> {
+    let flow = |link: &LinkConfig| match &link.entity {
+        EntityConfig::Gprs(config) => Some((config.flow.clone(), u64::from(gprs::SCHEMES.block_bits))),
+        EntityConfig::Egprs(config) => Some((config.flow.clone(), u64::from(egprs::SCHEMES.block_bits))),
+        _ => None,
+    };
+    // The network polls, with the parameters of the downlink.
+    let (flow, block_bits) = flow(&hop.downlink)?;
+    if !flow.exchanges_messages() {
+        return None;
+    }
+    let block = Bits::new(block_bits);
+    let one_way = |link: &LinkConfig| Some(transmission(&link.rate, block)? + link.propagation.constant()?);
+    let (timeout, answer) = (flow.set_up.poll_timeout, one_way(&hop.uplink)? + one_way(&hop.downlink)? + flow.rrbp);
+    (timeout < answer).then(|| {
+        format!(
+            "{}.entity: a poll counts as unanswered after {timeout}, but the answer takes {answer} at least, two \
+             blocks, rrbp and the propagation delay both ways: messages will be repeated for nothing; use a longer \
+             time: --set {}.link.entity.poll_timeout='{}'",
+            hop.name,
+            hop.name,
+            answer + POLL_ROOM,
         )
     })
 }

@@ -72,3 +72,22 @@ fn a_timer_of_rlp_below_the_round_trip_is_told() {
     assert!(long.len() == 1 && long[0].contains("takes 520 ms") && long[0].contains("'530 ms'"), "{long:?}");
     assert_eq!(advice(&rlp(", frame = \"long\", t1 = \"530 ms\""), None), [""; 0]);
 }
+
+/// Two blocks of 20 ms, an answer that is reserved 40 ms later, and a propagation delay of 120 ms each way: 320 ms.
+#[test]
+fn polls_that_count_as_unanswered_too_early_are_told() {
+    let gprs = |entity: &str| {
+        format!(
+            "[[hops]]\nname = \"radio\"\n[hops.link]\nrate = {{ type = \"slotted\", slot = \"20 ms\", bits = \"456 bit\" \
+             }}\npropagation = \"120 ms\"\nentity = {{ type = \"gprs\"{entity} }}\n"
+        )
+    };
+    let short = advice(&gprs(""), None);
+    assert_eq!(short.len(), 1);
+    let words = ["radio.entity: a poll", "unanswered after 300 ms", "takes 320 ms", "entity.poll_timeout='360 ms'"];
+    for words in words {
+        assert!(short[0].contains(words), "{short:?}");
+    }
+    assert_eq!(advice(&gprs(", poll_timeout = \"320 ms\""), None), [""; 0]);
+    assert_eq!(advice(&gprs(", signalling = \"ideal\""), None), [""; 0]);
+}

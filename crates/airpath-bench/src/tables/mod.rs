@@ -3,6 +3,7 @@
 
 //! One file for each table.
 
+mod bearers;
 mod cells;
 mod delay;
 mod departures;
@@ -54,7 +55,7 @@ fn ports_and_levels() -> Vec<(PortKind, Level)> {
 pub type Measure = fn(&Options) -> Result<Table, Failure>;
 
 /// The tables by name, in the order in which they are measured.
-pub const ALL: [(&str, Measure); 15] = [
+pub const ALL: [(&str, Measure); 16] = [
     ("delay", delay::measure),
     ("departures", departures::measure),
     ("lateness", lateness::measure),
@@ -69,5 +70,6 @@ pub const ALL: [(&str, Measure); 15] = [
     ("driver", driver::measure),
     ("models", models::measure),
     ("cells", cells::measure),
+    ("bearers", bearers::measure),
     ("warp", warp::measure),
 ];

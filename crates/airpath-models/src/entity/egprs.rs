@@ -11,16 +11,14 @@
 //! add up, is in `rlc::schemes`: the puncturing schemes P1 to P3 are taken to bring new bits each time. The bitmap of
 //! an acknowledgement always covers the window; the standard compresses it, or sends it in parts.
 
-use airpath_core::{End, Probability, Span, Time};
+use airpath_core::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::gprs::Mode;
-use super::rlc::receiving::ReceiverOptions;
+use super::rlc::Parameters;
+use super::rlc::config::{FlowConfig, SetUpConfig, System};
 use super::rlc::schemes::{Code, Scheme, Schemes};
 use super::rlc::segments::Indicators;
-use super::rlc::sending::SenderOptions;
-use super::rlc::{Parameters, problems};
 use super::{EntityBeginning, EntityConfig, OwnFrames};
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
@@ -69,31 +67,13 @@ pub struct EgprsConfig {
     pub resegments: bool,
     /// True if copies of a block add up (incremental redundancy).
     pub incremental_redundancy: bool,
-    /// Acknowledged or unacknowledged mode.
-    pub mode: Mode,
     /// Window: the number of blocks that may be sent and not acknowledged, in steps of 32. The largest is 192 with one
     /// timeslot, and otherwise 128 for each timeslot.
     #[schemars(range(min = 64, max = 1024))]
     pub window: u16,
-    /// Number of blocks from one acknowledgement to the next: sent blocks from poll to poll in the downlink, received
-    /// ones in the uplink.
-    #[schemars(range(min = 1))]
-    pub acknowledge_every: u16,
-    /// Time from the end of a polled block to the beginning of the block that is reserved for the answer (RRBP):
-    /// 40, 60, 80 or 100 ms.
-    pub rrbp: Span,
-    /// BS_CV_MAX: an uplink flow that has no more blocks left than this takes no new packets; 0 lets them in until the
-    /// last block.
-    #[schemars(range(max = 15))]
-    pub bs_cv_max: u8,
-    /// Time without an acknowledgement after which a flow is given up: T3182 in the uplink, what N3105 polls without
-    /// an answer come to in the downlink.
-    pub t3182: Span,
-    /// Time for which a flow stays when it has nothing more to send (delayed release, extended uplink flow); 0 ends
-    /// each flow with its last block.
-    pub release_delay: Span,
-    /// Share of the mutual information of coded bits that the decoder makes use of; 1 is what theory allows.
-    pub efficiency: Probability,
+    /// Parameters that GPRS and EGPRS have in common.
+    #[serde(flatten)]
+    pub flow: FlowConfig,
 }
 
 impl Default for EgprsConfig {
@@ -103,14 +83,8 @@ impl Default for EgprsConfig {
             repetition: None,
             resegments: true,
             incremental_redundancy: true,
-            mode: Mode::Acknowledged,
             window: 64,
-            acknowledge_every: 20,
-            rrbp: Span::from_millis(40),
-            bs_cv_max: 15,
-            t3182: Span::from_secs(5),
-            release_delay: Span::ZERO,
-            efficiency: Probability::ONE,
+            flow: FlowConfig::default(),
         }
     }
 }
@@ -184,29 +158,11 @@ fn alone(scheme: usize) -> usize {
 }
 
 impl EgprsConfig {
-    fn sends(&self, end: End) -> SenderOptions {
-        SenderOptions {
+    fn system(&self) -> System {
+        System {
             schemes: &SCHEMES,
             modulus: MODULUS,
-            window: self.window,
-            acknowledged: self.mode == Mode::Acknowledged,
-            polls: end == End::Server,
-            poll_every: self.acknowledge_every,
-            countdown: if end == End::Client { self.bs_cv_max.into() } else { 0 },
-            release_delay: self.release_delay,
-            gives_up: self.t3182,
             resegments: self.resegments,
-        }
-    }
-
-    /// Parameters of the receiving end, where the other end sends as `self` says.
-    fn receives(&self, end: End) -> ReceiverOptions {
-        ReceiverOptions {
-            modulus: MODULUS,
-            window: self.window,
-            answers_after: (end == End::Client).then_some(self.rrbp),
-            acknowledges_every: self.acknowledge_every,
-            efficiency: self.efficiency.get(),
             combines: self.incremental_redundancy,
         }
     }
@@ -226,8 +182,7 @@ impl Configured<EntityBeginning<'_>> for EgprsConfig {
             let message = format!("is {}; it is from 64 to 1024, in steps of 32", self.window);
             found.push(Problem::new("window", message));
         }
-        found
-            .extend(problems((self.acknowledge_every, self.rrbp, self.bs_cv_max), (self.t3182, self.efficiency.get())));
+        found.extend(self.flow.problems());
         found
     }
 
@@ -237,13 +192,12 @@ impl Configured<EntityBeginning<'_>> for EgprsConfig {
             _ => self,
         };
         let (scheme, repetition) = self.places();
+        let (ours, other) = (&self.flow, &theirs.flow);
         let parameters = Parameters {
-            sends: self.sends(beginning.end),
-            receives: theirs.receives(beginning.end),
-            acknowledges: theirs.mode == Mode::Acknowledged,
             scheme,
             repetition,
             indicators: Indicators::Egprs,
+            ..Parameters::new((ours, self.system(), self.window), (other, theirs.system(), theirs.window), &beginning)
         };
         Rlc::new(parameters, &beginning)
     }
@@ -253,21 +207,42 @@ impl Configured<EntityBeginning<'_>> for EgprsConfig {
         vec![
             plain.clone(),
             // Repetitions in halves.
-            EgprsConfig { coding: Mcs::Mcs9, repetition: Some(Mcs::Mcs3), acknowledge_every: 3, ..plain.clone() },
+            EgprsConfig {
+                coding: Mcs::Mcs9,
+                repetition: Some(Mcs::Mcs3),
+                flow: FlowConfig { acknowledge_every: 3, ..plain.flow.clone() },
+                ..plain.clone()
+            },
             EgprsConfig {
                 coding: Mcs::Mcs8,
-                mode: Mode::Unacknowledged,
-                release_delay: Span::from_millis(100),
+                flow: FlowConfig { release_delay: Span::from_millis(100), ..FlowConfig::unacknowledged() },
                 ..plain.clone()
             },
             EgprsConfig {
                 coding: Mcs::Mcs4,
                 repetition: Some(Mcs::Mcs1),
                 incremental_redundancy: false,
-                t3182: Span::from_millis(600),
+                flow: FlowConfig {
+                    t3182: Span::from_millis(600),
+                    set_up: SetUpConfig::examples()[1].clone(),
+                    ..plain.flow.clone()
+                },
                 ..plain.clone()
             },
-            EgprsConfig { coding: Mcs::Mcs7, bs_cv_max: 0, release_delay: Span::from_secs(1), ..plain },
+            EgprsConfig {
+                coding: Mcs::Mcs7,
+                flow: FlowConfig { bs_cv_max: 0, release_delay: Span::from_secs(1), ..FlowConfig::ideal() },
+                ..plain.clone()
+            },
+            EgprsConfig {
+                coding: Mcs::Mcs7,
+                flow: FlowConfig {
+                    release_delay: Span::from_millis(500),
+                    set_up: SetUpConfig::examples()[2].clone(),
+                    ..plain.flow.clone()
+                },
+                ..plain
+            },
         ]
     }
 }

@@ -142,9 +142,7 @@ impl EntityConfig {
             );
             return vec![Problem::new("rate.bits", message)];
         }
-        // Durations of 0 are told elsewhere.
-        let blocks = u128::from(bits / frame) * u128::from(RADIO_BLOCK.nanos());
-        let timeslots = u64::try_from(blocks.div_ceil(slot.nanos().max(1).into())).unwrap_or(u64::MAX);
+        let timeslots = self.timeslots(slot, bits).unwrap_or(u64::MAX);
         if timeslots > TIMESLOTS {
             let message = format!(
                 "is {bits} bit in {slot}, which takes {timeslots} timeslots; a TDMA frame has {TIMESLOTS}: write \
@@ -155,6 +153,15 @@ impl EntityConfig {
         }
         let problems = dispatch_entity_config!(self, config => OwnFrames::timeslot_problems(config, timeslots));
         problems.into_iter().map(|problem| problem.under("entity")).collect()
+    }
+
+    /// Number of timeslots of a TDMA frame that slots of `bits` lasting for `slot` stand for; none where frames have no
+    /// fixed length, or the number is out of range.
+    pub fn timeslots(&self, slot: Span, bits: u64) -> Option<u64> {
+        let frame = dispatch_entity_config!(self, config => OwnFrames::slot_bits(config))?;
+        // Durations of 0 are told elsewhere.
+        let blocks = u128::from(bits / frame) * u128::from(RADIO_BLOCK.nanos());
+        u64::try_from(blocks.div_ceil(slot.nanos().max(1).into())).ok()
     }
 
     /// Slots for one frame each, as they are written.

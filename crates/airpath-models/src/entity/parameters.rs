@@ -25,6 +25,9 @@ pub struct EntityParameters<'a> {
     pub send_buffer: BufferLimit,
     /// The room at the receiving end for frames that wait.
     pub receive_buffer: BufferLimit,
+    /// Number of timeslots: frames of an entity with frames of its own in the time of one, 1 where the rate does not
+    /// say.
+    pub timeslots: u16,
     /// The delay before transmission when a packet meets an empty link.
     pub allocation_delay: &'a Random<Span>,
 }

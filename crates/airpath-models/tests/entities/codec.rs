@@ -3,7 +3,9 @@
 
 //! Frames of RLP as octets, against frames that others have published.
 
-use airpath_models::entity::rlp::codec::{decode_frame, decode_xid, encode_frame, encode_xid, modulus};
+use airpath_models::entity::rlp::codec::{
+    decode_frame, decode_xid, encode_frame, encode_xid, frame_check_sequence, modulus,
+};
 use airpath_models::entity::rlp::header::{Body, Header, Supervision, Unnumbered};
 use airpath_models::entity::rlp::xid::Xid;
 
@@ -70,6 +72,39 @@ fn every_header_comes_back() {
     let xid = Xid { version: 2, window_to_mobile: 480, window_from_mobile: 300, t1: 200, n2: 9, t2: 12 };
     assert_eq!(decode_xid(&encode_xid(&xid), NOTHING), Some(xid));
     assert_eq!(Xid::from_word(xid.to_word()), xid);
+}
+
+/// Headers of version 2, written out by hand in the order of TS 24.022, clause 4.2, the low-order bit of each field
+/// first: C/R, S1, S2, nine bits of N(S), P/F, nine bits of N(R), the L2R status bit and the upgrading proposal (UP).
+/// The last two change nothing for this end.
+#[test]
+fn frames_of_version_2_made_by_hand_are_read() {
+    // N(S) 130 is 2 * 62 + 6: low six bits 6, high three bits 2. N(R) 61 is 61 and 0.
+    let information = ["1", "00", "011000", "010", "0", "101111", "000"].concat();
+    let body = Body::Information { kind: Supervision::Rr, ns: 130, nr: 61 };
+    // RNR is 10, REJ 01, SREJ 11. An S frame has 62 in the low bits of N(S), and anything above.
+    let busy = ["0", "10", "011111", "000", "1", "000000", "111"].concat();
+    let busy_body = Body::Supervisory { kind: Supervision::Rnr, nr: 7 * 62 };
+    let missing = ["1", "11", "011111", "101", "0", "100000", "100"].concat();
+    let missing_body = Body::Supervisory { kind: Supervision::Srej, nr: 62 + 1 };
+    let cases =
+        [(information, true, false, body), (busy, false, true, busy_body), (missing, true, false, missing_body)];
+    for (bits, command, poll_final, body) in cases {
+        let header = Header { command, poll_final, body };
+        for last in ["00", "10", "01", "11"] {
+            let all: Vec<u8> = [bits.as_str(), last].concat().bytes().map(|bit| bit - b'0').collect();
+            assert_eq!(all.len(), 24);
+            let mut frame: Vec<u8> =
+                all.chunks(8).map(|octet| octet.iter().rev().fold(0, |sum, bit| sum << 1 | bit)).collect();
+            frame.extend((0..24).map(|octet| octet * 7));
+            let fcs = frame_check_sequence(&frame);
+            frame.extend_from_slice(&fcs.to_le_bytes()[..3]);
+            assert_eq!(decode_frame(&frame, 2), Some((header, &frame[3..27])), "{bits} {last}");
+            // What this end sends has no status octet and proposes nothing.
+            let same = encode_frame(header, 2, &frame[3..27], 30) == frame;
+            assert_eq!(same, last == "00" && !matches!(body, Body::Supervisory { kind: Supervision::Srej, .. }));
+        }
+    }
 }
 
 /// The generator has degree 24 and an even number of terms: any one to three errors, and every burst of up to 24

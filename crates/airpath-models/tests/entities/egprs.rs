@@ -9,7 +9,7 @@ use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::positions::PositionsConfig;
 use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, Per};
 use airpath_models::entity::egprs::{EgprsConfig, Mcs};
-use airpath_models::entity::gprs::Mode;
+use airpath_models::entity::gprs::{FlowConfig, Mode};
 use airpath_models::{Path, PathConfig, Problem, StateConfig};
 
 use super::*;
@@ -18,7 +18,7 @@ const ALL: [Mcs; 9] =
     [Mcs::Mcs1, Mcs::Mcs2, Mcs::Mcs3, Mcs::Mcs4, Mcs::Mcs5, Mcs::Mcs6, Mcs::Mcs7, Mcs::Mcs8, Mcs::Mcs9];
 
 fn with(coding: Mcs) -> EgprsConfig {
-    EgprsConfig { coding, ..EgprsConfig::default() }
+    EgprsConfig { coding, flow: FlowConfig::ideal(), ..EgprsConfig::default() }
 }
 
 fn over(config: EgprsConfig, slots: u64, errors: ErrorsConfig) -> HopConfig {
@@ -61,7 +61,7 @@ fn bits(probability: &str) -> ErrorsConfig {
 fn coding_schemes_carry_their_octets() {
     for (coding, octets) in ALL.into_iter().zip([22, 28, 37, 44, 56, 74, 2 * 56, 2 * 68, 2 * 74]) {
         for mode in [Mode::Acknowledged, Mode::Unacknowledged] {
-            let config = EgprsConfig { mode, ..with(coding) };
+            let config = EgprsConfig { flow: FlowConfig { mode, ..FlowConfig::ideal() }, ..with(coding) };
             let script = vec![offer(ms(0), PortId::CLIENT, 10 * octets)];
             let trace = play_hop(over(config, 1, ErrorsConfig::default()), vec![], &script, ms(5_000), 1);
             assert_eq!(trace.times(PortId::SERVER), [(220 + 10 * 20 + 90) * 1_000_000], "{coding:?}");
@@ -119,7 +119,8 @@ fn nothing_is_lost_and_order_is_kept_under_errors() {
     let choices = [(Mcs::Mcs9, Some(Mcs::Mcs3)), (Mcs::Mcs8, Some(Mcs::Mcs1)), (Mcs::Mcs7, None), (Mcs::Mcs4, None)];
     for (probability, seed) in [("0.05", 1), ("0.4", 2)] {
         for (coding, repetition) in choices {
-            let config = EgprsConfig { repetition, acknowledge_every: 9, ..with(coding) };
+            let flow = FlowConfig { acknowledge_every: 9, ..FlowConfig::ideal() };
+            let config = EgprsConfig { repetition, flow, ..with(coding) };
             let errors = ErrorsConfig { per: Per::Frame, block: None, ..losses(probability) };
             // The schemes change in the middle, which cuts blocks otherwise and repeats others otherwise.
             let later = EgprsConfig { coding: Mcs::Mcs6, repetition: Some(Mcs::Mcs9), ..config.clone() };
@@ -199,5 +200,5 @@ fn bad_parameters_are_named() {
     let message = "is another than at the beginning; with this entity no state can change it, only `entity.coding` and \
                    `entity.repetition`";
     assert_eq!(changed, [Problem::new("entity.resegments", message)]);
-    assert_eq!(EgprsConfig::default().t3182, Span::from_secs(5));
+    assert_eq!(EgprsConfig::default().flow.t3182, Span::from_secs(5));
 }

@@ -7,17 +7,26 @@ use airpath_core::{Cause, Direction, EventKind, Origin, PortId, Seed, Span, Time
 use airpath_models::channel::bernoulli::BernoulliConfig;
 use airpath_models::channel::positions::PositionsConfig;
 use airpath_models::channel::{Effect, EffectConfig, ErrorProcessConfig, Per};
-use airpath_models::entity::gprs::{CodingScheme, GprsConfig, Mode};
+use airpath_models::entity::gprs::{CodingScheme, FlowConfig, GprsConfig, Mode};
 use airpath_models::{LinkConfig, Path, PathConfig, Problem, StateConfig};
 
 use super::*;
 
+/// Flows that are set up and released by time alone.
 fn config() -> GprsConfig {
-    GprsConfig::default()
+    with(flow())
+}
+
+fn flow() -> FlowConfig {
+    FlowConfig::ideal()
+}
+
+fn with(flow: FlowConfig) -> GprsConfig {
+    GprsConfig { flow, ..GprsConfig::default() }
 }
 
 fn unacknowledged() -> GprsConfig {
-    GprsConfig { mode: Mode::Unacknowledged, ..config() }
+    with(FlowConfig { mode: Mode::Unacknowledged, ..flow() })
 }
 
 fn over(config: GprsConfig, slots: u64, errors: ErrorsConfig) -> HopConfig {
@@ -82,7 +91,7 @@ fn coding_schemes_carry_their_octets() {
     let script = vec![offer(ms(0), PortId::CLIENT, 3_600)];
     let schemes = [CodingScheme::Cs1, CodingScheme::Cs2, CodingScheme::Cs3, CodingScheme::Cs4];
     for (coding, octets) in schemes.into_iter().zip([20, 30, 36, 50]) {
-        let config = GprsConfig { coding, mode: Mode::Unacknowledged, ..config() };
+        let config = GprsConfig { coding, ..unacknowledged() };
         let trace = play(config, 1, ErrorsConfig::default(), &script, 9_000, 1);
         // A packet that fills the last block of its flow needs no indicator.
         let blocks = 3_600u64.div_ceil(octets);
@@ -98,7 +107,7 @@ fn a_flow_that_ends_takes_nothing_new() {
     let script = vec![offer(ms(0), PortId::CLIENT, 500), offer(ms(600), PortId::CLIENT, 20)];
     let trace = play(config(), 1, ErrorsConfig::default(), &script, 5_000, 1);
     assert_eq!(trace.times(PortId::SERVER), [650, 980 + 20 + 90].map(|at: u64| at * 1_000_000));
-    let stays = GprsConfig { release_delay: Span::from_millis(500), ..config() };
+    let stays = with(FlowConfig { release_delay: Span::from_millis(500), ..flow() });
     let trace = play(stays.clone(), 1, ErrorsConfig::default(), &script, 5_000, 1);
     assert_eq!(trace.times(PortId::SERVER), [650, 620 + 20 + 90].map(|at: u64| at * 1_000_000));
     // It is acknowledged at 770 and stays until 1270.
@@ -114,8 +123,8 @@ fn a_flow_that_ends_takes_nothing_new() {
 fn the_countdown_lets_nothing_in() {
     let script = vec![offer(ms(0), PortId::CLIENT, 500), offer(ms(500), PortId::CLIENT, 20)];
     let last = |bs_cv_max| {
-        play(GprsConfig { bs_cv_max, ..config() }, 1, ErrorsConfig::default(), &script, 5_000, 1).times(PortId::SERVER)
-            [1]
+        play(with(FlowConfig { bs_cv_max, ..flow() }), 1, ErrorsConfig::default(), &script, 5_000, 1)
+            .times(PortId::SERVER)[1]
     };
     assert_eq!(last(15), (980 + 20 + 90) * 1_000_000);
     // 20 octets behind the first packet's 20 and a length indicator: 9 in that block, 11 in the next.
@@ -160,7 +169,7 @@ fn nothing_is_lost_and_order_is_kept_under_errors() {
     let (up, down): (Vec<_>, Vec<_>) = (1..=80u64).partition(|id| (id - 1) % 3 != 0);
     for (probability, seed) in [("0.02", 1), ("0.1", 2), ("0.4", 3)] {
         for (slots, release) in [(1, 0), (4, 400)] {
-            let config = GprsConfig { release_delay: Span::from_millis(release), ..config() };
+            let config = with(FlowConfig { release_delay: Span::from_millis(release), ..flow() });
             let errors = ErrorsConfig { per: Per::Frame, block: None, ..losses(probability) };
             let trace = play(config, slots, errors, &script, 300_000, seed);
             assert_eq!(trace.ids(PortId::SERVER), up, "{probability}");
@@ -211,7 +220,7 @@ fn a_flow_that_waits_for_its_last_acknowledgement_is_given_up() {
     let script = vec![offer(ms(0), PortId::CLIENT, 500)];
     for release in [0, 1_000, 60_000] {
         for (uplink, arrived) in [("1", vec![]), ("0", vec![650_000_000])] {
-            let config = GprsConfig { release_delay: Span::from_millis(release), ..config() };
+            let config = with(FlowConfig { release_delay: Span::from_millis(release), ..flow() });
             let mut hop = over(config, 1, losses("1"));
             hop.uplink.errors = losses(uplink);
             let trace = play_hop(hop, vec![], &script, ms(60_000), 1);
@@ -231,7 +240,7 @@ fn a_flow_that_waits_for_its_last_acknowledgement_is_given_up() {
 fn t3182_begins_behind_the_last_block_that_is_asked_for() {
     let script = vec![offer(ms(0), PortId::CLIENT, 500)];
     for release in [0, 1_000] {
-        let config = GprsConfig { release_delay: Span::from_millis(release), ..config() };
+        let config = with(FlowConfig { release_delay: Span::from_millis(release), ..flow() });
         let mut hop = over(config, 1, ErrorsConfig::default());
         hop.uplink.errors = lose_frames("12, 14, 17-999");
         let trace = play_hop(hop, vec![], &script, ms(60_000), 1);
@@ -245,7 +254,7 @@ fn t3182_begins_behind_the_last_block_that_is_asked_for() {
 fn a_flow_may_have_any_number_of_blocks() {
     for port in [PortId::CLIENT, PortId::SERVER] {
         for mode in [Mode::Acknowledged, Mode::Unacknowledged] {
-            let config = GprsConfig { coding: CodingScheme::Cs1, mode, ..config() };
+            let config = GprsConfig { coding: CodingScheme::Cs1, ..with(FlowConfig { mode, ..flow() }) };
             let script: Script = (0..450).map(|_| offer(ms(0), port, 3_000)).collect();
             let trace = play(config, 8, ErrorsConfig::default(), &script, 1_000_000, 1);
             assert_eq!((trace.departures.len(), trace.held), (450, 0), "{port:?}, {mode:?}");
@@ -304,7 +313,7 @@ fn goodput_is_what_errors_leave() {
     for (probability, seed) in [("0.005", 21), ("0.01", 22), ("0.02", 23), ("0.05", 24), ("0.1", 25)] {
         let p: f64 = probability.parse().unwrap();
         // Acknowledgements come often, so that the window is never full.
-        let mut hop = over(GprsConfig { acknowledge_every: 4, ..config() }, 1, losses(probability));
+        let mut hop = over(with(FlowConfig { acknowledge_every: 4, ..flow() }), 1, losses(probability));
         // Acknowledgements arrive: their loss is another matter.
         hop.downlink.errors = ErrorsConfig::default();
         let trace = play_hop(hop, vec![], &script, ms(seconds * 1_000), seed);
@@ -333,15 +342,15 @@ fn bad_parameters_are_named() {
     let window = |window| problems(GprsConfig { window, ..config() }, 456);
     assert_eq!(window(0), ["entity.window: is 0; it is from 1 to 64"]);
     assert_eq!(window(65), ["entity.window: is 65; it is from 1 to 64"]);
-    let every = GprsConfig { acknowledge_every: 0, ..config() };
+    let every = with(FlowConfig { acknowledge_every: 0, ..flow() });
     assert_eq!(problems(every, 456), ["entity.acknowledge_every: is 0; write for example 20"]);
-    let rrbp = GprsConfig { rrbp: Span::from_millis(50), ..config() };
+    let rrbp = with(FlowConfig { rrbp: Span::from_millis(50), ..flow() });
     assert_eq!(problems(rrbp, 456), ["entity.rrbp: is 50 ms; it is 40 ms, 60 ms, 80 ms or 100 ms"]);
-    let countdown = GprsConfig { bs_cv_max: 16, ..config() };
+    let countdown = with(FlowConfig { bs_cv_max: 16, ..flow() });
     assert_eq!(problems(countdown, 456), ["entity.bs_cv_max: is 16; it is from 0 to 15"]);
-    let timer = GprsConfig { t3182: Span::ZERO, ..config() };
+    let timer = with(FlowConfig { t3182: Span::ZERO, ..flow() });
     assert!(problems(timer, 456)[0].starts_with("entity.t3182: is 0 s, less than a radio block of 20 ms"));
-    let timer = |t3182| problems(GprsConfig { t3182, ..config() }, 456).len();
+    let timer = |t3182| problems(with(FlowConfig { t3182, ..flow() }), 456).len();
     assert_eq!((timer(Span::from_nanos(1)), timer(Span::from_millis(19)), timer(Span::from_millis(20))), (1, 1, 0));
     assert_eq!(problems(config(), 8 * 456), [""; 0]);
     let message = "rate.bits: is 4104 bit in 20 ms, which takes 9 timeslots; a TDMA frame has 8: write 3648 bit in \

@@ -12,6 +12,7 @@ mod exploration;
 mod gprs;
 mod laws;
 mod rlc_exploration;
+mod rlc_messages;
 mod rlp;
 mod segments;
 mod transparent;

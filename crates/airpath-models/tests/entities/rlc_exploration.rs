@@ -9,11 +9,16 @@ use std::collections::VecDeque;
 use airpath_core::{Span, Time};
 use airpath_models::entity::gprs::SCHEMES;
 use airpath_models::entity::rlc::acknowledgement::Acknowledgement;
-use airpath_models::entity::rlc::receiving::{Receiver, ReceiverOptions};
-use airpath_models::entity::rlc::sending::{Outgoing, Sender, SenderOptions, Signal, Source};
+use airpath_models::entity::rlc::flow::{Outgoing, Polls, SenderOptions, Signal, Source};
+use airpath_models::entity::rlc::message::Header;
+use airpath_models::entity::rlc::receiving::{Receiver, ReceiverOptions, Releases};
+use airpath_models::entity::rlc::sending::Sender;
 
 /// Blocks of 20 ms.
 const BLOCK: u64 = 20_000_000;
+
+/// A block without information.
+const NOTHING: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct World {
@@ -26,6 +31,8 @@ struct World {
     is_downlink: bool,
     /// True if the flow stays.
     stays: bool,
+    /// True if flows are released by messages.
+    by_messages: bool,
     /// Blocks in each of the flow's parts, which come one after the other.
     parts: [u32; 2],
 }
@@ -43,6 +50,9 @@ impl Source for Numbers {
     fn cut(&mut self, _: u32, _: bool) -> Option<u32> {
         self.next += 1;
         Some(self.next - 1)
+    }
+    fn nothing(&self) -> u32 {
+        NOTHING
     }
     fn blocks_left(&self, _: u32, _: bool, most: u32) -> Option<u32> {
         Some(self.until - self.next).filter(|left| *left <= most)
@@ -64,6 +74,12 @@ struct Link {
 
 impl Link {
     fn new(world: World) -> Link {
+        let stay = match (world.stays, world.by_messages) {
+            (false, _) => Span::ZERO,
+            (true, false) => Span::from_secs(60),
+            (true, true) => Span::from_millis(400),
+        };
+        let timeout = Span::from_millis(world.delay * 40 + 100);
         let sends = SenderOptions {
             schemes: &SCHEMES,
             modulus: world.modulus,
@@ -71,10 +87,12 @@ impl Link {
             acknowledged: true,
             polls: world.is_downlink,
             poll_every: world.every,
-            countdown: 0,
-            release_delay: Span::from_secs(if world.stays { 60 } else { 0 }),
+            bs_cv_max: 0,
+            timeslots: 1,
+            release_delay: stay,
             gives_up: Span::from_secs(5),
             resegments: false,
+            messages: world.by_messages.then_some(Polls { timeout, most: 20, idle: Span::from_millis(100) }),
         };
         let receives = ReceiverOptions {
             modulus: world.modulus,
@@ -83,6 +101,13 @@ impl Link {
             acknowledges_every: world.every,
             efficiency: 1.0,
             combines: false,
+            messages: world.by_messages.then_some(Releases {
+                delay: stay,
+                timeout,
+                most: 40,
+                silence: Span::from_secs(5),
+                listens: Span::from_millis(1_500),
+            }),
         };
         Link {
             world,
@@ -100,7 +125,7 @@ impl Link {
         let now = Time::from_nanos(self.block * BLOCK);
         self.source.until += blocks;
         if self.sender.needs_flow(now) {
-            self.sender.allocate(now);
+            self.sender.allocate(now, false);
         }
     }
 
@@ -108,10 +133,10 @@ impl Link {
         for signal in signals.drain(..) {
             match signal {
                 Signal::Acknowledged(number) => assert!(number < self.delivered, "what never arrived"),
-                Signal::Reset => panic!("given up at block {}", self.block),
+                Signal::Reset | Signal::Contended => panic!("given up at block {}", self.block),
                 Signal::Released => {
                     if !self.source.is_empty() {
-                        self.sender.allocate(Time::from_nanos(self.block * BLOCK));
+                        self.sender.allocate(Time::from_nanos(self.block * BLOCK), false);
                     }
                 }
                 Signal::Began => {}
@@ -123,15 +148,22 @@ impl Link {
         let now = Time::from_nanos(self.block * BLOCK);
         let mut signals = Vec::new();
         while let Some((_, told)) = self.answers.pop_front_if(|(arrives, _)| *arrives < self.block) {
-            self.sender.acknowledge(now, &told, &self.source, &mut signals);
+            let is_known = self.sender.acknowledge(now, &told, &self.source, &mut signals);
+            if is_known && told.is_final && !self.sender.has_flow() {
+                self.receiver.confirm(now, told.flow);
+            }
             self.heed(&mut signals);
         }
         while let Some((_, out)) = self.data.pop_front_if(|(arrives, _)| *arrives < self.block) {
-            self.receiver.header(now, out.flow, out.number, out.poll, out.is_stalled);
+            let Outgoing { flow, number, scheme, poll, is_stalled, ends, tlli, .. } = out;
+            self.receiver.header(now, &Header { flow, number, scheme, poll, is_stalled, ends, tlli, bsn: 0 });
             for block in out.blocks {
                 let delivered = &mut self.delivered;
                 let code = (SCHEMES.control.code, 0);
                 self.receiver.block(now, (block.bsn, block.part, block.is_last), code, block.payload, |number| {
+                    if number == NOTHING {
+                        return;
+                    }
                     assert_eq!(number, *delivered);
                     *delivered += 1;
                 });
@@ -146,10 +178,10 @@ impl Link {
             }
         }
         if self.receiver.acknowledgement_at() <= now {
-            let told = self.receiver.acknowledgement(now).expect("due, and nothing to say");
-            if !lost[1] {
-                self.answers.push_back((arrives, told));
-            }
+            // An end that gives up waiting for an answer says nothing.
+            let told = self.receiver.acknowledgement(now);
+            assert!(told.is_some() || self.world.by_messages, "due, and nothing to say");
+            self.answers.extend(told.filter(|_| !lost[1]).map(|told| (arrives, told)));
         }
         self.block += 1;
     }
@@ -182,8 +214,16 @@ fn play(world: World, start: u64, data: u32, answers: u32) {
     assert_eq!(link.delivered, world.parts.iter().sum::<u32>(), "{data:08b} and {answers:08b} from {start} on");
 }
 
-const SMALL: World =
-    World { modulus: 128, window: 3, every: 2, delay: 1, is_downlink: false, stays: false, parts: [9, 4] };
+const SMALL: World = World {
+    modulus: 128,
+    window: 3,
+    every: 2,
+    delay: 1,
+    is_downlink: false,
+    stays: false,
+    by_messages: false,
+    parts: [9, 4],
+};
 
 fn explore(world: World, starts: &[u64], bits: u32) {
     for start in starts {
@@ -197,8 +237,10 @@ fn explore(world: World, starts: &[u64], bits: u32) {
 
 #[test]
 fn every_loss_of_eight_blocks_is_repaired() {
-    for is_downlink in [false, true] {
-        explore(World { is_downlink, ..SMALL }, &[4], 8);
+    for by_messages in [false, true] {
+        for is_downlink in [false, true] {
+            explore(World { is_downlink, by_messages, ..SMALL }, &[4], 8);
+        }
     }
 }
 
@@ -207,7 +249,10 @@ fn every_loss_is_repaired_in_every_manner() {
     for is_downlink in [false, true] {
         for stays in [false, true] {
             for (window, every, parts) in [(1, 1, [3, 2]), (2, 7, [8, 3]), (7, 3, [20, 1])] {
-                explore(World { is_downlink, stays, window, every, parts, ..SMALL }, &[0, 3, 11, 14], 5);
+                for by_messages in [false, true] {
+                    let world = World { is_downlink, stays, by_messages, window, every, parts, ..SMALL };
+                    explore(world, &[0, 3, 11, 14], 5);
+                }
             }
         }
     }
@@ -234,8 +279,14 @@ fn numbers_that_begin_anew_are_told_apart() {
 /// Starting sequence number and bitmap as GPRS sends them: block 3 of 0 to 6 is missing, and 129 of 125 to 130.
 #[test]
 fn the_received_block_bitmap_counts_back_from_v_r() {
-    let told =
-        |v_q, count, bits: u64| Acknowledgement { flow: 1, seen: 0, v_q, count, bitmap: [bits].into_iter().collect() };
+    let told = |v_q, count, bits: u64| Acknowledgement {
+        flow: 1,
+        is_final: false,
+        seen: 0,
+        v_q,
+        count,
+        bitmap: [bits].into_iter().collect(),
+    };
     assert_eq!(told(3, 4, 0b1110).gprs(), (7, !0b1000));
     assert_eq!(told(1, 2, 0b10).gprs(), (3, !0b10));
     assert_eq!(told(126, 5, 0b10010).gprs(), (3, !0b10110));

@@ -72,6 +72,58 @@ fn negotiations_that_meet_are_ignored_and_the_mobile_begins_again() {
     assert_eq!(trace.times(PortId::SERVER), [1_010_000_000]);
 }
 
+/// A user that takes a frame of 24 octets in 40 ms. Frames arrive from 370 on, every 20 ms; at 510 five are there, and
+/// the end is busy. It says so in the block at 520, there at 630: the last information before goes at 620, and 19 frames
+/// have gone. The user has taken 17 of them at 410 + 16 * 40; RR goes at 1060 and is there at 1170. The last three frames
+/// go from 1180 on: they arrive at 1290, 1310 and 1330, are taken at 1330, 1370, and 3 octets 5 ms later.
+#[test]
+fn a_busy_end_says_so_and_goes_on() {
+    let script = vec![offer(ms(0), PortId::CLIENT, 500)];
+    let slow = RlpConfig { receive_rate: read("4800 bit/s"), receive_buffer: Some(read("96 B")), ..config() };
+    let trace = play(slow.clone(), ErrorsConfig::default(), &script, MINUTE, 1);
+    assert_eq!(trace.times(PortId::SERVER), [1_375_000_000]);
+    assert_eq!(sent(&trace, Direction::Uplink, Origin::User), 22);
+    assert_eq!((trace.of_kind(EventKind::LinkReset).len(), trace.held), (0, 0));
+    // RNR and RR are sent once each where nothing else is said; the user takes as long.
+    let quiet = RlpConfig { discontinuous: true, ..slow.clone() };
+    assert_eq!(play(quiet, ErrorsConfig::default(), &script, MINUTE, 1).times(PortId::SERVER), [1_375_000_000]);
+    // An end that is always ready has everything at 790; 507 octets take 845 ms from 370 on.
+    let patient = RlpConfig { receive_buffer: None, ..slow };
+    let trace = play(patient, ErrorsConfig::default(), &script, MINUTE, 1);
+    assert_eq!(trace.times(PortId::SERVER), [1_215_000_000]);
+    assert_eq!(sent(&trace, Direction::Uplink, Origin::User), 22);
+}
+
+/// Without transmission where there is nothing to say, the RR that ends a wait may be lost; the other end asks.
+#[test]
+fn a_lost_rr_does_not_stop_a_connection() {
+    let script: Script = (0..40).map(|step| offer(ms(step * 20), PortId::CLIENT, 200)).collect();
+    for (probability, seed) in [("0.1", 1), ("0.3", 2), ("0.3", 3)] {
+        let user = RlpConfig { receive_rate: read("4800 bit/s"), receive_buffer: Some(read("150 B")), ..config() };
+        let quiet = RlpConfig { discontinuous: true, n2: 200, ..user };
+        let trace = play(quiet, losses(probability), &script, Time::from_nanos(300_000_000_000), seed);
+        assert_eq!(trace.ids(PortId::SERVER), (1..=40).collect::<Vec<_>>());
+        assert_eq!((trace.of_kind(EventKind::Dropped).len(), trace.held), (0, 0));
+    }
+}
+
+/// Acknowledged information waits for the user of the other end, and arrives although the connection begins anew meanwhile.
+#[test]
+fn a_reset_takes_nothing_from_the_user() {
+    let slow = RlpConfig { receive_rate: read("2400 bit/s"), ..config() };
+    let states = vec![
+        state("bad", 900, over(slow.clone(), losses("1"))),
+        state("good", 12_000, over(slow.clone(), ErrorsConfig::default())),
+    ];
+    let script: Script = (0..60).map(|step| offer(ms(step * 100), PortId::CLIENT, 100)).collect();
+    let trace = run_to(path(over(slow, ErrorsConfig::default()), states, 1), &script, MINUTE);
+    let drops = trace.of_kind(EventKind::Dropped);
+    assert!(drops.iter().all(|drop| drop.cause == Cause::LinkReset), "{drops:?}");
+    assert_eq!((trace.departures.len() + drops.len(), trace.held), (60, 0));
+    let late = trace.departures.iter().filter(|departure| (ms(1_000)..ms(12_000)).contains(&departure.at)).count();
+    assert!(late > 0, "nothing was taken during the outage");
+}
+
 /// Packets of 3 octets are 10 in the stream: frames hold two of them and a part of the third.
 #[test]
 fn packets_share_frames() {
@@ -235,6 +287,8 @@ fn bad_parameters_are_named() {
     packets.errors.per = Per::Packet;
     packets.errors.block = None;
     assert_eq!(packets.problems()[0].key, "errors.per");
+    let never = problems(RlpConfig { receive_buffer: Some(read("100 B")), ..config() });
+    assert!(never[0].starts_with("entity.receive_buffer: never fills, because the user takes everything at once"));
     let other = over(RlpConfig { window: 30, ..config() }, ErrorsConfig::default());
     let mixed = |uplink: RlpConfig, downlink: RlpConfig| {
         let link = |config| radio(EntityConfig::Rlp(config), ErrorsConfig::default());

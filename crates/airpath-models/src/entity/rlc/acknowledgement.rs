@@ -12,6 +12,8 @@ use smallvec::SmallVec;
 pub struct Acknowledgement {
     /// Number of the flow.
     pub flow: u32,
+    /// True if the flow is complete and released (Final Ack Indicator). That of the network asks for an answer.
+    pub is_final: bool,
     /// Number of the newest radio block that has been understood.
     pub seen: u64,
     /// V(Q): number of the oldest block that has not been received.

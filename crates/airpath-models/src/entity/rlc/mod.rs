@@ -4,45 +4,56 @@
 //! RLC of GPRS and EGPRS: blocks of packet data that are numbered, acknowledged by bitmaps, and repeated, within
 //! temporary block flows.
 //!
-//! Source: 3GPP TS 44.060 and TS 45.003. `sending` and `receiving` are the protocol, `segments` is what packets look
-//! like in blocks, `schemes` is what errors do. The kinds of entity (`gprs`, `egprs`) give the parameters.
+//! Source: 3GPP TS 44.060 and TS 45.003. `sending` and `receiving` are the protocol of a flow, `access` sets flows up,
+//! `exchange` joins them, `segments` is what packets look like in blocks, `schemes` is what errors do. The kinds of
+//! entity (`gprs`, `egprs`) give the parameters, of which `config` has those in common.
 //!
-//! Each direction has flows of its own. The set-up of a flow takes the link's allocation delay; its messages take no
-//! blocks, and are never lost. Acknowledgements take a radio block of the other direction, and suffer its errors.
+//! Each direction has flows of its own. Acknowledgements and messages that set up and release flows take a radio block
+//! of the direction in which they go, and suffer its errors; those on common channels take the allocation delay.
 
+pub mod access;
 pub mod acknowledgement;
+pub mod config;
+mod exchange;
+pub mod flow;
 pub mod message;
 pub mod receiving;
 pub mod schemes;
 pub mod segments;
 pub mod sending;
 pub mod stream;
+pub mod window;
+
+use std::collections::VecDeque;
 
 use airpath_core::counters::Site;
 use airpath_core::{
-    Bits, Cause, Direction, End, EventKind, LinkEvent, LinkFrame, LinkRecord, LinkVariables, Pdu, Span, Stage, Time,
+    Bits, Cause, Direction, End, EventKind, LinkEvent, LinkFrame, LinkRecord, LinkVariables, Pdu, Stage, Time,
 };
 use smallvec::SmallVec;
 
+use self::access::{Access, AccessOptions};
+use self::config::{FlowConfig, Mode, System};
+use self::flow::{SenderOptions, Signal};
 use self::message::{Arriving, Header, Message, is_control};
-use self::receiving::{Receiver, ReceiverOptions};
+use self::receiving::{Heard, Receiver, ReceiverOptions};
 use self::schemes::Schemes;
 use self::segments::Indicators;
-use self::sending::{Sender, SenderOptions, Signal, Source};
+use self::sending::Sender;
 use self::stream::{Chunk, Packets};
 use super::losses::{cause_of_loss, lose_parts, release_ended};
 use super::recording::record_frame;
 use super::stream::{Pieces, Shape, StreamReceiver, StreamSender, first_pdu};
-use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, RADIO_BLOCK, Sdus};
+use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, SduKey, Sdus};
 use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
-use crate::problem::Problem;
-use crate::random::Sampler;
 use crate::stage::StageCx;
 
 /// Parameters of one end.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters {
+    /// Those of the set-up of flows.
+    pub access: AccessOptions,
     /// Those of the flows that it sends.
     pub sends: SenderOptions,
     /// Those of the flows that it receives.
@@ -57,31 +68,26 @@ pub struct Parameters {
     pub indicators: Indicators,
 }
 
-/// Errors in the parameters that GPRS and EGPRS have in common: the blocks from one acknowledgement to the next, RRBP
-/// and BS_CV_MAX, then T3182 and the decoder's efficiency.
-pub fn problems((every, rrbp, bs_cv_max): (u16, Span, u8), (t3182, efficiency): (Span, f64)) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let mut problem = |key: &str, message: String| problems.push(Problem::new(key, message));
-    if every == 0 {
-        problem("acknowledge_every", "is 0; write for example 20".into());
+impl Parameters {
+    /// Parameters of the end of `beginning`, which sends as `ours` says and receives what `theirs` says: flows, system
+    /// and window.
+    pub fn new(
+        ours: (&FlowConfig, System, u16),
+        theirs: (&FlowConfig, System, u16),
+        beginning: &EntityBeginning<'_>,
+    ) -> Parameters {
+        let end = beginning.end;
+        let sends = ours.0.sends(end, ours.1, ours.2, beginning.sends.timeslots);
+        Parameters {
+            access: AccessOptions::new(ours.0, end == End::Server, sends.acknowledged),
+            sends,
+            receives: theirs.0.receives(end, theirs.1, theirs.2),
+            acknowledges: theirs.0.mode == Mode::Acknowledged,
+            scheme: 0,
+            repetition: 0,
+            indicators: Indicators::Gprs,
+        }
     }
-    if ![40, 60, 80, 100].map(Span::from_millis).contains(&rrbp) {
-        problem("rrbp", format!("is {rrbp}; it is 40 ms, 60 ms, 80 ms or 100 ms"));
-    }
-    if bs_cv_max > 15 {
-        problem("bs_cv_max", format!("is {bs_cv_max}; it is from 0 to 15"));
-    }
-    if t3182 < RADIO_BLOCK {
-        let message = format!(
-            "is {t3182}, less than a radio block of {RADIO_BLOCK}, so that every flow would be given up; write for \
-             example \"5 s\""
-        );
-        problem("t3182", message);
-    }
-    if efficiency <= 0.0 {
-        problem("efficiency", "is 0, so that no block with an error would be decoded; write for example 0.7".into());
-    }
-    problems
 }
 
 /// One end of a link with RLC.
@@ -91,11 +97,14 @@ pub struct Rlc {
     schemes: &'static Schemes,
     acknowledges: bool,
     sender: Sender<Chunk>,
+    access: Access,
     packets: Packets,
     receiver: Receiver<Chunk>,
     assembly: StreamReceiver,
-    allocation_delay: Sampler<Span>,
-    allocations: u64,
+    /// The packet of the newest part that the present flow has brought in sequence.
+    newest: Option<SduKey>,
+    /// Answers of the mobile in reserved blocks: when, and to what.
+    answers: VecDeque<(Time, Option<u32>)>,
     next_number: u64,
     signals: Vec<Signal<Chunk>>,
     in_sequence: Vec<Chunk>,
@@ -104,18 +113,20 @@ pub struct Rlc {
 impl Rlc {
     /// The end of `beginning`.
     pub fn new(parameters: Parameters, beginning: &EntityBeginning<'_>) -> Rlc {
-        let Parameters { sends, receives, acknowledges, scheme, repetition, indicators } = parameters;
+        let Parameters { access, sends, receives, acknowledges, scheme, repetition, indicators } = parameters;
+        let delay = beginning.sends.allocation_delay;
         let buffer = StreamSender::new(Shape::plain(&beginning.sends), beginning.sends.send_buffer);
         Rlc {
             end: beginning.end,
             schemes: sends.schemes,
             acknowledges,
             sender: Sender::new(sends, scheme, repetition),
+            access: Access::new(access, delay, beginning.allocation, beginning.key),
             packets: Packets::new(buffer, indicators),
             receiver: Receiver::new(receives),
             assembly: StreamReceiver::new(Shape::plain(&beginning.receives)),
-            allocation_delay: Sampler::new(beginning.sends.allocation_delay, beginning.allocation),
-            allocations: 0,
+            newest: None,
+            answers: VecDeque::new(),
             next_number: 0,
             signals: Vec::new(),
             in_sequence: Vec::new(),
@@ -125,13 +136,6 @@ impl Rlc {
     /// Changes the coding schemes of what is sent from now on.
     pub fn command(&mut self, scheme: usize, repetition: usize) {
         (self.sender.scheme, self.sender.repetition) = (scheme, repetition);
-    }
-
-    /// Asks for a flow at `at`.
-    fn allocate(&mut self, at: Time) {
-        let delay = self.allocation_delay.draw_at(self.allocations, at);
-        self.allocations += 1;
-        self.sender.allocate(at + delay);
     }
 
     /// Does what the sending end has asked for. `sends` is the direction in which it sends.
@@ -148,25 +152,26 @@ impl Rlc {
                 Signal::Began => self.log(LinkEvent::Connected, LinkFrame::None, None, 0, stage),
                 Signal::Released => {
                     self.log(LinkEvent::Disconnected, LinkFrame::None, None, 0, stage);
+                    self.access.released(stage.at);
                     self.begin_anew(stage.at);
                 }
                 Signal::Reset => {
-                    self.log(LinkEvent::Reset, LinkFrame::None, None, 0, stage);
-                    stage.record_control(EventKind::LinkReset, 0);
+                    self.log_reset(stage);
                     self.packets.buffer.drop_begun(Cause::LinkReset, sdus, stage);
                     self.begin_anew(stage.at);
+                }
+                Signal::Contended => {
+                    self.log_reset(stage);
+                    self.request(stage.at);
                 }
             }
         }
         self.signals = signals;
     }
 
-    /// The flow is gone: what waits needs another one.
-    fn begin_anew(&mut self, at: Time) {
-        self.packets.reopen();
-        if !self.packets.is_empty() {
-            self.allocate(at);
-        }
+    fn log_reset(&self, stage: &mut StageCx<'_, '_>) {
+        self.log(LinkEvent::Reset, LinkFrame::None, None, 0, stage);
+        stage.record_control(EventKind::LinkReset, 0);
     }
 
     fn log(
@@ -188,7 +193,7 @@ impl Rlc {
                 timer: self.sender.waits_until(),
             };
             let (n_s, n_r, poll) = numbers.unwrap_or_default();
-            let poll_final = (frame == LinkFrame::RlcData).then_some(poll);
+            let poll_final = (frame == LinkFrame::RlcData || poll).then_some(poll);
             LinkRecord { frame, pdu, variables, n_s, n_r, poll_final, ..LinkRecord::new(self.end.sends(), event) }
         });
     }
@@ -198,19 +203,11 @@ impl Rlc {
             Message::Data(header, _) => {
                 self.log(event, LinkFrame::RlcData, Some((Some(header.bsn), None, header.poll)), pdu, stage);
             }
-            Message::Acknowledgement(told) => {
-                self.log(event, LinkFrame::AckNack, Some((None, Some(told.v_q), false)), pdu, stage);
+            Message::Acknowledgement(told, _) => {
+                self.log(event, LinkFrame::AckNack, Some((None, Some(told.v_q), told.is_final)), pdu, stage);
             }
+            Message::Control(control) => self.log(event, control.frame(), None, pdu, stage),
         }
-    }
-
-    /// The acknowledgement that is due, as a frame.
-    fn acknowledgement(&mut self, at: Time, stage: &mut StageCx<'_, '_>, sdus: &Sdus) -> Option<Frame> {
-        let told = self.receiver.acknowledgement(at)?;
-        let frame = self.frame(message::acknowledgement(&told), Pieces::new());
-        record_frame(EventKind::FrameStarted, &frame, sdus, stage);
-        self.log(LinkEvent::Sent, LinkFrame::AckNack, Some((None, Some(told.v_q), false)), 0, stage);
-        Some(frame)
     }
 
     fn frame(&mut self, words: Box<[u64]>, pieces: Pieces) -> Frame {
@@ -230,8 +227,13 @@ impl Rlc {
         up: &mut Vec<Pdu>,
     ) -> bool {
         let at = stage.at;
-        if self.receiver.header(at, header.flow, header.number, header.poll, header.is_stalled) {
-            self.assembly.restart();
+        match self.receiver.header(at, &header) {
+            Heard::New => {
+                self.assembly.restart();
+                self.newest = None;
+            }
+            Heard::Known => {}
+            Heard::Left => return true,
         }
         let scheme = &self.schemes.table[header.scheme];
         let mut is_whole = true;
@@ -243,6 +245,7 @@ impl Rlc {
                 is_whole &=
                     self.receiver.block(at, (bsn, part, is_last), code, payload, |chunk| in_sequence.push(chunk));
                 for chunk in in_sequence.drain(..) {
+                    self.begin_packets(&chunk.pieces, sdus);
                     self.assembly.take(chunk.position, &chunk.pieces, &[], sdus, stage, up);
                 }
                 self.in_sequence = in_sequence;
@@ -268,13 +271,15 @@ impl LinkEntity for Rlc {
 
     fn accept(&mut self, pdu: Pdu, _: Arrival, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
         self.packets.buffer.accept(pdu, sdus);
-        if self.sender.needs_flow(stage.at) {
-            self.allocate(stage.at);
+        if self.sender.needs_flow(stage.at) && self.access.is_idle() {
+            self.request(stage.at);
         }
     }
 
     fn ready_at(&self) -> Time {
-        self.sender.ready_at(&self.packets).min(self.receiver.acknowledgement_at())
+        let answer = self.answers.front().map_or(Time::NEVER, |(at, _)| *at);
+        let access = self.access.ready_at(self.receiver.polls_until());
+        self.sender.ready_at(&self.packets).min(self.receiver.acknowledgement_at()).min(answer).min(access)
     }
 
     fn next_frame(&mut self, grant: &Grant, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) -> Option<Frame> {
@@ -282,8 +287,12 @@ impl LinkEntity for Rlc {
             return None;
         }
         let at = grant.start;
-        if let Some(frame) = self.acknowledgement(at, stage, sdus) {
+        if let Some(frame) = self.control(grant.direction, at, sdus, stage) {
             return Some(frame);
+        }
+        let is_late = self.sender.waits_until().is_some_and(|until| until <= at);
+        if is_late && self.access.expired(at) {
+            self.log(LinkEvent::Disconnected, LinkFrame::None, None, 0, stage);
         }
         let mut outgoing = self.sender.next_frame(at, &mut self.packets, &mut self.signals);
         if !self.signals.is_empty() {
@@ -328,7 +337,7 @@ impl LinkEntity for Rlc {
         let efficiency = self.receiver.options.efficiency;
         let scheme = match &message {
             Message::Data(header, _) => &self.schemes.table[header.scheme],
-            Message::Acknowledgement(_) => &self.schemes.control,
+            Message::Acknowledgement(..) | Message::Control(_) => &self.schemes.control,
         };
         let lost = match &outcome {
             ChannelOutcome::Flipped(flips) => {
@@ -361,10 +370,14 @@ impl LinkEntity for Rlc {
                     record_frame(EventKind::FrameLost, &frame, sdus, &mut stage.of(Stage::Channel));
                 }
             }
-            Message::Acknowledgement(told) => {
-                self.sender.acknowledge(stage.at, &told, &self.packets, &mut self.signals);
-                self.log(LinkEvent::Received, LinkFrame::AckNack, Some((None, Some(told.v_q), false)), pdu, stage);
+            Message::Acknowledgement(told, requests) => {
+                self.take_acknowledgement(stage.at, &told, requests);
+                self.log_message(LinkEvent::Received, &Message::Acknowledgement(told, requests), pdu, stage);
                 self.heed(stage.site.direction.opposite(), sdus, stage);
+            }
+            Message::Control(control) => {
+                self.hear_control(stage.at, control);
+                self.log_message(LinkEvent::Received, &message, pdu, stage);
             }
         }
     }
@@ -394,6 +407,7 @@ impl LinkEntity for Rlc {
 
     fn configure(&mut self, _: Time, sends: &EntityParameters<'_>, _: &EntityParameters<'_>) {
         self.packets.buffer.configure(sends.send_buffer);
-        self.allocation_delay.configure(sends.allocation_delay);
+        self.access.configure(sends.allocation_delay);
+        self.sender.options.timeslots = sends.timeslots;
     }
 }

@@ -10,113 +10,24 @@
 //!
 //! - A negative acknowledgement counts if it was made with knowledge of the block's last transmission. The standard
 //!   has the frame number of the poll for that, or BS_CV_MAX.
-//! - An end that waits for an acknowledgement longer than `gives_up` releases the flow (T3182 in the uplink; N3105
-//!   polls without an answer in the downlink).
-
-use std::collections::VecDeque;
+//! - An end that waits for an acknowledgement longer than `gives_up` releases the flow: T3182 in the uplink. In the
+//!   downlink N3105 polls without an answer do so; without messages it is the time `gives_up` there too.
+//! - A mobile that has sent blocks since ignores a final acknowledgement. In the standard the network gives it no
+//!   block any more by then.
+//! - A mobile whose contention is not resolved after N3104_MAX blocks begins anew with the same blocks, four times at
+//!   most (clause 7.1.2.3). T3166 is longer.
 
 use airpath_core::{Span, Time};
 use smallvec::SmallVec;
 
 use super::acknowledgement::Acknowledgement;
-use super::schemes::Schemes;
+use super::flow::{Block, Outgoing, SenderOptions, Signal, Source};
+use super::window::{Part, Sent, Window};
 
-/// Parameters of the sending end.
-#[derive(Clone, Copy, Debug)]
-pub struct SenderOptions {
-    /// Coding schemes.
-    pub schemes: &'static Schemes,
-    /// Number of block sequence numbers.
-    pub modulus: u16,
-    /// Window: blocks that may be sent and not acknowledged.
-    pub window: u16,
-    /// True if blocks are acknowledged.
-    pub acknowledged: bool,
-    /// True if it asks for acknowledgements itself: the network's end.
-    pub polls: bool,
-    /// Number of blocks from poll to poll.
-    pub poll_every: u16,
-    /// Blocks before the last one from which on nothing new joins the flow (BS_CV_MAX); 0 for the network's end.
-    pub countdown: u32,
-    /// Time for which a flow stays where nothing is to be sent; without it each flow ends with its last block.
-    pub release_delay: Span,
-    /// Time without an acknowledgement after which the flow is given up.
-    pub gives_up: Span,
-    /// True if a block may be repeated in halves.
-    pub resegments: bool,
-}
-
-/// Source of the sending end's information.
-pub trait Source {
-    /// Information of one block.
-    type Payload: Clone;
-    /// True if there is nothing more for this flow.
-    fn is_empty(&self) -> bool;
-    /// Information of a block of `octets`; `ends` says that the flow ends with the last of it.
-    fn cut(&mut self, octets: u32, ends: bool) -> Option<Self::Payload>;
-    /// Number of blocks of `octets` that are left; none if it is above `most`.
-    fn blocks_left(&self, octets: u32, ends: bool, most: u32) -> Option<u32>;
-    /// Nothing new joins the flow.
-    fn close(&mut self);
-    /// The next flow begins with whatever is there.
-    fn reopen(&mut self);
-}
-
-/// Part of an RLC block in a radio block.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Part {
-    /// All of it.
-    Whole,
-    /// Its first half.
-    First,
-    /// Its second half.
-    Second,
-}
-
-/// An RLC block of a radio block.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Block<P> {
-    /// Its number, BSN.
-    pub bsn: u16,
-    /// The part that is sent.
-    pub part: Part,
-    /// True if it is the last one so far (CV or FBI).
-    pub is_last: bool,
-    /// Its information.
-    pub payload: P,
-}
-
-/// A radio block with data.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Outgoing<P> {
-    /// Number of the flow.
-    pub flow: u32,
-    /// Number of the radio block among all of this end.
-    pub number: u64,
-    /// Place of the coding scheme in the table.
-    pub scheme: usize,
-    /// True if an acknowledgement is asked for (RRBP).
-    pub poll: bool,
-    /// True if the window is full (SI).
-    pub is_stalled: bool,
-    /// True if all its blocks were sent before.
-    pub repeated: bool,
-    /// Its RLC blocks.
-    pub blocks: SmallVec<[Block<P>; 2]>,
-}
-
-/// Consequence for the user of the sending end.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Signal<P> {
-    /// The oldest information is acknowledged.
-    Acknowledged(P),
-    /// A flow has begun.
-    Began,
-    /// The flow has ended.
-    Released,
-    /// The flow was given up: information that is not acknowledged is lost.
-    Reset,
-}
+/// Octets of the TLLI in a block of a mobile whose contention is not resolved (clause 10.4.9).
+const TLLI_OCTETS: u32 = 4;
+/// Greatest number of accesses of a mobile (clause 7.1.4).
+pub const ACCESSES: u8 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
@@ -126,27 +37,6 @@ enum Phase {
     Active,
     /// The last block has been sent.
     Closing,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum State {
-    Pending,
-    Nacked,
-    Acked,
-}
-
-/// A block in the window, with its V(B).
-#[derive(Clone, Debug)]
-struct Sent<P> {
-    payload: P,
-    /// The scheme in which it was sent first.
-    home: usize,
-    state: State,
-    /// Number of the radio block that carried it last.
-    number: u64,
-    /// True if its first half has been sent and its second has not.
-    is_half: bool,
-    is_last: bool,
 }
 
 /// The sending end.
@@ -161,14 +51,21 @@ pub struct Sender<P> {
     phase: Phase,
     flow: u32,
     v_a: u16,
-    window: VecDeque<Sent<P>>,
-    nacked: u16,
+    window: Window<P>,
     number: u64,
     since_poll: u16,
     /// Time at which the flow is given up; `Time::NEVER` if no acknowledgement is due.
     waits_until: Time,
     /// Time from which an open flow has had nothing to send.
     idle_since: Time,
+    /// N3104: blocks sent while contention is not resolved; none if it is, or where there is none.
+    n3104: Option<u32>,
+    /// Accesses whose contention was not resolved.
+    contended: u8,
+    /// True if the flow that begins has had its last block cut.
+    closes_again: bool,
+    /// Polls without an answer, and the time of the last poll.
+    unanswered: (u8, Time),
 }
 
 impl<P: Clone> Sender<P> {
@@ -181,12 +78,15 @@ impl<P: Clone> Sender<P> {
             phase: Phase::Idle,
             flow: 0,
             v_a: 0,
-            window: VecDeque::new(),
-            nacked: 0,
+            window: Window::new(),
             number: 0,
             since_poll: 0,
             waits_until: Time::NEVER,
             idle_since: Time::NEVER,
+            n3104: None,
+            contended: 0,
+            closes_again: false,
+            unanswered: (0, Time::ZERO),
         }
     }
 
@@ -198,6 +98,16 @@ impl<P: Clone> Sender<P> {
     /// Time at which the flow is given up, if it waits for an acknowledgement.
     pub fn waits_until(&self) -> Option<Time> {
         (self.waits_until != Time::NEVER).then_some(self.waits_until)
+    }
+
+    /// True if a flow is there.
+    pub fn has_flow(&self) -> bool {
+        matches!(self.phase, Phase::Active | Phase::Closing)
+    }
+
+    /// True if blocks wait for a flow, that of an access whose contention was not resolved.
+    pub fn has_unsent(&self) -> bool {
+        self.phase == Phase::Idle && !self.window.is_empty()
     }
 
     fn v_s(&self) -> u16 {
@@ -218,25 +128,46 @@ impl<P: Clone> Sender<P> {
         match self.phase {
             Phase::Idle => true,
             Phase::Allocating(_) | Phase::Closing => false,
+            // The network releases a flow by a message.
+            Phase::Active if self.options.messages.is_some() => false,
             Phase::Active => self.idle_since != Time::NEVER && self.idle_since + self.options.release_delay < now,
         }
     }
 
-    /// A flow is being set up and begins at `at`.
-    pub fn allocate(&mut self, at: Time) {
+    /// A flow is being set up and begins at `at`, with contention if `contends`.
+    pub fn allocate(&mut self, at: Time, contends: bool) {
         self.phase = Phase::Allocating(at);
         self.idle_since = Time::NEVER;
+        self.n3104 = contends.then_some(0);
     }
 
     /// Time from which there is a block to send; `Time::NEVER` if there is none.
     pub fn ready_at(&self, source: &impl Source) -> Time {
-        let ready = match self.phase {
-            Phase::Idle => false,
-            Phase::Allocating(at) => return if source.is_empty() { Time::NEVER } else { at },
-            Phase::Active => !self.window.is_empty() || !source.is_empty(),
-            Phase::Closing => !self.window.is_empty(),
-        };
-        if ready { Time::ZERO } else { Time::NEVER }
+        let waits = !source.is_empty();
+        match self.phase {
+            Phase::Idle => Time::NEVER,
+            Phase::Allocating(at) if waits || !self.window.is_empty() => at,
+            Phase::Allocating(_) => Time::NEVER,
+            Phase::Active if waits => Time::ZERO,
+            Phase::Active | Phase::Closing if self.window.is_empty() => self.idle_poll_at(),
+            Phase::Active | Phase::Closing => match self.options.messages {
+                Some(polls) if !self.window.has_nacked() && !self.window.has_information() => {
+                    (self.unanswered.1 + polls.timeout).min(self.waits_until)
+                }
+                _ => Time::ZERO,
+            },
+        }
+    }
+
+    /// Time of the next block of an idle downlink flow, which polls, and ends the flow in the end.
+    fn idle_poll_at(&self) -> Time {
+        match self.options.messages {
+            Some(polls) if self.options.polls && self.phase == Phase::Active && self.idle_since != Time::NEVER => {
+                let next = self.idle_since.max(self.unanswered.1) + polls.idle;
+                next.min(self.idle_since + self.options.release_delay)
+            }
+            _ => Time::NEVER,
+        }
     }
 
     /// Information of this flow was dropped before it was sent.
@@ -263,35 +194,30 @@ impl<P: Clone> Sender<P> {
         match self.phase {
             Phase::Idle => return None,
             Phase::Allocating(at) if at > now => return None,
-            Phase::Allocating(_) if source.is_empty() => {
+            Phase::Allocating(_) if source.is_empty() && self.window.is_empty() => {
                 self.phase = Phase::Idle;
                 return None;
             }
-            Phase::Allocating(_) => self.begin(signals),
+            Phase::Allocating(_) => self.begin(now, signals),
             Phase::Active | Phase::Closing if self.waits_until <= now => {
                 self.end();
                 signals.push(Signal::Reset);
                 return None;
             }
+            Phase::Active | Phase::Closing if self.n3104.is_some_and(|blocks| blocks >= self.n3104_max()) => {
+                self.contend(signals);
+                return None;
+            }
             Phase::Active | Phase::Closing => {}
         }
-        let (blocks, scheme, repeated, is_anew) = self.choose(source)?;
-        let has_more = self.nacked > 0 || self.may_send_new(source);
+        let Choice { blocks, scheme, repeated, is_anew } = self.choose(now, source)?;
+        let has_more = self.window.has_nacked() || self.may_send_new(source);
         let is_stalled = self.options.acknowledged && self.is_stalled();
         // The uplink and unacknowledged flows never poll, however long they are.
         self.since_poll = self.since_poll.saturating_add(blocks.len() as u16);
-        let poll = self.options.acknowledged
-            && self.options.polls
-            && (self.since_poll >= self.options.poll_every || is_anew && !has_more);
-        if poll {
-            self.since_poll = 0;
-        }
-        // T3182 begins with the window full, and with the last block (CV of 0) where none is left to repeat. A flow that
-        // stays sends that block as one that ends does.
-        let waits = if self.options.polls { poll } else { is_stalled || !has_more };
-        if self.options.acknowledged && waits && self.waits_until == Time::NEVER {
-            self.waits_until = now + self.options.gives_up;
-        }
+        let is_due = self.since_poll >= self.options.poll_every || is_anew && !has_more || self.asks_again(now);
+        let poll = self.options.acknowledged && self.options.polls && is_due;
+        self.supervise(now, poll, is_stalled || !has_more);
         if !self.options.acknowledged && source.is_empty() {
             if self.phase == Phase::Closing {
                 self.end();
@@ -300,135 +226,163 @@ impl<P: Clone> Sender<P> {
                 self.idle_since = now;
             }
         }
-        let (flow, number) = (self.flow, self.number);
-        Some(Outgoing { flow, number, scheme, poll, is_stalled, repeated, blocks })
+        let (flow, number, ends) = (self.flow, self.number, self.phase == Phase::Closing);
+        let tlli = self.n3104.is_some();
+        if let Some(blocks) = &mut self.n3104 {
+            *blocks += 1;
+        }
+        Some(Outgoing { flow, number, scheme, poll, is_stalled, repeated, ends, tlli, blocks })
     }
 
-    fn begin(&mut self, signals: &mut Vec<Signal<P>>) {
-        self.phase = Phase::Active;
+    /// N3104_MAX (clause 13.3). A BS_CV_MAX of 0 counts as 1.
+    fn n3104_max(&self) -> u32 {
+        3 * (self.options.bs_cv_max.max(1) + 3) * u32::from(self.options.timeslots)
+    }
+
+    /// True if the last poll, in a flow with messages, was not answered in time, or the answer leaves nothing but
+    /// blocks without information.
+    fn asks_again(&self, now: Time) -> bool {
+        let (count, at) = self.unanswered;
+        let is_open = || count > 0 || !self.window.is_empty() && !self.window.has_information();
+        self.options.messages.is_some_and(|polls| at + polls.timeout <= now && is_open())
+    }
+
+    /// Begins the time after which the flow is given up. In the uplink it is T3182, which begins with the window full,
+    /// and with the last block (CV of 0) where none is left to repeat: `waits`. A flow that stays sends that block as
+    /// one that ends does.
+    fn supervise(&mut self, now: Time, poll: bool, waits: bool) {
+        if poll {
+            self.since_poll = 0;
+            self.unanswered = (self.unanswered.0.saturating_add(1), now);
+        }
+        let begins = match self.options.messages {
+            Some(polls) if self.options.polls => (poll && self.unanswered.0 >= polls.most).then_some(polls.timeout),
+            _ => (if self.options.polls { poll } else { waits }).then_some(self.options.gives_up),
+        };
+        if let Some(wait) = begins
+            && self.options.acknowledged
+            && self.waits_until == Time::NEVER
+        {
+            self.waits_until = now + wait;
+        }
+    }
+
+    fn begin(&mut self, now: Time, signals: &mut Vec<Signal<P>>) {
+        self.phase = if std::mem::take(&mut self.closes_again) { Phase::Closing } else { Phase::Active };
         self.flow = self.flow.wrapping_add(1);
-        (self.v_a, self.since_poll) = (0, 0);
+        (self.v_a, self.since_poll, self.unanswered) = (0, 0, (0, now));
         signals.push(Signal::Began);
+    }
+
+    /// Contention was not resolved: nothing has been acknowledged, so that all blocks go again.
+    fn contend(&mut self, signals: &mut Vec<Signal<P>>) {
+        self.contended += 1;
+        if self.contended >= ACCESSES {
+            self.end();
+            return signals.push(Signal::Reset);
+        }
+        self.closes_again = self.phase == Phase::Closing;
+        (self.phase, self.n3104) = (Phase::Idle, None);
+        (self.waits_until, self.idle_since) = (Time::NEVER, Time::NEVER);
+        self.window.reject_all();
+        signals.push(Signal::Contended);
     }
 
     fn end(&mut self) {
         self.phase = Phase::Idle;
         self.window.clear();
-        self.nacked = 0;
         (self.waits_until, self.idle_since) = (Time::NEVER, Time::NEVER);
+        (self.n3104, self.contended, self.closes_again) = (None, 0, false);
     }
 
     fn may_send_new(&self, source: &impl Source) -> bool {
         self.phase == Phase::Active && !self.is_stalled() && !source.is_empty()
     }
 
-    /// The blocks of the next radio block, its scheme, and whether they were all sent before and whether that was
-    /// asked for.
-    #[allow(clippy::type_complexity, reason = "used once")]
-    fn choose<S: Source<Payload = P>>(
-        &mut self,
-        source: &mut S,
-    ) -> Option<(SmallVec<[Block<P>; 2]>, usize, bool, bool)> {
+    /// The blocks of the next radio block.
+    fn choose<S: Source<Payload = P>>(&mut self, now: Time, source: &mut S) -> Option<Choice<P>> {
         let schemes = self.options.schemes;
         let mut blocks = SmallVec::new();
         self.number += 1;
         let (mut repeated, mut is_anew) = (true, true);
-        let scheme = if let Some(place) = self.oldest_nacked(None) {
-            let scheme = self.repetition_of(place);
-            blocks.push(self.repeat(place, scheme));
+        let scheme = if let Some(place) = self.window.oldest_nacked(|_| true) {
+            let scheme = self.repetition_of(self.window.block(place));
+            blocks.push(self.repeat(place, scheme, source));
             scheme
         } else if self.may_send_new(source) {
             self.count_down(source);
             repeated = false;
             blocks.push(self.send_new(source, self.scheme)?);
             self.scheme
+        } else if self.window.is_empty() {
+            repeated = false;
+            blocks.push(self.send_nothing(now, source)?);
+            self.scheme
         } else {
             is_anew = false;
-            let place = self.oldest_pending(None)?;
-            let scheme = self.repetition_of(place);
-            blocks.push(self.repeat_pending(place, scheme));
+            let asks_again = self.asks_again(now);
+            let place = self.window.oldest_pending(self.number, |sent| sent.payload.is_some() || asks_again)?;
+            let scheme = self.repetition_of(self.window.block(place));
+            self.window.reject(place);
+            blocks.push(self.repeat(place, scheme, source));
             scheme
         };
         if schemes.table[scheme].blocks == 1 {
-            return Some((blocks, scheme, repeated, is_anew));
+            return Some(Choice { blocks, scheme, repeated, is_anew });
         }
-        if let Some(place) = self.oldest_nacked(Some(scheme)) {
-            blocks.push(self.repeat(place, scheme));
+        let fits = |sent: &Sent<P>| self.repetition_of(sent) == scheme;
+        if let Some(place) = self.window.oldest_nacked(fits) {
+            blocks.push(self.repeat(place, scheme, source));
         } else if self.may_send_new(source) && scheme == self.scheme {
             self.count_down(source);
             repeated = false;
             blocks.extend(self.send_new(source, scheme));
-        } else if !is_anew && let Some(place) = self.oldest_pending(Some(scheme)) {
-            blocks.push(self.repeat_pending(place, scheme));
+        } else if !is_anew
+            && let Some(place) = self.window.oldest_pending(self.number, |sent| sent.payload.is_some() && fits(sent))
+        {
+            self.window.reject(place);
+            blocks.push(self.repeat(place, scheme, source));
         }
         let scheme = if blocks.len() == 1 { (schemes.single)(scheme) } else { scheme };
-        Some((blocks, scheme, repeated, is_anew))
+        Some(Choice { blocks, scheme, repeated, is_anew })
     }
 
-    fn repetition_of(&self, place: usize) -> usize {
-        (self.options.schemes.repetition)(self.window[place].home, self.repetition, self.options.resegments)
+    fn repetition_of(&self, sent: &Sent<P>) -> usize {
+        (self.options.schemes.repetition)(sent.home, self.repetition, self.options.resegments)
     }
 
-    /// The oldest block that is negatively acknowledged, of those that go in `scheme`.
-    fn oldest_nacked(&self, scheme: Option<usize>) -> Option<usize> {
-        if self.nacked == 0 {
-            return None;
-        }
-        let fits = |place: usize| scheme.is_none_or(|scheme| self.repetition_of(place) == scheme);
-        let nacked = |(place, sent): (usize, &Sent<P>)| (sent.state == State::Nacked && fits(place)).then_some(place);
-        self.window.iter().enumerate().find_map(nacked)
-    }
-
-    /// The block that has not been sent for the longest time, of those that go in `scheme` and have not just been
-    /// sent.
-    fn oldest_pending(&self, scheme: Option<usize>) -> Option<usize> {
-        let fits = |place: usize| scheme.is_none_or(|scheme| self.repetition_of(place) == scheme);
-        let pending = self
-            .window
-            .iter()
-            .enumerate()
-            .filter(|(place, sent)| sent.state == State::Pending && sent.number < self.number && fits(*place));
-        pending.min_by_key(|(_, sent)| sent.number).map(|(place, _)| place)
-    }
-
-    /// Sends a block that may have arrived. Its halves are sent as if they were asked for.
-    fn repeat_pending(&mut self, place: usize, scheme: usize) -> Block<P> {
-        self.window[place].state = State::Nacked;
-        self.nacked += 1;
-        self.repeat(place, scheme)
-    }
-
-    fn repeat(&mut self, place: usize, scheme: usize) -> Block<P> {
+    fn repeat<S: Source<Payload = P>>(&mut self, place: usize, scheme: usize, source: &S) -> Block<P> {
         let table = self.options.schemes.table;
         let bsn = (self.v_a + place as u16) % self.options.modulus;
-        let sent = &mut self.window[place];
-        let splits = table[scheme].octets < table[sent.home].octets;
-        let part = match (splits, sent.is_half) {
-            (false, _) => Part::Whole,
-            (true, false) => Part::First,
-            (true, true) => Part::Second,
-        };
-        sent.is_half = part == Part::First;
-        sent.number = self.number;
-        if !sent.is_half {
-            sent.state = State::Pending;
-            self.nacked -= 1;
-        }
-        Block { bsn, part, is_last: sent.is_last, payload: sent.payload.clone() }
+        let splits = table[scheme].octets < table[self.window.block(place).home].octets;
+        let part = self.window.repeat(place, self.number, splits);
+        let sent = self.window.block(place);
+        let payload = sent.payload.clone().unwrap_or_else(|| source.nothing());
+        Block { bsn, part, is_last: sent.is_last, payload }
     }
 
-    /// Lets nothing new join a flow that has come to its last blocks.
+    /// Octets of packets in a new block of `scheme`.
+    fn octets(&self, scheme: usize) -> u32 {
+        let tlli = if self.n3104.is_some() { TLLI_OCTETS } else { 0 };
+        self.options.schemes.table[scheme].octets - tlli
+    }
+
+    /// Lets nothing new join a flow that has come to its last blocks: the countdown value of the next block is the
+    /// number of rounds behind it (clause 9.3.1.1).
     fn count_down(&self, source: &mut impl Source) {
-        let most = self.options.countdown;
-        let octets = self.options.schemes.table[self.scheme].octets;
-        if most > 0 && self.closes() && source.blocks_left(octets, true, most + 1).is_some() {
+        let rounds = self.options.bs_cv_max;
+        let round = u32::from(self.options.timeslots) * self.options.schemes.table[self.scheme].blocks;
+        if rounds > 0
+            && self.closes()
+            && source.blocks_left(self.octets(self.scheme), true, rounds * round + 1).is_some()
+        {
             source.close();
         }
     }
 
     fn send_new<S: Source<Payload = P>>(&mut self, source: &mut S, scheme: usize) -> Option<Block<P>> {
         let closes = self.closes();
-        let payload = source.cut(self.options.schemes.table[scheme].octets, closes)?;
+        let payload = source.cut(self.octets(scheme), closes)?;
         self.idle_since = Time::NEVER;
         let is_last = source.is_empty();
         if is_last && closes {
@@ -436,67 +390,70 @@ impl<P: Clone> Sender<P> {
         }
         let bsn = self.v_s();
         if self.options.acknowledged {
-            self.window.push_back(Sent {
-                payload: payload.clone(),
-                home: scheme,
-                state: State::Pending,
-                number: self.number,
-                is_half: false,
-                is_last,
-            });
+            self.window.push(Some(payload.clone()), scheme, self.number, is_last);
         } else {
             self.v_a = (self.v_a + 1) % self.options.modulus;
         }
         Some(Block { bsn, part: Part::Whole, is_last, payload })
     }
 
-    /// An acknowledgement arrives at `now`.
+    /// A block without information, for its poll: an idle downlink flow keeps the mobile, or ends.
+    fn send_nothing<S: Source<Payload = P>>(&mut self, now: Time, source: &S) -> Option<Block<P>> {
+        if self.idle_poll_at() > now {
+            return None;
+        }
+        if self.idle_since + self.options.release_delay <= now {
+            self.phase = Phase::Closing;
+        }
+        let bsn = self.v_s();
+        self.window.push(None, self.scheme, self.number, true);
+        Some(Block { bsn, part: Part::Whole, is_last: true, payload: source.nothing() })
+    }
+
+    /// An acknowledgement arrives at `now`; true if it is one of this flow.
     pub fn acknowledge(
         &mut self,
         now: Time,
         acknowledgement: &Acknowledgement,
         source: &impl Source,
         signals: &mut Vec<Signal<P>>,
-    ) {
+    ) -> bool {
         let modulus = self.options.modulus;
-        if acknowledgement.flow != self.flow || !matches!(self.phase, Phase::Active | Phase::Closing) {
-            return;
+        if acknowledgement.flow != self.flow || !self.has_flow() {
+            return false;
         }
         let before = (acknowledgement.v_q + modulus - self.v_a) % modulus;
         if usize::from(before) > self.window.len() {
-            return;
+            return false;
         }
         self.waits_until = Time::NEVER;
-        for (place, sent) in self.window.iter_mut().enumerate() {
-            let received = match place.checked_sub(before.into()) {
-                None => true,
-                Some(place) if place < acknowledgement.count.into() => acknowledgement.has(place),
-                Some(_) => break,
-            };
-            let was_nacked = sent.state == State::Nacked;
-            if received {
-                sent.state = State::Acked;
-                sent.is_half = false;
-            } else if sent.state == State::Pending && sent.number <= acknowledgement.seen {
-                sent.state = State::Nacked;
-            }
-            self.nacked += u16::from(sent.state == State::Nacked);
-            self.nacked -= u16::from(was_nacked);
-        }
-        while self.window.front().is_some_and(|sent| sent.state == State::Acked) {
-            if let Some(sent) = self.window.pop_front() {
-                self.v_a = (self.v_a + 1) % modulus;
-                signals.push(Signal::Acknowledged(sent.payload));
-            }
+        (self.n3104, self.contended, self.unanswered.0) = (None, 0, 0);
+        self.window.acknowledge(acknowledgement, before.into());
+        while let Some(sent) = self.window.pop_acknowledged() {
+            self.v_a = (self.v_a + 1) % modulus;
+            signals.extend(sent.payload.map(Signal::Acknowledged));
         }
         if !self.window.is_empty() {
-            return;
+            return true;
         }
-        if self.phase == Phase::Closing {
+        let by_messages = self.options.messages.is_some();
+        let is_released = by_messages && !self.options.polls && acknowledgement.is_final;
+        if self.phase == Phase::Closing || is_released {
             self.end();
             signals.push(Signal::Released);
-        } else if source.is_empty() {
+        } else if source.is_empty() && (!by_messages || self.idle_since == Time::NEVER) {
             self.idle_since = now;
         }
+        true
     }
+}
+
+/// Blocks of a radio block.
+struct Choice<P> {
+    blocks: SmallVec<[Block<P>; 2]>,
+    scheme: usize,
+    /// True if they were all sent before.
+    repeated: bool,
+    /// False if none of them is new or was asked for.
+    is_anew: bool,
 }

@@ -3,8 +3,8 @@
 
 //! The packets of a flow, cut into the information of RLC blocks.
 
+use super::flow::Source;
 use super::segments::Indicators;
-use super::sending::Source;
 use crate::entity::stream::{Pieces, StreamSender};
 
 /// Information of an RLC block: a part of the stream.
@@ -69,6 +69,10 @@ impl Source for Packets {
             pieces.push(piece);
         }
         Some(Chunk { position, pieces })
+    }
+
+    fn nothing(&self) -> Chunk {
+        Chunk { position: self.buffer.position(), pieces: Pieces::new() }
     }
 
     fn blocks_left(&self, octets: u32, ends: bool, most: u32) -> Option<u32> {

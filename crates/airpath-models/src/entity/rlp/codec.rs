@@ -5,7 +5,9 @@
 //!
 //! Source: 3GPP TS 24.022, clause 4 (frames of 240 and 576 bits, header of 16 bits, or of 24 bits for S and
 //! I+S frames of version 2; FCS of 24 bits) and clause 5.2 (header, parameters of XID). The low-order part of
-//! every field comes first.
+//! every field comes first. The last two bits of the header of version 2 are the L2R status bit (clause 5.2.3.4), which
+//! is 0 because frames carry no status octet, and the upgrading proposal (5.2.3.9), which is 0 because no further
+//! channel can be had; both are ignored in what arrives.
 
 use super::header::{Body, Header, Supervision, Unnumbered};
 use super::xid::Xid;

@@ -11,17 +11,22 @@
 pub mod codec;
 pub mod header;
 pub mod protocol;
+mod user;
 pub mod xid;
 
 use airpath_core::counters::Site;
-use airpath_core::{Bits, Cause, Direction, End, EventKind, Framing, LinkEvent, LinkRecord, Pdu, PduId, Span, Time};
+use airpath_core::{
+    Bits, Cause, Direction, End, EventKind, Framing, LinkEvent, LinkRate, LinkRecord, Pdu, PduId, Rate, Span, Time,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::codec::{FCS_OCTETS, decode_header, encode_header, header_octets};
 use self::header::Header;
 use self::protocol::{Options, Protocol, Signal};
+use self::user::{User, Waiting};
 use self::xid::Xid;
+use super::losses::release_ended;
 use super::ppp::PppConfig;
 use super::recording::record_frame;
 use super::stream::{Pieces, Shape, StreamReceiver, StreamSender, first_pdu};
@@ -108,6 +113,12 @@ pub struct RlpConfig {
     pub opens: Opener,
     /// True if that end negotiates version, window, T1, T2 and N2 first, by XID.
     pub negotiates: bool,
+    /// Rate at which the user of this end takes what arrives, octets of PPP included; `"unlimited"` for at once.
+    pub receive_rate: LinkRate,
+    /// Length of what may wait for the user: with more this end says RNR, and RR again when half of it has gone. The
+    /// frames that are under way by then are still taken. Without it the end is always ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_buffer: Option<Bits>,
     /// Time after which a connection that was given up is opened again; `"never"` drops packets from then on.
     #[serde(with = "reconnect")]
     #[schemars(with = "String")]
@@ -152,6 +163,8 @@ impl Default for RlpConfig {
             reject: Reject::Selective,
             opens: Opener::Client,
             negotiates: true,
+            receive_rate: LinkRate::Unlimited,
+            receive_buffer: None,
             reconnect: Some(Span::from_secs(5)),
             ppp: PppConfig::default(),
         }
@@ -202,6 +215,12 @@ impl RlpConfig {
     }
 }
 
+/// Rate of the users with which the laws are tested.
+const SLOW_USER: Rate = match Rate::new(4_800) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
 impl Configured<EntityBeginning<'_>> for RlpConfig {
     type Model = Rlp;
 
@@ -219,6 +238,11 @@ impl Configured<EntityBeginning<'_>> for RlpConfig {
             if timer.nanos() % TIMER_UNIT.nanos() != 0 || !(1..=255).contains(&units) {
                 problem(key, format!("is {timer}; it is a multiple of 10 ms, from 10 ms to 2550 ms"));
             }
+        }
+        if self.receive_buffer.is_some() && self.receive_rate == LinkRate::Unlimited {
+            let message = "never fills, because the user takes everything at once; write a receive_rate such as \"4800 \
+                           bit/s\" too";
+            problem("receive_buffer", message.into());
         }
         if self.reconnect == Some(Span::ZERO) {
             problem("reconnect", "is 0 s; write for example \"5 s\", or \"never\"".into());
@@ -242,6 +266,11 @@ impl Configured<EntityBeginning<'_>> for RlpConfig {
             room_bits: self.room_octets() * 8,
             idles: self.discontinuous && self.reconnect.is_none(),
             gives_up: self.reconnect.is_none(),
+            user: match self.receive_rate {
+                LinkRate::Unlimited => None,
+                LinkRate::Fixed(rate) => Some(Box::new(User::new(rate, self.receive_buffer))),
+            },
+            other_waits: theirs.receive_rate != LinkRate::Unlimited,
             is_down: false,
             next_number: 0,
             signals: Vec::new(),
@@ -272,6 +301,24 @@ impl Configured<EntityBeginning<'_>> for RlpConfig {
                 ppp: PppConfig { flags: 2, fcs_octets: 4, ..PppConfig::default() },
                 ..plain.clone()
             },
+            // Users that take less than the link gives, which says so or does not.
+            RlpConfig {
+                receive_rate: LinkRate::Fixed(SLOW_USER),
+                receive_buffer: Some(Bits::from_bytes(100)),
+                t1: Span::from_millis(200),
+                ..plain.clone()
+            },
+            RlpConfig {
+                receive_rate: LinkRate::Fixed(SLOW_USER),
+                receive_buffer: Some(Bits::from_bytes(30)),
+                reject: Reject::GoBack,
+                discontinuous: true,
+                window: 20,
+                n2: 1,
+                t1: Span::from_millis(150),
+                ..plain.clone()
+            },
+            RlpConfig { receive_rate: LinkRate::Fixed(SLOW_USER), ..plain.clone() },
             // A connection that nobody opens again.
             RlpConfig { n2: 1, t1: Span::from_millis(150), reconnect: None, opens: Opener::Server, ..plain },
         ]
@@ -334,6 +381,10 @@ pub struct Rlp {
     room_bits: u32,
     /// True if it sends nothing once there is nothing to say.
     idles: bool,
+    /// The user that takes what arrives; none if that takes no time.
+    user: Option<Box<User>>,
+    /// True if what the other end has acknowledged may still wait for its user.
+    other_waits: bool,
     /// True if a connection that is gone does not come back.
     gives_up: bool,
     /// True if that has happened.
@@ -370,13 +421,16 @@ impl Rlp {
             let direction = if concerns_receiving { receives } else { receives.opposite() };
             let stage = &mut StageCx::new(Site { direction, ..site }, at, stage.cx);
             match signal {
-                Signal::Deliver(chunk) => {
-                    self.receiver.take(chunk.position, &chunk.pieces, &[], sdus, stage, up);
-                }
+                Signal::Deliver(chunk) => match &mut self.user {
+                    Some(user) => user.take(at, chunk),
+                    None => self.receiver.take(chunk.position, &chunk.pieces, &[], sdus, stage, up),
+                },
                 Signal::Connected => {
                     self.is_down = false;
                     self.log(LinkEvent::Connected, None, 0, stage);
                 }
+                // The other end tells what went astray when its user has taken it.
+                Signal::Acknowledged(chunk) if self.other_waits => self.sender.settle(&chunk.pieces, |_| {}),
                 Signal::Acknowledged(chunk) => {
                     // What is acknowledged and was not handed up went astray.
                     self.sender.settle(&chunk.pieces, |sdu| sdus.release(sdu, Cause::LinkReset, stage));
@@ -392,11 +446,20 @@ impl Rlp {
             }
         }
         self.signals = signals;
+        self.note_busy();
+    }
+
+    fn note_busy(&mut self) {
+        if let Some(user) = &mut self.user {
+            self.protocol.set_busy(user.is_busy());
+        }
     }
 
     /// Drops what is under way. `stage` is that of the direction in which it sends.
     fn begin_anew(&mut self, event: LinkEvent, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
-        self.receiver.restart();
+        if !self.user.as_mut().is_some_and(|user| user.restart()) {
+            self.receiver.restart();
+        }
         self.log(event, None, 0, stage);
         stage.record_control(EventKind::LinkReset, 0);
         self.sender.drop_begun(Cause::LinkReset, sdus, stage);
@@ -495,10 +558,21 @@ impl LinkEntity for Rlp {
     }
 
     fn next_deadline(&self) -> Time {
-        Time::NEVER
+        self.user.as_ref().map_or(Time::NEVER, |user| user.next_at())
     }
 
-    fn advance(&mut self, _: &mut Sdus, _: &mut StageCx<'_, '_>, _: &mut Vec<Pdu>) {}
+    fn advance(&mut self, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>, up: &mut Vec<Pdu>) {
+        while let Some(waiting) = self.user.as_mut().and_then(|user| user.next(stage.at)) {
+            match waiting {
+                Waiting::Information(chunk, _) => {
+                    self.receiver.take(chunk.position, &chunk.pieces, &[], sdus, stage, up);
+                    release_ended(&chunk.pieces, Cause::LinkReset, sdus, stage);
+                }
+                Waiting::Break => self.receiver.restart(),
+            }
+        }
+        self.note_busy();
+    }
 
     fn abandon(&mut self, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
         self.sender.drop_others(Cause::Blackout, sdus, stage);

@@ -16,6 +16,9 @@
 //!   attempts of SABM, XID or DISC are used up is disconnected. Either end opens the connection again later:
 //!   the other one may have had nothing to send, and still take it for connected. XID tells it better.
 //!
+//! - An end that is busy says RNR in place of RR and asks for nothing; it still takes what is under way. The other end
+//!   polls after T1 without RNR or RR, as LAPD does, because the RR that ends the wait may be lost.
+//!
 //! Timers are looked at when a block begins, where everything is known that has arrived by then. T1 must be
 //! longer than a round trip, T2 included: a selective reject that is repeated too early brings a second copy,
 //! which a window of 61 cannot tell from a new frame.
@@ -147,6 +150,8 @@ pub struct Protocol<P> {
     rejected_until: Time,
     final_due: bool,
     acknowledgement_due: bool,
+    /// True if the user takes nothing more for now.
+    busy: bool,
 }
 
 impl<P: Clone> Protocol<P> {
@@ -173,7 +178,14 @@ impl<P: Clone> Protocol<P> {
             rejected_until: Time::ZERO,
             final_due: false,
             acknowledgement_due: false,
+            busy: false,
         }
+    }
+
+    /// The user takes nothing more for now if `busy`; the other end is told of a change.
+    pub fn set_busy(&mut self, busy: bool) {
+        self.acknowledgement_due |= self.busy != busy;
+        self.busy = busy;
     }
 
     /// The version of the frames that it sends and understands.
@@ -246,6 +258,9 @@ impl<P: Clone> Protocol<P> {
 
     /// Time at which a reject is to be sent next.
     fn reject_due(&self) -> Time {
+        if self.busy {
+            return Time::NEVER;
+        }
         let missing = self.beyond.iter().filter_map(|received| match received {
             Received::Missing(again) => Some(*again),
             Received::Here(_) => None,
@@ -379,16 +394,16 @@ impl<P: Clone> Protocol<P> {
             self.attempts += 1;
             self.t1 = now + self.t1_span();
             self.acknowledgement_due = false;
-            let body = Body::Supervisory { kind: Supervision::Rr, nr };
+            let body = Body::Supervisory { kind: self.readiness(), nr };
             return Some(Outgoing::without_information(Header { command: true, poll_final: true, body }));
         }
         let finale = std::mem::take(&mut self.final_due);
-        let (kind, nr) = if finale { (Supervision::Rr, nr) } else { self.supervision(now) };
+        let (kind, nr) = if finale { (self.readiness(), nr) } else { self.supervision(now) };
         let information = self.information(now, &mut next, waiting);
         if information.is_none()
             && self.options.discontinuous
             && !finale
-            && kind == Supervision::Rr
+            && kind == self.readiness()
             && !self.acknowledgement_due
         {
             return None;
@@ -402,12 +417,17 @@ impl<P: Clone> Protocol<P> {
         Some(Outgoing { header: header(body), information, repeated, xid: None })
     }
 
-    /// The reject that is due, or receive ready.
+    /// Receive ready, or not.
+    fn readiness(&self) -> Supervision {
+        if self.busy { Supervision::Rnr } else { Supervision::Rr }
+    }
+
+    /// The reject that is due, or whether the end is ready.
     fn supervision(&mut self, now: Time) -> (Supervision, u16) {
         let again = now + self.t1_span();
         let modulus = self.modulus();
         if self.reject_due() > now {
-            return (Supervision::Rr, self.v_r);
+            return (self.readiness(), self.v_r);
         }
         if !self.options.selective {
             self.rejected_until = again;
@@ -607,7 +627,8 @@ impl<P: Clone> Protocol<P> {
                 self.go_back(nr);
             }
             Supervision::Srej => {
-                // It acknowledges nothing.
+                // It acknowledges nothing; a busy end would not ask.
+                self.peer_ready = true;
                 let distance = self.distance(self.v_a, nr);
                 if distance < self.ahead {
                     self.window[usize::from(distance)].rejected = true;
@@ -623,7 +644,9 @@ impl<P: Clone> Protocol<P> {
             self.v_a = self.number(1);
             self.ahead = self.ahead.saturating_sub(1);
         }
-        if self.ahead == 0 {
+        if kind == Supervision::Rnr {
+            self.t1 = now + self.t1_span();
+        } else if self.ahead == 0 {
             self.t1 = Time::NEVER;
         } else if self.t1 == Time::NEVER && !self.has_rejected() {
             // The frame for whose repetition T1 was stopped has arrived, and others are under way.
