@@ -33,9 +33,9 @@ class Send(Template):
     port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
 
     def programs(self, name: str) -> list[Program]:
-        """Return a server of one transfer, and its client."""
+        """Return a server, and the client of a transfer."""
         engine = find_engine()
-        server = [engine, "recv", "--once", "--port", str(self.port)]
+        server = [engine, "recv", "--port", str(self.port)]
         client = [engine, "send", "server", "--port", str(self.port), "--json"]
         client += ["--bytes", str(in_bytes(self.bytes))] if self.bytes is not None else []
         client += ["--time", self.time] if self.time else []
