@@ -254,6 +254,7 @@ template = "send"
 name = "download"
 user = "*-?"
 bytes = "20 kB"
+family = "ipv4"
 [[workloads.work.programs]]
 template = "interactive"
 name = "typing"
@@ -290,6 +291,8 @@ def test_programs_run_at_the_ends_of_every_user_or_of_one(tmp_path: Path) -> Non
     told = json.loads((run / "replication.json").read_text())["metrics"]
     for phone in phones:
         assert told[f"program_goodput/download-{phone}"] > 0
+        report = json.loads((run / f"programs/download-{phone}.stdout").read_text())
+        assert "." in report["start"]["connected"][0]["remote_host"], "not by IPv4"
         assert told[f"program_response_time_min/typing-{phone}"] > 0.010
     for phone in phones:
         assert (run / f"programs/page-{phone}.stdout").read_text() == f"{phone}\n"
