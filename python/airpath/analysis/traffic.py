@@ -107,12 +107,17 @@ class Traffic:
         """The connections and datagram flows, in order of their first packet.
 
         flow (index), label ("tcp-1", by protocol), protocol, client, client_port, server,
-        server_port, first_ns, last_ns (both directions, at either end).
+        server_port, first_ns, last_ns (both directions, at either end), user (null unless several
+        are measured together).
         """
         packets = self.captured.filter(pl.col("protocol") != 0)
         flows = (
             packets.group_by("flow", *_ENDS)
-            .agg(first_ns=pl.col("time_ns").min(), last_ns=pl.col("time_ns").max())
+            .agg(
+                self._user(packets).first(),
+                first_ns=pl.col("time_ns").min(),
+                last_ns=pl.col("time_ns").max(),
+            )
             .sort("flow")
         )
         names = {str(number): name for number, name in PROTOCOL_NAMES.items()}
