@@ -16,7 +16,7 @@ import airpath
 from airpath.analysis.command import analyse
 from airpath.engine import find_engine
 from airpath.plots import fairness, queue
-from airpath.plots.style import Span
+from airpath.plots.style import Picture, Span
 from airpath.run import NoUserError, Run, load_run
 
 CELL = Path(__file__).parent.parent / "examples" / "cell-wired.toml"
@@ -166,9 +166,15 @@ def test_metrics_of_one_user_and_of_all(run: Run) -> None:
     assert found(run.of_user("far"), "jain_fairness_users") == {}
 
 
+def legends(picture: Picture) -> list[str]:
+    """Return the titles of the legends of a picture's panels."""
+    found = [axis.get_legend() for axis in picture.figure.get_axes()]
+    return [legend.get_title().get_text() for legend in found if legend is not None]
+
+
 def test_pictures_of_one_user_and_of_all(run: Run) -> None:
     (packets, _) = queue.draw(run, Span())
-    heads = [axis.get_legend().get_title().get_text() for axis in packets.figure.get_axes()]
+    heads = legends(packets)
     assert heads[-1] == "radio of 3 users together, downlink (server to client)"
     # At each instant the length is the sum of what the queues of all users last had.
     lengths = dict.fromkeys(USERS, 0)
@@ -182,7 +188,7 @@ def test_pictures_of_one_user_and_of_all(run: Run) -> None:
     drawn = packets.figure.get_axes()[-1].get_ylim()[1] / 1.5
     assert drawn == most > 0
     (packets, _) = queue.draw(run.of_user("far"), Span())
-    heads = [axis.get_legend().get_title().get_text() for axis in packets.figure.get_axes()]
+    heads = legends(packets)
     assert heads[-1] == "radio, downlink (server to client)"
     (picture,) = fairness.draw(run, Span())
     legend = picture.figure.get_axes()[0].get_legend()
