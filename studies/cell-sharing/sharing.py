@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,9 +132,9 @@ def read(folder: Path) -> Sharing:
     return Sharing(about["clock"], about["network"], about["verdict"], users)
 
 
-def runs(root: Path) -> list[Sharing]:
-    """Return the figures of all runs of an experiment that succeeded."""
-    files = sorted(root.glob("runs/*/*/*/replication.json"))
+def runs(*roots: Path) -> list[Sharing]:
+    """Return the figures of all runs that succeeded, of one or more folders of results."""
+    files = sorted(file for root in roots for file in root.glob("runs/*/*/*/replication.json"))
     good = [file for file in files if json.loads(file.read_text())["status"] == "succeeded"]
     return [read(file.parent) for file in good]
 
@@ -177,6 +178,13 @@ def table(found: list[Sharing]) -> list[str]:
     return lines
 
 
+def _mean_delay_s(shares_of_user: list[Share], number: int) -> float:
+    """Return the mean over the runs in which a packet arrived; NaN if none did."""
+    delays = [one.delays_s[number] for one in shares_of_user]
+    finite = [delay for delay in delays if math.isfinite(delay)]
+    return sum(finite) / len(finite) if finite else math.nan
+
+
 def table_of_users(found: list[Sharing], clock: str) -> list[str]:
     """Return the lines of the table of users: mean throughput and median delay."""
     groups = {network: here for (of, network), here in grouped(found).items() if of == clock}
@@ -187,7 +195,8 @@ def table_of_users(found: list[Sharing], clock: str) -> list[str]:
         for here in groups.values():
             mine = [one.users[user] for one in here]
             words.append(f"{sum(one.throughput_bps for one in mine) / len(mine) / 1e3:.0f}")
-            words.append(f"{1e3 * sum(one.delays_s[0] for one in mine) / len(mine):.0f}")
+            delay_s = _mean_delay_s(mine, 0)
+            words.append("none arrived" if math.isnan(delay_s) else f"{1e3 * delay_s:.0f}")
         lines.append(f"| {user} | {' | '.join(words)} |")
     return lines
 
@@ -220,11 +229,7 @@ def draw(found: list[Sharing], ratios_db: dict[str, float], picture: Path) -> No
                     upper.errorbar(places, [one.mean for one in rates], yerr=bars, capsize=2,
                                    linewidth=0.8, **look)  # fmt: skip
                     delays = [
-                        [
-                            sum(s.delays_s[n] for s in mine) / len(mine)
-                            for mine in shares_of.values()
-                        ]
-                        for n in (0, 1)
+                        [_mean_delay_s(mine, n) for mine in shares_of.values()] for n in (0, 1)
                     ]
                     spread = [[0] * len(names), [b - a for a, b in zip(*delays, strict=True)]]
                     lower.errorbar(places, delays[0], yerr=spread, capsize=2, linewidth=0.8, **look)
@@ -250,15 +255,16 @@ def mean_ratios_db(folder: Path) -> dict[str, float]:
 def main(words: list[str] | None = None) -> None:
     """Print the tables and draw."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("results/cell-sharing"))
+    folders = [Path("results/cell-sharing")]
+    parser.add_argument("folders", type=Path, nargs="*", default=folders)
     parser.add_argument("--picture", type=Path, help="file of the picture, .png")
     options = parser.parse_args(words)
-    found = runs(options.folder)
+    found = runs(*options.folders)
     print("\n".join(table(found)), "\n")
     for clock in sorted({one.clock for one in found}):
         print(f"{clock}:\n\n" + "\n".join(table_of_users(found, clock)), "\n")
     if options.picture:
-        first = next(options.folder.glob("runs/*/*/*/run.json")).parent
+        first = next(options.folders[0].glob("runs/*/*/*/run.json")).parent
         draw(found, mean_ratios_db(first), options.picture)
 
 

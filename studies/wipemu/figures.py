@@ -59,7 +59,13 @@ def read(*roots: Path) -> Cells:
         about: dict[str, Any] = json.loads(file.read_text())
         if about["status"] != "succeeded":
             continue
-        told = {key.partition("/")[0]: value for key, value in about["metrics"].items()}
+        # The program's figures, or those of the workload of virtual time.
+        names = (key.partition("/") for key in about["metrics"])
+        told = {
+            metric: about["metrics"][f"{metric}/{of}"]
+            for metric, _, of in names
+            if of in ("download", "tcp-1")
+        }
         place = about["set_name"], about["network"], about["parameters"][PARAMETER]
         found[place].append(Download(told["program_elapsed"], told["program_retransmissions"]))
     return found
@@ -76,7 +82,8 @@ def table(cells: Cells, of_set: str, value: Callable[[Download], float], digits:
         for number in numbers:
             here = [value(one) for one in cells.get((of_set, network, number), [])]
             mean = mean_with_half_width(here) if here else None
-            words.append(f"{mean.mean:.{digits}f} ± {mean.half_width:.{digits}f}" if mean else "-")
+            spread = f" ± {mean.half_width:.{digits}f}" if mean and mean.count > 1 else ""
+            words.append(f"{mean.mean:.{digits}f}{spread}" if mean else "-")
         lines.append(f"| `{network}` | {' | '.join(words)} |")
     counts = [len(runs) for (name, _, _), runs in cells.items() if name == of_set]
     return [*lines, "", f"Replications: {min(counts)} to {max(counts)} of each cell."]
