@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""How twenty users shared a cell: tables and a picture of the runs of experiment.toml.
+"""Tables and a picture of the runs of experiment.toml: how twenty users shared a cell.
 
 Figures are of the downlink, of packets that were offered or delivered while all users send: later
 than 3 s after the first one, and before the programs' time is over.

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""How many users of a cell a machine serves live: a table of the runs of users.toml.
+"""Table of the runs of users.toml: how many users of a cell a machine serves live.
 
 Verdicts, the lateness of packets and processor time come from ``run.json`` of each run. Values are
 medians over the replications, the greatest lateness is that of all of them.
