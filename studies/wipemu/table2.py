@@ -21,6 +21,7 @@ import polars as pl
 from airpath.analysis.traffic import Traffic
 from airpath.run import Run, load_run
 
+RUNS = "runs/*/*/*/replication.json"
 SLOTS_PER_SECOND, SYMBOLS = 1500, 108
 MODES = ("bpsk", "4-qam", "8-qam", "16-qam", "32-qam", "64-qam", "128-qam", "256-qam")
 """Modes of 1 to 8 bits a symbol."""
@@ -109,10 +110,10 @@ def row(run: Run, bits_per_symbol: int) -> Row:
     )
 
 
-def rows(root: Path) -> list[Row]:
-    """Return the figures of all runs of an experiment."""
+def rows(*roots: Path) -> list[Row]:
+    """Return the figures of all runs of one or more folders of results."""
     found = []
-    for about in sorted(root.glob("runs/*/*/*/replication.json")):
+    for about in sorted(file for root in roots for file in root.glob(RUNS)):
         told: dict[str, Any] = json.loads(about.read_text())
         mode = told["parameters"]["network.media.ofdm.adaptation.mode"]
         found.append(row(load_run(about.parent), MODES.index(mode) + 1))
@@ -144,8 +145,9 @@ def table(found: list[Row]) -> list[str]:
 def main(words: list[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("results/wipemu-table2"))
-    print("\n".join(table(rows(parser.parse_args(words).folder))))
+    folders = [Path("results/wipemu-table2")]
+    parser.add_argument("folders", type=Path, nargs="*", default=folders)
+    print("\n".join(table(rows(*parser.parse_args(words).folders))))
 
 
 if __name__ == "__main__":
