@@ -23,6 +23,7 @@ CHECKED: set[str] = set()
 
 PER_CONNECTION = {"connection_setup_time", "syn_retransmissions"}
 OF_FLOWS = "flow_"
+OF_USERS = "user_"
 
 
 def _tolerance(name: str) -> float:
@@ -95,15 +96,27 @@ def assert_agrees(folder: Path) -> dict[tuple[str, str, str, str], float]:
 
 
 def assert_users_agree(folder: Path) -> None:
-    """Fail unless users share a run as the naive way says."""
+    """Fail unless users share a run, and have packets, as the naive way says."""
     run = load_run(folder)
-    table = measure(run, choose(["jain_fairness_users"]))
+    of_users = [name for name in REGISTRY if name.startswith(OF_USERS)]
+    table = measure(run, choose(["jain_fairness_users", *of_users]))
     delivered = run.path_events("delivered").to_dicts()
     expected = {
-        direction: naive.fairness(bits)
+        ("jain_fairness_users", "", direction): naive.fairness(bits)
         for direction, bits in naive.bits_of_users(delivered, run.users).items()
     }
-    found = dict(table.select("direction", "value").iter_rows())
-    assert found.keys() == expected.keys()
-    assert all(abs(found[key] - expected[key]) < 1e-12 for key in expected), (found, expected)
-    CHECKED.add("jain_fairness_users")
+    for user, pdus in naive.pdus_of_users(folder).items():
+        for (direction, _), found in naive.link_metrics(folder, run.duration_ns, pdus).items():
+            for name, value in found.items():
+                if OF_USERS + name in REGISTRY:
+                    expected[OF_USERS + name, user, direction] = value
+    columns = ("metric", "flow", "direction", "value")
+    values = {tuple(place): value for *place, value in table.select(columns).iter_rows()}
+    assert values.keys() == expected.keys(), values.keys() ^ expected.keys()
+    wrong = [
+        f"{place}: analysis {values[place]}, naive {value}"
+        for place, value in expected.items()
+        if not math.isclose(values[place], value, rel_tol=1e-9, abs_tol=1e-12)
+    ]
+    assert not wrong, "\n".join(wrong)
+    CHECKED.update(name for name, *_ in expected)

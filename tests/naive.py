@@ -443,6 +443,15 @@ def bits_of_users(delivered: list[dict[str, Any]], users: list[str]) -> dict[str
     return found
 
 
+def pdus_of_users(folder: Path) -> dict[str, set[int]]:
+    """Return the ids of the packets of each user of a cell."""
+    ids: dict[str, set[int]] = defaultdict(set)
+    for row in events(folder):
+        if row["kind"] == "offered" and row["user"]:
+            ids[row["user"]].add(row["pdu"])
+    return ids
+
+
 def competitors(
     found: dict[tuple[tuple[Any, ...], str], dict[str, float]],
 ) -> dict[str, list[float]]:

@@ -15,6 +15,8 @@ import pytest
 import airpath
 from airpath.analysis.command import analyse
 from airpath.engine import find_engine
+from airpath.plots import fairness, queue
+from airpath.plots.style import Picture, Span
 from airpath.run import NoUserError, Run, load_run
 
 CELL = Path(__file__).parent.parent / "examples" / "cell-wired.toml"
@@ -162,6 +164,36 @@ def test_metrics_of_one_user_and_of_all(run: Run) -> None:
     assert hops == {f"{name}.radio" for name in USERS}
     assert {hop for _, hop in found(run.of_user("far"), "queue_packets_max")} == {"radio"}
     assert found(run.of_user("far"), "jain_fairness_users") == {}
+
+
+def legends(picture: Picture) -> list[str]:
+    """Return the titles of the legends of a picture's panels."""
+    found = [axis.get_legend() for axis in picture.figure.get_axes()]
+    return [legend.get_title().get_text() for legend in found if legend is not None]
+
+
+def test_pictures_of_one_user_and_of_all(run: Run) -> None:
+    (packets, _) = queue.draw(run, Span())
+    heads = legends(packets)
+    assert heads[-1] == "radio of 3 users together, downlink (server to client)"
+    # At each instant the length is the sum of what the queues of all users last had.
+    lengths = dict.fromkeys(USERS, 0)
+    events = run.events.filter(
+        (pl.col("stage") == "queue") & (pl.col("direction") == "downlink")
+    ).with_columns(pl.col("user").cast(pl.String))
+    most = 0
+    for (_,), rows in events.group_by("time_ns", maintain_order=True):
+        lengths |= dict(rows.select("user", "queue_packets").iter_rows())
+        most = max(most, sum(lengths.values()))
+    drawn = packets.figure.get_axes()[-1].get_ylim()[1] / 1.5
+    assert drawn == most > 0
+    (packets, _) = queue.draw(run.of_user("far"), Span())
+    heads = legends(packets)
+    assert heads[-1] == "radio, downlink (server to client)"
+    (picture,) = fairness.draw(run, Span())
+    legend = picture.figure.get_axes()[0].get_legend()
+    assert legend is not None
+    assert {text.get_text() for text in legend.get_texts()} == set(USERS)
 
 
 def test_the_command_measures_a_user(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -179,6 +179,7 @@ def test_values_have_the_types_that_are_declared() -> None:
         "jobs": 3,
         "begin": -1.0,
         "end": 2.5,
+        "user": None,
     }
     assert values("trace plot", "up")["out"] == Path("rate.png")
     assert values("analyse")["directories"] is None

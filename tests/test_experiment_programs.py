@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+from airpath.experiment import agent
 from experiments import LIVE, START, airpath, journal, run_folders, written
 
 PROGRAMS = """\
@@ -248,6 +249,17 @@ end = "client"
 user = "phone-2"
 command = "sleep 0.5; echo $AIRPATH_USER of $AIRPATH_USERS; rm -f left.tmp; echo x > kept.txt"
 keep = ["*.txt"]
+[[workloads.work.programs]]
+template = "send"
+name = "download"
+user = "*-?"
+bytes = "20 kB"
+family = "ipv4"
+[[workloads.work.programs]]
+template = "interactive"
+name = "typing"
+count = 2
+port = 6000
 [[sets]]
 name = "good"
 network = "cell"
@@ -268,8 +280,20 @@ def test_programs_run_at_the_ends_of_every_user_or_of_one(tmp_path: Path) -> Non
     assert places == {
         "web": ("server", None),
         "call": ("client", "phone-2"),
-        **{f"page-{phone}": ("client", phone) for phone in phones},
+        "download-server": ("server", None),
+        "typing-server": ("server", None),
+        **{
+            f"{name}-{phone}": ("client", phone)
+            for name in ("page", "download", "typing")
+            for phone in phones
+        },
     }
+    told = json.loads((run / "replication.json").read_text())["metrics"]
+    for phone in phones:
+        assert told[f"program_goodput/download-{phone}"] > 0
+        report = json.loads((run / f"programs/download-{phone}.stdout").read_text())
+        assert "." in report["start"]["connected"][0]["remote_host"], "not by IPv4"
+        assert told[f"program_response_time_min/typing-{phone}"] > 0.010
     for phone in phones:
         assert (run / f"programs/page-{phone}.stdout").read_text() == f"{phone}\n"
         assert "Directory listing" in (run / f"programs/page-{phone}/page").read_text()
@@ -278,6 +302,15 @@ def test_programs_run_at_the_ends_of_every_user_or_of_one(tmp_path: Path) -> Non
     starts = [p["start_ns"] for p in programs if p["program"] == "page"]
     assert all(100_000_000 <= start < 60 * 10**9 for start in starts)
     assert len(starts) == 3
+
+
+def test_patterns_of_users() -> None:
+    assert agent.is_of(None, "")
+    assert agent.is_of("bbr-*", "bbr-10")
+    assert agent.is_of("bbr-?", "bbr-1")
+    assert not agent.is_of("bbr-?", "bbr-10")
+    assert not agent.is_of("bbr-1", "bbr-10")
+    assert not agent.is_of("b.r-*", "bbr-1")
 
 
 def test_a_program_of_a_user_who_is_not_there_fails(tmp_path: Path) -> None:

@@ -51,13 +51,13 @@ def virtual(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run of three users of one bottleneck."""
+    """Return the folder of a run of three users of one bottleneck, with losses."""
     folder = tmp_path_factory.mktemp("cell") / "run"
     scenario = Path(__file__).parent.parent / "examples" / "cell-wired.toml"
     subprocess.run(
         [
             *(str(find_engine()), "sim", "--quiet", "--seed", "4", "--out", str(folder)),
-            *("--scenario", str(scenario), "--workload", "tcp bytes=30kB"),
+            *("--scenario", str(scenario), "--loss", "3%", "--workload", "tcp bytes=60kB"),
         ],
         check=True,
         capture_output=True,

@@ -72,11 +72,22 @@ def test_flows_bear_the_name_that_the_kernel_told_last(tmp_path: Path, told: boo
     traffic = Traffic(run)
     rows = []
     for flow in traffic.flows.iter_rows(named=True):
-        ports = {"local_port": flow["server_port"], "remote_port": flow["client_port"]}
+        server, client = (
+            {"address": flow[end], "port": flow[f"{end}_port"]} for end in ("server", "client")
+        )
+
+        def ends(local: dict[str, object], remote: dict[str, object]) -> dict[str, object]:
+            both = (("local", local), ("remote", remote))
+            return {f"{which}_{key}": of[key] for which, of in both for key in of}
+
+        ports = ends(server, client)
+        # A connection of the same ports between other ends, as another user may have it.
+        other = {**ports, "remote_address": "192.0.2.1"}
         rows += [{"end": "server", "congestion_control": "cubic", **ports}]
         rows += [{"end": "server", "congestion_control": f"of-{flow['label']}", **ports}]
+        rows += [{"end": "server", "congestion_control": "bbr", **other}]
         # What the receiver has does not matter.
-        back = {"local_port": flow["client_port"], "remote_port": flow["server_port"]}
+        back = ends(client, server)
         rows += [{"end": "client", "congestion_control": "reno", **back}]
     if told:
         vars(run)["tcp_state"] = pl.DataFrame(

@@ -223,7 +223,7 @@ def test_every_key_of_every_table_of_an_experiment_is_told() -> None:
     text, tables = written(experiment_tables), experiment_tables.of_tree(ROOT)
     objects: dict[str, Any] = {".": EXPERIMENT, **EXPERIMENT["$defs"]}
     # The page on workloads tells the keys that every template has, too.
-    every_program = {"name", "start", "time_limit", "environment"}
+    every_program = {"name", "start", "time_limit", "environment", "user"}
     assert every_program <= keys_told(tables, "Program", text)
     for name, node in objects.items():
         known = set(node["properties"])

@@ -99,6 +99,7 @@ def plot(
     jobs: int | None,
     begin: float | None,
     end: float | None,
+    user: str | None,
 ) -> int:
     """Carry ``airpath plot`` out."""
     from airpath.analysis.command import DAMAGED, plot_sets
@@ -121,9 +122,16 @@ def plot(
                 file=sys.stderr,
             )
             return 2
-        return _plot_text(directory, out, file_format, Span(begin, end))
+        return _plot_text(directory, out, file_format, Span(begin, end), user)
     try:
         if directory.is_dir() and not is_run(directory) and any(directory.iterdir()):
+            if user is not None:
+                print(
+                    f"airpath plot: --user is for one run, and {directory} has several below it;"
+                    f" name the directory of one",
+                    file=sys.stderr,
+                )
+                return 2
             return plot_sets(
                 directory,
                 out=out,
@@ -134,6 +142,8 @@ def plot(
                 jobs=jobs,
             )
         run_folder = load_run(directory)
+        if user is not None:
+            run_folder = run_folder.of_user(user)
         sets_only = [kind for kind in only or [] if kind not in KINDS]
         if sets_only or metrics:
             what = f"--only {sets_only[0]}" if sets_only else "--metrics"
@@ -171,13 +181,17 @@ _NOTHING = {
 """By the format of texts why a run may have none."""
 
 
-def _plot_text(directory: Path, out: Path | None, file_format: str, span: Span) -> int:
+def _plot_text(
+    directory: Path, out: Path | None, file_format: str, span: Span, user: str | None
+) -> int:
     from airpath.analysis.command import DAMAGED
     from airpath.files import make_folder, told
     from airpath.run import RunError, contradictions_named, load_run
 
     try:
         run_folder = load_run(directory)
+        if user is not None:
+            run_folder = run_folder.of_user(user)
         target = make_folder(out or directory / "plots")
         module = importlib.import_module(f"airpath.plots.{file_format}")
         with contradictions_named(directory):

@@ -308,6 +308,11 @@ _ANALYSIS = (
                 key="end",
                 type="number",
             ),
+            Option(
+                "--user",
+                ("NAME",),
+                "Draw only this user of a run of a cell [default: all users together]",
+            ),
         ),
         "Prints the path of each picture.",
         "plots",

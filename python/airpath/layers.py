@@ -43,8 +43,13 @@ SOCKET_COLUMNS: dict[str, pl.DataType] = {
 
 
 def layers_of(run: Run) -> list[Layers]:
-    """Return the layers of each hop and direction in which a link entity with a log has sent."""
-    found = []
+    """Return the layers of each hop and direction in which a link entity with a log has sent.
+
+    Of several users there are none together: each has frames and queues of its own.
+    """
+    found: list[Layers] = []
+    if run.users and run.user is None:
+        return found
     for hop in run.link["hop"].cast(pl.String).unique(maintain_order=True).to_list():
         rows = run.link.filter(pl.col("hop") == hop)
         for direction in DIRECTIONS:

@@ -259,9 +259,14 @@ class Run:
         """State of the TCP connections in the kernels, in order of time.
 
         The columns are those of ``TCP_STATE_COLUMNS``; what a kernel did not tell is null. Without
-        ``tcp.arrow`` there are no rows.
+        ``tcp.arrow`` there are no rows. Of one user there are the connections in its captures.
         """
-        return self._side_log(self.directory / FILES["tcp_state"], TCP_STATE_COLUMNS)
+        rows = self._side_log(self.directory / FILES["tcp_state"], TCP_STATE_COLUMNS)
+        if self.user is None:
+            return rows
+        seen = [packets["source"].cast(pl.String).unique() for packets in self.captures.values()]
+        of_user = pl.concat(seen).unique() if seen else pl.Series(dtype=pl.String)
+        return rows.filter(pl.col("local_address").cast(pl.String).is_in(of_user.implode()))
 
     @cached_property
     def link(self) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Metrics of the link: what it did to packets, by direction and by flow, and its queues."""
+"""Metrics of the link: what it did to packets, by direction, user and flow, and its queues."""
 
 from __future__ import annotations
 
@@ -59,16 +59,24 @@ def _elapsed_time(traffic: Traffic) -> pl.DataFrame:
     return pl.DataFrame({"value": [] if span is None else [(span[1] - span[0]) / SECOND_NS]})
 
 
-# ---- Packets, by direction and by flow ----------------------------------------------------------
+# ---- Packets, by direction, by user and by flow -------------------------------------------------
 
 
-_GROUPS: dict[Scope, str] = {"direction": "Packets of a direction", "flow": "Packets of a flow"}
-_PREFIXES: dict[Scope, str] = {"direction": "", "flow": "flow_"}
+_GROUPS: dict[Scope, str] = {
+    "direction": "Packets of a direction",
+    "user": "Packets of a user",
+    "flow": "Packets of a flow",
+}
+_PREFIXES: dict[Scope, str] = {"direction": "", "user": "user_", "flow": "flow_"}
 
 
 def _of(scope: Scope, packets: pl.DataFrame) -> pl.DataFrame:
     """Return the packets that have the keys of a scope, with no other keys."""
-    return packets.drop("flow") if scope == "direction" else packets.drop_nulls("flow")
+    if scope == "direction":
+        return packets.drop("flow")
+    if scope == "user":
+        packets = packets.with_columns(flow=pl.col("user"))
+    return packets.drop_nulls("flow")
 
 
 def _keys(scope: Scope) -> list[str]:
@@ -130,7 +138,7 @@ def _loss_runs(traffic: Traffic, scope: Scope) -> pl.DataFrame:
 
 
 def _declare_for(scope: Scope) -> None:
-    """Declare the metrics of packets, of directions or of flows."""
+    """Declare the metrics of packets, of directions, of users or of flows."""
     group, prefix = _GROUPS[scope], _PREFIXES[scope]
     shown = scope == "direction"
     packets = Figures(lambda traffic: _of(scope, traffic.packets))

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     from airpath.analysis.traffic import Traffic
 
-Scope = Literal["run", "direction", "queue", "flow", "endpoint", "program"]
-"""Scope of a value: the whole run, a direction of the link, a hop's queue in a direction, a flow
-(in the direction of its data), an end of a QUIC connection with a qlog file, or a program or
-workload, whose name stands in the flow's place."""
+Scope = Literal["run", "direction", "queue", "user", "flow", "endpoint", "program"]
+"""Scope of a value: the whole run, a direction of the link, a hop's queue in a direction, a user of
+a cell in a direction, a flow (in the direction of its data), an end of a QUIC connection with a
+qlog file, or a program or workload. The name of a user, program or workload stands in the flow's
+place."""
 
 Better = Literal["lower", "higher", ""]
 """Direction of improvement, where that is clear."""
@@ -65,6 +66,7 @@ GROUPS = (
     "TCP",
     "Fairness",
     "QUIC (from qlog files)",
+    "Packets of a user",
     "Packets of a flow",
     "Counted by the engine",
 )

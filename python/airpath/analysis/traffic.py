@@ -107,12 +107,17 @@ class Traffic:
         """The connections and datagram flows, in order of their first packet.
 
         flow (index), label ("tcp-1", by protocol), protocol, client, client_port, server,
-        server_port, first_ns, last_ns (both directions, at either end).
+        server_port, first_ns, last_ns (both directions, at either end), user (null unless several
+        are measured together).
         """
         packets = self.captured.filter(pl.col("protocol") != 0)
         flows = (
             packets.group_by("flow", *_ENDS)
-            .agg(first_ns=pl.col("time_ns").min(), last_ns=pl.col("time_ns").max())
+            .agg(
+                self._user(packets).first(),
+                first_ns=pl.col("time_ns").min(),
+                last_ns=pl.col("time_ns").max(),
+            )
             .sort("flow")
         )
         names = {str(number): name for number, name in PROTOCOL_NAMES.items()}
@@ -137,9 +142,10 @@ class Traffic:
     def packets(self) -> pl.DataFrame:
         """Every packet that an endpoint offered to the link, in the order of offering.
 
-        direction, pdu, flow (null if no capture tells), number (within its direction), offered_ns,
-        arrived_ns (of the first copy; null if it was lost or is still under way), copies, bytes (of
-        the IP packet), payload, lost (a drop event says so, or, without events, no copy arrived).
+        direction, pdu, user (null unless several are measured together), flow (null if no capture
+        tells), number (within its direction), offered_ns, arrived_ns (of the first copy; null if it
+        was lost or is still under way), copies, bytes (of the IP packet), payload, lost (a drop
+        event says so, or, without events, no copy arrived).
         Times are the event log's where there is one and else the captures'.
         """
         events = self.run.events
@@ -148,7 +154,11 @@ class Traffic:
         else:
             offered = self.run.path_events("offered").filter(pl.col("origin") == "user")
             table = offered.select(
-                "direction", "pdu", offered_ns="time_ns", bytes=pl.col("bits") // 8
+                "direction",
+                "pdu",
+                self._user(offered),
+                offered_ns="time_ns",
+                bytes=pl.col("bits") // 8,
             ).with_columns(pl.col("direction").cast(pl.String).cast(pl.Enum(DIRECTIONS)))
             copies = self.deliveries.group_by("direction", "pdu").agg(
                 arrived_ns=pl.col("arrived_ns").min(), copies=pl.len().cast(pl.Int64)
@@ -175,12 +185,18 @@ class Traffic:
             number=pl.int_range(pl.len()).over("direction"),
         )
 
+    def _user(self, rows: pl.DataFrame) -> pl.Expr:
+        """Return the column with the user of each packet."""
+        several = self.run.users and self.run.user is None and "user" in rows.columns
+        name = pl.col("user") if several else pl.lit(None)
+        return name.cast(pl.String).alias("user")
+
     def _packets_of_captures(self) -> pl.DataFrame:
         """Offered packets and their arrivals, joined by id, of a run without events."""
         sent = self.captured.filter(pl.col("sent") & (pl.col("pdu") != 0))
-        sent = sent.select("direction", "pdu", offered_ns="time_ns", bytes="length").sort(
-            "offered_ns", maintain_order=True
-        )
+        sent = sent.select(
+            "direction", "pdu", self._user(sent), offered_ns="time_ns", bytes="length"
+        ).sort("offered_ns", maintain_order=True)
         copies = self.deliveries.group_by("direction", "pdu").agg(
             arrived_ns=pl.col("arrived_ns").min(), copies=pl.len().cast(pl.Int64)
         )
@@ -204,9 +220,9 @@ class Traffic:
 
     @cached_property
     def arrivals(self) -> pl.DataFrame:
-        """The table of ``deliveries``, with flow, number, offered_ns, payload and bytes."""
+        """The table of ``deliveries``, with user, flow, number, offered_ns, payload and bytes."""
         about = self.packets.select(
-            "direction", "pdu", "flow", "number", "offered_ns", "payload", "bytes"
+            "direction", "pdu", "user", "flow", "number", "offered_ns", "payload", "bytes"
         )
         return self.deliveries.join(about, on=["direction", "pdu"], maintain_order="left")
 

@@ -100,7 +100,7 @@ class Agent:
         self.programs = [
             Running(self.of_user(program))
             for program in spec["programs"]
-            if program["user"] in (None, self.user) or self.end == "server"
+            if self.end == "server" or is_of(program["user"], self.user)
         ]
         self.selector = selectors.DefaultSelector()
         self.epoch_ns = 0
@@ -117,9 +117,9 @@ class Agent:
             self.selector.register(self.bell, selectors.EVENT_READ, None)
 
     def of_user(self, program: dict[str, Any]) -> dict[str, Any]:
-        """Return a program as this user has it: one of every user has a name of its own."""
+        """Return a program as this user has it: one of several users has a name of its own."""
         program = {**program, "program": program["name"]}
-        if self.user and program["user"] is None:
+        if self.user and program["user"] != self.user:
             program["name"] = f"{program['name']}-{self.user}"
             program["directory"] = f"{program['directory']}-{self.user}"
         return program
@@ -457,6 +457,14 @@ class Agent:
             "reason": reason,
             "output": cut,
         }
+
+
+def is_of(pattern: str | None, user: str) -> bool:
+    """Say whether a program is one of a user, by the pattern of its users."""
+    if pattern is None:
+        return True
+    expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.fullmatch(expression, user) is not None
 
 
 def listening_ports() -> set[int]:

@@ -37,6 +37,7 @@ Share = Annotated[str, _check(share)]
 Amount = int | Length
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
+USER_PATTERN = r"^[A-Za-z0-9_*?.-]+$"
 End = Literal["client", "server"]
 Clock = Literal["live", "warp", "virtual"]
 LogLevel = Literal["none", "counters", "events", "packets"]
@@ -71,18 +72,18 @@ class Common(Table):
     start: Time = Field(default="0 s", description="When it starts, after t = 0")
     time_limit: Time = Field(default="10 min", description="How long it may run")
     environment: dict[str, str] = Field(default={}, description="Added to its environment")
+    user: str | None = Field(
+        default=None,
+        pattern=USER_PATTERN,
+        description="User of a cell at whose client's end it runs, or a pattern of users with `*` "
+        "and `?`, such as `bbr-*`; without it, at that of every user",
+    )
 
 
 class Program(Common):
     """Any program, at one of the ends."""
 
     end: End = Field(description="End at which the program runs.")
-    user: str | None = Field(
-        default=None,
-        description="User of a cell at whose client's end the program runs. Without it, in a cell "
-        "of several users, it runs at the client's end of each of them; at the server's end, which "
-        "is one for all, it runs once.",
-    )
     command: str | list[str] = Field(
         description="Shell command, or a list of a program and its arguments.", min_length=1
     )

@@ -4,7 +4,7 @@
 """Metrics of the analysis for stopping rules and the catalogue: names that choose one number.
 
 ``NAME`` chooses a metric, ``NAME/PLACE`` and ``NAME/PLACE/PLACE`` one of its values: a place is a
-direction, a flow (``tcp-1``), a hop or a program. The metrics themselves are declared in
+direction, a flow (``tcp-1``), a hop, a user or a program. The metrics themselves are declared in
 ``airpath.analysis``; the values of a run are kept under their full names, such as
 ``goodput/tcp-1/downlink``.
 """

@@ -82,7 +82,7 @@ def _picture(
     shown = sorted(flows.sort("bits", descending=True)["flow"].head(MOST_FLOWS).to_list())
     divisor, unit = rate_unit(max(float(rates[flow].max()) for flow in shown))
     names = congestion_controls(run, traffic, direction)
-    labels = dict(traffic.flows.select("flow", "label").iter_rows())
+    labels = dict(traffic.flows.select("flow", pl.coalesce("user", "label")).iter_rows())
     detail = f"means over {width:g} s"
     if flows.height > len(shown):
         detail += f", {len(shown)} of {flows.height} flows"
@@ -135,17 +135,18 @@ def congestion_controls(run: Run, traffic: Traffic, direction: str) -> dict[int,
     """Return what the sender's kernel named last for each flow, as far as it was recorded."""
     end = SENDING_END[direction]
     told = run.tcp_state.filter((pl.col("end") == end) & pl.col("congestion_control").is_not_null())
-    last = {
-        (int(local), int(remote)): str(name)
-        for local, remote, name in told.select(
-            "local_port", "remote_port", "congestion_control"
-        ).iter_rows()
-    }
+    # Clients of several users may have the same port.
+    ends = [f"{which}_{what}" for which in ("local", "remote") for what in ("address", "port")]
+    named = told.select(
+        pl.concat_list(pl.col(name).cast(pl.String) for name in ends), "congestion_control"
+    )
+    last = {tuple(ends): str(name) for ends, name in named.iter_rows()}
     found = {}
-    for flow, client, server in traffic.flows.select(
-        "flow", "client_port", "server_port"
-    ).iter_rows():
-        ports = (client, server) if end == "client" else (server, client)
-        if ports in last:
-            found[int(flow)] = last[ports]
+    columns = ("flow", "client", "client_port", "server", "server_port")
+    for flow, *client_and_server in traffic.flows.select(columns).iter_rows():
+        client, server = client_and_server[:2], client_and_server[2:]
+        here = [*client, *server] if end == "client" else [*server, *client]
+        key = tuple(map(str, here))
+        if key in last:
+            found[int(flow)] = last[key]
     return found

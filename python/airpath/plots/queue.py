@@ -43,8 +43,10 @@ def draw(run: Run, span: Span) -> list[Picture]:
     """Draw two pictures, in packets and in bytes, with a panel for each queue that was used.
 
     Lengths include virtual packets of background loads; what was dropped of those is marked apart.
+    Of several users the queues of a hop are added up.
     """
-    events = within(run.events.filter(pl.col("stage") == "queue"), run, span)
+    events = within(_of_all_users(run), run, span)
+    several = f" of {len(run.users)} users together" if _has_several(run) else ""
     hops = events["hop"].cast(pl.String).unique(maintain_order=True).to_list()
     queues = {
         (hop, direction): events.filter((pl.col("hop") == hop) & (pl.col("direction") == direction))
@@ -62,11 +64,29 @@ def draw(run: Run, span: Span) -> list[Picture]:
         with panels(run, span, title, len(shown), row_inches=1.75) as (figure, axes):
             for axis, ((hop, direction), rows) in zip(axes, shown.items(), strict=True):
                 where = DIRECTION_TEXTS[direction]
-                heading = f"{hop}, {where[0].lower()}{where[1:]}" if hop else where
+                heading = f"{hop}{several}, {where[0].lower()}{where[1:]}" if hop else where
                 _panel(axis, rows, column, direction, span.limits(run)[1])
                 axis.legend(title=heading, loc="upper right", ncols=4, alignment="right")
         pictures.append(Picture(name, figure))
     return pictures
+
+
+def _has_several(run: Run) -> bool:
+    return bool(run.users) and run.user is None
+
+
+def _of_all_users(run: Run) -> pl.DataFrame:
+    """Return the events of queues; lengths are those of all users' queues of the hop together."""
+    events = run.events.filter(pl.col("stage") == "queue")
+    if not _has_several(run):
+        return events
+    place = ["hop", "direction"]
+    change = {
+        name: pl.col(name) - pl.col(name).shift(1, fill_value=0).over(*place, "user")
+        for name in ("queue_packets", "queue_bytes")
+    }
+    changed = events.with_columns(**change)
+    return changed.with_columns(pl.col(name).cum_sum().over(place) for name in change)
 
 
 def _panel(axis: Axes, rows: pl.DataFrame, column: str, direction: str, end: float) -> None:

@@ -71,12 +71,16 @@ impl Egress {
             _ if pdu.damage.is_some() => {
                 self.close();
                 let bytes = damaged_bytes(pdu);
-                self.entries.push(Entry {
-                    header: 0..0,
-                    body: bytes.into(),
-                    offload: OffloadHeader::default(),
-                    pdus: 1,
-                });
+                // A receiver discards what is no IP packet any more; its kernel would refuse to take it, which
+                // would look as if the link had lost a packet that it delivered.
+                if matches!(bytes.first().map(|first| first >> 4), Some(4 | 6)) {
+                    self.entries.push(Entry {
+                        header: 0..0,
+                        body: bytes.into(),
+                        offload: OffloadHeader::default(),
+                        pdus: 1,
+                    });
+                }
             }
             Payload::Whole(bytes) => {
                 self.close();

@@ -62,9 +62,10 @@ class Ffmpeg(Template):
             ["-preset", "veryfast", "-tune", "zerolatency"] if self.codec == "libx264" else []
         )
         over_tcp = self.transport == "tcp"
+        client = self.user or "client"
         target, muxer = {
-            "udp": (f"udp://client:{self.port}?pkt_size=1316", "mpegts"),
-            "rtp": (f"rtp://client:{self.port}?pkt_size=1328", "rtp_mpegts"),
+            "udp": (f"udp://{client}:{self.port}?pkt_size=1316", "mpegts"),
+            "rtp": (f"rtp://{client}:{self.port}?pkt_size=1328", "rtp_mpegts"),
             "tcp": (f"tcp://[::]:{self.port}?listen=1", "mpegts"),
         }[self.transport]
         sender = ["ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-re", *source, *encoder]
@@ -84,7 +85,7 @@ class Ffmpeg(Template):
                 name=f"{name}-sender",
                 end="server",
                 command=[*sender, "-f", muxer, target],
-                **(listens if over_tcp else common),
+                **{**(listens if over_tcp else common), "user": None},
             ),
             Program(
                 name=name,

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from airpath.experiment.templates.output import Output
 
 
+_AT_ADDRESS = {
+    family: ["/bin/sh", "-c", f'at=$(getent {words} server) && exec "$0" send "${{at%% *}}" "$@"']
+    for family, words in (("ipv4", "ahostsv4"), ("ipv6", "ahostsv6"))
+}
+"""Command that sends to the server's address of a family; its arguments are the engine and the rest
+of the options."""
+
+
 class Send(Template):
     """``airpath send`` and ``airpath recv``."""
 
@@ -30,13 +38,19 @@ class Send(Template):
     congestion_control: str | None = Field(default=None, description="The sender's")
     udp_rate: Rate | None = Field(default=None, description="Datagrams at this rate instead of TCP")
     length: int | None = Field(default=None, ge=16, description="Payload of a datagram in bytes")
+    family: Literal["ipv4", "ipv6"] | None = Field(
+        default=None, description="Family of the addresses; without it, IPv6 where there is one"
+    )
     port: int = Field(default=5201, ge=1, le=65535, description="The server's port")
 
     def programs(self, name: str) -> list[Program]:
-        """Return a server of one transfer, and its client."""
+        """Return a server, and the client of a transfer."""
         engine = find_engine()
-        server = [engine, "recv", "--once", "--port", str(self.port)]
-        client = [engine, "send", "server", "--port", str(self.port), "--json"]
+        server = [engine, "recv", "--port", str(self.port)]
+        client = [engine, "send", "server"]
+        if self.family is not None:
+            client = [*_AT_ADDRESS[self.family], engine]
+        client += ["--port", str(self.port), "--json"]
         client += ["--bytes", str(in_bytes(self.bytes))] if self.bytes is not None else []
         client += ["--time", self.time] if self.time else []
         client += ["--reverse"] if self.sender == "server" else []

@@ -78,12 +78,15 @@ class Template(Common, ABC):
 
     def common(self) -> dict[str, Any]:
         """Return the keys that every program has, without its name."""
-        return self.model_dump(include={"start", "time_limit", "environment"})
+        return self.model_dump(include={"start", "time_limit", "environment", "user"})
 
     def server_and_client(
         self, name: str, server: list[str], client: list[str], port: int
     ) -> list[Program]:
-        """Return a server that listens before t = 0, and a client that starts by the keys."""
+        """Return a server that listens before t = 0, and a client that starts by the keys.
+
+        In a cell of several users the server serves the clients of all of them.
+        """
         common = self.common()
         return [
             Program(
@@ -91,7 +94,7 @@ class Template(Common, ABC):
                 end="server",
                 command=server,
                 ready=Ready(port=port),
-                **{**common, "start": "0 s"},
+                **{**common, "start": "0 s", "user": None},
             ),
             Program(name=name, end="client", command=client, **common),
         ]

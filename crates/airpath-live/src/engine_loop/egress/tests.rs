@@ -40,6 +40,21 @@ fn a_marked_packet_gets_a_right_header_and_keeps_its_payload_where_it_was() {
 }
 
 #[test]
+fn what_is_no_ip_packet_any_more_is_not_written() {
+    for version in [4, 6] {
+        let bytes = capable(version, 100);
+        let mut egress = Egress::default();
+        // The first bit of the version, a bit of the payload, and nothing left at all.
+        for (flips, truncated_to) in [(vec![0], None), (vec![8 * 90], None), (vec![], Some(0))] {
+            let damage = Some(Box::new(Damage { flips, truncated_to }));
+            egress.push(&Pdu { damage, payload: Payload::Whole(bytes.clone()), ..Pdu::default() }, Time::ZERO);
+        }
+        let [written] = &written(&egress)[..] else { panic!() };
+        assert_eq!((written.len(), written[90] ^ bytes[90]), (bytes.len(), 0x80));
+    }
+}
+
+#[test]
 fn segments_are_written_together_only_with_equal_ecn_fields() {
     for (version, segmentation) in [(4, Segmentation::TcpV4), (6, Segmentation::TcpV6)] {
         let whole = capable(version, 5 * 100);

@@ -16,6 +16,7 @@ import json
 import math
 import os
 import random
+import signal
 import socket
 import statistics
 import sys
@@ -34,9 +35,14 @@ def receive(connection: socket.socket, length: int) -> bool:
 
 
 def serve(port: int, request: int, response: int) -> None:
-    """Answer the requests of one connection until it is closed."""
+    """Answer the requests of connections until they are closed, each in a process of its own."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that nobody has to wait for them
     with socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True) as waiting:
-        connection, _ = waiting.accept()
+        while True:
+            connection, _ = waiting.accept()
+            if os.fork() == 0:
+                break
+            connection.close()
     with connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while receive(connection, request):
