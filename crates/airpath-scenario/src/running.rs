@@ -28,7 +28,7 @@ type Since = Option<(StateInForce, Vec<Assignment>)>;
 #[derive(Clone, Debug)]
 pub struct Running {
     scenario: Scenario,
-    /// What was set in the present entry of each user's state.
+    /// Assignments in the present entry of each user's state.
     since: Vec<Since>,
     /// Pending result of the last [`Running::set`].
     prepared: Option<(Scenario, BTreeMap<usize, Vec<Assignment>>)>,

@@ -202,7 +202,7 @@ pub(crate) struct Concerned<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     path: String,
-    /// What comes before it in messages.
+    /// Prefix in messages.
     prefix: String,
     place: Place,
     node: Node,

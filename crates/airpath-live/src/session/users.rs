@@ -8,7 +8,7 @@ use crate::addressing::Link;
 use crate::error::Result;
 use crate::open_files;
 
-/// What the first session of a run decides for the others.
+/// Decisions of the first session of a run for the others.
 pub(super) struct Common<'a> {
     pub(super) server: &'a SessionEnd,
     pub(super) links: &'a [Link],

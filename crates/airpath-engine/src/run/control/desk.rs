@@ -195,7 +195,7 @@ fn not_begun() -> Refusal {
     Refusal::new("not_begun", "the run has not started; try again in a moment")
 }
 
-/// What became of an order.
+/// Outcome of an order.
 struct Done {
     received: Time,
     at: Time,
