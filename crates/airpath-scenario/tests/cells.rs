@@ -120,7 +120,7 @@ fn parameters_of_media_and_users_are_set_by_name() {
     let wrong = [
         ("media.cell-b.downlink=1 Mbit/s", "media.cell-b.downlink: there is no such medium; did you mean `cell-a`?"),
         ("media.cell-a=1 Mbit/s", "this names a medium, not a parameter; write for example `media.cell-a.downlink`"),
-        ("carol.radio.link.rate=1 Mbit/s", "there is no hop `carol`"),
+        ("carol.radio.link.rate=1 Mbit/s", "there is no user or hop `carol`"),
     ];
     for (assignment, expected) in wrong {
         let report = scenario.set(assignment).unwrap_err().to_string();
