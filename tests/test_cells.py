@@ -119,7 +119,7 @@ def test_a_replay_is_identical(folder: Path) -> None:
             ("sim", "--workload", "tcp bytes=1kB user=fat"),
             "did you mean `far`?; the users are near",
         ),
-        (("shell", "--", "true"), "for one; keep one [[paths]], or use `airpath exec`"),
+        (("shell", "--", "true"), "name the one at whose end the shell runs, as in --user near"),
     ],
 )
 def test_what_a_cell_cannot_do_is_told(words: tuple[str, ...], told: str) -> None:

@@ -9,6 +9,8 @@
     run.set({"radio.link.rate": "64 kbit/s", "radio.link.propagation": "80 ms"})  # one instant
     run.state("tunnel")
     print(run.get("radio.link.rate"), run.describe().state)
+    run.set({"alice.radio.link.propagation": "80 ms"})  # one user of a cell
+    print(run.state("alice.tunnel").user_states)  # {"alice": "tunnel", "bob": "initial"}
 
 The protocol is described in docs/control.md.
 """
@@ -55,8 +57,23 @@ class Effect:
 
     time_ns: int
     received_ns: int
+    state: str | None
+    """The state in force afterwards; None where users are in different ones."""
+    user_states: Mapping[str, str] = field(default_factory=dict)
+    """That of each user of a cell, by name."""
+
+
+@dataclass(frozen=True)
+class User:
+    """A user of a cell in an active run."""
+
+    name: str
+    command: tuple[str, ...]
+    """Its client's command; empty where it runs none."""
+    hops: tuple[str, ...]
+    states: tuple[str, ...]
     state: str
-    """The state in force afterwards."""
+    """The state in force."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +84,15 @@ class Description:
     """Its number."""
     folder: Path | None
     command: tuple[str, ...]
+    """The client's command; empty where those of users differ."""
     seed: int
     hops: tuple[str, ...]
     states: tuple[str, ...]
     time_ns: int
-    state: str
+    state: str | None
+    """The state in force; None where users are in different ones."""
+    users: tuple[User, ...] = ()
+    """The users of a cell."""
 
 
 def _folder() -> Path:
@@ -156,7 +177,7 @@ class Run:
         self.close()
 
     def state(self, name: str) -> Effect:
-        """Put the state called ``name`` in force.
+        """Put the state called ``name`` in force; ``alice.fade`` is that of one user of a cell.
 
         Raises:
             ControlError: there is no such state, or the run has ended.
@@ -175,6 +196,9 @@ class Run:
 
     def get(self, parameter: str) -> object:
         """Return the value of ``parameter`` that is in force now.
+
+        Of several users who have different ones, a dictionary by user; ``alice.radio.link.rate`` is
+        the value of one.
 
         Raises:
             ControlError: there is no such parameter, or the run has ended.
@@ -200,6 +224,16 @@ class Run:
             states=tuple(answer["states"]),
             time_ns=answer["time_ns"],
             state=answer["state"],
+            users=tuple(
+                User(
+                    name=user["name"],
+                    command=tuple(user.get("command", answer["command"])),
+                    hops=tuple(user["hops"]),
+                    states=tuple(user["states"]),
+                    state=answer["user_states"][user["name"]],
+                )
+                for user in answer.get("users", ())
+            ),
         )
 
     def _ask(self, request: dict[str, object]) -> dict[str, Any]:
@@ -221,7 +255,12 @@ class Run:
 
 
 def _effect(answer: dict[str, Any]) -> Effect:
-    return Effect(answer["time_ns"], answer["received_ns"], answer["state"])
+    return Effect(
+        time_ns=answer["time_ns"],
+        received_ns=answer["received_ns"],
+        state=answer["state"],
+        user_states=answer.get("user_states", {}),
+    )
 
 
 def runs() -> list[Description]:

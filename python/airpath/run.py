@@ -98,6 +98,9 @@ class NoUserError(RunError):
     status = EXIT_STATUSES["usage"]
 
 
+SHOWN_USERS = 3
+"""Number of users who are named where a state changes; more are counted."""
+
 CONTRADICTIONS = (
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,
@@ -431,13 +434,26 @@ class Run:
         return self.events.filter((pl.col("kind") == "dropped") & (pl.col("origin") == "user"))
 
     def state_changes(self) -> list[tuple[int, str]]:
-        """Return (time_ns, state) of each change, once however many hops it concerns."""
+        """Return (time_ns, state) of each change, once however many hops it concerns.
+
+        Where only some of several users change, they come first: "alice, bob: far".
+        """
         rows = (
             self.events.filter(pl.col("kind") == "state_changed")
-            .select("time_ns", pl.col("state").cast(pl.String))
+            .select("time_ns", pl.col("state").cast(pl.String), pl.col("user").cast(pl.String))
             .unique(maintain_order=True)
+            .group_by("time_ns", "state", maintain_order=True)
+            .agg("user")
         )
-        return [(int(time), str(state)) for time, state in rows.iter_rows()]
+        count = 1 if self.user is not None else max(1, len(self.users))
+
+        def title(state: str, users: list[str]) -> str:
+            if len(users) == count:
+                return state
+            who = ", ".join(users) if len(users) <= SHOWN_USERS else f"{len(users)} users"
+            return f"{who}: {state}"
+
+        return [(int(time), title(state, users)) for time, state, users in rows.iter_rows()]
 
 
 def load_run(directory: Path) -> Run:

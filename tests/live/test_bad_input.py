@@ -74,7 +74,7 @@ OPTIONS: dict[str, tuple[str, int, list[str]]] = {
     "snaplen beyond all packets": (
         "--snaplen 99999999999 -- true", USAGE, ["--snaplen", "99999999999", "full"],
     ),
-    "port 0 of the host": ("--host-port 0 -- true", USAGE, ["--host-port", "0", "1..=65535"]),
+    "port 0 of the host": ("--host-port 0 -- true", USAGE, ["--host-port", "0", "1 to 65535"]),
     "replications beyond the last seed": (
         f"--seed {2**64 - 2} --replications 3 -- true",
         USAGE,

@@ -5,17 +5,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import signal
+import socket
+import subprocess
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from airpath.run import load_run
+from live.harness import tun_opens
+from live.test_outside import own_address
 
 if TYPE_CHECKING:
-    from live.harness import Airpath, Way
-
-MS = 1_000_000
+    from live.harness import Airpath, User, Way
 
 CELL = """
 [[media]]
@@ -115,6 +120,22 @@ def test_a_signal_reaches_every_user(airpath: Airpath, port_way: Way) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--", "true"), "name the one at whose end the shell runs, as in --user alice"),
+        (("--user", "carol", "--", "true"), "there is no user `carol`; users are alice, bob"),
+        (("--user", "bob", "--client", "bob=true", "--", "true"), "the shell runs at this user"),
+    ],
+)
+def test_a_shell_needs_a_user(
+    airpath: Airpath, arguments: tuple[object, ...], message: str
+) -> None:
+    result = airpath.run("shell", "--scenario", airpath.file("cell.toml", CELL), *arguments)
+    assert result.status == 2
+    assert message in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         (("--users", 5, "--", "true"), "the scenario has only 2 users"),
         (
             ("--client", "carol=true", "--", "true"),
@@ -122,8 +143,9 @@ def test_a_signal_reaches_every_user(airpath: Airpath, port_way: Way) -> None:
         ),
         (("--client", "alice", "--", "true"), "name a user and a command"),
         (("--client", "alice=true"), "no command for bob"),
-        (("--internet", "--", "true"), "--internet is for one user"),
-        (("--host-port", 80, "--", "true"), "--host-port is for one user"),
+        (("--client", "alice=", "--client", "bob="), "no user has a command"),
+        (("--client", "bob=true", "--client", "bob=false", "--", "true"), "two commands for bob"),
+        (("--host-port", "carol:80", "--", "true"), "there is no user `carol`; users are alice"),
     ],
 )
 def test_what_users_cannot_have_is_refused(
@@ -138,23 +160,142 @@ def test_users_need_a_medium(airpath: Airpath) -> None:
     result = airpath.run("exec", "--users", 2, "--rate", "1 Mbit/s", "--", "true")
     assert result.status == 2
     assert "2 users need a medium that they share" in result.err
-    shell = airpath.run("shell", "--scenario", airpath.file("cell.toml", CELL), "--", "true")
-    assert shell.status == 2
-    assert "this command is for one" in shell.err
 
 
-def test_states_of_users_of_a_running_cell(airpath: Airpath, port_way: Way) -> None:
-    cell = airpath.file("cell.toml", CELL)
-    line = (
-        "ping -q -c 1 server > /dev/null; "
-        '[ $AIRPATH_USER = alice ] || "$1" state far > /dev/null; '
-        "sleep 0.3; ping -q -c 1 server | tail -1 | cut -d/ -f5; "
-        '[ $AIRPATH_USER = alice ] || "$1" set radio.link.propagation=5ms >&2'
-    )
+BACKGROUND = """
+[[paths]]
+name = "others"
+[[paths.hops]]
+name = "radio"
+downlink.medium = "cell"
+[[paths.background]]
+name = "web"
+hop = "radio"
+direction = "downlink"
+type = "poisson"
+mean_interval = "10 ms"
+packet_size = "500 bytes"
+"""
+
+
+def test_a_user_may_run_nothing(airpath: Airpath, port_way: Way) -> None:
+    cell, out = airpath.file("cell.toml", CELL + BACKGROUND), airpath.path("run")
+    # Who only has a background load needs no command; bob is said to run none.
     result = airpath.exec(
-        port_way, "--scenario", cell, "--", "sh", "-c", line, "sh", airpath.command
+        port_way, "--scenario", cell, "--out", out, "--log", "events",
+        "--client", "alice=ping -q -c 5 -i 0.1 server", "--client", "bob=",
+    ).check()  # fmt: skip
+    users = {user["name"]: user for user in result.summary()["users"]}
+    assert [users[name]["uplink"]["delivered_packets"] for name in ("alice", "bob")] == [5, 0]
+    run = load_run(out)
+    assert [command["user"] for command in run.manifest["commands"]] == ["alice"]
+    background = run.events.filter((run.events["origin"] == "background").fill_null(value=False))
+    assert set(background["user"].to_list()) == {"others"}
+    airpath.run("replay", out).check()
+
+
+def test_a_shell_of_one_user(airpath: Airpath, port_way: Way) -> None:
+    cell, told = airpath.file("cell.toml", CELL), airpath.path("told")
+    beside = f"bob=trap 'echo ended > {told}; exit 1' TERM; {WHO} >&2; while :; do sleep 0.05; done"
+    line = f"{WHO}; read -r text; echo $text; exit 4"
+    process = airpath.start(
+        "shell", "--port", port_way.port, "--quiet", "--scenario", cell, "--user", "alice",
+        "--client", beside, "--", "sh", "-c", line,
+        user=port_way.user, stdin=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert process.stderr.readline() == "I am bob, number 1\n"
+    out, err = process.communicate("from the terminal\n", timeout=60)
+    assert out.splitlines() == ["I am alice, number 0", "from the terminal"]
+    # Bob's command ended with the shell; how it ended is not the status of the shell.
+    assert process.returncode == 4, err
+    assert told.read_text() == "ended\n"
+
+
+def test_ports_of_the_host_of_one_user(airpath: Airpath, port_way: Way) -> None:
+    cell = airpath.file("cell.toml", CELL)
+    first = socket.create_server(("127.0.0.1", 0))
+    second = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    with first, second:
+        ports = {"alice": first.getsockname()[1], "bob": second.getsockname()[1]}
+        threads = [
+            threading.Thread(target=greet, args=(server, text))
+            for server, text in ((first, b"first"), (second, b"second"))
+        ]
+        for thread in threads:
+            thread.start()
+        words = [f"--host-port={user}:5000:{port}" for user, port in ports.items()]
+        line = ["sh", "-c", 'echo $AIRPATH_USER $("$@")', "sh", *hearing(airpath, "server", 5000)]
+        result = airpath.exec(port_way, "--scenario", cell, *words, "--", *line).check()
+        for thread in threads:
+            thread.join()
+    assert sorted(result.out.splitlines()) == ["alice first", "bob second"]
+
+
+def hearing(airpath: Airpath, host: str, port: int) -> list[str]:
+    """Return the words that print what a host sends."""
+    text = f"print(socket.create_connection(({host!r}, {port})).recv(9).decode())"
+    return [airpath.python, "-c", f"import socket; {text}"]
+
+
+def greet(server: socket.socket, text: bytes) -> None:
+    """Send a text to the first who connects."""
+    server.settimeout(60)
+    with contextlib.suppress(TimeoutError):
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(text)
+
+
+def test_the_hosts_network_for_all_users(airpath: Airpath, user: User) -> None:
+    address = own_address()
+    if address is None or not shutil.which("slirp4netns") or not tun_opens(user):
+        pytest.skip("this host has no network, no slirp4netns or no open /dev/net/tun")
+    cell = airpath.file("cell.toml", CELL)
+    for ends in ("one", "each"):
+        with socket.create_server((address, 0)) as server:
+            port = server.getsockname()[1]
+            threads = [threading.Thread(target=greet, args=(server, b"host")) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            words = ("--internet", "--server-ends", ends, "--", *hearing(airpath, address, port))
+            result = airpath.run("exec", "-q", "--scenario", cell, *words, user=user).check()
+            for thread in threads:
+                thread.join()
+        assert result.out.splitlines() == ["host", "host"], ends
+
+
+def test_names_that_ends_have_are_refused(airpath: Airpath) -> None:
+    for old, new, part in (
+        ("alice", "server", "a user cannot be called `server`"),
+        ("alice", "Bob", "`Bob` and `bob` differ in case only"),
+    ):
+        cell = airpath.file(f"{new}.toml", CELL.replace(old, new))
+        result = airpath.run("exec", "--scenario", cell, "--", "true")
+        assert result.status == 125
+        assert part in result.err
+
+
+def test_users_need_open_files(airpath: Airpath, port_way: Way) -> None:
+    cell = airpath.file("one.toml", ONE_USER)
+    line = 'ulimit -n "$1"; shift; exec "$@"'
+    limited = [*port_way.user.prefix, "sh", "-c", line, "sh", "64", str(airpath.command)]
+    words = [*limited, "exec", "--port", port_way.port, "--scenario", str(cell), "--users", "10"]
+    done = subprocess.run(
+        [*words, "--", "true"],
+        env=airpath.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    times = sorted(float(text) for text in result.out.split())
-    assert 20 <= times[0] < 100
-    assert times[1] >= 130
-    assert "several users" in result.err
+    assert done.returncode == 125
+    assert "10 users need more open files than this process may have (64)" in done.stderr
+    # What the process may raise itself, it raises, and not for its commands.
+    line = 'ulimit -Sn "$1"; shift; exec "$@"'
+    words[words.index("64") - 2] = line
+    done = subprocess.run(
+        [*words, "--quiet", "--", "sh", "-c", "ulimit -Sn"],
+        env=airpath.environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["64"] * 10

@@ -85,12 +85,20 @@ pub enum CommandError {
         /// The names there are.
         known: String,
     },
+    /// There is no such user.
+    #[error("there is no user `{name}`; the users are {known}")]
+    UnknownUser {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
     /// The configuration is of another machine.
     #[error("the new parameters do not fit this machine: {0}")]
     Mismatch(String),
 }
 
-/// The state in which a machine is.
+/// The state in which a user of a machine is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StateInForce {
     /// Its number: 0 for that of the beginning, n + 1 for place n among the others.
@@ -237,8 +245,8 @@ pub trait Machine: Send {
         self.least_transit()
     }
 
-    /// The state in which the machine is, as of the last call.
-    fn state_in_force(&self) -> StateInForce {
+    /// The state in which the user of this number is, as of the last call. A machine without users is that of user 0.
+    fn state_in_force(&self, _user: u16) -> StateInForce {
         StateInForce::default()
     }
 
@@ -285,8 +293,8 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     fn least_transit_of(&self, at: Time, port: PortId, bytes: u32) -> Span {
         (**self).least_transit_of(at, port, bytes)
     }
-    fn state_in_force(&self) -> StateInForce {
-        (**self).state_in_force()
+    fn state_in_force(&self, user: u16) -> StateInForce {
+        (**self).state_in_force(user)
     }
     fn wants_escapes(&self, port: PortId) -> Option<Framing> {
         (**self).wants_escapes(port)

@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use airpath_core::Span;
 use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 use airpath_live::engine_loop::SpinPolicy;
+use airpath_live::host_port::HostPort;
 use airpath_live::ports::PortKind;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::{Policy, Tuning};
@@ -110,6 +111,7 @@ Examples:
       --server 'iperf3 -s -1' -- iperf3 -c server -R
   airpath exec --delay '20 ms' --jitter '5 ms' --reorder '1% 10 ms' --duplicate 0.1% -- ping -c 100 server
   airpath exec --scenario examples/cell-wired.toml --server 'iperf3 -s' -- sh -c 'ping -c 4 server; echo $AIRPATH_USER'
+  airpath exec --scenario examples/cell-wired.toml --client near='ping -c 4 server' --client middle= --client far=
   airpath exec --scenario train.toml --out results/train --server './server' -- ./client server
   airpath exec --profile slow-4g --internet -- curl -O https://example.org/
   airpath exec --clock warp --profile gsm-data-9.6k --replications 20 --jobs 2 \\
@@ -123,6 +125,7 @@ const SHELL_EXAMPLES: &str = "\
 Examples:
   airpath shell --profile gprs-cs2-3+1
   airpath shell --delay '20 ms' --internet
+  airpath shell --scenario examples/cell-wired.toml --user near --client far='ping server > far.txt'
   airpath shell --rate '1 Mbit/s'        # nested inside it: airpath shell --delay '100 ms'";
 
 const LOG_EXAMPLES: &str = "\
@@ -191,9 +194,10 @@ pub struct RunArgs {
     /// Connect the far end to the host's network.
     #[arg(long, help_heading = "Ends")]
     pub internet: bool,
-    /// Forward server:PORT, through the link, to this port of the host's loopback.
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Ends")]
-    pub host_port: Vec<u16>,
+    /// Forward server:PORT, through the link, to this port of the host's loopback, or to HOST_PORT; for all users of a
+    /// cell, or for one.
+    #[arg(long, value_name = "[USER:]PORT[:HOST_PORT]", help_heading = "Ends")]
+    pub host_port: Vec<HostPort>,
     /// Run commands as root of their user namespace instead of as yourself.
     #[arg(long, help_heading = "Ends")]
     pub as_root: bool,
@@ -297,7 +301,7 @@ pub struct ExecArgs {
     /// Number of parallel replications.
     #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Run")]
     pub jobs: u32,
-    /// Shell command of one user of a cell, instead of the command of all.
+    /// Shell command of one user of a cell, instead of the command of all; `USER=` for a user who runs none.
     #[arg(long, value_name = "USER=CMD", help_heading = "Ends")]
     pub client: Vec<String>,
     /// Server ends of the users of a cell: one for all, or one for each.
@@ -324,6 +328,12 @@ pub struct ShellArgs {
     pub link: LinkArgs,
     #[command(flatten)]
     pub run: RunArgs,
+    /// User of a cell at whose end the shell runs; the others run nothing, or what --client says, until it ends.
+    #[arg(long, value_name = "USER", help_heading = "Ends")]
+    pub user: Option<String>,
+    /// Shell command of another user of a cell, which gets SIGTERM when the shell ends.
+    #[arg(long, value_name = "USER=CMD", help_heading = "Ends")]
+    pub client: Vec<String>,
     /// Command to run instead of your shell.
     #[arg(last = true, value_name = "CMD", help_heading = "Ends")]
     pub command: Vec<OsString>,

@@ -85,22 +85,6 @@ pub fn machine(scenario: &Scenario) -> Result<MachineConfig> {
     only_path(scenario).map(MachineConfig::Path)
 }
 
-/// The machine of one user.
-///
-/// # Errors
-/// As [`machine`], and when there are several users.
-pub fn one_user(scenario: &Scenario) -> Result<MachineConfig> {
-    let machine = machine(scenario)?;
-    match machine.users().as_slice() {
-        [_] => Ok(machine),
-        users => Err(Failure::usage(format!(
-            "the scenario has {} users, but this command is for one; keep one [[paths]], or use `airpath exec`, which \
-             runs a command for each user",
-            users.len()
-        ))),
-    }
-}
-
 /// A scenario's problems as a failure.
 pub fn usage(report: Report) -> Failure {
     Failure::usage(report.to_string())

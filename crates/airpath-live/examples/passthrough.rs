@@ -31,7 +31,7 @@ struct Arguments {
     as_root: bool,
     server: Option<OsString>,
     report: bool,
-    host_port: Option<u16>,
+    host_port: Option<host_port::HostPort>,
     command: Vec<OsString>,
 }
 
@@ -110,7 +110,7 @@ fn pass_packets(process: &EngineProcess, arguments: Arguments) -> Result<i32> {
     if arguments.options.far_end == FarEnd::Internet {
         internet::connect(&session.server, arguments.options.mtu_bytes)?;
     }
-    if let Some(port) = arguments.host_port {
+    if let Some(port) = &arguments.host_port {
         host_port::forward(&session.server, port)?;
     }
     let mut commands = Commands::new(process);

@@ -98,8 +98,8 @@ pub enum Answer {
         received: Time,
         /// Time at which it took effect.
         at: Time,
-        /// State in force at the machine.
-        state: airpath_core::StateInForce,
+        /// State in force of each user of the machine.
+        states: Vec<airpath_core::StateInForce>,
     },
 }
 
@@ -491,7 +491,7 @@ impl EngineLoop {
         }
         let link = &self.links[order.link];
         let at = if order.command.is_some() { link.driven_to() } else { now };
-        Ok(Answer::Done { received, at, state: link.state_in_force() })
+        Ok(Answer::Done { received, at, states: link.states_in_force() })
     }
 
     /// Measurements of a link up to now, once the run has begun.

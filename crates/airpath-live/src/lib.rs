@@ -29,6 +29,7 @@ pub mod link_watch;
 pub mod listening;
 pub mod namespaces;
 pub mod netlink;
+mod open_files;
 pub mod packet_bytes;
 pub mod ports;
 pub mod presence;

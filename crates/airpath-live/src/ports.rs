@@ -15,6 +15,7 @@ mod tun;
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::thread;
 
 use bytes::BytesMut;
 
@@ -236,4 +237,19 @@ fn would_block(error: &io::Error) -> bool {
 /// True if the error is about this one packet (or a moment without memory), not about the port.
 fn refuses_packet(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::ENOBUFS | libc::ENOMEM | libc::EIO))
+}
+
+/// Number of threads that close ports.
+const CLOSERS: usize = 8;
+
+/// Closes the ports of a run. The kernel waits for all processors before it lets go of a packet socket: those of many
+/// users are closed side by side.
+pub fn close(mut ports: Vec<Port>) {
+    thread::scope(|scope| {
+        for closers in (1..=CLOSERS).rev() {
+            let part = ports.split_off(ports.len() - ports.len().div_ceil(closers));
+            // A thread that cannot be had leaves the part to this one.
+            let _ = thread::Builder::new().name("close".into()).spawn_scoped(scope, move || drop(part));
+        }
+    });
 }

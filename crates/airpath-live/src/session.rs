@@ -5,6 +5,8 @@
 //! between them; or one for each of several users.
 
 mod links;
+mod names;
+mod users;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,11 +17,11 @@ use crate::addressing::{End, IPV6_MINIMUM_MTU_BYTES, Link, Nesting};
 use crate::capability::Bounds;
 use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::{
-    HostNames, MountNamespace, NamespaceSettings, NetNamespace, default_congestion_control, forward_from,
-    ipv6_available,
+    MountNamespace, NamespaceSettings, NetNamespace, default_congestion_control, forward_from, ipv6_available,
 };
 use crate::ports::{Port, PortKind};
 use crate::privilege;
+use users::{Common, Users};
 
 /// Network of the link's server end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -191,22 +193,8 @@ pub struct Session {
     pub report: SessionReport,
     /// Keeps the engine's ends of veth pairs alive.
     _engine: Option<NetNamespace>,
-    /// Number of the user, and the links of all users.
-    user: usize,
+    /// The links of all users.
     links: Vec<Link>,
-}
-
-/// The users of sessions that belong together.
-struct Users<'a> {
-    names: &'a [&'a str],
-    servers: ServerEnds,
-}
-
-impl Users<'_> {
-    /// True if several of them have one server end.
-    fn share_a_server(&self, options: &SessionOptions) -> bool {
-        self.names.len() > 1 && (self.servers == ServerEnds::One || options.far_end == FarEnd::Enclosing)
-    }
 }
 
 /// Facts about a session, for the record of the run.
@@ -234,40 +222,25 @@ impl Session {
         Self::create_for(options, &Users { names: &[""], servers: ServerEnds::One }, None)
     }
 
-    /// The sessions of users of these names, each with a link of its own. With one server end for all, that of each
-    /// session is the same namespace, and the first session's commands are those of all.
-    ///
-    /// # Errors
-    /// Those of [`Session::create`], and [`LiveError::Request`] for more users than a link has addresses for.
-    pub fn create_all(options: &SessionOptions, names: &[&str], servers: ServerEnds) -> Result<Vec<Self>> {
-        let users = Users { names, servers };
-        let mut sessions: Vec<Self> = Vec::with_capacity(names.len());
-        for _ in names {
-            let made = Self::create_for(options, &users, sessions.last());
-            sessions.push(made.map_err(|error| too_many_open(error, names.len()))?);
-        }
-        Ok(sessions)
-    }
-
-    /// The session of the user behind that of `before`; the first without one.
-    fn create_for(options: &SessionOptions, users: &Users<'_>, before: Option<&Self>) -> Result<Self> {
+    /// The session of the user of this number in a run with a first session; that of the first user without one.
+    fn create_for(options: &SessionOptions, users: &Users<'_>, of_run: Option<(Common<'_>, usize)>) -> Result<Self> {
         check_mtu(options.mtu_bytes)?;
         let mut report = SessionReport::default();
         let new_namespace =
             if options.own_socket_tables { NetNamespace::create_with_own_tables } else { NetNamespace::create };
         let client_network = new_namespace()?;
-        let shared = before.filter(|_| users.share_a_server(options)).map(|before| &before.server);
+        let (first, user) = of_run.map_or((None, 0), |(first, user)| (Some(first), user));
+        let shared = first.as_ref().filter(|_| users.share_a_server(options)).map(|first| first.server);
         let server_network = match (shared, options.far_end) {
             (Some(server), _) => server.network.try_clone().attempting(|| "open a namespace again".into())?,
             (None, FarEnd::Fresh | FarEnd::Internet) => new_namespace()?,
             (None, FarEnd::Enclosing) => enclosing_namespace()?,
         };
         prepare(options, &client_network, (shared.is_none()).then_some(&server_network), &mut report)?;
-        let candidates = match before {
-            Some(before) => vec![before.links.clone()],
+        let candidates = match &first {
+            Some(first) => vec![first.links.to_vec()],
             None => links::free_links(options, users.names.len(), &server_network)?,
         };
-        let user = before.map_or(0, |before| before.user + 1);
         let mut made =
             links::create_ports(options, &candidates, user, [&client_network, &server_network], &mut report)?;
         report.port = made.client_port.label();
@@ -307,7 +280,7 @@ impl Session {
                 let mounts = shared.mounts.try_clone().attempting(|| "open a namespace again".into())?;
                 return Ok(ended(network, mounts));
             }
-            let mut names = host_names(made.link, with_ipv6, name);
+            let mut names = names::of_link(made.link, with_ipv6, name);
             if end == End::Server && users.share_a_server(options) {
                 for (link, name) in made.links.iter().zip(users.names).skip(1) {
                     let addresses = link.addresses(End::Client, with_ipv6).into_iter();
@@ -331,7 +304,6 @@ impl Session {
             Ok(ended(network, mounts))
         };
         Ok(Self {
-            user,
             client: endpoint(End::Client, client_network)?,
             server: endpoint(End::Server, server_network)?,
             client_port: made.client_port,
@@ -341,16 +313,6 @@ impl Session {
             links: made.links,
         })
     }
-}
-
-/// The error, or where descriptors ran out what to do for so many users.
-fn too_many_open(error: LiveError, users: usize) -> LiveError {
-    if users > 1 && error.raw_os_error() == Some(libc::EMFILE) {
-        return LiveError::Request(format!(
-            "{users} users need more open files than this process may have; raise the limit, as with `ulimit -n 16384`"
-        ));
-    }
-    error
 }
 
 /// Content of /etc/resolv.conf at both ends: the address at which slirp4netns answers for the host's name
@@ -422,21 +384,4 @@ fn decide_ipv6(options: &SessionOptions, client: &NetNamespace, report: &mut Ses
     };
     report.ipv4_only = report.ipv4_only_reason.is_some();
     Ok(!report.ipv4_only)
-}
-
-fn host_names(link: Link, with_ipv6: bool, user: &str) -> HostNames {
-    let mut names = HostNames::default();
-    for end in [End::Client, End::Server] {
-        for address in link.addresses(end, with_ipv6) {
-            // The second name stays valid inside nested runs, where the first
-            // means the innermost link's end.
-            let numbered = format!("{}{}", end.name(), link.depth());
-            let mut of_address = vec![end.name().to_owned(), numbered];
-            if end == End::Client && !user.is_empty() {
-                of_address.push(user.to_owned());
-            }
-            names.entries.push((address, of_address));
-        }
-    }
-    names
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use airpath_core::{Direction, LinkRate, Machine, Seed};
 
-use crate::cell::{Cell, CellConfig, CellSetting};
+use crate::cell::{Cell, CellConfig, CellSettings};
 use crate::config::{PathConfig, Setting};
 use crate::path::Path;
 
@@ -75,11 +75,14 @@ impl MachineConfig {
         })
     }
 
-    /// The value of the command that puts `setting` in force for the user of this number.
-    pub fn setting(&self, user: u16, setting: Setting) -> Arc<dyn Any + Send + Sync> {
-        match self {
-            MachineConfig::Path(_) => Arc::new(setting),
-            MachineConfig::Cell(_) => Arc::new(CellSetting { user, setting: Arc::new(setting) }),
+    /// The value of the command that puts settings of users, with their numbers, in force together.
+    pub fn settings(&self, mut of_users: Vec<(u16, Setting)>) -> Arc<dyn Any + Send + Sync> {
+        match (self, of_users.pop()) {
+            (MachineConfig::Path(_), Some((_, setting))) => Arc::new(setting),
+            (_, last) => {
+                of_users.extend(last);
+                Arc::new(CellSettings { of_users })
+            }
         }
     }
 }

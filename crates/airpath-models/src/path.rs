@@ -228,14 +228,26 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         }
     }
 
-    fn set(&mut self, at: Time, setting: &Setting, cx: &mut Cx<'_>) -> Result<(), CommandError> {
-        let fits = |configs: &[HopConfig]| configs.len() == self.hops.len();
-        let all = std::iter::once(&setting.beginning).chain(&setting.states);
-        if setting.states.len() + 1 != self.states.len() || !all.clone().all(|configs| fits(configs)) {
+    /// The parameters that `setting` puts in force, if it fits the path in its present state.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(crate) fn fits<'a>(&self, setting: &'a Setting) -> Result<&'a [HopConfig], CommandError> {
+        let mut all = std::iter::once(&setting.beginning).chain(&setting.states);
+        if setting.states.len() + 1 != self.states.len() || !all.all(|configs| configs.len() == self.hops.len()) {
             return Err(CommandError::Mismatch("the setting describes another path".into()));
         }
-        let now = self.in_force(setting)?;
+        self.in_force(setting)
+    }
+
+    /// Puts `setting` in force at `at`, up to which everything has been run.
+    ///
+    /// # Errors
+    /// Those of [`Path::fits`]; nothing is changed then.
+    pub(crate) fn set(&mut self, at: Time, setting: &Setting, cx: &mut Cx<'_>) -> Result<(), CommandError> {
+        let now = self.fits(setting)?;
         self.configure(at, now, EventKind::ParameterSet, cx);
+        let all = std::iter::once(&setting.beginning).chain(&setting.states);
         for ((_, state), configs) in self.states.iter_mut().zip(all) {
             state.clone_from(configs);
         }
@@ -446,7 +458,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         self.least_transit_beside(at, port.end(), bytes, |_, _, _, _| Span::ZERO)
     }
 
-    fn state_in_force(&self) -> StateInForce {
+    fn state_in_force(&self, _user: u16) -> StateInForce {
         StateInForce { number: self.schedule.state(), entries: self.schedule.entries() }
     }
 

@@ -100,7 +100,7 @@ fn commands_enter_states_whose_stay_begins_then() {
         runner.act(at, &action);
     }
     runner.advance(ms(300));
-    assert_eq!(runner.machine.state_in_force().entries, 8);
+    assert_eq!(runner.machine.state_in_force(0).entries, 8);
     let trace = runner.trace();
     let states: Vec<(u64, u16)> = trace
         .of_kind(EventKind::StateChanged)

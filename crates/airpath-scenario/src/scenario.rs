@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
+use airpath_core::nearest::nearest;
 use airpath_models::PathConfig;
 
 use crate::background;
 use crate::build::PathTree;
+use crate::check::join;
 use crate::document::{Node, Place, Source, Table, Value, parse_value};
 use crate::media;
 use crate::named::{self, NamedTable};
@@ -102,12 +104,46 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The name of a parameter without that of the only user of a cell before it.
-    pub(crate) fn in_path<'a>(&self, parameter: &'a str) -> &'a str {
-        match (self.paths.as_slice(), parameter.split_once('.')) {
-            ([path], Some((first, rest))) if self.is_cell() && first.trim() == path.name => rest,
-            _ => parameter,
+    /// The paths that a parameter of hops concerns: that whose name comes first, or all that have the hop.
+    pub(crate) fn concerned<'a>(&self, parameter: &'a str) -> Concerned<'a> {
+        let (first, rest) = parameter.split_once('.').unwrap_or((parameter, ""));
+        let first = first.trim();
+        if self.has_named_paths()
+            && let Some(number) = self.paths.iter().position(|path| path.name == first)
+        {
+            return Concerned { paths: vec![number], parameter: rest, named: Some(first) };
         }
+        let has_hop = |number: &usize| self.paths[*number].hops.iter().any(|hop| hop.name == first);
+        Concerned { paths: (0..self.paths.len()).filter(has_hop).collect(), parameter, named: None }
+    }
+
+    /// True if names of parameters may begin with that of a path.
+    fn has_named_paths(&self) -> bool {
+        self.paths.len() > 1 || self.is_cell()
+    }
+
+    /// The error for a parameter that concerns no path.
+    pub(crate) fn unknown_hop(&self, parameter: &str, place: &Place) -> Diagnostic {
+        let mut names: Vec<&str> = self.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut problem = parameter::unknown_hop(parameter, place, names, "");
+        if self.paths.len() > 1 {
+            let (first, rest) = parameter.split_once('.').unwrap_or((parameter, ""));
+            let first = first.trim();
+            let paths = || self.paths.iter().map(|path| path.name.as_str());
+            problem.message = format!(
+                "there is no user or hop `{first}`; a parameter is named HOP.link.KEY for all users who have the hop, \
+                 or USER.HOP.link.KEY for one"
+            );
+            problem.valid.extend(paths().take(SHOWN_PATHS).map(|path| format!("{path}.…")));
+            if self.paths.len() > SHOWN_PATHS {
+                problem.valid.push(format!("and {} more users", self.paths.len() - SHOWN_PATHS));
+            }
+            let nearest = nearest(first, paths()).map(|path| join(path, rest));
+            problem.suggestion = problem.suggestion.or(nearest);
+        }
+        problem
     }
 
     /// Sets one parameter of the beginning: `radio.link.rate=64 kbit/s`. The value is TOML, or text
@@ -128,8 +164,9 @@ impl Scenario {
         if self.is_cell() && first.trim() == media::KEY {
             return named::set(&media::LIST, self.media.iter_mut(), rest, place, node, "");
         }
-        let several = self.paths.len() > 1 || self.is_cell();
-        if several && let Some(named) = self.paths.iter_mut().find(|named| named.name == first.trim()) {
+        if self.has_named_paths()
+            && let Some(named) = self.paths.iter_mut().find(|named| named.name == first.trim())
+        {
             return match background_of(named, rest) {
                 Some(rest) => named::set(&background::LIST, named.background.iter_mut(), rest, place, node, first),
                 None => parameter::apply(&mut named.hops, rest, place, node, first),
@@ -139,27 +176,34 @@ impl Scenario {
             let loads = self.paths.iter_mut().flat_map(|path| &mut path.background);
             return named::set(&background::LIST, loads, rest, place, node, "");
         }
-        let mut found = false;
-        for one in &mut self.paths {
-            if one.hops.iter().any(|hop| hop.name == first.trim()) {
-                found = true;
-                parameter::apply(&mut one.hops, path, place, node, "")?;
-            }
+        let Concerned { paths, .. } = self.concerned(path);
+        if paths.is_empty() {
+            return Err(self.unknown_hop(path, place).into());
         }
-        if found {
-            return Ok(());
-        }
-        let mut names: Vec<&str> = self.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        Err(parameter::unknown_hop(path, place, names, "").into())
+        paths.into_iter().try_for_each(|number| parameter::apply(&mut self.paths[number].hops, path, place, node, ""))
     }
+}
+
+/// Number of paths that an error names.
+const SHOWN_PATHS: usize = 20;
+
+/// The paths that a parameter of hops concerns.
+#[derive(Debug)]
+pub(crate) struct Concerned<'a> {
+    /// Their numbers, in order; none where no path has the hop.
+    pub(crate) paths: Vec<usize>,
+    /// Its name in each of them.
+    pub(crate) parameter: &'a str,
+    /// Name of the path, where the parameter's begins with it.
+    pub(crate) named: Option<&'a str>,
 }
 
 /// A parameter and its value, as in `radio.link.rate=64 kbit/s`.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     path: String,
+    /// Prefix in messages.
+    prefix: String,
     place: Place,
     node: Node,
 }
@@ -178,26 +222,31 @@ impl Assignment {
             Err(report) if value.trim_start().starts_with(['"', '\'', '[', '{']) => return Err(report),
             Err(_) => Node { value: Value::Text(value.trim().into()), place: place.clone() },
         };
-        Ok(Assignment { path: path.trim().into(), place, node })
+        Ok(Assignment { path: path.trim().into(), prefix: String::new(), place, node })
     }
 
-    /// The same for the only user of a run that goes on, whose name may come first.
-    pub(crate) fn of_running(self, scenario: &Scenario) -> Result<Assignment, Report> {
+    /// The same in a run that goes on: the numbers of the paths that it concerns, and what is assigned in each.
+    pub(crate) fn of_running(self, scenario: &Scenario) -> Result<(Vec<usize>, Assignment), Report> {
         if scenario.is_cell() && self.path.split('.').next().map(str::trim) == Some(media::KEY) {
             let message = "a medium that users share stays as it is during a run; parameters of hops can change";
             return Err(Diagnostic::at(&self.place, self.path.as_str(), message).into());
         }
-        Ok(Assignment { path: scenario.in_path(&self.path).into(), ..self })
+        let Concerned { paths, parameter, named } = scenario.concerned(&self.path);
+        if paths.is_empty() {
+            return Err(scenario.unknown_hop(&self.path, &self.place).into());
+        }
+        let prefix = named.filter(|_| scenario.paths.len() > 1).unwrap_or_default().to_string();
+        Ok((paths, Assignment { path: parameter.into(), prefix, ..self }))
     }
 
     /// Sets the parameter at the beginning of `scenario`.
-    pub(crate) fn apply(&self, scenario: &mut Scenario) -> Result<(), Report> {
+    fn apply(&self, scenario: &mut Scenario) -> Result<(), Report> {
         scenario.set_node(&self.path, &self.place, &self.node)
     }
 
     /// Sets the parameter of one of `hops`.
     pub(crate) fn apply_to(&self, hops: &mut [HopTree]) -> Result<(), Report> {
-        parameter::apply(hops, &self.path, &self.place, &self.node, "")
+        parameter::apply(hops, &self.path, &self.place, &self.node, &self.prefix)
     }
 }
 

@@ -3,8 +3,8 @@
 
 //! Cells in scenarios: media, users, and what is set of either by name.
 
-use airpath_core::{Direction, Seed};
-use airpath_models::{CellConfig, MachineConfig};
+use airpath_core::{Command, Cx, Direction, EventKind, LogLevel, Machine, Outputs, Seed, StateInForce, Time};
+use airpath_models::{CellConfig, MachineConfig, Setting};
 use airpath_scenario::{Running, Scenario};
 
 const TWO_USERS: &str = r#"
@@ -120,7 +120,7 @@ fn parameters_of_media_and_users_are_set_by_name() {
     let wrong = [
         ("media.cell-b.downlink=1 Mbit/s", "media.cell-b.downlink: there is no such medium; did you mean `cell-a`?"),
         ("media.cell-a=1 Mbit/s", "this names a medium, not a parameter; write for example `media.cell-a.downlink`"),
-        ("carol.radio.link.rate=1 Mbit/s", "there is no hop `carol`"),
+        ("carol.radio.link.rate=1 Mbit/s", "there is no user or hop `carol`"),
     ];
     for (assignment, expected) in wrong {
         let report = scenario.set(assignment).unwrap_err().to_string();
@@ -187,10 +187,108 @@ fn a_run_of_one_user_takes_settings_of_hops_and_not_of_media() {
         ONE_USER.replace("[[hops]]", "[[paths]]\nname = \"alice\"\n[[paths.hops]]").replace("[hops.", "[paths.hops.");
     let mut running = Running::new(&read(&named));
     for name in ["alice.radio.downlink.propagation", "radio.downlink.propagation"] {
-        let setting = running.set(&[format!("{name}=7 ms")]).unwrap_or_else(|report| panic!("{report}"));
-        assert_eq!(setting.beginning[0].downlink.propagation.constant().unwrap().to_string(), "7 ms");
-        assert!(running.get(name, Default::default()).is_ok());
+        let settings = running.set(&[format!("{name}=7 ms")]).unwrap_or_else(|report| panic!("{report}"));
+        assert_eq!(settings[0].1.beginning[0].downlink.propagation.constant().unwrap().to_string(), "7 ms");
+        assert!(running.get(name, |_| Default::default()).is_ok());
     }
     let report = running.set(&["media.cell-a.downlink=1 Mbit/s".into()]).unwrap_err().to_string();
     assert!(report.contains("a medium that users share stays as it is during a run"), "{report}");
+}
+
+/// Users of whom bob has a state in which his errors have no probability.
+const CLEAN: &str = r#"
+[paths.hops.uplink]
+errors = { type = "bernoulli", probability = 0.1 }
+[[paths.states]]
+name = "clean"
+set = { "radio.uplink.errors" = { type = "none" } }
+"#;
+
+fn set(running: &mut Running, texts: &[&str]) -> Vec<(u16, Setting)> {
+    let texts: Vec<String> = texts.iter().map(|text| text.to_string()).collect();
+    running.set(&texts).unwrap_or_else(|report| panic!("{report}"))
+}
+
+#[test]
+fn a_setting_concerns_one_user_or_all_who_have_the_hop() {
+    let mut running = Running::new(&read(TWO_USERS));
+    let propagation = |settings: &[(u16, Setting)]| -> Vec<(u16, String)> {
+        let of_user = |(user, setting): &(u16, Setting)| {
+            (*user, setting.beginning[0].downlink.propagation.constant().unwrap().to_string())
+        };
+        settings.iter().map(of_user).collect()
+    };
+    let all = set(&mut running, &["radio.link.propagation=20 ms"]);
+    assert_eq!(propagation(&all), [(0, "20 ms".into()), (1, "20 ms".into())]);
+    running.took_effect(|_| StateInForce::default());
+    let one = set(&mut running, &["bob.radio.downlink.propagation=80 ms"]);
+    assert_eq!(propagation(&one), [(1, "80 ms".into())]);
+    // Bob's earlier one holds, too.
+    assert_eq!(one[0].1.beginning[0].uplink.propagation.constant().unwrap().to_string(), "20 ms");
+    running.took_effect(|_| StateInForce::default());
+    assert_eq!(set(&mut running, &["core.link.rate=1 Mbit/s"])[0].0, 0);
+    let get = |name: &str| running.get(name, |_| StateInForce::default()).unwrap();
+    assert_eq!(get("radio.uplink.propagation"), "20 ms");
+    assert_eq!(get("radio.downlink.propagation"), serde_json::json!({ "alice": "20 ms", "bob": "80 ms" }));
+    assert_eq!(get("alice.radio.downlink.propagation"), "20 ms");
+    // One user after all, whatever the order of what is sent.
+    let values = ["alice.radio.link.propagation", "radio.downlink.propagation", "radio.link.propagation"];
+    let values = values.map(|name| (name.to_string(), serde_json::json!("1 ms")));
+    let sorted = running.assignments(values.iter().map(|(name, value)| (name, value)));
+    let order = ["radio.link", "radio.downlink", "alice.radio.link"].map(|name| format!("{name}.propagation=1 ms"));
+    assert_eq!(sorted, order);
+}
+
+#[test]
+fn a_setting_that_names_nobody_tells_users_and_hops() {
+    let mut running = Running::new(&read(TWO_USERS));
+    for (text, parts) in [
+        ("carol.radio.link.propagation=1 ms", &["no user or hop `carol`", "core.…, radio.…, alice.…, bob.…"][..]),
+        ("alic.radio.link.propagation=1 ms", &["did you mean `alice.radio.link.propagation`"]),
+        ("bob.core.link.rate=1 Mbit/s", &["there is no hop `core`", "bob.radio.…"]),
+        ("bob.radio.link.propagatio=1 ms", &["bob.radio.link.propagation"]),
+        ("radio.link.propagation=1", &["alice.radio.link.propagation", "unit"]),
+    ] {
+        let report = running.set(&[text.into()]).unwrap_err().to_string();
+        assert!(parts.iter().all(|part| report.contains(part)), "{text}: {report}");
+    }
+    let report = running.get("carol.radio.link.rate", |_| StateInForce::default()).unwrap_err().to_string();
+    assert!(report.contains("no user or hop `carol`"), "{report}");
+}
+
+#[test]
+fn what_does_not_fit_the_state_of_one_user_is_set_for_none() {
+    let scenario = read(&format!(
+        "{}{CLEAN}",
+        TWO_USERS.replace(
+            "propagation = \"10 ms\"",
+            "propagation = \"10 ms\"\nerrors = { type = \"bernoulli\", probability = 0.1 }"
+        )
+    ));
+    let config = scenario.machine().unwrap();
+    let mut machine = config.build(Seed(1));
+    let mut outputs = Outputs { level: LogLevel::Events, ..Outputs::default() };
+    let mut running = Running::new(&scenario);
+    let mut control = |machine: &mut Box<dyn Machine>, at: u64, command: Command| {
+        let outcome = machine.control(Time::from_nanos(at), &command, &mut Cx::new(&mut outputs));
+        let told = outputs.events.drain(..).filter(|event| event.kind == EventKind::ParameterSet).count();
+        outcome.map(|()| told)
+    };
+    assert!(control(&mut machine, 1, Command::EnterState("clean".into())).is_ok());
+    assert_eq!([0, 1].map(|user| machine.state_in_force(user).number), [0, 1]);
+    let settings = set(&mut running, &["radio.uplink.errors.probability=0.5"]);
+    let refused = control(&mut machine, 2, Command::Configure(config.settings(settings))).unwrap_err().to_string();
+    assert!(refused.contains("probability"), "{refused}");
+    assert!(control(&mut machine, 3, Command::EnterState("bob.initial".into())).is_ok());
+    let settings = set(&mut running, &["radio.uplink.errors.probability=0.5"]);
+    // An event for each hop of both.
+    assert_eq!(control(&mut machine, 4, Command::Configure(config.settings(settings))).map(|told| told > 1), Ok(true));
+    for (name, part) in [
+        ("carol.clean", "there is no user `carol`; the users are alice, bob"),
+        ("alice.clean", "there is no state `alice.clean`; the states are initial"),
+        ("dark", "there is no state `dark`; the states are initial, clean (of bob)"),
+    ] {
+        let refused = control(&mut machine, 5, Command::EnterState(name.into())).unwrap_err().to_string();
+        assert_eq!(refused, part);
+    }
 }

@@ -6,8 +6,8 @@
 use airpath_core::{Probability, Span, StateInForce, Time};
 use airpath_models::blackout::{BlackoutConfig, InFlight, Parts, Waiting};
 use airpath_models::random::Random;
-use airpath_models::{HopConfig, PathConfig};
-use airpath_scenario::{PlainOptions, Running, Scenario};
+use airpath_models::{HopConfig, PathConfig, Setting};
+use airpath_scenario::{PlainOptions, Report, Running, Scenario};
 
 fn only(scenario: &Scenario) -> PathConfig {
     scenario.paths().unwrap_or_else(|report| panic!("{report}")).remove(0).config
@@ -144,6 +144,13 @@ fn a_blackout_is_one_option() {
     assert!(report.contains("its own states (`tunnel`)"), "{report}");
 }
 
+/// The setting of the only user.
+fn of_only_user(settings: Result<Vec<(u16, Setting)>, Report>) -> Setting {
+    let mut settings = settings.unwrap_or_else(|report| panic!("{report}"));
+    assert_eq!((settings.len(), settings[0].0), (1, 0));
+    settings.remove(0).1
+}
+
 fn rates(hops: &[HopConfig]) -> (String, String) {
     (hops[0].uplink.rate.to_string(), hops[0].downlink.rate.to_string())
 }
@@ -153,16 +160,16 @@ fn what_is_set_while_a_run_goes_on() {
     let all = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
     let both = |text: &str| (text.to_string(), text.to_string());
     let mut running = Running::new(&read(CHAIN));
-    let setting = running.set(&all(&["radio.link.rate=1 Mbit/s", "radio.uplink.rate=\"2 Mbit/s\""])).unwrap();
+    let setting = of_only_user(running.set(&all(&["radio.link.rate=1 Mbit/s", "radio.uplink.rate=\"2 Mbit/s\""])));
     let set = ("2 Mbit/s".to_string(), "1 Mbit/s".to_string());
     assert_eq!(rates(&setting.beginning), set);
     // The tunnel does not say its rate; the town does, but not where it is in force now.
     assert_eq!(setting.states.iter().map(|hops| rates(hops)).collect::<Vec<_>>(), [set.clone(), both("64 kbit/s")]);
     assert!(setting.in_force.iter().all(|hops| rates(hops.as_ref().unwrap()) == set));
     assert_eq!(setting.since, None);
-    running.took_effect(StateInForce { number: 2, entries: 5 });
+    running.took_effect(|_| StateInForce { number: 2, entries: 5 });
     // In the same stay of the town, what was set before stays; in another state or stay it does not.
-    let setting = running.set(&all(&["radio.uplink.rate=9600 bit/s"])).unwrap();
+    let setting = of_only_user(running.set(&all(&["radio.uplink.rate=9600 bit/s"])));
     let (entries, hops) = setting.since.clone().unwrap();
     assert_eq!((entries, rates(&hops)), (5, ("9.6 kbit/s".into(), "1 Mbit/s".into())));
     assert_eq!(rates(setting.in_force[2].as_ref().unwrap()), ("9.6 kbit/s".into(), "64 kbit/s".into()));
@@ -193,7 +200,7 @@ fn what_cannot_be_set_is_told() {
         "[[hops]]\nname = \"radio\"\nlink = { errors = { type = \"bernoulli\", probability = 0.1 } }\n\
          [[states]]\nname = \"clean\"\nset = { \"radio.link.errors\" = { type = \"none\" } }\n",
     ));
-    let setting = running.set(&["radio.link.errors.probability=0.2".to_string()]).unwrap();
+    let setting = of_only_user(running.set(&["radio.link.errors.probability=0.2".to_string()]));
     assert!(setting.in_force[0].is_ok());
     assert!(setting.in_force[1].as_ref().unwrap_err().contains("probability"));
 }

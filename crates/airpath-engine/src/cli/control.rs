@@ -9,17 +9,21 @@ const STATE_EXAMPLES: &str = "\
 Examples:
   airpath state tunnel                    # the only active run
   airpath state results/train tunnel
-  airpath state 2 initial                 # the initial state; 2 is the number in `airpath runs`";
+  airpath state 2 initial                 # the initial state; 2 is the number in `airpath runs`
+  airpath state alice.tunnel              # one user; `tunnel` is that of all who have it";
 
 const SET_EXAMPLES: &str = "\
 Examples:
   airpath set radio.link.rate='64 kbit/s'
   airpath set results/train radio.link.blackout=drop
-  airpath set 2 radio.uplink.rate='1 Mbit/s' radio.link.propagation='80 ms'   # simultaneously";
+  airpath set 2 radio.uplink.rate='1 Mbit/s' radio.link.propagation='80 ms'   # simultaneously
+  airpath set alice.radio.downlink.propagation='80 ms'   # one user; without `alice.` all users";
 
 /// `airpath runs`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  airpath runs\n\nColumns: number, time, state, folder, command.")]
+#[command(
+    after_help = "Example:\n  airpath runs\n\nColumns: number, time, state, folder, command; of a cell, states and commands with their users\nwhere they differ."
+)]
 pub struct RunsArgs {
     /// Print JSON, one object per line.
     #[arg(long)]

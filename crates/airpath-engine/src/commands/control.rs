@@ -25,18 +25,58 @@ pub fn runs(args: &RunsArgs) -> i32 {
             show!("{}\n", run.about);
         } else {
             let about = &run.about;
-            let words = about["command"].as_array().into_iter().flatten().filter_map(Value::as_str);
             show!(
                 "{}\t{}\t{}\t{}\t{}\n",
                 run.number(),
                 format::span(about["time_ns"].as_u64().unwrap_or_default()),
-                about["state"].as_str().unwrap_or_default(),
+                states(about),
                 run.folder().unwrap_or("-"),
-                words.collect::<Vec<_>>().join(" ")
+                commands(about)
             );
         }
     }
     0
+}
+
+/// The state in force: that of all users, or each with its users.
+fn states(answer: &Value) -> String {
+    match answer["state"].as_str() {
+        Some(state) => state.to_owned(),
+        None => {
+            let of_users = answer["user_states"].as_object().into_iter().flatten();
+            by_user(of_users.map(|(user, state)| (state.as_str().unwrap_or_default().to_owned(), user.as_str())))
+        }
+    }
+}
+
+/// The command of the clients: that of all users, or each with its users.
+fn commands(about: &Value) -> String {
+    let words = |command: &Value| {
+        let words: Vec<&str> = command.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        if words.is_empty() { "-".to_owned() } else { words.join(" ") }
+    };
+    let users = about["users"].as_array().map(Vec::as_slice).unwrap_or_default();
+    match users {
+        [] | [_] => words(&about["command"]),
+        [first, ..] if !first["command"].is_array() => format!("{} users: {}", users.len(), words(&about["command"])),
+        users => by_user(users.iter().map(|user| (words(&user["command"]), user["name"].as_str().unwrap_or_default()))),
+    }
+}
+
+/// Each of the values once, with those who have it.
+fn by_user<'a>(values: impl Iterator<Item = (String, &'a str)>) -> String {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for (value, user) in values {
+        match groups.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, users)) => users.push(user),
+            None => groups.push((value, vec![user])),
+        }
+    }
+    let shown = |(value, users): (String, Vec<&str>)| match users.len() {
+        1..=3 => format!("{}: {value}", users.join(", ")),
+        count => format!("{count} users: {value}"),
+    };
+    groups.into_iter().map(shown).collect::<Vec<_>>().join("; ")
 }
 
 /// Puts a state in force, or tells which one is.
@@ -88,5 +128,23 @@ fn tell(json: bool, run: &ActiveRun, answer: &Value, what: &str) {
     } else {
         let at = format::span(answer["time_ns"].as_u64().unwrap_or_default());
         show!("run {}: {what} at {at}\n", run.number());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn states_and_commands_are_told_by_user_where_they_differ() {
+        assert_eq!(states(&json!({ "state": "far", "user_states": { "a": "far", "b": "far" } })), "far");
+        let users = json!({ "a": "far", "b": "initial", "c": "initial", "d": "initial", "e": "initial" });
+        assert_eq!(states(&json!({ "state": null, "user_states": users })), "a: far; 4 users: initial");
+        assert_eq!(commands(&json!({ "command": ["ping", "server"] })), "ping server");
+        let users = json!([{ "name": "a" }, { "name": "b" }]);
+        assert_eq!(commands(&json!({ "command": ["ping"], "users": users })), "2 users: ping");
+        let users = json!([{ "name": "a", "command": ["ping"] }, { "name": "b", "command": [] }]);
+        assert_eq!(commands(&json!({ "command": [], "users": users })), "a: ping; b: -");
     }
 }

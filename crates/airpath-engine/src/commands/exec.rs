@@ -48,7 +48,7 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
         return replications::run(args, &scenario);
     }
     let mut request = request(&args.run, scenario, args.command.clone())?;
-    commands::apply(&mut request, args)?;
+    commands::of_exec(&mut request, args)?;
     if args.clock == Clock::Warp && !is_guest() {
         return warp::run(&request, &args.limits);
     }

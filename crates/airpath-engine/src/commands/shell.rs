@@ -7,8 +7,8 @@ use super::exec;
 use crate::cli::ShellArgs;
 use crate::error::Result;
 use crate::link;
-use crate::run::calibrated;
 use crate::run::from_options::request;
+use crate::run::{calibrated, commands};
 use crate::terminal::show;
 
 /// Runs it; the exit status is the shell's.
@@ -21,7 +21,6 @@ pub fn run(args: &ShellArgs) -> Result<i32> {
         show!("{}", scenario.to_toml().map_err(link::usage)?);
         return Ok(0);
     }
-    link::one_user(&scenario)?;
     link::advise(&scenario, args.run.mtu, args.run.quiet)?;
     let command = if args.command.is_empty() {
         vec![std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())]
@@ -29,6 +28,7 @@ pub fn run(args: &ShellArgs) -> Result<i32> {
         args.command.clone()
     };
     let mut request = request(&args.run, scenario, command)?;
+    commands::of_shell(&mut request, args)?;
     calibrated::apply(&mut request, &args.run)?;
     request.enclosing |= exec::nested()?;
     exec::start(request)

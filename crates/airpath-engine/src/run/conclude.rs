@@ -9,7 +9,7 @@ use airpath_core::{End, Time};
 use airpath_live::command::CommandEnd;
 use airpath_live::engine_loop::{LinkLook, LoopReport, MarginCourse};
 
-use airpath_live::watchdog;
+use airpath_live::{ports, watchdog};
 use airpath_log::manifest::{LogResults, LoopResults, Privilege, Results, Status, TimingResults, counters};
 use airpath_log::verdict::{Measurements, judge};
 use airpath_log::{EndResults, Grade, Summary};
@@ -27,7 +27,8 @@ use crate::terminal::say;
 /// Time for which nobody needs to be told of the wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Finishes the log, judges the run, prints what was asked for and returns the exit status.
+/// Finishes the log, judges the run, prints what was asked for and returns the exit status: that of the command at
+/// the terminal, or the first that is not 0.
 ///
 /// # Errors
 /// Never for a folder that cannot be written to: that is told, and the run keeps its exit status.
@@ -57,10 +58,13 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let of_link = measured::of_link(&look);
     let machine = machine::facts(request, &report, shares, &manifest.privileges);
     let measured = Measurements {
-        never_started: clients.iter().find_map(|client| match client {
-            Ended::Command(_) => None,
-            Ended::NotStarted(_) => Some("the client's command could not be started".into()),
-            Ended::Interrupted(signal) => Some(format!("{signal} arrived before the client's command started")),
+        never_started: clients.iter().zip(request.users()).find_map(|(client, user)| {
+            let of_user = if user.is_empty() { String::new() } else { format!(" of {user}") };
+            match client {
+                Ended::Command(_) | Ended::Idle => None,
+                Ended::NotStarted(_) => Some(format!("the client's command{of_user} could not be started")),
+                Ended::Interrupted(signal) => Some(format!("{signal} arrived before the client's command started")),
+            }
         }),
         log_incomplete: log.files.incomplete.clone(),
         ends: EndResults {
@@ -98,7 +102,8 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     };
     if request.out.is_some() || request.manifest.is_some() {
         manifest.status = Status::Finished;
-        let (mut of_servers, mut of_clients) = (servers.into_iter(), clients.iter());
+        let (mut of_servers, mut of_clients) =
+            (servers.into_iter(), clients.iter().filter(|client| **client != Ended::Idle));
         for command in &mut manifest.commands {
             let end = if command.end == End::Client.name() {
                 of_clients.next().and_then(|client| command_end(*client))
@@ -160,7 +165,12 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         Report::Json => say!("{}", summary.to_json()),
         Report::Nothing => {}
     }
-    let status = clients.iter().map(|client| client.exit_status()).find(|status| *status != 0).unwrap_or(0);
+    ports::close(link.ports);
+    let counted = match request.foreground {
+        Some(number) => &clients[number..=number],
+        None => &clients[..],
+    };
+    let status = counted.iter().map(|client| client.exit_status()).find(|status| *status != 0).unwrap_or(0);
     if status == 0 && request.strict && verdict.grade != Grade::Trusted {
         return Ok(status::NOT_TRUSTED);
     }
@@ -189,6 +199,6 @@ fn command_end(ended: Ended) -> Option<CommandEnd> {
     match ended {
         Ended::Command(end) => Some(end),
         Ended::NotStarted(status) => Some(CommandEnd::Exited(status)),
-        Ended::Interrupted(_) => None,
+        Ended::Interrupted(_) | Ended::Idle => None,
     }
 }

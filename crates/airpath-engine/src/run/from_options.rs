@@ -18,8 +18,8 @@ use airpath_models::MachineUser;
 use airpath_scenario::Scenario;
 use airpath_warp::guest::is_guest;
 
-use super::RunRequest;
 use super::request::Report;
+use super::{RunRequest, commands};
 use crate::cli::RunArgs;
 use crate::defaults::{DEFAULT_MTU_BYTES, SERVER_GRACE, SERVER_TIMEOUT};
 use crate::error::{Failure, Result};
@@ -55,12 +55,10 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         say!("airpath: --no-confine changes nothing: the kernel confines the commands of an ordinary user");
     }
     let users = machine.users().len();
-    if users > 1
-        && let Some(option) = only_for_one(args)
-    {
-        return Err(Failure::usage(format!(
-            "{option} is for one user, and the scenario has {users}; use --users 1, or leave {option} out"
-        )));
+    for port in &args.host_port {
+        if let Some(user) = &port.user {
+            commands::user_called(&machine, user, "--host-port")?;
+        }
     }
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
@@ -69,6 +67,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         clock: if guest { Clock::Warp } else { Clock::Live },
         seed: args.seed.unwrap_or_else(fresh_seed),
         clients: vec![client; users],
+        foreground: None,
         server: None,
         server_ends: ServerEnds::default(),
         server_timeout: SERVER_TIMEOUT,
@@ -101,15 +100,6 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
             _ => Report::Summary,
         },
     })
-}
-
-/// The option that works with a single user only, if one is given.
-fn only_for_one(args: &RunArgs) -> Option<&'static str> {
-    match (args.internet, args.host_port.is_empty()) {
-        (true, _) => Some("--internet"),
-        (_, false) => Some("--host-port"),
-        _ => None,
-    }
 }
 
 /// Level of recording where `asked` was asked for, into `folder`.

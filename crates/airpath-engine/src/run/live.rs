@@ -227,11 +227,19 @@ fn run_commands(
     let Stage { process, request, ends, engine, environment } = stage;
     let register = Register::default();
     if request.internet && !request.enclosing {
-        let helper = internet::connect(&ends.servers[0], request.mtu_bytes).map_err(Failure::live)?;
-        register.enter(helper as i32, Party::Relay);
+        for server in ends.server_namespaces() {
+            let helper = internet::connect(server, request.mtu_bytes).map_err(Failure::live)?;
+            register.enter(helper as i32, Party::Relay);
+        }
     }
+    let names = request.users();
     for port in &request.host_ports {
-        host_port::forward(&ends.servers[0], *port).map_err(Failure::live)?;
+        for (server, name) in ends.servers.iter().zip(&names) {
+            // A user alone was asked for by name before, if at all.
+            if names.len() == 1 || port.user.as_ref().is_none_or(|user| user == name) {
+                host_port::forward(server, port).map_err(Failure::live)?;
+            }
+        }
     }
     let mut workload = Workload::new(process, register, environment.clone());
     let mut interrupted = None;
@@ -257,21 +265,26 @@ fn run_commands(
     if request.clock == Clock::Warp {
         begin();
     }
-    let started: Result<Vec<Started>> = ends
+    let started: Vec<Started> = ends
         .clients
         .iter()
         .zip(&request.clients)
         .enumerate()
         .map(|(number, (client, words))| match interrupted {
-            Some(ended) => Ok(Started::Ended(ended)),
-            None => workload.start_client(client, ends.users.get(number), words),
+            Some(ended) => Started::Ended(ended),
+            None => {
+                let beside = request.foreground.is_some_and(|foreground| foreground != number);
+                workload.start_client(client, ends.users.get(number), words, beside)
+            }
         })
         .collect();
     begin();
-    let ended = workload
-        .wait_for_clients(&started?, engine.stopped.as_fd())?
-        .ok_or_else(|| Failure::new("the engine's loop stopped unexpectedly"))?;
+    if !workload.wait_for_clients(engine.stopped.as_fd())? {
+        return Err(Failure::new("the engine's loop stopped unexpectedly"));
+    }
     let waits = workload.measured_waits();
+    workload.end_companions()?;
+    let ended = workload.ends_of(&started);
     let servers = workload.end_servers(request.server_grace)?;
     Ok((ended, servers, watch.finish(&workload, waits, &namespaces)))
 }

@@ -4,6 +4,7 @@
 //! The manifest of a live run.
 
 use airpath_core::End;
+use airpath_live::host_port::HostPort;
 use airpath_live::host_state::HostState;
 use airpath_live::session::ServerEnds;
 use airpath_log::manifest::CommandRun;
@@ -36,7 +37,7 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
         ("log_buffer_bytes", serde_json::json!(request.ring.bytes())),
         ("tcp_state", serde_json::json!(request.tcp_state.to_string())),
         ("internet", serde_json::json!(request.internet)),
-        ("host_ports", serde_json::json!(request.host_ports)),
+        ("host_ports", request.host_ports.iter().map(host_port).collect()),
     ];
     if request.clock == Clock::Live {
         manifest.host.state = HostState::look().facts();
@@ -44,6 +45,12 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
     manifest.settings.extend(settings.map(|(key, value)| (key.to_string(), value)));
     manifest.commands = commands(request);
     manifest
+}
+
+/// A port of the host, as a number where that is all.
+fn host_port(port: &HostPort) -> serde_json::Value {
+    let text = port.to_string();
+    text.parse::<u16>().map_or_else(|_| text.clone().into(), Into::into)
 }
 
 /// The commands of the servers' ends, then those of the clients.
@@ -62,7 +69,8 @@ fn commands(request: &RunRequest) -> Vec<CommandRun> {
     };
     let line = request.server.iter();
     let servers = line.flat_map(|line| of_servers.iter().map(|user| run(End::Server, *user, vec![line.clone()])));
-    let clients = users.iter().zip(&request.clients).map(|(user, words)| {
+    let active = users.iter().zip(&request.clients).filter(|(_, words)| !words.is_empty());
+    let clients = active.map(|(user, words)| {
         run(End::Client, Some(user), words.iter().map(|word| word.to_string_lossy().into_owned()).collect())
     });
     servers.chain(clients).collect()

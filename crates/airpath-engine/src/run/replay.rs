@@ -31,8 +31,6 @@ use crate::error::{Failure, Result};
 use crate::link::{machine, usage};
 use crate::terminal::say;
 
-/// Number of the user whose parameters a live run can set: there is one.
-const ONLY_USER: u16 = 0;
 /// Time for which a replay is silent.
 const SILENT: Duration = Duration::from_secs(2);
 
@@ -107,8 +105,8 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
         let (input, is_set) = match what {
             What::Input(input) => (input, false),
             What::Set(assignments) => {
-                let setting = running.set(&assignments).map_err(usage)?;
-                (Input::Command(Command::Configure(machine.setting(ONLY_USER, setting))), true)
+                let settings = running.set(&assignments).map_err(usage)?;
+                (Input::Command(Command::Configure(machine.settings(settings))), true)
             }
         };
         if let Some(Copy { recording, .. }) = &mut trace.copy {
@@ -120,7 +118,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
         }
         driver.input(at, input).map_err(|error| refused(folder, &error))?;
         if is_set {
-            running.took_effect(driver.machine().state_in_force());
+            running.took_effect(|user| driver.machine().state_in_force(user));
         }
         trace.harvest(driver.outputs_mut())?;
     }

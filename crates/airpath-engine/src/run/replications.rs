@@ -52,7 +52,7 @@ struct Running {
 pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
     // What every replication would complain about is told once.
     let mut common = request(&args.run, scenario.clone(), args.command.clone())?;
-    commands::apply(&mut common, args)?;
+    commands::of_exec(&mut common, args)?;
     if args.clock == Clock::Warp && !airpath_warp::guest::is_guest() {
         warp::check(&common)?;
     }

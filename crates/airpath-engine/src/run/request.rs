@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use airpath_core::Span;
+use airpath_live::host_port::HostPort;
 use airpath_live::ports::PortKind;
 use airpath_live::session::ServerEnds;
 use airpath_live::tcp_state::Mode as TcpStateMode;
@@ -31,8 +32,11 @@ pub struct RunRequest {
     pub clock: Clock,
     /// The seed of all draws.
     pub seed: u64,
-    /// The client's command, of each user.
+    /// The client's command, of each user; empty for a user who runs none.
     pub clients: Vec<Vec<OsString>>,
+    /// Number of the user at whose terminal the run is, and with whose command it ends; without one it ends with
+    /// the commands of all.
+    pub foreground: Option<usize>,
     /// The server's shell command.
     pub server: Option<String>,
     /// Server ends of several users.
@@ -46,7 +50,7 @@ pub struct RunRequest {
     /// True if the far end reaches the host's network.
     pub internet: bool,
     /// Ports of the host's loopback that are reachable as server:PORT.
-    pub host_ports: Vec<u16>,
+    pub host_ports: Vec<HostPort>,
     /// True if commands are root of their user namespace.
     pub as_root: bool,
     /// True if commands of root are kept from the host.

@@ -3,8 +3,10 @@
 
 //! The commands at both ends: started, watched, signalled and ended.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use airpath_core::Span;
@@ -24,6 +26,9 @@ use crate::terminal::say;
 /// Time that a server's command has to end when asked to, before it is killed. On a loaded host a program needs
 /// seconds to write its results.
 const KILL_AFTER: Duration = Duration::from_secs(10);
+/// Ways to end a command that does not end by itself.
+const BY_FORCE: [(Option<Signal>, Duration); 2] =
+    [(Some(Signal::SIGTERM), KILL_AFTER), (Some(Signal::SIGKILL), KILL_AFTER)];
 
 /// Variable that tells a command the name of its user, where there are several.
 pub const USER_VARIABLE: &str = "AIRPATH_USER";
@@ -39,6 +44,8 @@ pub enum Ended {
     Command(CommandEnd),
     /// It could not be started; the exit status that a shell would report.
     NotStarted(i32),
+    /// There was none.
+    Idle,
     /// A signal to the run ended it before the client's command began.
     Interrupted(Signal),
 }
@@ -49,6 +56,7 @@ impl Ended {
         match self {
             Ended::Command(end) => end.exit_status(),
             Ended::NotStarted(status) => status,
+            Ended::Idle => 0,
             Ended::Interrupted(signal) => 128 + signal as i32,
         }
     }
@@ -84,8 +92,14 @@ pub struct Workload<'a> {
     commands: Commands,
     /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
-    servers: Vec<CommandId>,
+    /// With the name of its user, where each has one.
+    servers: Vec<(CommandId, Option<String>)>,
+    /// Commands for whose end the run waits, and that get its signals.
     clients: Vec<CommandId>,
+    /// Commands of users beside the one at the terminal: in sessions of their own, and ended with the run.
+    companions: Vec<CommandId>,
+    /// Names of the users of all commands of clients, where there are several.
+    user_names: HashMap<CommandId, String>,
     /// Error status or signal of the server's command before the client's end.
     server_failed: Option<String>,
     /// The signal by which the client's command crashed or was killed.
@@ -105,6 +119,8 @@ impl<'a> Workload<'a> {
             environment,
             servers: Vec::new(),
             clients: Vec::new(),
+            companions: Vec::new(),
+            user_names: HashMap::new(),
             server_failed: None,
             client_killed: None,
             register,
@@ -162,7 +178,7 @@ impl<'a> Workload<'a> {
         spec.environment = self.environment(user);
         let id = self.commands.start(server, spec).map_err(Failure::live)?;
         self.register.enter(id.pid(), Party::Server);
-        self.servers.push(id);
+        self.servers.push((id, user.map(|user| user.name.clone())));
         let begun = Instant::now();
         loop {
             let sockets = watch
@@ -176,68 +192,105 @@ impl<'a> Workload<'a> {
             }
             if let Some(end) = self.commands.ended(id) {
                 return Err(Failure::new(format!(
-                    "the server's command ended before it listened ({}): {line}\n  \
+                    "the server's command{} ended before it listened ({}): {line}\n  \
                      It runs in its own network namespace; let it listen on 0.0.0.0 or [::], and see its output above.",
+                    of(user),
                     describe(end)
                 )));
             }
             if begun.elapsed() >= Duration::from_nanos(timeout.nanos()) {
                 return Err(Failure::new(format!(
-                    "the server's command did not listen within {timeout}: {line}\n  \
-                     Increase --server-timeout, or check that it opens a TCP or UDP socket that the client can reach (not on 127.0.0.1)."
+                    "the server's command{} did not listen within {timeout}: {line}\n  \
+                     Increase --server-timeout, or check that it opens a TCP or UDP socket that the client can reach (not on 127.0.0.1).",
+                    of(user)
                 )));
             }
         }
     }
 
-    /// Starts a client's command, that of `user` where there are several.
-    pub fn start_client(&mut self, client: &SessionEnd, user: Option<&User>, words: &[OsString]) -> Result<Started> {
-        let mut spec = CommandSpec::from_words(words.iter().cloned())
-            .ok_or_else(|| Failure::new("no command is given after `--`"))?;
+    /// Starts a client's command, that of `user` where there are several. `beside` another user at the terminal it
+    /// has no standard input, and the run does not wait for its end.
+    pub fn start_client(
+        &mut self,
+        client: &SessionEnd,
+        user: Option<&User>,
+        words: &[OsString],
+        beside: bool,
+    ) -> Started {
+        let Some(mut spec) = CommandSpec::from_words(words.iter().cloned()) else { return Started::Ended(Ended::Idle) };
         spec.environment = self.environment(user);
+        if beside {
+            spec.own_session = true;
+            spec.stdio[0] = Stdio::null();
+        }
         match self.commands.start(client, spec) {
             Ok(id) => {
                 self.register.enter(id.pid(), Party::Client);
-                self.clients.push(id);
-                Ok(Started::Runs(id))
+                self.user_names.extend(user.map(|user| (id, user.name.clone())));
+                if beside {
+                    self.companions.push(id)
+                } else {
+                    self.clients.push(id)
+                }
+                Started::Runs(id)
             }
             Err(error) => {
-                say!("airpath: {error}");
-                Ok(Started::Ended(Ended::NotStarted(start_failure_status(&error))))
+                match user {
+                    Some(user) => say!("airpath: {}: {error}", user.name),
+                    None => say!("airpath: {error}"),
+                }
+                Started::Ended(Ended::NotStarted(start_failure_status(&error)))
             }
         }
     }
 
-    /// Waits until the commands of all clients have ended, passing signals on. `stopped` becomes readable
-    /// if the engine's loop stops first; then there are no ends to return.
+    /// Waits until the commands of all clients have ended, but for those beside a user at the terminal, passing
+    /// signals on. `stopped` becomes readable if the engine's loop stops first; then this returns false.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    pub fn wait_for_clients(&mut self, started: &[Started], stopped: BorrowedFd<'_>) -> Result<Option<Vec<Ended>>> {
+    pub fn wait_for_clients(&mut self, stopped: BorrowedFd<'_>) -> Result<bool> {
         loop {
-            let ends = started.iter().map(|started| match started {
-                Started::Runs(id) => self.commands.ended(*id).map(Ended::Command),
-                Started::Ended(end) => Some(*end),
-            });
-            if let Some(ends) = ends.collect::<Option<Vec<Ended>>>() {
-                let signal = ends.iter().find_map(|end| match end {
-                    Ended::Command(end) => killed(*end),
-                    _ => None,
+            if self.clients.iter().all(|id| self.commands.ended(*id).is_some()) {
+                self.client_killed = self.clients.iter().chain(&self.companions).find_map(|id| {
+                    let signal = self.commands.ended(*id).and_then(killed)?;
+                    let name = self.user_names.get(id).map(|name| format!(" (user {name})"));
+                    Some(format!("{signal}{}", name.unwrap_or_default()))
                 });
-                self.client_killed = signal.map(|signal| signal.to_string());
-                return Ok(Some(ends));
+                return Ok(true);
             }
-            let mut servers = self.servers.iter().filter_map(|id| self.commands.ended(*id));
-            if let Some(end) = servers.find(|end| end.exit_status() != 0) {
-                self.server_failed.get_or_insert_with(|| describe(end));
+            let mut servers = self.servers.iter().filter_map(|(id, user)| Some((self.commands.ended(*id)?, user)));
+            if let Some((end, user)) = servers.find(|(end, _)| end.exit_status() != 0) {
+                let of_user = user.as_ref().map(|user| format!(", user {user}")).unwrap_or_default();
+                self.server_failed.get_or_insert_with(|| format!("{}{of_user}", describe(end)));
             }
             let ends =
                 [PollFd::new(self.process.signal_fd(), PollFlags::POLLIN), PollFd::new(stopped, PollFlags::POLLIN)];
             if wait_for(ends, PollTimeout::NONE)?[1] {
-                return Ok(None);
+                return Ok(false);
             }
             self.hear_signals()?;
         }
+    }
+
+    /// Ends the commands beside the user at the terminal, by SIGTERM, else by SIGKILL.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn end_companions(&mut self) -> Result<()> {
+        self.end_sessions(&self.companions.clone(), &BY_FORCE)
+    }
+
+    /// Ends of commands that were started, and of those that were not.
+    pub fn ends_of(&self, started: &[Started]) -> Vec<Ended> {
+        let end = |started: &Started| match started {
+            // Nothing outlives SIGKILL but what the kernel holds.
+            Started::Runs(id) => {
+                Ended::Command(self.commands.ended(*id).unwrap_or(CommandEnd::Killed(Signal::SIGKILL)))
+            }
+            Started::Ended(end) => *end,
+        };
+        started.iter().map(end).collect()
     }
 
     /// Lets the servers' commands end: by themselves within `grace`, else by SIGTERM, else by SIGKILL. Both
@@ -249,20 +302,24 @@ impl<'a> Workload<'a> {
         if let Some(how) = &self.server_failed {
             say!("airpath: the server's command ended before the client's ({how})");
         }
-        let steps = [
-            (None, Duration::from_nanos(grace.nanos())),
-            (Some(Signal::SIGTERM), KILL_AFTER),
-            (Some(Signal::SIGKILL), KILL_AFTER),
-        ];
+        let by_themselves = (None, Duration::from_nanos(grace.nanos()));
+        let servers: Vec<CommandId> = self.servers.iter().map(|(id, _)| *id).collect();
+        self.end_sessions(&servers, &[&[by_themselves], &BY_FORCE[..]].concat())?;
+        Ok(servers.into_iter().map(|id| self.commands.ended(id)).collect())
+    }
+
+    /// Ends commands in sessions of their own, and all that they have started there, in steps: a signal, and the time
+    /// that it has to work.
+    fn end_sessions(&mut self, sessions: &[CommandId], steps: &[(Option<Signal>, Duration)]) -> Result<()> {
         for (signal, patience) in steps {
-            let live: Vec<CommandId> = self.servers.iter().copied().filter(|id| self.lives(*id)).collect();
+            let live: Vec<CommandId> = sessions.iter().copied().filter(|id| self.lives(*id)).collect();
             if let Some(signal) = signal {
-                live.iter().for_each(|id| self.commands.signal_session(*id, signal));
+                live.iter().for_each(|id| self.commands.signal_session(*id, *signal));
             }
             let begun = Instant::now();
             loop {
                 if !live.iter().any(|id| self.lives(*id)) {
-                    return Ok(self.ends_of_servers());
+                    return Ok(());
                 }
                 let left = patience.saturating_sub(begun.elapsed());
                 if left.is_zero() {
@@ -271,16 +328,12 @@ impl<'a> Workload<'a> {
                 self.wait(left.min(Duration::from_millis(20)))?;
             }
         }
-        Ok(self.ends_of_servers())
+        Ok(())
     }
 
     /// True if a server's command, or something that it has started in its session, still runs.
     fn lives(&self, id: CommandId) -> bool {
         self.commands.ended(id).is_none() || self.commands.session_lives(id)
-    }
-
-    fn ends_of_servers(&self) -> Vec<Option<CommandEnd>> {
-        self.servers.iter().map(|id| self.commands.ended(*id)).collect()
     }
 
     /// Waits for a signal for at most `patience`: reaps what has ended, hands signals to the clients'
@@ -330,6 +383,11 @@ fn killed(end: CommandEnd) -> Option<Signal> {
     let CommandEnd::Killed(signal) = end else { return None };
     let of_crashes = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGSYS, SIGTRAP];
     of_crashes.contains(&signal).then_some(signal)
+}
+
+/// " of alice", behind "the server's command"; empty where it is that of all.
+fn of(user: Option<&User>) -> String {
+    user.map(|user| format!(" of {}", user.name)).unwrap_or_default()
 }
 
 /// End of a command, in words.

@@ -82,7 +82,7 @@ impl Link {
         match request {
             Request::Describe {} | Request::Watch {} | Request::Verdict {} => None,
             Request::Get { parameter } => {
-                let value = self.running.get(&parameter, self.drive.machine().state_in_force());
+                let value = self.running.get(&parameter, |user| self.drive.machine().state_in_force(user));
                 if let Err(report) = value {
                     assert!(!report.to_string().is_empty());
                 }
@@ -97,18 +97,19 @@ impl Link {
                 if parameters.is_empty() {
                     return None;
                 }
-                let assignments = Running::assignments(&parameters);
+                let assignments = self.running.assignments(&parameters);
                 self.set(&assignments).then_some(Recorded::Set(assignments))
             }
         }
     }
 
     fn set(&mut self, assignments: &[String]) -> bool {
-        let Ok(setting) = self.running.set(assignments) else { return false };
+        let Ok(mut settings) = self.running.set(assignments) else { return false };
+        let Some((_, setting)) = settings.pop() else { return false };
         if self.drive.command(Command::Configure(Arc::new(setting))).is_err() {
             return false;
         }
-        self.running.took_effect(self.drive.machine().state_in_force());
+        self.running.took_effect(|user| self.drive.machine().state_in_force(user));
         true
     }
 

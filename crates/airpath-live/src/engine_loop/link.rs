@@ -412,9 +412,10 @@ impl LiveLink {
         self.driven_to
     }
 
-    /// The state in which the machine is.
-    pub fn state_in_force(&self) -> StateInForce {
-        self.machine.state_in_force()
+    /// The state in which each user of the machine is.
+    pub fn states_in_force(&self) -> Vec<StateInForce> {
+        let users = (self.ports.len() / 2).max(1) as u16;
+        (0..users).map(|user| self.machine.state_in_force(user)).collect()
     }
 
     /// Carries out a command on the machine at `at`, or as soon after it as the machine has been driven

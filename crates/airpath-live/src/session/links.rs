@@ -52,7 +52,8 @@ pub(super) fn create_ports(
         }
         // The kernel's stamps tell when a packet came however late it is read.
         PortKind::Automatic => of_kind(false).or_else(|error| {
-            if tun_available().is_err() {
+            // With too few open files the other kind would do no better, and say so in other words.
+            if tun_available().is_err() || error.raw_os_error() == Some(libc::EMFILE) {
                 return Err(error);
             }
             report.notes.push(format!("using TUN devices: veth pairs with packet sockets are not available ({error})"));

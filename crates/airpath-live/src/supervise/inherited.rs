@@ -10,6 +10,7 @@ use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::SigSet;
 use nix::unistd::Pid;
 
+use crate::open_files;
 use crate::scheduling::{self, RealTimeLimits};
 
 /// The state that the run began with.
@@ -19,6 +20,7 @@ pub struct Inherited {
     timer_slack_ns: Option<u64>,
     processors: Option<CpuSet>,
     real_time_limits: Option<RealTimeLimits>,
+    open_files: Option<open_files::Limits>,
 }
 
 impl Inherited {
@@ -30,6 +32,7 @@ impl Inherited {
             timer_slack_ns: u64::try_from(slack).ok(),
             processors: sched_getaffinity(Pid::from_raw(0)).ok(),
             real_time_limits: scheduling::real_time_limits(),
+            open_files: open_files::limits(),
         }
     }
 
@@ -47,6 +50,9 @@ impl Inherited {
         if let Some(limits) = self.real_time_limits {
             // What was allowed at the beginning still is.
             let _ = scheduling::set_real_time_limits(limits);
+        }
+        if let Some(limits) = self.open_files {
+            let _ = open_files::set_limits(limits);
         }
         // SAFETY: both pointers are valid; null asks for no old mask.
         let done = unsafe { libc::sigprocmask(libc::SIG_SETMASK, self.mask.as_ref(), std::ptr::null_mut()) };

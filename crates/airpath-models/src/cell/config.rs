@@ -3,15 +3,12 @@
 
 //! Parameters of a cell: its media by name, and the paths of its users.
 
-use std::any::Any;
-use std::sync::Arc;
-
 use airpath_core::{Direction, DrawKey, DrawScope, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::medium::{SharedMediumConfig, StationBeginning};
-use crate::config::{HopConfig, PathConfig};
+use crate::config::{HopConfig, PathConfig, Setting};
 use crate::file::{VisitFile, under};
 
 /// A medium that several users share. No state changes it.
@@ -46,13 +43,11 @@ pub struct CellConfig {
     pub users: Vec<UserConfig>,
 }
 
-/// A command for one user of a cell.
+/// Settings of users of a cell that take effect together.
 #[derive(Clone, Debug)]
-pub struct CellSetting {
-    /// Number of the user.
-    pub user: u16,
-    /// The command's value, as a path takes it.
-    pub setting: Arc<dyn Any + Send + Sync>,
+pub struct CellSettings {
+    /// Number of each user, and its setting.
+    pub of_users: Vec<(u16, Setting)>,
 }
 
 impl UserConfig {

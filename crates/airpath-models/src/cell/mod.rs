@@ -15,6 +15,8 @@
 mod config;
 pub mod medium;
 
+use std::ops::Range;
+
 use airpath_core::{
     Command, CommandError, Cx, Direction, Framing, Item, Machine, Origin, Pdu, PortId, Seed, Span, StateInForce, Time,
 };
@@ -28,7 +30,7 @@ use crate::medium::UserMedium;
 use crate::path::{Path, PathPlace};
 use crate::quality::Quality;
 
-pub use config::{CellConfig, CellSetting, MediumOfCell, UserConfig};
+pub use config::{CellConfig, CellSettings, MediumOfCell, UserConfig};
 use medium::Request;
 pub use medium::{
     SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning, continuous, ofdm,
@@ -266,20 +268,37 @@ impl Cell {
 
     /// Users that a command concerns: `alice.fade` is the state `fade` of `alice`, `fade` that of all who have it.
     fn users_with_state<'a>(&self, name: &'a str) -> Result<(Vec<usize>, &'a str), CommandError> {
-        if let Some((user, state)) = name.split_once('.')
-            && let Some(number) = self.names.iter().position(|known| known == user)
-        {
-            return Ok((vec![number], state));
+        let (users, state) = match name.split_once('.') {
+            Some((user, state)) => {
+                let Some(number) = self.names.iter().position(|known| known == user) else {
+                    return Err(CommandError::UnknownUser { name: user.into(), known: self.names.join(", ") });
+                };
+                (number..number + 1, state)
+            }
+            None => (0..self.users.len(), name),
+        };
+        let having: Vec<usize> = users.clone().filter(|user| self.users[*user].state_number(state).is_some()).collect();
+        if having.is_empty() {
+            return Err(CommandError::UnknownState { name: name.into(), known: self.known_states(users) });
         }
-        let all = (0..self.users.len()).filter(|user| self.users[*user].state_number(name).is_some());
-        let all: Vec<usize> = all.collect();
-        if all.is_empty() {
-            let names = self.names.iter().zip(&self.users);
-            let known: Vec<String> =
-                names.flat_map(|(user, path)| path.state_names().map(move |state| format!("{user}.{state}"))).collect();
-            return Err(CommandError::UnknownState { name: name.into(), known: known.join(", ") });
+        Ok((having, state))
+    }
+
+    /// Names of the states of `users`, each once; with those of its users where some do not have it.
+    fn known_states(&self, users: Range<usize>) -> String {
+        let mut states: Vec<(&str, Vec<&str>)> = Vec::new();
+        for user in users.clone() {
+            for state in self.users[user].state_names() {
+                match states.iter_mut().find(|(known, _)| *known == state) {
+                    Some((_, of)) => of.push(&self.names[user]),
+                    None => states.push((state, vec![&self.names[user]])),
+                }
+            }
         }
-        Ok((all, name))
+        let shown = |(state, of): (&str, Vec<&str>)| {
+            if of.len() == users.len() { state.to_string() } else { format!("{state} (of {})", of.join(", ")) }
+        };
+        states.into_iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 
     fn carry_out(&mut self, at: Time, command: &Command, cx: &mut Cx<'_>) -> Result<(), CommandError> {
@@ -294,16 +313,22 @@ impl Cell {
                 }
             }
             Command::Configure(value) => {
-                let Some(setting) = value.downcast_ref::<CellSetting>() else {
+                let Some(CellSettings { of_users }) = value.downcast_ref() else {
                     return Err(CommandError::Mismatch("a cell takes settings of its users".into()));
                 };
-                let user = usize::from(setting.user);
-                let Some(path) = self.users.get_mut(user) else {
-                    return Err(CommandError::Mismatch(format!("the cell has no user number {user}")));
-                };
-                path.carry_out(at, &Command::Configure(setting.setting.clone()), cx)?;
-                self.tell_changes(at, user);
-                self.settle(at, user);
+                // All of them, or none.
+                for (user, setting) in of_users {
+                    let Some(path) = self.users.get(usize::from(*user)) else {
+                        return Err(CommandError::Mismatch(format!("the cell has no user number {user}")));
+                    };
+                    path.fits(setting)?;
+                }
+                for (user, setting) in of_users {
+                    let user = usize::from(*user);
+                    self.users[user].set(at, setting, cx)?;
+                    self.tell_changes(at, user);
+                    self.settle(at, user);
+                }
             }
         }
         Ok(())
@@ -392,9 +417,8 @@ impl Machine for Cell {
         })
     }
 
-    fn state_in_force(&self) -> StateInForce {
-        // Each user has states of its own; the first user's stands for them where there is only one.
-        self.users[0].state_in_force()
+    fn state_in_force(&self, user: u16) -> StateInForce {
+        self.users.get(usize::from(user)).map_or_else(StateInForce::default, |path| path.state_in_force(0))
     }
 
     fn held(&self) -> u64 {

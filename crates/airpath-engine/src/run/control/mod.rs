@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The control of a live run: one thread between the socket and the loop, which waits for both and
+//! which nothing waits for.
+
+mod desk;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use airpath_live::engine_loop::Handle;
+use airpath_live::processor_time::ProcessorTime;
+use airpath_log::UserNames;
+use airpath_log::verdict::Measurements;
+use airpath_scenario::{Running, Scenario};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::geteuid;
+use serde_json::{Value, json};
+
+use super::RunRequest;
+use crate::control::around::Around;
+use crate::control::folder::{self, Folder, Socket};
+use crate::control::protocol::Refusal;
+use desk::Desk;
+
+/// Maximum number of clients.
+const CLIENTS: usize = 64;
+/// A request, or the beginning of one.
+type Line = Vec<u8>;
+
+/// The control of a run; dropping it ends it.
+pub struct Control {
+    /// The number of the run.
+    pub number: u32,
+    /// The folder in which its socket is.
+    pub folder: PathBuf,
+    /// Closing it ends the thread.
+    stop: Option<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Control {
+    /// Opens the socket of the run that `request` describes, whose loop `handle` reaches.
+    ///
+    /// # Errors
+    /// When there is no folder for it, or the system refuses.
+    pub fn start(request: &RunRequest, handle: Handle) -> io::Result<Control> {
+        let folder = folder::path();
+        let socket = Folder::open(&folder, true)?.listen()?;
+        let number = socket.number;
+        socket.listener.set_nonblocking(true)?;
+        let (stopped, stop) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        let desk = Desk {
+            handle,
+            running: Running::new(&as_recorded(&request.scenario)),
+            machine: request.machine.clone(),
+            places: request.places(),
+            about: about(request, number),
+            nested: request.enclosing,
+            begun: ProcessorTime::now(),
+            calibration: request.calibration_facts,
+        };
+        let thread =
+            std::thread::Builder::new().name("airpath-control".into()).spawn(move || serve(&socket, &stopped, desk))?;
+        Ok(Control { number, folder, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The scenario as the manifest has it, from which a replay starts: it does not say of a state that it
+/// sets a parameter to the value of the beginning. Files are read from where they lie.
+fn as_recorded(scenario: &Scenario) -> Scenario {
+    let printed = scenario
+        .to_toml_with_files(&|file| Some(file.display().to_string()))
+        .ok()
+        .and_then(|text| Scenario::from_toml(&text, "scenario").ok());
+    printed.unwrap_or_else(|| scenario.clone())
+}
+
+/// Unchanging part of a run's description. `command` is that of all clients; where theirs differ it is empty, and
+/// `users` has them.
+fn about(request: &RunRequest, number: u32) -> Value {
+    let shown = |words: &Vec<OsString>| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let commands: Vec<Vec<String>> = request.clients.iter().map(shown).collect();
+    let common = commands.first().filter(|first| commands.iter().all(|command| command == *first)).cloned();
+    let places = request.places();
+    let mut about = json!({
+        "run": number,
+        "folder": request.out.as_ref().map(|folder| folder.display().to_string()),
+        "scenario": request.scenario.name,
+        "command": common.clone().unwrap_or_default(),
+        "seed": request.seed,
+        "hops": places.hops(),
+        "states": places.states(),
+        "airpath_version": env!("CARGO_PKG_VERSION"),
+    });
+    if !places.named_users().is_empty() {
+        let user = |(user, command): (&UserNames, &Vec<String>)| {
+            let mut told = json!({ "name": user.name, "hops": user.hops, "states": user.states });
+            if common.is_none() {
+                told["command"] = json!(command);
+            }
+            told
+        };
+        about["users"] = places.users().iter().zip(&commands).map(user).collect();
+    }
+    about
+}
+
+struct Client {
+    stream: UnixStream,
+    buffer: Line,
+    watched: Option<Watched>,
+}
+
+/// Baseline of a client's watch: the state of the run's link, and of the run around it, when it began.
+struct Watched {
+    start: Measurements,
+    processors: ProcessorTime,
+    around: Option<Around>,
+}
+
+/// Serves clients until `stopped` is closed at its other end.
+fn serve(socket: &Socket, stopped: &OwnedFd, mut desk: Desk) {
+    let mut clients: Vec<Client> = Vec::new();
+    loop {
+        let mut ends = vec![PollFd::new(stopped.as_fd(), PollFlags::POLLIN)];
+        ends.push(PollFd::new(socket.listener.as_fd(), PollFlags::POLLIN));
+        ends.extend(clients.iter().map(|client| PollFd::new(client.stream.as_fd(), PollFlags::POLLIN)));
+        match poll(&mut ends, PollTimeout::NONE) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return,
+        }
+        let ready: Vec<bool> = ends.iter().map(|end| end.any().unwrap_or_default()).collect();
+        if ready[0] {
+            return;
+        }
+        let mut index = 1;
+        clients.retain_mut(|client| {
+            index += 1;
+            !ready[index] || desk.attend(client).is_ok()
+        });
+        if ready[1] {
+            accept(&socket.listener, &mut clients);
+        }
+    }
+}
+
+/// Takes those who want to talk, if they are who started the run.
+fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
+    while let Ok((mut stream, _)) = listener.accept() {
+        let owner = getsockopt(&stream, PeerCredentials).is_ok_and(|peer| peer.uid() == geteuid().as_raw());
+        if stream.set_nonblocking(true).is_err() {
+            continue;
+        }
+        let refusal = match (owner, clients.len() < CLIENTS) {
+            (false, _) => Refusal::new("owner", "only the user who started the run may control it"),
+            (_, false) => Refusal::new("busy", "too many control connections; close some"),
+            _ => {
+                clients.push(Client { stream, buffer: Vec::new(), watched: None });
+                continue;
+            }
+        };
+        let _ = writeln!(stream, "{}", refusal.answer());
+    }
+}
