@@ -157,6 +157,10 @@ impl Shares for OfdmConfig {
         self.direction.includes(direction)
     }
 
+    fn has_resources(&self) -> bool {
+        true
+    }
+
     fn hop_problems(&self, hop: &HopConfig, direction: Direction) -> Vec<Problem> {
         if !hop.link(direction).entity.fits_grants() {
             let message = "does not fit its frames to the modes of this medium; write entity = { type = \"arq\" }";
