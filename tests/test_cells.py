@@ -221,3 +221,34 @@ def test_the_command_measures_a_user(folder: Path, capsys: pytest.CaptureFixture
     )
     assert wrong == 2
     assert "did you mean `far`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("frames", "scenario", "recorded"),
+    [
+        ((), "cell-ofdm.toml", False),
+        (("--frames", "on"), "cell-ofdm.toml", True),
+        ((), "cell-wired.toml", True),
+        (("--frames", "off"), "cell-wired.toml", False),
+    ],
+)
+def test_frames_are_recorded_where_asked_and_counted_always(
+    tmp_path: Path, frames: tuple[str, ...], scenario: str, *, recorded: bool
+) -> None:
+    out = tmp_path / "run"
+    words = ("--scenario", CELL.parent / scenario, "--users", "2", "--seed", "5", "--out", out)
+    done = engine("sim", *words, *frames, "--quiet", "--workload", "tcp bytes=20kB from=server")
+    assert done.returncode == 0, done.stderr
+    run = load_run(out)
+    kinds = set(run.events["kind"].cast(pl.String))
+    assert {kind.startswith("frame_") for kind in kinds} == ({True, False} if recorded else {False})
+    assert {"offered", "delivered"} < kinds
+    assert run.manifest["frames"] is recorded
+    has_entities = scenario == "cell-ofdm.toml"
+    assert (out / "link.arrow").exists() is (recorded and has_entities)
+    sites = run.manifest["results"]["counters"]
+    sent = sum(site["kinds"].get("frame_sent", {"count": 0})["count"] for site in sites)
+    assert sent > 40
+    again = engine("replay", out, "--out", tmp_path / "again")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert load_run(tmp_path / "again").manifest["frames"] is recorded

@@ -240,6 +240,42 @@ def test_matrices_of_scipy_are_read(tmp_path: Path, kind: str, compressed: bool)
     assert read(tmp_path / "snr.mat", "one").decibels == 7
 
 
+def test_arrays_of_sionna_are_read_as_ratios_with_a_mean_of_one(tmp_path: Path) -> None:
+    dice = np.random.default_rng(2)
+    response = dice.normal(size=(1, 1, 1, 1, 1, 40, 3)) + 1j * dice.normal(
+        size=(1, 1, 1, 1, 1, 40, 3)
+    )
+    np.savez(tmp_path / "sionna.npz", h=response.astype(np.complex64), other=np.zeros(3))
+    found = read(tmp_path / "sionna.npz", "h").decibels
+    assert found.shape == (40, 3)
+    assert abs((10 ** (found / 10)).mean() - 1) < 1e-6
+    powers = np.abs(response[0, 0, 0, 0, 0]) ** 2
+    assert np.abs(10 ** (found / 10) * powers.mean() - powers).max() < 1e-5
+    np.save(tmp_path / "flat.npy", np.arange(4))
+    assert (read(tmp_path / "flat.npy").decibels == np.arange(4)[:, np.newaxis]).all()
+    assert airpath("fading", "convert", "flat.npy", "flat.csv", cwd=tmp_path).returncode == 0
+    assert np.loadtxt(tmp_path / "flat.csv").tolist() == [0, 1, 2, 3]
+
+
+def test_other_arrays_are_refused_with_a_way_out(tmp_path: Path) -> None:
+    np.savez(tmp_path / "two.npz", h=np.zeros((2, 40, 3), complex), words=np.array(["a"]))
+    (tmp_path / "damaged.npz").write_bytes((tmp_path / "two.npz").read_bytes()[:100])
+    cases = [
+        (("two.npz", "out.csv"), "which array is not said; arrays are h, words (--variable)"),
+        (("two.npz", "out.csv", "--variable", "h"), "the shape (2, 40, 3): only the last two"),
+        (("two.npz", "out.csv", "--variable", "words"), "not numbers"),
+        (("damaged.npz", "out.csv"), "it is no file of NumPy arrays"),
+    ]
+    for words, told in cases:
+        result = airpath("fading", "convert", *words, cwd=tmp_path)
+        assert result.returncode == 2, result.stderr
+        assert told in result.stderr
+    (tmp_path / "snr.csv").write_text("1\n2\n")
+    result = airpath("fading", "convert", "snr.csv", "out.npz", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "are read only; write text, .parquet or .mat" in result.stderr
+
+
 def test_wrong_tables_are_told_with_row_and_column(tmp_path: Path) -> None:
     def says(name: str, *words: str) -> str:
         result = airpath("fading", "convert", name, "out.csv", *words, cwd=tmp_path)

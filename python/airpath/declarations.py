@@ -29,7 +29,7 @@ _MEASUREMENTS = Argument(
 _VARIABLE = Option(
     "--variable",
     ("NAME",),
-    "Of a MAT-file: name of the matrix [default: snr_db, or the only one]",
+    "Of a MAT-file or a .npz file: name of the matrix [default: snr_db, or the only one]",
 )
 _INCLUDE_UNTRUSTED = "replications whose verdict is not trusted"
 
@@ -536,15 +536,17 @@ _OF_THE_ENGINES_COMMANDS = (
         (
             "airpath fading convert snr.csv snr.parquet",
             "airpath fading convert measured.mat snr.csv --variable snr_db",
+            "airpath fading convert sionna.npz snr.csv --variable h",
         ),
         (
             Argument("INPUT", "Ratios in decibels, a row for each slot", "input_"),
             Argument("OUTPUT", "Output file", "output"),
         ),
         (_VARIABLE,),
-        "Suffixes are formats: .parquet, .mat (level 5), anything else for text. Exit status: 0 if "
-        "the file was written, 2 if the input is wrong, 1 if something cannot be read or written, "
-        "125 if packages are missing.",
+        "Suffixes are formats: .parquet, .mat (level 5), .npz and .npy (read only: ratios in "
+        "decibels, or complex frequency responses by slot and resource), anything else for text. "
+        "Exit status: 0 if the file was written, 2 if the input is wrong, 1 if something cannot be "
+        "read or written, 125 if packages are missing.",
         "analysis",
     ),
     Declaration(

@@ -31,6 +31,7 @@ SHAPE = Object(
         "host": dict,
         "settings": dict,
         "log_level": str,
+        "frames": bool,
         "commands": [dict],
         "workloads": [
             Object(

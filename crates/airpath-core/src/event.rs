@@ -50,6 +50,41 @@ named! {
     }
 }
 
+/// A set of kinds of events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EventKinds(u32);
+
+const _: () = assert!(EventKind::COUNT <= u32::BITS as usize, "a set has a bit for each kind");
+
+impl EventKinds {
+    /// No kind.
+    pub const NONE: EventKinds = EventKinds(0);
+    /// The kinds that tell of single frames, of which a cell of many resources has a hundred thousand a second.
+    pub const FRAMES: EventKinds = EventKinds::of(&[
+        EventKind::FrameStarted,
+        EventKind::FrameSent,
+        EventKind::FrameLost,
+        EventKind::FrameDelayed,
+        EventKind::FrameRepeated,
+    ]);
+
+    /// The set of `kinds`.
+    pub const fn of(kinds: &[EventKind]) -> EventKinds {
+        let (mut set, mut index) = (0, 0);
+        while index < kinds.len() {
+            set |= 1 << kinds[index] as u32;
+            index += 1;
+        }
+        EventKinds(set)
+    }
+
+    /// True if `kind` is in the set.
+    #[inline(always)]
+    pub const fn contains(self, kind: EventKind) -> bool {
+        self.0 >> kind as u32 & 1 == 1
+    }
+}
+
 named! {
     /// The group of a cause; reports count drops by it.
     CauseClass {
@@ -219,6 +254,14 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_set_has_the_kinds_of_frames_and_no_others() {
+        for kind in EventKind::ALL.iter().copied() {
+            assert_eq!(EventKinds::FRAMES.contains(kind), kind.name().starts_with("frame_"), "{kind}");
+            assert!(!EventKinds::NONE.contains(kind));
+        }
+    }
 
     #[test]
     fn every_cause_has_a_class_a_text_and_a_mark_of_its_own() {

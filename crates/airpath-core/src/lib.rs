@@ -29,7 +29,7 @@ pub mod time;
 pub use counters::{Counters, Tally};
 pub use draw::{DrawKey, DrawScope, Seed};
 pub use end::End;
-pub use event::{Cause, CauseClass, Event, EventKind, Stage};
+pub use event::{Cause, CauseClass, Event, EventKind, EventKinds, Stage};
 pub use framing::{Escapes, Framing};
 pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
 pub use link_record::{LinkEvent, LinkFrame, LinkRecord, LinkVariables};

@@ -20,7 +20,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::counters::Counters;
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, EventKinds};
 use crate::framing::Framing;
 use crate::link_record::LinkRecord;
 use crate::pdu::{Direction, Pdu};
@@ -130,6 +130,8 @@ pub struct Outputs {
     pub counters: Counters,
     /// Level of recording.
     pub level: LogLevel,
+    /// Kinds of events that are counted and never recorded; the same for a whole run.
+    pub leaves_out: EventKinds,
     /// Records of link entities since the driver last took them, if it asks for them.
     pub links: Vec<LinkRecord>,
     /// True if the driver asks for them, and takes them.
@@ -152,11 +154,12 @@ impl<'a> Cx<'a> {
         self.outputs.emissions.push(Emission { at, port, item });
     }
 
-    /// Counts an event, and records it if the level asks for that.
+    /// Counts an event, and records it if the level asks for that and its kind is not left out.
     #[inline(always)]
     pub fn record(&mut self, event: Event) {
         self.outputs.counters.count(&event);
-        if self.outputs.level >= LogLevel::Events {
+        // The kind is a constant wherever this is called: one more bit to test, and only beside events.
+        if self.outputs.level >= LogLevel::Events && !self.outputs.leaves_out.contains(event.kind) {
             self.keep(event);
         }
     }

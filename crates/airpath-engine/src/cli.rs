@@ -243,6 +243,10 @@ pub struct RunArgs {
     /// Bytes of each packet to record, or full.
     #[arg(long, value_name = "BYTES", default_value = "128", help_heading = "Run")]
     pub snaplen: Snaplen,
+    /// Records of single frames: on, or off. They are counted in any case [default: off in a cell with a medium of
+    /// resources, which has 100 000 of them a second, else on].
+    #[arg(long, value_name = "HOW", value_enum, help_heading = "Run")]
+    pub frames: Option<FramesArg>,
     /// Memory for log records that wait for the disk; records that do not fit are lost and counted.
     #[arg(long, value_name = "BYTES", default_value = "64 MB", value_parser = parse_log_buffer, help_heading = "Run")]
     pub log_buffer: RingSize,
@@ -310,6 +314,15 @@ pub struct ExecArgs {
     /// Command and arguments at the client end; each user of a cell runs it.
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["print_scenario", "client"], help_heading = "Ends")]
     pub command: Vec<OsString>,
+}
+
+/// Records of single frames.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FramesArg {
+    /// Recorded.
+    On,
+    /// Counted only.
+    Off,
 }
 
 /// Server ends of the users of a cell.

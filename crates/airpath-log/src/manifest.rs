@@ -10,7 +10,7 @@ use std::path::Path;
 
 use airpath_core::event::Cause;
 use airpath_core::pdu::Origin;
-use airpath_core::{Counters, Direction, EventKind, Tally};
+use airpath_core::{Counters, Direction, EventKind, EventKinds, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Lost;
@@ -367,6 +367,9 @@ pub struct Manifest {
     pub port: String,
     /// Level of recording.
     pub log_level: Level,
+    /// True if single frames were recorded; they are counted in any case.
+    #[serde(default = "yes")]
+    pub frames: bool,
     /// Number of bytes that the captures keep of each packet.
     pub snaplen: Snaplen,
     /// The machine it ran on.
@@ -387,7 +390,17 @@ pub struct Manifest {
     pub results: Option<Results>,
 }
 
+/// Runs recorded frames wherever they recorded events before `frames` was there.
+fn yes() -> bool {
+    true
+}
+
 impl Manifest {
+    /// Kinds of events that are counted and not recorded.
+    pub fn leaves_out(&self) -> EventKinds {
+        if self.frames { EventKinds::NONE } else { EventKinds::FRAMES }
+    }
+
     /// The manifest of a run that is about to begin; what is not known yet is empty.
     pub fn new(level: Level, snaplen: Snaplen) -> Manifest {
         Manifest {
@@ -404,6 +417,7 @@ impl Manifest {
             users: Vec::new(),
             port: String::new(),
             log_level: level,
+            frames: true,
             snaplen,
             host: Host::detect(),
             privileges: Vec::new(),
@@ -531,12 +545,13 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_that_names_no_clock_is_of_a_live_run() {
+    fn a_manifest_of_old_is_of_a_live_run_with_frames() {
         let folder = tempfile::tempdir().unwrap();
         let manifest = Manifest { clock: Clock::Virtual, ..Manifest::new(Level::Events, Snaplen::default()) };
         let mut json = serde_json::to_value(&manifest).unwrap();
         assert_eq!(json["clock"], "virtual");
         json.as_object_mut().unwrap().remove("clock");
+        json.as_object_mut().unwrap().remove("frames");
         fs::write(folder.path().join(MANIFEST), json.to_string()).unwrap();
         assert_eq!(Manifest::read(folder.path()).unwrap(), Manifest { clock: Clock::Live, ..manifest });
     }

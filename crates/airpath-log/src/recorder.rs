@@ -5,7 +5,7 @@
 
 use std::thread::Thread;
 
-use airpath_core::{Cause, Damage, Event, EventKind, LinkRecord, LogLevel, Pdu, PduId, PortId, Span, Time};
+use airpath_core::{Cause, Damage, Event, EventKind, EventKinds, LinkRecord, LogLevel, Pdu, PduId, PortId, Span, Time};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::batch::{BatchSize, Emitted, Input, InputKind, LogBatch, Lost};
@@ -121,6 +121,7 @@ pub struct Offered<'a> {
 #[derive(Debug)]
 pub struct Recorder {
     level: Level,
+    leaves_out: EventKinds,
     keeps_links: bool,
     snaplen: usize,
     size: BatchSize,
@@ -195,6 +196,7 @@ impl Recorder {
     pub fn idle(level: Level) -> Recorder {
         Recorder {
             level: level.min(Level::Counters),
+            leaves_out: EventKinds::NONE,
             keeps_links: false,
             snaplen: 0,
             size: BatchSize { events: 0, inputs: 0, arena_bytes: 0 },
@@ -240,6 +242,11 @@ impl Recorder {
         (recorder, Ring { full: take_full, empty: give_empty })
     }
 
+    /// Wants no events of these kinds from the machine.
+    pub(crate) fn leaving_out(self, leaves_out: EventKinds) -> Recorder {
+        Recorder { leaves_out, ..self }
+    }
+
     /// Keeps records of link entities, too.
     pub(crate) fn with_links(self, keeps_links: bool) -> Recorder {
         Recorder { keeps_links, ..self }
@@ -260,6 +267,11 @@ impl Recorder {
     /// Level at which the machine has to record.
     pub fn machine_level(&self) -> LogLevel {
         self.level.of_machine()
+    }
+
+    /// Kinds of events that the machine is to leave out.
+    pub fn leaves_out(&self) -> EventKinds {
+        self.leaves_out
     }
 
     /// True if records of link entities are kept.

@@ -25,6 +25,11 @@ pub trait FileFormat: Send + Sync + Sized + 'static {
     /// # Errors
     /// What is wrong, beginning with the line where that helps ("line 5: …").
     fn parse(bytes: &[u8]) -> Result<Self, String>;
+
+    /// What the file called `name` is instead, and what to do about it, for `bytes` that cannot be read.
+    fn advice(_name: &str, _bytes: &[u8]) -> Option<String> {
+        None
+    }
 }
 
 /// Data of any format, shared.
@@ -113,7 +118,10 @@ impl<T: FileFormat> AnyFile for FileRef<T> {
 
     fn load(&mut self, source: &mut dyn FileSource) -> Result<(), String> {
         let parse = |bytes: &[u8]| {
-            let data = T::parse(bytes).map_err(|problem| format!("`{}` is no {}: {problem}", self.name, T::WHAT))?;
+            let data = T::parse(bytes).map_err(|problem| {
+                let problem = T::advice(&self.name, bytes).unwrap_or(problem);
+                format!("`{}` is no {}: {problem}", self.name, T::WHAT)
+            })?;
             Ok(Arc::new(data) as AnyData)
         };
         let data = source.load(&self.name, TypeId::of::<T>(), &parse)?;

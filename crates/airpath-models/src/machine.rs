@@ -57,6 +57,14 @@ impl MachineConfig {
         }
     }
 
+    /// True if a medium has resources, each of which carries a frame of its own in each slot.
+    pub fn has_resources(&self) -> bool {
+        match self {
+            MachineConfig::Path(_) => false,
+            MachineConfig::Cell(cell) => cell.media.iter().any(|medium| medium.config.has_resources()),
+        }
+    }
+
     /// True if escapes of the packets of a user are to be counted.
     pub fn counts_escapes(&self) -> bool {
         self.users().iter().any(|user| Direction::ALL.iter().any(|way| user.path.framing(*way).is_some()))

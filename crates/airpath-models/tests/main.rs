@@ -7,6 +7,7 @@ mod adaptation;
 mod aqm;
 mod background;
 mod blackouts;
+mod cell_reference;
 mod cells;
 mod changes;
 mod channel_statistics;

@@ -7,7 +7,7 @@ use airpath_core::Direction;
 use airpath_models::HopConfig;
 use airpath_models::cell::MediumOfCell;
 
-use crate::build::PathTree;
+use crate::build::{PathTree, same};
 use crate::check::join;
 use crate::document::{Place, Table};
 use crate::locate::locate;
@@ -36,6 +36,17 @@ pub fn problems(
         let prefix = if prefixed { path.name.as_str() } else { "" };
         for (hop, config) in tree.hops.iter().zip(&path.config.hops) {
             problems.extend(of_hop(hop, config, prefix, tables, media));
+        }
+        for (state, config) in tree.states.iter().zip(&path.config.states) {
+            let hops = tree.hops_in(state, prefix, &mut Vec::new());
+            let found =
+                hops.iter().zip(&config.hops).flat_map(|(hop, config)| of_hop(hop, config, prefix, tables, media));
+            for mut problem in found.collect::<Vec<_>>() {
+                if !problems.iter().any(|known| same(known, &problem)) {
+                    problem.message = format!("{} (in state `{}`)", problem.message, state.name);
+                    problems.push(problem);
+                }
+            }
         }
     }
     let is_on = |name: &str| {

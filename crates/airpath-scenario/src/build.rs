@@ -97,7 +97,8 @@ impl PathTree {
     }
 }
 
-fn same(one: &Diagnostic, other: &Diagnostic) -> bool {
+/// True if both tell of the same mistake at the same place.
+pub fn same(one: &Diagnostic, other: &Diagnostic) -> bool {
     (&one.origin, one.offset, &one.message) == (&other.origin, other.offset, &other.message)
 }
 

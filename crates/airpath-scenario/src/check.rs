@@ -9,7 +9,9 @@ use std::str::FromStr;
 
 use airpath_core::{Bits, BufferLimit, LinkRate, Probability, QueueLimit, Rate, RateStep, Ratio, Span};
 use airpath_models::channel::PositionList;
+use airpath_models::fading::quantity::{Decibels, Distance, Frequency, Seconds, Speed};
 use airpath_models::queueing::classes::{Address, Ports, Protocol};
+use airpath_models::schedule::Window;
 use serde_json::Value as Schema;
 
 use crate::document::{Node, Place, Table, Value};
@@ -49,6 +51,9 @@ pub const QUANTITIES: &[(&str, CheckText)] = &[
     ("Address", text_of::<Address>),
     ("Bits", text_of::<Bits>),
     ("BufferLimit", text_of::<BufferLimit>),
+    ("Decibels", text_of::<Decibels>),
+    ("Distance", text_of::<Distance>),
+    ("Frequency", text_of::<Frequency>),
     ("LinkRate", text_of::<LinkRate>),
     ("Ports", text_of::<Ports>),
     ("PositionList", text_of::<PositionList>),
@@ -58,7 +63,10 @@ pub const QUANTITIES: &[(&str, CheckText)] = &[
     ("Rate", text_of::<Rate>),
     ("RateStep", text_of::<RateStep>),
     ("Ratio", text_of::<Ratio>),
+    ("Seconds", text_of::<Seconds>),
     ("Span", text_of::<Span>),
+    ("Speed", text_of::<Speed>),
+    ("Window", text_of::<Window>),
 ];
 
 /// Checks documents against the schemas below one root.
@@ -93,6 +101,10 @@ impl<'a> Checker<'a> {
             let schema = if node.as_table().is_some() { table } else { quantity };
             return self.check(node, schema, key);
         }
+        if let Some((quantity, list)) = keys::quantity_or_list(schema) {
+            let schema = if matches!(node.value, Value::Array(_)) { list } else { quantity };
+            return self.check(node, schema, key);
+        }
         if let Some((words, quantity)) = keys::word_or_quantity(schema, self.root) {
             return match node.as_text().filter(|text| text.starts_with(char::is_alphabetic)) {
                 Some(_) => self.check_word_beside(node, &words, quantity, key),
@@ -101,6 +113,9 @@ impl<'a> Checker<'a> {
         }
         if let Some(words) = keys::enumeration(schema) {
             return self.check_word(node, &words, key);
+        }
+        if let Some(parts) = schema["prefixItems"].as_array() {
+            return self.check_row(node, parts, key);
         }
         if let Some(items) = schema.get("items") {
             return self.check_list(node, items, key);
@@ -198,6 +213,24 @@ impl<'a> Checker<'a> {
             let name = if self.by_name { name_of(node) } else { None };
             self.check(node, items, &name.map_or_else(|| format!("{key}[{index}]"), |name| join(key, name)));
         }
+    }
+
+    /// Checks a row of values, each with a meaning of its own.
+    fn check_row(&mut self, node: &Node, parts: &'a [Schema], key: &str) {
+        let Value::Array(nodes) = &node.value else { return self.expected_row(node, parts, key) };
+        if nodes.len() != parts.len() {
+            return self.expected_row(node, parts, key);
+        }
+        for (index, (node, part)) in nodes.iter().zip(parts).enumerate() {
+            self.check(node, part, &format!("{key}[{index}]"));
+        }
+    }
+
+    fn expected_row(&mut self, node: &Node, parts: &[Schema], key: &str) {
+        let examples: Option<Vec<String>> = parts.iter().map(|part| example(part, self.root)).collect();
+        let examples = examples.map_or_else(String::new, |all| format!(", as in [{}]", all.join(", ")));
+        let message = format!("expected {} values in brackets{examples}", parts.len());
+        self.find(Kind::Value, &node.place, key, message);
     }
 
     fn expected_list(&mut self, node: &Node, items: &Schema, key: &str) {

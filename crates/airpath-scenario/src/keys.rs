@@ -91,6 +91,12 @@ pub fn quantity_or_table<'a>(schema: &'a Value, root: &'a Value) -> Option<(&'a 
     (inner["type"] == "object" || !variants(inner, root).is_empty()).then_some((quantity, table))
 }
 
+/// If the schema is that of a value that is written as a quantity or as a list: the schemas of both.
+pub fn quantity_or_list(schema: &Value) -> Option<(&Value, &Value)> {
+    let [quantity, list] = schema["anyOf"].as_array()?.as_slice() else { return None };
+    (list["type"] == "array").then_some((quantity, list))
+}
+
 /// If the schema is that of a value that is written as a word or as a quantity: the words, and the schema of the
 /// quantity.
 pub fn word_or_quantity<'a>(schema: &'a Value, root: &'a Value) -> Option<(Vec<&'a str>, &'a Value)> {

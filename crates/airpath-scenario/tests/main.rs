@@ -7,6 +7,7 @@ mod advice;
 mod background;
 mod cells;
 mod classes;
+mod fading;
 mod files;
 mod malformed;
 mod parameters;

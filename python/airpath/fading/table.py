@@ -3,9 +3,9 @@
 
 """Files of signal-to-noise ratios in decibels: a row for each slot, a column for each resource.
 
-Text (as ``airpath fading generate`` writes it and recorded channels read it), Parquet, and
-MAT-files of level 5; the suffix of a file is its format. Text alone keeps the theory of the
-channel.
+Text (as ``airpath fading generate`` writes it and recorded channels read it), Parquet,
+MAT-files of level 5, and arrays of NumPy, which are read only; the suffix of a file is its format.
+Text alone keeps the theory of the channel.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from airpath.fading.arrays import SUFFIXES, ArrayError, arrays, decibels
 from airpath.fading.mat import MatError, matrices
 from airpath.files import read_bytes, write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -51,7 +53,8 @@ def read(path: Path, variable: str | None = None) -> Table:
 
     Args:
         path: the file.
-        variable: name of the matrix in a MAT-file; needed if there are several.
+        variable: name of the matrix in a MAT-file or of the array in a .npz file; needed if there
+            are several.
 
     Raises:
         OSError: it cannot be read.
@@ -64,6 +67,8 @@ def read(path: Path, variable: str | None = None) -> Table:
             return _of_parquet(content)
         if path.suffix == ".mat":
             return _of_mat(content, variable)
+        if path.suffix in SUFFIXES:
+            return _of_arrays(content, variable)
         return of_text(content)
     except TableError as error:
         message = f"{path}: {error}"
@@ -75,8 +80,12 @@ def write(path: Path, table: Table) -> None:
 
     Raises:
         OSError: it cannot be written.
+        TableError: files of this suffix are not written.
 
     """
+    if path.suffix in SUFFIXES:
+        message = f"{path}: arrays of NumPy are read only; write text, .parquet or .mat"
+        raise TableError(message)
     content = io.BytesIO()
     if path.suffix == ".parquet":
         import polars as pl
@@ -178,16 +187,29 @@ def _of_mat(content: bytes, variable: str | None) -> Table:
         found = matrices(content)
     except MatError as error:
         raise TableError(str(error)) from error
+    return _checked(found[_chosen(found, variable, "matrix", "real matrices")])
+
+
+def _of_arrays(content: bytes, variable: str | None) -> Table:
+    try:
+        found = arrays(content)
+        return _checked(decibels(found[_chosen(found, variable, "array", "arrays")]))
+    except ArrayError as error:
+        raise TableError(str(error)) from error
+
+
+def _chosen(found: Mapping[str, object], variable: str | None, noun: str, all_of_them: str) -> str:
+    """Return the name of the matrix that is meant."""
     if variable is None and len(found) > 1 and VARIABLE in found:
-        variable = VARIABLE
+        return VARIABLE
     if variable is None and len(found) == 1:
-        variable = next(iter(found))
-    if variable not in found:
+        return next(iter(found))
+    if variable is None or variable not in found:
         names = ", ".join(sorted(found)) or "none"
-        wanted = "which matrix is not said" if variable is None else f"`{variable}` is no matrix"
-        message = f"{wanted}; real matrices are {names} (--variable)"
+        wanted = f"which {noun} is not said" if variable is None else f"`{variable}` is no {noun}"
+        message = f"{wanted}; {all_of_them} are {names} (--variable)"
         raise TableError(message)
-    return _checked(found[variable])
+    return variable
 
 
 def _checked(decibels: NDArray[np.float64], names: list[str] | None = None) -> Table:

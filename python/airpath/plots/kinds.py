@@ -32,7 +32,8 @@ NOTHING = {
     "tcp-state": "no TCP sender in tcp.arrow, which live runs leave with --tcp-state "
     "(docs/tcp-state.md)",
     "link": "no frames in link.arrow, which runs leave with --log packets or --log events where a "
-    "link has an entity such as rlp or gprs (docs/scenario/radio.md); of a cell, with --user",
+    "link has an entity such as rlp or gprs (docs/scenario/radio.md); of a cell, with --user, and "
+    "where it has resources with --frames on",
 }
 """Reasons for a run without a picture, by kind; NO_PACKETS is that of the other kinds."""
 

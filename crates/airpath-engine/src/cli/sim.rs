@@ -9,7 +9,7 @@ use airpath_core::Span;
 use airpath_log::{Level, Snaplen};
 use clap::Args;
 
-use super::{LinkArgs, mtu_bytes};
+use super::{FramesArg, LinkArgs, mtu_bytes};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,6 +58,10 @@ pub struct SimArgs {
     /// Bytes of each packet to record, or full.
     #[arg(long, value_name = "BYTES", default_value = "128", help_heading = "Run")]
     pub snaplen: Snaplen,
+    /// Records of single frames: on, or off. They are counted in any case [default: off in a cell with a medium of
+    /// resources, which has 100 000 of them a second, else on].
+    #[arg(long, value_name = "HOW", value_enum, help_heading = "Run")]
+    pub frames: Option<FramesArg>,
     /// Print no summary.
     #[arg(long, short, help_heading = "Run")]
     pub quiet: bool,

@@ -18,7 +18,7 @@ use crate::cli::SimArgs;
 use crate::defaults::DEFAULT_MTU_BYTES;
 use crate::error::{Failure, Result};
 use crate::link;
-use crate::run::from_options::level;
+use crate::run::from_options::{frames, level};
 use crate::run::interrupt::Interrupt;
 use crate::run::replication::{self, Finished, Why};
 use crate::run::sim::{SimRequest, Simulated, run as simulate};
@@ -42,11 +42,12 @@ pub fn run(args: &SimArgs) -> Result<i32> {
     let machine = link::machine(&scenario)?;
     let request = SimRequest {
         workloads: workloads(args, &machine)?,
-        machine,
         duration: args.duration,
         mtu_bytes: args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES),
         level: level(args.log, args.out.as_deref())?,
         snaplen: args.snaplen,
+        frames: frames(args.frames, &machine),
+        machine,
         scenario,
     };
     let seed = args.seed.unwrap_or_else(fresh_seed);

@@ -14,13 +14,13 @@ use airpath_live::supervise;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::Tuning;
 use airpath_log::{Clock, Level};
-use airpath_models::MachineUser;
+use airpath_models::{MachineConfig, MachineUser};
 use airpath_scenario::Scenario;
 use airpath_warp::guest::is_guest;
 
 use super::request::Report;
 use super::{RunRequest, commands};
-use crate::cli::RunArgs;
+use crate::cli::{FramesArg, RunArgs};
 use crate::defaults::{DEFAULT_MTU_BYTES, SERVER_GRACE, SERVER_TIMEOUT};
 use crate::error::{Failure, Result};
 use crate::link;
@@ -60,6 +60,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
             commands::user_called(&machine, user, "--host-port")?;
         }
     }
+    let frames = frames(args.frames, &machine);
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
         machine,
@@ -91,6 +92,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         manifest: args.manifest_descriptor.map(adopt).transpose()?,
         level,
         snaplen: args.snaplen,
+        frames,
         tcp_state: tcp_state(args.tcp_state, level, args.out.as_deref())?,
         tcp_state_is_asked: args.tcp_state.is_some(),
         strict: args.strict,
@@ -112,6 +114,11 @@ pub fn level(asked: Option<Level>, folder: Option<&Path>) -> Result<Level> {
         return Err(Failure::usage(format!("--log {level} needs a folder to write to: add --out DIR")));
     }
     Ok(level)
+}
+
+/// True if single frames of `machine` are recorded where `asked` was asked for.
+pub fn frames(asked: Option<FramesArg>, machine: &MachineConfig) -> bool {
+    asked.map_or(!machine.has_resources(), |asked| asked == FramesArg::On)
 }
 
 /// Mode of recording the TCP state where `asked` was asked for, at `level` into `folder`.

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use airpath_core::Seed;
+use airpath_core::{EventKinds, Seed};
 use airpath_live::clock;
 use airpath_live::command::CommandEnd;
 use airpath_live::end_waits::{Party, Register};
@@ -296,7 +296,8 @@ fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {
         snaplen: request.snaplen,
         ring: request.ring,
         touched: request.clock == Clock::Live,
-        links: request.machine.keeps_links(),
+        links: request.machine.keeps_links() && request.frames,
+        leaves_out: if request.frames { EventKinds::NONE } else { EventKinds::FRAMES },
         ..WriterOptions::of(&folder, request.level, request.places())
     };
     Writer::start(&options).map_err(|error| Failure::new(error.to_string()))

@@ -25,6 +25,7 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
         seed: request.seed,
         level: request.level,
         snaplen: request.snaplen,
+        frames: request.frames,
     }
     .manifest();
     let settings = [

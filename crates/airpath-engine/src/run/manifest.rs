@@ -41,6 +41,8 @@ pub struct Beginning<'a> {
     pub level: Level,
     /// Number of bytes of each packet.
     pub snaplen: Snaplen,
+    /// True if single frames are recorded.
+    pub frames: bool,
 }
 
 impl Beginning<'_> {
@@ -48,6 +50,7 @@ impl Beginning<'_> {
     pub fn manifest(&self) -> Manifest {
         let mut manifest = Manifest::new(self.level, self.snaplen);
         manifest.clock = self.clock;
+        manifest.frames = self.frames;
         if self.clock == Clock::Live {
             // In virtual time it would tell of a clock that plays no part, and equal runs would differ.
             manifest.host.clock = serde_json::to_value(status()).ok();

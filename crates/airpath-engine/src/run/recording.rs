@@ -7,7 +7,7 @@
 use std::path::Path as Folder;
 
 use airpath_core::{
-    Counters, Emission, Event, Item, LinkRecord, LogLevel, Payload, Pdu, PortId, Span, Time, UNDAMAGED,
+    Counters, Emission, Event, EventKinds, Item, LinkRecord, LogLevel, Payload, Pdu, PortId, Span, Time, UNDAMAGED,
 };
 use airpath_log::manifest::{LogResults, Results, Status, TimingResults, counters};
 use airpath_log::recorder::RingSize;
@@ -48,7 +48,7 @@ pub struct Recorded {
 
 impl Recording {
     /// Begins to record into `folder`, which exists, what `manifest` says; without a folder nothing but
-    /// delays is kept. With `keeps_links` there is a log of link entities.
+    /// delays is kept. With `keeps_links` there is a log of link entities, unless frames are left out.
     ///
     /// # Errors
     /// When a file cannot be made.
@@ -59,7 +59,8 @@ impl Recording {
             snaplen: manifest.snaplen,
             overflow: Overflow::Wait,
             touched: false,
-            links: keeps_links,
+            links: keeps_links && manifest.frames,
+            leaves_out: manifest.leaves_out(),
             ring: RingSize { batches: RING_BATCHES, ..RingSize::default() },
             ..WriterOptions::of(folder, manifest.log_level, places.clone())
         };
@@ -78,6 +79,11 @@ impl Recording {
     /// Level at which the machine has to record.
     pub fn machine_level(&self) -> LogLevel {
         self.recorder.machine_level()
+    }
+
+    /// Kinds of events that the machine is to leave out.
+    pub fn leaves_out(&self) -> EventKinds {
+        self.recorder.leaves_out()
     }
 
     /// Records a packet that is about to be offered.

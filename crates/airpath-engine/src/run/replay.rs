@@ -74,6 +74,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
             seed: manifest.seed,
             level: Level::Events,
             snaplen: Snaplen::default(),
+            frames: manifest.frames,
         };
         beginning.manifest()
     };
@@ -93,7 +94,8 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
         copy,
         next_word: begun + SILENT,
     };
-    driver.outputs_mut().keeps_links = machine.keeps_links();
+    let outputs = driver.outputs_mut();
+    (outputs.leaves_out, outputs.keeps_links) = (manifest.leaves_out(), machine.keeps_links() && manifest.frames);
     let mut running = Running::new(&scenario);
     for input in Inputs::open(folder, &manifest)?.with_escapes(machine.counts_escapes())? {
         let RecordedInput { at, what, json } = input?;

@@ -81,6 +81,8 @@ pub struct RunRequest {
     pub level: Level,
     /// Number of bytes of each packet.
     pub snaplen: Snaplen,
+    /// True if single frames are recorded.
+    pub frames: bool,
     /// Size of the log's memory while the disk takes nothing.
     pub ring: RingSize,
     /// Mode of recording the TCP state.

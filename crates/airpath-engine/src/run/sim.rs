@@ -49,6 +49,8 @@ pub struct SimRequest {
     pub level: Level,
     /// Number of bytes of each packet.
     pub snaplen: Snaplen,
+    /// True if single frames are recorded.
+    pub frames: bool,
 }
 
 /// Results of a run.
@@ -204,6 +206,7 @@ fn begin(request: &SimRequest, seed: u64, files: &KeptFiles) -> Manifest {
         seed,
         level: request.level,
         snaplen: request.snaplen,
+        frames: request.frames,
     }
     .manifest();
     manifest.start_unix_ns = START_UNIX_NS;

@@ -103,8 +103,12 @@ impl LiveLink {
     /// A link that has not started: packets are read and thrown away. `ports` are those of each user in turn, the
     /// client's before the server's.
     pub fn new(machine: Box<dyn Machine>, ports: Vec<Port>, recorder: Recorder, bound: LatenessBound) -> LiveLink {
-        let (level, keeps_links) = (recorder.machine_level(), recorder.keeps_links());
-        let outputs = Outputs { level, keeps_links, ..Outputs::default() };
+        let outputs = Outputs {
+            level: recorder.machine_level(),
+            leaves_out: recorder.leaves_out(),
+            keeps_links: recorder.keeps_links(),
+            ..Outputs::default()
+        };
         let unread_limit = ports.iter().map(unread_limit).min().unwrap_or(Span::ZERO);
         let framings = (0..ports.len()).map(|port| machine.wants_escapes(PortId(port as u16))).collect();
         let mut link = LiveLink {

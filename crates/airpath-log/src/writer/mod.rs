@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use airpath_core::EventKinds;
 use crossbeam_channel::TryRecvError;
 
 use crate::batch::LogBatch;
@@ -54,6 +55,8 @@ pub struct WriterOptions {
     pub places: Places,
     /// True if the path has link entities with a protocol of their own, whose records are kept.
     pub links: bool,
+    /// Kinds of events that are counted and not recorded.
+    pub leaves_out: EventKinds,
     /// The size of the ring between the loop and the writer.
     pub ring: RingSize,
     /// Behaviour when that ring is full.
@@ -77,6 +80,7 @@ impl WriterOptions {
             snaplen: Snaplen::default(),
             places,
             links: false,
+            leaves_out: EventKinds::NONE,
             ring: RingSize::default(),
             overflow: Overflow::default(),
             touched: true,
@@ -170,7 +174,7 @@ impl Writer {
     ) -> Result<(Recorder, Writer), LogError> {
         let (mut recorder, ring) =
             Recorder::connected(options.level, options.snaplen, options.ring, options.overflow, options.touched);
-        recorder = recorder.with_links(options.links);
+        recorder = recorder.with_links(options.links).leaving_out(options.leaves_out);
         let thread = std::thread::Builder::new()
             .name("airpath-log".into())
             .spawn(move || files.run(&ring))

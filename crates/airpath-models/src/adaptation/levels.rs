@@ -99,6 +99,20 @@ impl Levels {
         reached.checked_sub(1)
     }
 
+    /// Writes the values of the modes for these ratios: `values` has one for no mode, and one for each mode.
+    pub fn look_up(&self, predicted: &[f32], values: &[u32], out: &mut [u32]) {
+        // Level by level over many ratios, which a processor does for several at once.
+        out.fill(0);
+        for level in &self.from {
+            for (reached, snr) in out.iter_mut().zip(predicted) {
+                *reached += u32::from(*snr >= *level);
+            }
+        }
+        for out in out {
+            *out = values[*out as usize];
+        }
+    }
+
     fn begin_at(&mut self, frames: &Frames, least_success: f64) {
         let success = |db: f64| {
             let mode = self.mode(ratio(db) as f32).unwrap_or(0);

@@ -160,18 +160,37 @@ impl Default for AdaptationConfig {
 trait Choose {
     fn choose(&self, predicted_snr: f32) -> Option<usize>;
 
+    /// Writes the values of the modes for these ratios: `values` has one for no mode, and one for each mode.
+    fn look_up(&self, predicted: &[f32], values: &[u32], out: &mut [u32]) {
+        for (out, snr) in out.iter_mut().zip(predicted) {
+            *out = values[self.choose(*snr).map_or(0, |mode| mode + 1)];
+        }
+    }
+
+    fn take_levels(&mut self, _levels: &Arc<Levels>) {}
+
     fn heard(&mut self, _received: bool, _weight: f64) {}
 }
 
 /// Parameters of a choice of modes, seen beside the modes.
 trait ForModes {
     fn problems_with(&self, modes: &Modes) -> Vec<Problem>;
+
+    /// Levels that are best for these frames; none where nothing is computed.
+    fn computed(&self, _frames: &Frames) -> Option<Levels> {
+        None
+    }
 }
 
 impl AdaptationConfig {
     /// Errors in the parameters beside these modes, if any. The parameters have no problems of their own.
     pub fn problems_with(&self, modes: &Modes) -> Vec<Problem> {
         dispatch_adaptation_config!(self, config => config.problems_with(modes))
+    }
+
+    /// Switching levels that are best for these frames; none of a choice that computes none.
+    pub fn computed_levels(&self, frames: &Frames) -> Option<Levels> {
+        dispatch_adaptation_config!(self, config => config.computed(frames))
     }
 }
 
@@ -180,6 +199,17 @@ impl Adaptation {
     #[inline]
     pub fn choose(&self, predicted_snr: f32) -> Option<usize> {
         dispatch_adaptation!(self, adaptation => adaptation.choose(predicted_snr))
+    }
+
+    /// Writes what belongs to the modes for frames with these predicted ratios: `values` has one value for no mode, and
+    /// one for each mode.
+    pub fn look_up(&self, predicted: &[f32], values: &[u32], out: &mut [u32]) {
+        dispatch_adaptation!(self, adaptation => adaptation.look_up(predicted, values, out));
+    }
+
+    /// Puts computed switching levels in force; what an outer loop has learnt stays.
+    pub fn take_levels(&mut self, levels: &Arc<Levels>) {
+        dispatch_adaptation!(self, adaptation => adaptation.take_levels(levels));
     }
 
     /// Hears whether a frame, in the mode that was chosen for it, was received. Frames that were sent side by side share

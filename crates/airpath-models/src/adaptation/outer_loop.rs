@@ -10,10 +10,13 @@
 //! distance that the offset has moved: whatever the channel is, unless the offset meets its limit. It does where even
 //! the lowest mode loses more, or the highest less.
 
+use std::sync::Arc;
+
 use airpath_core::Probability;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::levels::Levels;
 use super::thresholds::{Thresholds, ThresholdsConfig};
 use super::{Choose, ForModes, Frames, Modes};
 use crate::fading::quantity::Decibels;
@@ -94,6 +97,10 @@ impl ForModes for OuterLoopConfig {
     fn problems_with(&self, modes: &Modes) -> Vec<Problem> {
         self.thresholds.problems_with(modes)
     }
+
+    fn computed(&self, frames: &Frames) -> Option<Levels> {
+        self.thresholds.computed(frames)
+    }
 }
 
 /// Switching levels with an outer loop.
@@ -115,6 +122,10 @@ impl Choose for OuterLoop {
         // stay where it is for ever.
         self.thresholds.choose(predicted_snr)?;
         Some(self.thresholds.choose(predicted_snr * self.gain).unwrap_or(self.thresholds.lowest()))
+    }
+
+    fn take_levels(&mut self, levels: &Arc<Levels>) {
+        self.thresholds.take_levels(levels);
     }
 
     fn heard(&mut self, received: bool, weight: f64) {

@@ -3,6 +3,8 @@
 
 //! The choice of a mode by switching levels, computed for the greatest throughput or given.
 
+use std::sync::Arc;
+
 use airpath_core::Probability;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,15 +49,13 @@ impl Configured<Frames> for ThresholdsConfig {
     }
 
     fn build(&self, frames: Frames) -> Thresholds {
-        let levels = match &self.levels {
-            None => Levels::of_greatest_throughput(&frames, self.least_success.get()),
-            Some(given) => {
-                let unbounded = frames.modes.len() - given.len();
-                let given = given.iter().map(|level| level.ratio() as f32);
-                Levels::given(std::iter::repeat_n(0.0, unbounded).chain(given).collect())
-            }
+        let given = |given: &Vec<Decibels>| {
+            let unbounded = frames.modes.len() - given.len();
+            let given = given.iter().map(|level| level.ratio() as f32);
+            Levels::given(std::iter::repeat_n(0.0, unbounded).chain(given).collect())
         };
-        Thresholds { levels }
+        let levels = self.computed(&frames).or_else(|| self.levels.as_ref().map(given));
+        Thresholds { levels: Arc::new(levels.expect("levels are given or computed")) }
     }
 
     fn examples() -> Vec<ThresholdsConfig> {
@@ -82,12 +82,16 @@ impl ForModes for ThresholdsConfig {
             _ => Vec::new(),
         }
     }
+
+    fn computed(&self, frames: &Frames) -> Option<Levels> {
+        self.levels.is_none().then(|| Levels::of_greatest_throughput(frames, self.least_success.get()))
+    }
 }
 
 /// Switching levels.
 #[derive(Clone, Debug)]
 pub struct Thresholds {
-    levels: Levels,
+    levels: Arc<Levels>,
 }
 
 impl Thresholds {
@@ -107,5 +111,13 @@ impl Choose for Thresholds {
     #[inline]
     fn choose(&self, predicted_snr: f32) -> Option<usize> {
         self.levels.mode(predicted_snr)
+    }
+
+    fn look_up(&self, predicted: &[f32], values: &[u32], out: &mut [u32]) {
+        self.levels.look_up(predicted, values, out);
+    }
+
+    fn take_levels(&mut self, levels: &Arc<Levels>) {
+        self.levels = levels.clone();
     }
 }

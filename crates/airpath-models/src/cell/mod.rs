@@ -40,6 +40,10 @@ pub use medium::{
 /// stations.
 type Attachment = [Option<(u16, u16)>; 2];
 
+/// Place of a user of which no hop has been served in a round, and of one of which another has than those in turn.
+const UNTOUCHED: usize = usize::MAX;
+const NOT_HERE: usize = usize::MAX - 1;
+
 type UserPath = Path<EntityModel, UserMedium>;
 
 /// A cell at work.
@@ -54,10 +58,14 @@ pub struct Cell {
     on: Vec<Vec<Attachment>>,
     /// Names of the users.
     names: Vec<String>,
-    /// Users of which a hop at the present place has been served.
-    touched: Vec<bool>,
-    /// Stations that a medium has asked for frames in its step.
-    asked: Vec<u16>,
+    /// Users with something due in the present round of service.
+    active: Vec<usize>,
+    /// Place at which a hop of each user has been served last in this round, or one of the two below.
+    served: Vec<usize>,
+    /// Users of which a hop has been served in this round.
+    touched: Vec<usize>,
+    /// Of those, the users whose hop at the present place has been.
+    here: Vec<usize>,
     /// Number of packets of endpoints inside, as of the last call; kept only beside background loads.
     users_inside: u64,
 }
@@ -67,8 +75,27 @@ struct Shared {
     model: SharedMediumModel,
     /// User and hop of each station.
     stations: Vec<(u16, u16)>,
+    /// Stations that it has asked for frames in its step.
+    asked: Asked,
     /// Least place of a station's hop in its path.
     place: usize,
+}
+
+/// Stations that a medium has asked for their backlog or a frame, or whose frame was sent, each once.
+#[derive(Default)]
+struct Asked {
+    list: Vec<u16>,
+    is_in: Vec<bool>,
+}
+
+impl Asked {
+    #[inline]
+    fn note(&mut self, station: u16) {
+        if !self.is_in[usize::from(station)] {
+            self.is_in[usize::from(station)] = true;
+            self.list.push(station);
+        }
+    }
 }
 
 /// Kind of what is due next in a cell, and the user whom it concerns; service concerns all.
@@ -109,7 +136,8 @@ impl Cell {
             }
             let beginning = SharedBeginning { stations: &beginnings, key: medium.key(seed) };
             let place = stations.iter().map(|(_, hop)| usize::from(*hop)).min().unwrap_or(0);
-            media.push(Shared { model: SharedMediumModel::new(&medium.config, beginning), stations, place });
+            let asked = Asked { list: Vec::new(), is_in: vec![false; stations.len()] };
+            media.push(Shared { model: SharedMediumModel::new(&medium.config, beginning), stations, asked, place });
         }
         let named = config.users.iter().zip(&on).all(|(user, on)| {
             let named = |hop, direction| user.hop(hop as u16).link(direction).medium.name().is_some();
@@ -119,8 +147,10 @@ impl Cell {
         assert!(named, "a hop names media of its cell");
         let mut cell = Cell {
             due: vec![(Time::NEVER, Next::Service); users.len()],
-            touched: vec![false; users.len()],
-            asked: Vec::new(),
+            active: Vec::new(),
+            served: vec![UNTOUCHED; users.len()],
+            touched: Vec::new(),
+            here: Vec::new(),
             names: config.users.iter().map(|user| user.name.clone()).collect(),
             users,
             media,
@@ -184,57 +214,79 @@ impl Cell {
 
     /// Runs one round of service that is due at `at`.
     fn serve(&mut self, at: Time, cx: &mut Cx<'_>) {
+        self.active.clear();
+        self.active.extend((0..self.users.len()).filter(|user| self.due[*user].0 <= at));
         for place in 0..self.hops {
-            self.touched.fill(false);
-            for user in 0..self.users.len() {
-                let is_due = self.due[user].0 <= at && self.on[user].len() > place;
-                if !is_due || self.users[user].hop_mut(place).next_deadline() > at {
+            self.here.clear();
+            for index in 0..self.active.len() {
+                let user = self.active[index];
+                if self.on[user].len() <= place || self.users[user].hop_mut(place).next_deadline() > at {
                     continue;
                 }
                 let hop = self.users[user].hop_mut(place);
                 hop.receive(at, cx);
                 hop.step_own_medium(at, cx);
-                self.touched[user] = true;
+                self.touch(user, place);
                 self.flush(user, place, at, true);
             }
             self.step_media(place, at, cx);
-            for user in 0..self.users.len() {
-                if self.touched[user] {
-                    self.users[user].send(place, at, cx);
-                    self.flush(user, place, at, true);
-                }
+            self.here.sort_unstable();
+            for index in 0..self.here.len() {
+                let user = self.here[index];
+                self.users[user].send(place, at, cx);
+                self.flush(user, place, at, true);
             }
         }
-        for user in 0..self.users.len() {
+        while let Some(user) = self.touched.pop() {
+            self.served[user] = UNTOUCHED;
             self.due[user] = self.users[user].due();
+        }
+    }
+
+    /// Notes that the hop of a user at the present place has been served.
+    fn touch(&mut self, user: usize, place: usize) {
+        self.mark(user);
+        if self.served[user] != place {
+            self.served[user] = place;
+            self.here.push(user);
+        }
+    }
+
+    /// Notes that a hop of a user has been served in this round.
+    fn mark(&mut self, user: usize) {
+        if self.served[user] == UNTOUCHED {
+            self.served[user] = NOT_HERE;
+            self.touched.push(user);
         }
     }
 
     /// Runs the shared media at `place` that are due at `at`.
     fn step_media(&mut self, place: usize, at: Time, cx: &mut Cx<'_>) {
         for number in 0..self.media.len() {
-            let Cell { media, users, asked, .. } = self;
-            let medium = &mut media[number];
-            if medium.place != place || medium.model.next_deadline() > at {
+            let Cell { media, users, .. } = self;
+            let Shared { model, stations, asked, place: own, .. } = &mut media[number];
+            if *own != place || model.next_deadline() > at {
                 continue;
             }
-            asked.clear();
-            medium.model.step(at, &mut CellAir { users, stations: &medium.stations, asked, cx });
-            asked.sort_unstable();
-            asked.dedup();
-            for index in 0..self.asked.len() {
-                let station = self.asked[index];
+            model.step(at, &mut CellAir { users, stations, asked, cx });
+            asked.list.sort_unstable();
+            for index in 0..self.media[number].asked.list.len() {
+                let asked = &mut self.media[number].asked;
+                let station = asked.list[index];
+                asked.is_in[usize::from(station)] = false;
                 let (user, hop) = self.media[number].stations[usize::from(station)];
                 let (user, hop) = (usize::from(user), usize::from(hop));
                 self.users[user].hop_mut(hop).follow_medium(at, cx);
                 self.flush(user, hop, at, true);
                 if hop == place {
-                    self.touched[user] = true;
+                    self.touch(user, place);
                 } else {
+                    self.mark(user);
                     self.users[user].send(hop, at, cx);
                     self.flush(user, hop, at, true);
                 }
             }
+            self.media[number].asked.list.clear();
         }
     }
 
@@ -452,14 +504,13 @@ impl Cell {
 struct CellAir<'a, 'b, 'c> {
     users: &'a mut [UserPath],
     stations: &'a [(u16, u16)],
-    /// Stations that were asked for their backlog or a frame, or whose frame was sent.
-    asked: &'a mut Vec<u16>,
+    asked: &'a mut Asked,
     cx: &'b mut Cx<'c>,
 }
 
 impl<'c> CellAir<'_, '_, 'c> {
     fn on_air(&mut self, user: u16) -> OnAir<'_, '_, 'c, EntityModel> {
-        self.asked.push(user);
+        self.asked.note(user);
         let (user, hop) = self.stations[usize::from(user)];
         OnAir { link: self.users[usize::from(user)].hop_mut(usize::from(hop)).link_mut(), cx: self.cx }
     }

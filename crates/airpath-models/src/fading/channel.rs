@@ -30,6 +30,8 @@ pub struct Fading {
     pub(super) re: Vec<f32>,
     pub(super) im: Vec<f32>,
     snr: Vec<f32>,
+    /// Mean ratios of the block, by slot.
+    means: [f32; BLOCK],
 }
 
 impl Fading {
@@ -61,6 +63,7 @@ impl Fading {
             re: vec![0.0; values],
             im: vec![0.0; values],
             snr: vec![0.0; values],
+            means: [0.0; BLOCK],
         }
     }
 
@@ -89,6 +92,13 @@ impl Fading {
         self.prediction.as_ref().map_or(&self.snr[..], |prediction| &prediction.snr)[places].as_ref()
     }
 
+    /// Mean of the true ratios over fast fading in slot number `slot`: with shadowing and path loss.
+    #[inline]
+    pub fn mean(&mut self, slot: u64) -> f32 {
+        self.at(slot);
+        self.means[(slot % BLOCK as u64) as usize]
+    }
+
     #[inline]
     fn at(&mut self, slot: u64) -> std::ops::Range<usize> {
         let block = slot / BLOCK as u64;
@@ -103,7 +113,7 @@ impl Fading {
         let block = self.motion.block(index);
         self.block = Some(index);
         self.model.respond(&block, &mut self.re, &mut self.im);
-        let mut means = [0.0; BLOCK];
+        let mut means = [0.0f32; BLOCK];
         let changes = self.shadowing.is_some() || self.path_loss.is_some();
         for (slot, mean) in means.iter_mut().enumerate() {
             if slot > 0 && !changes {
@@ -121,6 +131,7 @@ impl Fading {
         if !changes {
             means = [means[0]; BLOCK];
         }
+        self.means = means;
         powers(&self.re, &self.im, &means, &mut self.snr);
         if let Some(prediction) = &mut self.prediction {
             prediction.compute(&block, &self.re, &self.im);

@@ -12,6 +12,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 macro_rules! quantities {
+    (@list $last:literal) => { $last };
+    (@list $first:literal, $( $rest:literal ),+) => { concat!($first, ", ", quantities!(@list $( $rest ),+)) };
     ($( $(#[$meta:meta])* $Name:ident($what:literal, $example:literal): $( $unit:literal = $factor:expr ),+; )*) => { $(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
@@ -24,6 +26,9 @@ macro_rules! quantities {
                 let wrong = |reason: String| QuantityError::new(reason, $example);
                 let units: &[(&str, f64)] = &[$( ($unit, $factor) ),+];
                 let names = units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+                if number.is_empty() {
+                    return Err(wrong(format!(concat!("`{}` is not a ", $what, ": it does not begin with a number"), text)));
+                }
                 let (_, factor) = units
                     .iter()
                     .find(|(name, _)| *name == unit)
@@ -59,7 +64,14 @@ macro_rules! quantities {
                 stringify!($Name).into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "description": concat!("A ", $what, "."), "examples": [$example] })
+                let units = [$( $unit ),+].join("|");
+                let description = concat!("A ", $what, " with its unit: ", quantities!(@list $( $unit ),+), ".");
+                json_schema!({
+                    "type": "string",
+                    "description": description,
+                    "pattern": format!(r"^\s*[-+]?[0-9_]*\.?[0-9]+\s*({units})\s*$"),
+                    "examples": [$example],
+                })
             }
         }
     )* };

@@ -9,11 +9,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::quantity::Decibels;
 use super::{BLOCK, Block, Grid, Response};
-use crate::file::{FileFormat, FileRef, VisitFile};
+use crate::file::{AnyFile, FileFormat, FileRef, VisitFile};
 use crate::problem::Problem;
 use crate::random::AtEnd;
 use crate::registry::Configured;
@@ -75,6 +76,26 @@ impl FileFormat for SnrTable {
         }
         if table.width == 0 { Err("there is no number in it".into()) } else { Ok(table) }
     }
+
+    fn advice(name: &str, bytes: &[u8]) -> Option<String> {
+        let (_, what) = OTHERS.iter().find(|(beginning, _)| bytes.starts_with(beginning))?;
+        let stem = Path::new(name).with_extension("");
+        let text = format!("{}.csv", stem.display());
+        Some(format!(
+            "it is {what}; make a text of it with `airpath fading convert {} {}`, and write file = \"{text}\"",
+            quoted(name),
+            quoted(&text)
+        ))
+    }
+}
+
+/// Beginnings of files that `airpath fading convert` reads, and what they are.
+const OTHERS: [(&[u8], &str); 2] = [(b"PAR1", "a Parquet file"), (b"MATLAB 5.0", "a MAT-file")];
+
+/// `name` as a word of a shell's command.
+fn quoted(name: &str) -> String {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./+".contains(c)) && !name.starts_with('-');
+    if is_plain { name.into() } else { format!("'{}'", name.replace('\'', r"'\''")) }
 }
 
 impl RecordedConfig {
@@ -82,10 +103,12 @@ impl RecordedConfig {
     pub(super) fn problems_of(&self, resources: u16) -> Option<Problem> {
         let width = self.file.loaded()?.width;
         (width != 1 && width < usize::from(resources)).then(|| {
-            Problem::new(
-                "resources",
-                format!("are {resources}, but `{}` holds {width}", crate::file::AnyFile::name(&self.file)),
-            )
+            let message = format!(
+                "`{}` has {width} numbers in a line, and there are {resources} resources; a line needs a number for \
+                 each resource, or one for all",
+                self.file.name()
+            );
+            Problem::new("file", message)
         })
     }
 }

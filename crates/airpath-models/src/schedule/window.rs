@@ -95,6 +95,7 @@ impl JsonSchema for Window {
         json_schema!({
             "type": "string",
             "description": "A number of slots, or a time.",
+            "pattern": r"^\s*[0-9_]*\.?[0-9]+\s*(slots?|h|min|s|ms|us|µs|μs|ns)\s*$",
             "examples": [EXAMPLE, "1 s"],
         })
     }

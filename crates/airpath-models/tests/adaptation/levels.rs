@@ -182,4 +182,12 @@ fn levels_for_another_mean_lose_what_the_documents_state() {
         let loss = 1.0 - rayleigh_throughput(&nominal, &frames, mean) / best;
         assert!((loss / stated - 1.0).abs() < 0.06, "{mean_db} dB: {loss} for {stated}");
     }
+    // Half of a step of the grid on which levels follow a local mean.
+    for mean_db in [15.0, 17.0] {
+        let mean = ratio(mean_db);
+        let frames = qam(0.1 * mean);
+        let best = rayleigh_throughput(&Levels::of_greatest_throughput(&frames, 0.0), &frames, mean);
+        let loss = 1.0 - rayleigh_throughput(&nominal, &frames, mean) / best;
+        assert!(loss < 0.001, "{mean_db} dB: {loss}");
+    }
 }

@@ -81,8 +81,12 @@ const ROUNDS_LIMIT: u32 = 1_000_000;
 
 impl<O: Observer> Node<O> {
     pub(super) fn new(machine: Box<dyn Machine>, observer: O) -> Node<O> {
-        let (level, keeps_links) = (observer.level(), observer.keeps_links());
-        let outputs = Outputs { level, keeps_links, ..Outputs::default() };
+        let outputs = Outputs {
+            level: observer.level(),
+            leaves_out: observer.leaves_out(),
+            keeps_links: observer.keeps_links(),
+            ..Outputs::default()
+        };
         let counts_escapes = [PortId::CLIENT, PortId::SERVER].iter().any(|port| machine.wants_escapes(*port).is_some());
         let machine_due = machine.next_emission().unwrap_or(Time::NEVER);
         Node {

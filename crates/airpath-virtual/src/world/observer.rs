@@ -3,7 +3,7 @@
 
 //! Observers of a machine of a world: a log, a capture, a statistic.
 
-use airpath_core::{Command, Counters, Emission, Event, LinkRecord, LogLevel, Pdu, PortId, Time};
+use airpath_core::{Command, Counters, Emission, Event, EventKinds, LinkRecord, LogLevel, Pdu, PortId, Time};
 
 use super::Ending;
 
@@ -18,6 +18,11 @@ pub trait Observer: Send {
     /// Level at which the machine records; asked once, when the machine joins the world.
     fn level(&self) -> LogLevel {
         LogLevel::Counters
+    }
+
+    /// Kinds of events that the machine leaves out; asked once, with the level.
+    fn leaves_out(&self) -> EventKinds {
+        EventKinds::NONE
     }
 
     /// The machine's run begins: called once, by the thread that is about to drive it. Machines begin

@@ -24,6 +24,7 @@ _OTHER_KEYS = (
     "port",
     "log_level",
     "snaplen",
+    "frames",
     "duration",
     "host",
     "privileges",

@@ -61,6 +61,7 @@ fn files(workload: &str, duration: Option<Span>, lengths: &[Span]) -> BTreeMap<S
         mtu_bytes: 1500,
         level: Level::Packets,
         snaplen: Snaplen::default(),
+        frames: true,
         scenario,
     };
     let interrupt = Interrupt::default();
@@ -135,6 +136,7 @@ fn cell(folder: &Folder, workloads: &[(u16, &str)]) -> Simulated {
         mtu_bytes: 1500,
         level: Level::Packets,
         snaplen: Snaplen::default(),
+        frames: true,
         scenario,
     };
     run(&request, 7, Some(folder), false, &Interrupt::default()).unwrap()
@@ -224,6 +226,7 @@ fn a_cell_of_one_unnamed_user_leaves_the_files_of_its_path() {
             mtu_bytes: 1500,
             level: Level::Packets,
             snaplen: Snaplen::default(),
+            frames: true,
             scenario,
         };
         run(&request, 3, Some(folder.path()), false, &Interrupt::default()).unwrap();

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use airpath_core::{Command, Emission, Event, LinkRecord, LogLevel, Pdu, PortId, Time};
+use airpath_core::{Command, Emission, Event, EventKinds, LinkRecord, LogLevel, Pdu, PortId, Time};
 use airpath_log::show;
 use airpath_virtual::Observer;
 
@@ -49,6 +49,10 @@ impl Watch {
 impl Observer for Watch {
     fn level(&self) -> LogLevel {
         self.recording.machine_level()
+    }
+
+    fn leaves_out(&self) -> EventKinds {
+        self.recording.leaves_out()
     }
 
     fn offered(&mut self, at: Time, port: PortId, pdu: &Pdu) {

@@ -91,6 +91,11 @@ impl SharedMediumConfig {
         dispatch_shared_config!(self, config => config.carries(direction))
     }
 
+    /// True if it has resources, each of which carries a frame of its own in each slot.
+    pub fn has_resources(&self) -> bool {
+        dispatch_shared_config!(self, config => config.has_resources())
+    }
+
     /// True if frames in `direction` take no time.
     pub fn is_unlimited(&self, direction: Direction) -> bool {
         dispatch_shared_config!(self, config => config.is_unlimited(direction))
@@ -111,6 +116,11 @@ impl SharedMediumConfig {
 pub(crate) trait Shares {
     /// True if the medium carries frames in `direction`.
     fn carries(&self, direction: Direction) -> bool;
+
+    /// True if it has resources, each of which carries a frame of its own in each slot.
+    fn has_resources(&self) -> bool {
+        false
+    }
 
     /// True if frames in `direction` take no time.
     fn is_unlimited(&self, _direction: Direction) -> bool {

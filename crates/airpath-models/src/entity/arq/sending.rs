@@ -3,7 +3,7 @@
 
 //! The sending end: frames that are not acknowledged, and those of them that are to be repeated.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, VecDeque};
 
 use airpath_core::{Bits, Time};
 
@@ -43,6 +43,38 @@ impl Outstanding {
     }
 }
 
+/// Frames that are not acknowledged, by their place in the stream. Most come at the end and go from the beginning, so
+/// that a list in order is quicker than a tree.
+#[derive(Clone, Debug, Default)]
+struct ByPlace(VecDeque<(u64, Outstanding)>);
+
+impl ByPlace {
+    fn find(&self, place: u64) -> Result<usize, usize> {
+        match (self.0.front(), self.0.back()) {
+            (Some((first, _)), _) if *first == place => Ok(0),
+            (_, Some((last, _))) if *last < place => Err(self.0.len()),
+            _ => self.0.binary_search_by_key(&place, |(place, _)| *place),
+        }
+    }
+
+    fn get(&self, place: u64) -> Option<&Outstanding> {
+        self.find(place).ok().map(|index| &self.0[index].1)
+    }
+
+    /// Puts a frame where there is none.
+    fn insert(&mut self, place: u64, frame: Outstanding) {
+        match self.find(place) {
+            Ok(index) => self.0[index].1 = frame,
+            Err(index) => self.0.insert(index, (place, frame)),
+        }
+    }
+
+    fn remove(&mut self, place: u64) -> Option<Outstanding> {
+        let index = self.find(place).ok()?;
+        self.0.remove(index).map(|(_, frame)| frame)
+    }
+}
+
 /// A frame to send.
 #[derive(Debug)]
 pub struct Outgoing {
@@ -57,8 +89,7 @@ pub struct Outgoing {
 pub struct Sender {
     options: SenderOptions,
     stream: StreamSender,
-    /// Frames that are not acknowledged, by their place in the stream.
-    outstanding: BTreeMap<u64, Outstanding>,
+    outstanding: ByPlace,
     /// Places of those that are to be repeated.
     waiting: BTreeSet<u64>,
     /// Bits of the stream in those.
@@ -72,7 +103,7 @@ impl Sender {
         Sender {
             options,
             stream,
-            outstanding: BTreeMap::new(),
+            outstanding: ByPlace::default(),
             waiting: BTreeSet::new(),
             waiting_bits: 0,
             next_number: 0,
@@ -101,12 +132,12 @@ impl Sender {
 
     /// Number of frames that are not acknowledged.
     pub fn outstanding(&self) -> usize {
-        self.outstanding.len()
+        self.outstanding.0.len()
     }
 
     /// Bits that could be sent now, and the arrival of the oldest packet in them.
     pub fn backlog(&self, sdus: &Sdus) -> Backlog {
-        let repeated = self.waiting.first().and_then(|place| self.outstanding.get(place));
+        let repeated = self.waiting.first().and_then(|place| self.outstanding.get(*place));
         let oldest = match repeated {
             Some(frame) => frame.pieces.first().map(|piece| piece.sdu),
             None => self.stream.next().map(|(sdu, _)| sdu),
@@ -142,12 +173,12 @@ impl Sender {
     fn repeated(&mut self, most: Option<u64>, sdus: &Sdus) -> Option<Outgoing> {
         let position = match (self.options.repeat, most) {
             (Repeat::Hold, Some(most)) => {
-                let fits = |place: &&u64| self.outstanding.get(place).is_some_and(|frame| frame.payload() <= most);
+                let fits = |place: &&u64| self.outstanding.get(**place).is_some_and(|frame| frame.payload() <= most);
                 *self.waiting.iter().find(fits)?
             }
             _ => *self.waiting.first()?,
         };
-        let mut frame = self.outstanding.remove(&position)?;
+        let mut frame = self.outstanding.remove(position)?;
         self.waiting.remove(&position);
         self.waiting_bits -= frame.payload();
         if self.options.repeat == Repeat::Resegment
@@ -209,18 +240,19 @@ impl Sender {
         };
         let is_last = frame.tries > self.options.retransmissions;
         let words = Some(Header { position, offset: frame.offset, is_last }.words());
-        let frame = Frame { number: frame.number, bits: Bits::new(bits), pieces: frame.pieces.clone(), words };
+        let frame =
+            Frame { number: frame.number, bits: Bits::new(bits), pieces: Pieces::from_slice(&frame.pieces), words };
         Outgoing { frame, repeated }
     }
 
     /// Takes an answer of the other end.
     pub fn hear(&mut self, answer: Answer) {
         if answer.repeat {
-            let Some(frame) = self.outstanding.get(&answer.position) else { return };
+            let Some(frame) = self.outstanding.get(answer.position) else { return };
             if self.waiting.insert(answer.position) {
                 self.waiting_bits += frame.payload();
             }
-        } else if let Some(frame) = self.outstanding.remove(&answer.position) {
+        } else if let Some(frame) = self.outstanding.remove(answer.position) {
             frame.pieces.iter().for_each(|piece| self.stream.settle_piece(piece));
         }
     }

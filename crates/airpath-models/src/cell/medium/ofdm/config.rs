@@ -54,12 +54,26 @@ pub struct OfdmConfig {
     /// station's channel without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assumed_prediction_error: Option<Probability>,
+    /// Mean signal-to-noise ratio for which computed switching levels are best.
+    #[serde(default)]
+    pub levels_for: LevelsFor,
     /// The scheduler.
     #[serde(default = "scheduler")]
     pub scheduler: SchedulerConfig,
     /// Time from the end of a slot until scheduler and choice of modes know of its errors.
     #[serde(default = "feedback_delay")]
     pub feedback_delay: Span,
+}
+
+/// Mean for which computed switching levels are best, where the prediction has errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LevelsFor {
+    /// The local mean, which follows shadowing and path loss.
+    #[default]
+    LocalMean,
+    /// The `snr` of the channel, wherever the station is.
+    NominalMean,
 }
 
 /// Directions on a medium.
@@ -126,6 +140,7 @@ impl Default for OfdmConfig {
             modes: ModesConfig::default(),
             adaptation: AdaptationConfig::default(),
             assumed_prediction_error: None,
+            levels_for: LevelsFor::default(),
             scheduler: scheduler(),
             feedback_delay: feedback_delay(),
         }
@@ -155,6 +170,10 @@ impl OfdmConfig {
 impl Shares for OfdmConfig {
     fn carries(&self, direction: Direction) -> bool {
         self.direction.includes(direction)
+    }
+
+    fn has_resources(&self) -> bool {
+        true
     }
 
     fn hop_problems(&self, hop: &HopConfig, direction: Direction) -> Vec<Problem> {

@@ -7,7 +7,7 @@ use airpath_core::{Span, Time};
 
 use super::OfdmConfig;
 
-const SECOND_NS: u128 = 1_000_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// Slots of equal length, rounded down to whole nanoseconds each.
 #[derive(Clone, Copy, Debug)]
@@ -22,20 +22,24 @@ impl Grid {
 
     /// Beginning of slot `number`; `Time::NEVER` beyond the end of time.
     pub(super) fn start(self, number: u64) -> Time {
-        let nanos = u128::from(number) * SECOND_NS / u128::from(self.slots_per_second);
-        u64::try_from(nanos).map_or(Time::NEVER, Time::from_nanos)
+        // Whole seconds apart, so that nothing needs 128 bits, whose division is slow.
+        let in_second = u64::from(self.slots_per_second);
+        let (seconds, rest) = (number / in_second, number % in_second);
+        let whole = seconds.checked_mul(SECOND_NS);
+        whole.and_then(|whole| whole.checked_add(rest * SECOND_NS / in_second)).map_or(Time::NEVER, Time::from_nanos)
     }
 
     /// Number of the slot that begins at `at` or was the last to begin before.
     pub(super) fn number(self, at: Time) -> u64 {
         // Slot n begins at or before t if n·10⁹ < (t + 1)·f.
-        let limit = (u128::from(at.nanos()) + 1) * u128::from(self.slots_per_second);
-        ((limit - 1) / SECOND_NS) as u64
+        let in_second = u64::from(self.slots_per_second);
+        let (seconds, rest) = (at.nanos() / SECOND_NS, at.nanos() % SECOND_NS);
+        seconds * in_second + ((rest + 1) * in_second - 1) / SECOND_NS
     }
 
     /// Length of the shortest slot.
     pub(super) fn least_slot(self) -> Span {
-        Span::from_nanos((SECOND_NS / u128::from(self.slots_per_second)) as u64)
+        Span::from_nanos(SECOND_NS / u64::from(self.slots_per_second))
     }
 }
 
@@ -62,5 +66,17 @@ mod tests {
             }
         }
         assert_eq!(grid.least_slot().nanos(), 666_666);
+        // In 128 bits, up to the end of time.
+        for slots_per_second in [1, 7, 1500, 99_999, 100_000] {
+            let grid = Grid { slots_per_second };
+            for slot in [1u64, 1_499_999, 1 << 40, 1 << 53, u64::MAX / 2, u64::MAX] {
+                let exact = u128::from(slot) * 1_000_000_000 / u128::from(slots_per_second);
+                assert_eq!(grid.start(slot), u64::try_from(exact).map_or(Time::NEVER, Time::from_nanos));
+            }
+            for nanos in [0, 1, 999_999_999, 1_000_000_000, 1 << 60, u64::MAX - 1, u64::MAX] {
+                let exact = ((u128::from(nanos) + 1) * u128::from(slots_per_second) - 1) / 1_000_000_000;
+                assert_eq!(u128::from(grid.number(Time::from_nanos(nanos))), exact, "{nanos} {slots_per_second}");
+            }
+        }
     }
 }

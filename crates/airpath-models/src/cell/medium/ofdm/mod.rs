@@ -15,6 +15,7 @@
 
 mod config;
 mod grid;
+mod rates;
 mod station;
 
 use std::collections::VecDeque;
@@ -27,9 +28,10 @@ use crate::fading::FadingConfig;
 use crate::quality::Quality;
 use crate::schedule::{Contender, NOBODY, Scheduler, SchedulerModel, Slot};
 
-pub use config::{Directions, OfdmConfig};
+pub use config::{Directions, LevelsFor, OfdmConfig};
 use grid::Grid;
-use station::{Rates, Station};
+use rates::Rates;
+use station::Station;
 
 /// The first slot of a station without a request.
 const NO_SLOT: u64 = u64::MAX;
@@ -39,6 +41,7 @@ const NO_SLOT: u64 = u64::MAX;
 pub struct Ofdm {
     grid: Grid,
     config: Box<OfdmConfig>,
+    rates: Box<Rates>,
     /// Maximum number of bits of one station in one slot.
     most_bits: u64,
     /// The uplink and the downlink, where they are on the medium.
@@ -98,6 +101,7 @@ impl Ofdm {
             grid,
             most_bits: config.most_bits_of_slot(),
             config: Box::new(config.clone()),
+            rates: Box::new(rates),
             lanes: Box::new(lanes),
             next_slot: 0,
             due: Time::NEVER,
@@ -270,11 +274,10 @@ impl SharedMedium for Ofdm {
     }
 
     fn configure(&mut self, _at: Time, station: u16, fading: &[Option<FadingConfig>; 2]) {
-        let mut rates = Rates::new(&self.config);
         for (lane, fading) in self.lanes.iter_mut().zip(fading) {
             let Some(lane) = lane else { continue };
             if let (Some(station), Some(fading)) = (&mut lane.stations[usize::from(station)], fading) {
-                station.configure(&self.config, fading, &mut rates);
+                station.configure(&self.config, fading, &mut self.rates);
             }
         }
     }

@@ -5,45 +5,21 @@
 
 use std::sync::Arc;
 
-use airpath_core::{DrawKey, Probability};
+use airpath_core::DrawKey;
 
 use super::OfdmConfig;
-use crate::adaptation::{Adaptation, Frames, Modes};
+use super::rates::{Following, Rates};
+use crate::adaptation::{Adaptation, Modes};
 use crate::fading::{Fading, FadingConfig};
 use crate::quality::{Quality, Reception};
-
-/// Choices of modes, computed once for all stations with the same error of prediction.
-pub(super) struct Rates {
-    modes: Arc<Modes>,
-    /// Bits of a frame in each mode.
-    frame_bits: Arc<[u32]>,
-    known: Vec<(f64, Adaptation)>,
-}
-
-impl Rates {
-    pub(super) fn new(config: &OfdmConfig) -> Rates {
-        let modes = Arc::new(Modes::new(&config.modes, ()));
-        let frame_bits = (0..modes.len()).map(|mode| modes.frame_bits(mode, config.symbols)).collect();
-        Rates { modes, frame_bits, known: Vec::new() }
-    }
-
-    /// The choice where the error of the prediction has this power.
-    fn adaptation(&mut self, config: &OfdmConfig, error_power: f64) -> Adaptation {
-        if let Some((_, adaptation)) = self.known.iter().find(|(known, _)| *known == error_power) {
-            return adaptation.clone();
-        }
-        let frames = Frames { modes: self.modes.clone(), symbols: config.symbols, error_power };
-        let adaptation = Adaptation::new(&config.adaptation, frames);
-        self.known.push((error_power, adaptation.clone()));
-        adaptation
-    }
-}
 
 /// A station in one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Station {
     fading: Fading,
     adaptation: Adaptation,
+    /// Levels that follow the local mean.
+    following: Option<Following>,
     modes: Arc<Modes>,
     frame_bits: Arc<[u32]>,
     symbols: u32,
@@ -51,6 +27,8 @@ pub(super) struct Station {
     /// Number of resources that it can use in a slot: its best ones.
     most_resources: usize,
     key: DrawKey,
+    /// Key of the errors of symbols.
+    symbols_key: DrawKey,
     /// Scratch: resources by their predicted ratios.
     order: Vec<(f32, u16)>,
 }
@@ -58,8 +36,10 @@ pub(super) struct Station {
 impl Station {
     pub(super) fn new(config: &OfdmConfig, fading: &FadingConfig, key: DrawKey, rates: &mut Rates) -> Station {
         let fading = config.on_grid(fading);
+        let (adaptation, following) = rates.of(config, &fading);
         Station {
-            adaptation: rates.adaptation(config, error_power(config, &fading)),
+            adaptation,
+            following,
             fading: Fading::new(&fading, key.child("fading", 0)),
             modes: rates.modes.clone(),
             frame_bits: rates.frame_bits.clone(),
@@ -67,6 +47,7 @@ impl Station {
             resources: usize::from(config.resources),
             most_resources: usize::from(config.resources_per_station.unwrap_or(config.resources)),
             key,
+            symbols_key: key.child("symbols", 0),
             order: Vec::new(),
         }
     }
@@ -74,16 +55,21 @@ impl Station {
     /// Takes other parameters of the channel. The draws stay those of its key.
     pub(super) fn configure(&mut self, config: &OfdmConfig, fading: &FadingConfig, rates: &mut Rates) {
         let fading = config.on_grid(fading);
-        self.adaptation = rates.adaptation(config, error_power(config, &fading));
+        (self.adaptation, self.following) = rates.of(config, &fading);
         self.fading = Fading::new(&fading, self.key.child("fading", 0));
     }
 
     /// Adds the bits that each resource would carry in slot `number`, by the predicted quality.
     pub(super) fn offer(&mut self, number: u64, bits: &mut Vec<u32>) {
+        if let Some(following) = &mut self.following
+            && let Some(levels) = following.changed(self.fading.mean(number))
+        {
+            self.adaptation.take_levels(levels);
+        }
         let predicted = self.fading.predicted(number);
         let first = bits.len();
-        let of = |snr: &f32| self.adaptation.choose(*snr).map_or(0, |mode| self.frame_bits[mode]);
-        bits.extend(predicted.iter().map(of));
+        bits.resize(first + self.resources, 0);
+        self.adaptation.look_up(predicted, &self.frame_bits, &mut bits[first..]);
         if self.most_resources < self.resources {
             self.order.clear();
             self.order.extend(predicted.iter().copied().zip(0u16..));
@@ -98,21 +84,16 @@ impl Station {
     /// Errors of a frame of `bits` in slot `number`, by the true quality. The mode is the lowest that carries the frame.
     pub(super) fn quality(&mut self, number: u64, resource: usize, bits: u64) -> Quality {
         let snr = self.fading.snr(number)[resource];
-        let mode = self.frame_bits.partition_point(|carries| u64::from(*carries) < bits).min(self.frame_bits.len() - 1);
+        let of_modes = &self.frame_bits[1..];
+        let mode = of_modes.partition_point(|carries| u64::from(*carries) < bits).min(of_modes.len() - 1);
         let reception = Reception { modes: self.modes.clone(), mode, symbols: self.symbols, snr };
         let (unit, probability) = reception.errors_at(snr);
         let step = number * self.resources as u64 + resource as u64;
-        Quality { unit, probability, key: self.key.child("symbols", 0), step, reception: Some(reception) }
+        Quality { unit, probability, key: self.symbols_key, step, reception: Some(reception) }
     }
 
     /// Hears whether a frame was received; `weight` is its share of the station's frames in its slot.
     pub(super) fn heard(&mut self, is_ok: bool, weight: f64) {
         self.adaptation.heard(is_ok, weight);
     }
-}
-
-/// Power of the error of the prediction that the choice of modes reckons with, as a signal-to-noise ratio.
-fn error_power(config: &OfdmConfig, fading: &FadingConfig) -> f64 {
-    let error = config.assumed_prediction_error.map_or(fading.prediction_error, Probability::get);
-    error * fading.snr.ratio()
 }
