@@ -15,6 +15,7 @@ mod rlc_exploration;
 mod rlp;
 mod segments;
 mod transparent;
+mod vj;
 
 use airpath_core::{Bits, Span};
 use airpath_models::channel::bernoulli::BernoulliConfig;
