@@ -138,7 +138,7 @@ VJ = 'ppp = { header_compression = "vj" }'
 
 def test_compressed_headers_shorten_a_transfer_and_are_replayed(tmp_path: Path) -> None:
     """The replay has the headers from the input log, and so has the replay of its copy."""
-    workload = "tcp bytes=10240 from=server cc=reno mss=216"
+    workload = "tcp bytes=10240 from=server cc=reno mss=216 recv_window=1kB"
     plain = simulate(tmp_path / "plain", "gsm-rlp-9.6k", "--set", LOSSES, workload=workload)
     entity = f'radio.link.entity={{ type = "rlp", {VJ} }}'
     options = ("--set", LOSSES, "--set", entity)
@@ -147,7 +147,7 @@ def test_compressed_headers_shorten_a_transfer_and_are_replayed(tmp_path: Path) 
 
     def information(run: Run) -> int:
         frames = run.link.filter((pl.col("end") == "server") & (pl.col("event") == "sent"))
-        return frames.filter(pl.col("frame").str.starts_with("I+")).height
+        return frames.filter(pl.col("frame").cast(pl.String).str.starts_with("I+")).height
 
     # 48 segments of 263 octets of the line, 34 of them spared: 6 of 40 are left of a header, as
     # the identification stays 0.
@@ -158,7 +158,9 @@ def test_compressed_headers_shorten_a_transfer_and_are_replayed(tmp_path: Path) 
     assert replay(tmp_path / "copy")["identical"] is True
     rows = pl.read_ipc(tmp_path / "copy" / "input.arrow").filter(pl.col("kind") == "offer")
     assert rows["header"].null_count() == 0
-    assert rows["hash64"].null_count() == rows.height
+    # Of the data behind a header nothing is known.
+    has_data = rows.filter(pl.col("length") > pl.col("header_len").cast(pl.UInt32))
+    assert has_data["hash64"].null_count() == has_data.height > 40
 
 
 @pytest.mark.parametrize("compresses_slots", [True, False])
@@ -252,7 +254,7 @@ def test_other_links_leave_no_link_log(tmp_path: Path) -> None:
         ("radio.link.entity.window=0", "0 is out of range; it must be from 1 to 480"),
         ("radio.link.entity.window=62", "is 62; in version 1 it is from 1 to 61"),
         ("radio.link.entity.windw=3", "has no such key; did you mean `"),
-        ('radio.link.entity.ppp={ header_compression = "rohc" }', "must be one of"),
+        ('radio.link.entity.ppp={ header_compression = "rohc" }', "valid: none, vj"),
         (
             'radio.link.entity.ppp={ header_compression = "vj", max_slots = 0 }',
             "0 is out of range; it must be from 1 to 256",
