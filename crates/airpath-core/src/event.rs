@@ -117,6 +117,7 @@ named! {
         TriangleRight = "triangle_right": "A triangle that points to the right.",
         Octagon = "octagon": "An octagon.",
         FourStar = "four_star": "A star of four points.",
+        Hexagon = "hexagon": "A hexagon.",
     }
 }
 
@@ -191,6 +192,8 @@ causes! {
         "The packet was under way when a link entity began its connection anew.",
     LinkDown = "link_down", Link, FourStar Grey, "no connection":
         "A link entity had given its connection up for good.",
+    Decompression = "decompression", Error, Hexagon Sky, "header not decompressed":
+        "The receiving end could not rebuild a compressed header, because of an earlier loss or error.",
 }
 
 /// One row of the event log.

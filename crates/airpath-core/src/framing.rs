@@ -77,8 +77,12 @@ impl Framing {
         let fcs = self.fcs([address_control, protocol, covered]);
         let fcs = &fcs[..usize::from(self.fcs_octets.min(4))];
         let parts = [address_control, protocol, packet, fcs];
-        let count = |part: &[u8]| part.iter().filter(|octet| self.escapes_octet(**octet)).count();
-        Escapes::new(parts.into_iter().map(count).sum())
+        Escapes::new(parts.into_iter().map(|part| self.escapes_of(part)).sum())
+    }
+
+    /// Number of escapes of these octets alone.
+    pub fn escapes_of(&self, octets: &[u8]) -> usize {
+        octets.iter().filter(|octet| self.escapes_octet(**octet)).count()
     }
 
     /// The octets of the FCS over `parts`, in the order in which the line carries them.

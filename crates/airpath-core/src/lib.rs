@@ -13,6 +13,7 @@ pub mod draw;
 pub mod end;
 pub mod event;
 pub mod framing;
+pub mod header_bytes;
 pub mod length;
 pub mod limits;
 pub mod link_record;
@@ -31,6 +32,7 @@ pub use draw::{DrawKey, DrawScope, Seed};
 pub use end::End;
 pub use event::{Cause, CauseClass, Event, EventKind, EventKinds, Stage};
 pub use framing::{Escapes, Framing};
+pub use header_bytes::HeaderBytes;
 pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
 pub use link_record::{LinkEvent, LinkFrame, LinkRecord, LinkVariables};
 pub use machine::{

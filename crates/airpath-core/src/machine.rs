@@ -261,6 +261,13 @@ pub trait Machine: Send {
         None
     }
 
+    /// True if lengths depend on the headers of what comes in through `port`, during the whole run. A driver that
+    /// has the bytes of a packet, with their checksums finished, keeps its headers in [`Pdu::headers`]; a replay
+    /// takes them out of the input log.
+    fn wants_headers(&self, _port: PortId) -> bool {
+        false
+    }
+
     /// Number of PDUs of endpoints inside.
     fn held(&self) -> u64;
 
@@ -301,6 +308,9 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     }
     fn wants_escapes(&self, port: PortId) -> Option<Framing> {
         (**self).wants_escapes(port)
+    }
+    fn wants_headers(&self, port: PortId) -> bool {
+        (**self).wants_headers(port)
     }
     fn held(&self) -> u64 {
         (**self).held()

@@ -6,6 +6,7 @@
 use bytes::Bytes;
 
 use crate::framing::Escapes;
+use crate::header_bytes::HeaderBytes;
 use crate::length::Bits;
 use crate::time::Time;
 
@@ -238,6 +239,8 @@ pub struct Pdu {
     pub copied: bool,
     /// Damage by the link to the PDU's bits.
     pub damage: Option<Box<Damage>>,
+    /// Its headers, where the machine wants them ([`crate::Machine::wants_headers`]) and they are known.
+    pub headers: Option<Box<HeaderBytes>>,
     /// Its bytes.
     pub payload: Payload,
 }

@@ -57,7 +57,7 @@ pub(crate) struct Input {
     /// The kernel's receive stamp in run time; `u64::MAX` where there is none.
     pub kernel_ns: u64,
     pub pdu: PduId,
-    /// Hash of the bytes behind the headers; without meaning where the packet has no bytes.
+    /// Hash of the bytes behind the headers; `u64::MAX` where they are not known.
     pub hash: u64,
     /// Bytes of an offer or discard; the command's JSON.
     pub bytes: Stretch,

@@ -299,7 +299,10 @@ impl Recorder {
         let limit = self.input_limit(&offered.packet);
         self.make_room(offered.at, limit);
         let pdu = offered.pdu;
-        let hash = if offered.packet.len() > 0 { hash64(offered.packet.rest) } else { 0 };
+        // Of a packet whose headers alone are known, nobody knows what is behind them.
+        let Packet { header, rest } = offered.packet;
+        let is_cut = rest.is_empty() && pdu.len as usize > header.len();
+        let hash = if is_cut { Input::UNKNOWN } else { hash64(rest) };
         let input = Input {
             read_ns: nanos(offered.read_at),
             kernel_ns: nanos(offered.kernel_at),

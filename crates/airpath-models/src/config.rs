@@ -426,6 +426,11 @@ impl PathConfig {
         self.hops.iter().find_map(|hop| hop.link(direction).entity.framing())
     }
 
+    /// True if the length of a packet in `direction` on the line of a hop depends on its headers.
+    pub fn reads_headers(&self, direction: Direction) -> bool {
+        self.hops.iter().any(|hop| hop.link(direction).entity.reads_headers())
+    }
+
     /// Hops that want escapes of packets in a direction counted for another framing than a hop before them: a packet
     /// carries one count.
     pub fn other_framings(hops: &[HopConfig]) -> Vec<usize> {

@@ -35,6 +35,7 @@ pub mod fading;
 pub mod file;
 pub mod hop;
 pub mod impairment;
+pub mod line_header;
 mod link;
 pub mod load;
 pub mod machine;

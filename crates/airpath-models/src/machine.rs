@@ -70,6 +70,11 @@ impl MachineConfig {
         self.users().iter().any(|user| Direction::ALL.iter().any(|way| user.path.framing(*way).is_some()))
     }
 
+    /// True if lengths depend on the headers of the packets of a user.
+    pub fn reads_headers(&self) -> bool {
+        self.users().iter().any(|user| Direction::ALL.iter().any(|way| user.path.reads_headers(*way)))
+    }
+
     /// True if nothing on the way of a user has a rate in `direction` at the beginning.
     pub fn is_unlimited(&self, user: usize, direction: Direction) -> bool {
         let users = self.users();

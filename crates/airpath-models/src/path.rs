@@ -37,6 +37,8 @@ pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     loads: Loads,
     /// The framing for which escapes are to be counted, uplink first. No state changes it.
     framings: [Option<Framing>; 2],
+    /// True if lengths depend on headers, uplink first. No state changes it.
+    reads_headers: [bool; 2],
     /// Number of packets of endpoints inside, as of the last call; kept only beside background loads.
     users_inside: u64,
     place: PathPlace,
@@ -143,6 +145,7 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
             transfers: VecDeque::new(),
             loads: Loads::new(&config.background, place.first_load, &names, seed),
             framings: Direction::ALL.map(|direction| config.framing(direction)),
+            reads_headers: Direction::ALL.map(|direction| config.reads_headers(direction)),
             users_inside: 0,
             place,
         }
@@ -471,6 +474,10 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
 
     fn wants_escapes(&self, port: PortId) -> Option<Framing> {
         self.framings.get(usize::from(port.0)).copied().flatten()
+    }
+
+    fn wants_headers(&self, port: PortId) -> bool {
+        self.reads_headers.get(usize::from(port.0)).is_some_and(|reads| *reads)
     }
 
     fn never_idle(&self) -> bool {

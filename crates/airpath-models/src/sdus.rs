@@ -9,6 +9,7 @@ use std::ops::{Index, IndexMut};
 use airpath_core::{Cause, Pdu};
 use slab::Slab;
 
+use crate::line_header::LineHeader;
 use crate::stage::{QueueLength, StageCx};
 
 /// Place of a packet on a hop. It names no other packet after that one has gone.
@@ -35,6 +36,8 @@ pub struct Sdu {
     pub parts: u32,
     /// Number of parts accounted for, lost ones included.
     pub accounted: u32,
+    /// Its header as it is on the line, where the link compresses it.
+    pub line: Option<Box<LineHeader>>,
     /// Number of frames that wait at the receiving end.
     pub buffered: u32,
     /// Payload bits that wait at the receiving end.
@@ -78,7 +81,8 @@ impl Sdus {
         let generation = self.taken;
         self.taken = self.taken.wrapping_add(1);
         let fate = Fate::Inside;
-        let sdu = Sdu { pdu, parts, accounted: 0, buffered: 0, buffered_bits: 0, cut: false, fate, generation };
+        let sdu =
+            Sdu { pdu, parts, accounted: 0, line: None, buffered: 0, buffered_bits: 0, cut: false, fate, generation };
         SduKey { index: self.held.insert(sdu) as u32, generation }
     }
 

@@ -88,7 +88,11 @@ impl Recording {
 
     /// Records a packet that is about to be offered.
     pub fn offered(&mut self, at: Time, port: PortId, pdu: &Pdu) {
-        let packet = Packet::whole(bytes_of(pdu), pdu.header_len);
+        let packet = match &pdu.headers {
+            // A replay has no more.
+            Some(headers) if bytes_of(pdu).is_empty() => Packet { header: headers.bytes(), rest: &[] },
+            _ => Packet::whole(bytes_of(pdu), pdu.header_len),
+        };
         self.recorder.offered(&Offered { at, port, pdu, packet, read_at: None, kernel_at: None });
     }
 

@@ -97,7 +97,8 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
     let outputs = driver.outputs_mut();
     (outputs.leaves_out, outputs.keeps_links) = (manifest.leaves_out(), machine.keeps_links() && manifest.frames);
     let mut running = Running::new(&scenario);
-    for input in Inputs::open(folder, &manifest)?.with_escapes(machine.counts_escapes())? {
+    let inputs = Inputs::open(folder, &manifest)?.with_escapes(machine.counts_escapes())?;
+    for input in inputs.with_headers(machine.reads_headers()) {
         let RecordedInput { at, what, json } = input?;
         // In steps, so that no more than one step's events are in memory.
         trace.advance(&mut driver, at)?;

@@ -101,6 +101,7 @@ impl Arrival {
             tuple: self.headers.tuple(&self.bytes),
             copied: false,
             damage: None,
+            headers: None,
             payload,
         }
     }

@@ -6,8 +6,8 @@
 use std::io;
 
 use airpath_core::{
-    BufferPool, Cause, Command, CommandError, Cx, End, Event, EventKind, Framing, Item, LogLevel, Machine, Outputs,
-    Pdu, PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
+    BufferPool, Cause, Command, CommandError, Cx, End, Event, EventKind, Framing, HeaderBytes, Item, LogLevel, Machine,
+    Outputs, Pdu, PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
 };
 use airpath_log::{Delays, LatenessBound, Offered, Packet, Recorder};
 
@@ -91,6 +91,8 @@ pub struct LiveLink {
     unread_limit: Span,
     /// The framing for which escapes are to be counted, by port.
     framings: Vec<Option<Framing>>,
+    /// True if headers are to be told, by port.
+    tells_headers: Vec<bool>,
     /// Time of the last departure.
     last_emission: Time,
     /// One-way delays of each user; none where there is only one.
@@ -110,10 +112,13 @@ impl LiveLink {
             ..Outputs::default()
         };
         let unread_limit = ports.iter().map(unread_limit).min().unwrap_or(Span::ZERO);
-        let framings = (0..ports.len()).map(|port| machine.wants_escapes(PortId(port as u16))).collect();
+        let numbers = || (0..ports.len()).map(|port| PortId(port as u16));
+        let framings = numbers().map(|port| machine.wants_escapes(port)).collect();
+        let tells_headers = numbers().map(|port| machine.wants_headers(port)).collect();
         let mut link = LiveLink {
             machine,
             framings,
+            tells_headers,
             outputs,
             delays: if ports.len() > 2 { vec![Delays::default(); ports.len() / 2] } else { Vec::new() },
             egress: ports.iter().map(|_| Egress::default()).collect(),
@@ -345,12 +350,16 @@ impl LiveLink {
         for index in 0..arrival.segments() {
             let mut pdu = arrival.pdu(index, self.next_id);
             self.next_id += 1;
-            let framing = self.framings[usize::from(arrival.side)];
-            if framing.is_some() || self.recorder.machine_level() >= LogLevel::Events {
+            let side = usize::from(arrival.side);
+            let (framing, tells_headers) = (self.framings[side], self.tells_headers[side]);
+            if framing.is_some() || tells_headers || self.recorder.machine_level() >= LogLevel::Events {
                 // What is left to the device has no place on the link's line: segments and checksums are finished.
                 let bytes = egress::finished_bytes(&pdu);
                 if let Some(framing) = framing {
                     pdu.escapes = framing.escapes(&bytes);
+                }
+                if tells_headers {
+                    pdu.headers = HeaderBytes::of(&bytes, pdu.header_len);
                 }
                 self.recorder.offered(&Offered {
                     at: arrival.at,

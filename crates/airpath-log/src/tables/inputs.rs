@@ -107,8 +107,8 @@ impl InputCells<'_> {
     }
 }
 
-fn known(nanos: u64) -> Option<u64> {
-    (nanos != Input::UNKNOWN).then_some(nanos)
+fn known(number: u64) -> Option<u64> {
+    (number != Input::UNKNOWN).then_some(number)
 }
 
 impl InputColumns {
@@ -145,7 +145,7 @@ impl InputColumns {
             escapes: input.escapes.known(),
             cause: (input.kind == InputKind::Discarded).then_some(input.cause as u8),
             header: has_bytes.then(|| &bytes[..bytes.len().min(usize::from(input.header_len))]),
-            hash64: has_bytes.then_some(input.hash),
+            hash64: known(input.hash).filter(|_| has_bytes),
             packets: is_read.then_some(input.length),
             command: command.as_deref(),
             ..InputCells::new(input.kind, input.at.nanos())

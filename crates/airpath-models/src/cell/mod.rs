@@ -481,6 +481,10 @@ impl Machine for Cell {
         self.users.get(usize::from(port.user()))?.wants_escapes(PortId::of(0, port.end()))
     }
 
+    fn wants_headers(&self, port: PortId) -> bool {
+        self.users.get(usize::from(port.user())).is_some_and(|user| user.wants_headers(PortId::of(0, port.end())))
+    }
+
     fn never_idle(&self) -> bool {
         self.users.iter().any(Machine::never_idle) || self.media.iter().any(|medium| medium.model.never_idle())
     }

@@ -17,6 +17,7 @@ pub mod simple;
 pub mod stream;
 pub mod transparent;
 mod v110;
+pub mod vj;
 
 use std::collections::BTreeSet;
 
@@ -101,6 +102,11 @@ pub(crate) trait OwnFrames {
     /// The framing for which escapes of packets are to be counted, if they are.
     fn framing(&self) -> Option<Framing> {
         None
+    }
+
+    /// True if lengths depend on the headers of packets.
+    fn reads_headers(&self) -> bool {
+        false
     }
 }
 
@@ -192,6 +198,11 @@ impl EntityConfig {
     /// The framing for which escapes of packets that this end sends are to be counted, if they are.
     pub fn framing(&self) -> Option<Framing> {
         dispatch_entity_config!(self, config => OwnFrames::framing(config))
+    }
+
+    /// True if lengths depend on the headers of packets that this end sends.
+    pub fn reads_headers(&self) -> bool {
+        dispatch_entity_config!(self, config => OwnFrames::reads_headers(config))
     }
 
     /// Errors in the parameters of the client's end beside those of the server's end, if any.

@@ -14,6 +14,7 @@ use airpath_core::{Bits, Escapes, Framing, Probability};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::vj;
 use crate::problem::Problem;
 
 /// Part of a packet that its FCS covers.
@@ -57,6 +58,20 @@ impl Stuffing {
     pub const NONE: Stuffing = Stuffing::Word(StuffingWord::None);
 }
 
+/// Compression of headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HeaderCompression {
+    /// None.
+    #[default]
+    None,
+    /// That of TCP/IP headers by Van Jacobson (RFC 1144).
+    Vj,
+}
+
+/// Slots of RFC 1332 where nothing else is agreed on.
+const SLOTS: u16 = 16;
+
 /// PPP framing: `{ fcs = "partial", coverage = "40 B" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -81,6 +96,15 @@ pub struct PppConfig {
     pub stuffing: Stuffing,
     /// With `stuffing = "counted"`: control characters that are escaped, bit n for the octet n; 0xffffffff for all.
     pub accm: u32,
+    /// Compression of headers.
+    pub header_compression: HeaderCompression,
+    /// With `header_compression = "vj"`: number of connections whose headers both ends remember (Max-Slot-Id of IPCP
+    /// and 1).
+    #[schemars(range(min = 1, max = 256))]
+    pub max_slots: u16,
+    /// With `header_compression = "vj"`: true if a packet of the same connection as the one before it does without
+    /// the slot identifier (Comp-Slot-Id of IPCP).
+    pub compress_slot_id: bool,
 }
 
 impl Default for PppConfig {
@@ -94,6 +118,9 @@ impl Default for PppConfig {
             coverage: None,
             stuffing: Stuffing::NONE,
             accm: 0,
+            header_compression: HeaderCompression::None,
+            max_slots: SLOTS,
+            compress_slot_id: true,
         }
     }
 }
@@ -127,7 +154,24 @@ impl PppConfig {
         if self.accm != 0 && !self.counts() {
             problem("accm", "has no meaning without stuffing = \"counted\"".into());
         }
+        if !(1..=256).contains(&self.max_slots) {
+            problem("max_slots", format!("is {}; there are from 1 to 256, and usually {SLOTS}", self.max_slots));
+        }
+        if self.header_compression == HeaderCompression::None {
+            for (key, is_set) in [("max_slots", self.max_slots != SLOTS), ("compress_slot_id", !self.compress_slot_id)]
+            {
+                if is_set {
+                    problem(key, "has no meaning without header_compression = \"vj\"".into());
+                }
+            }
+        }
         problems
+    }
+
+    /// Compression of TCP/IP headers, if there is one.
+    pub fn vj(&self) -> Option<vj::Options> {
+        let options = vj::Options { slots: self.max_slots, compress_slot_id: self.compress_slot_id };
+        (self.header_compression == HeaderCompression::Vj).then_some(options)
     }
 
     fn counts(&self) -> bool {
@@ -170,6 +214,17 @@ impl PppConfig {
     /// Octets of `octets` of a packet with the fewest escapes that it may have.
     pub fn least_stuffed(&self, octets: u32) -> u32 {
         self.stuffed(octets, Escapes::new(0))
+    }
+
+    /// Escapes of a packet of which `header` has become `on_line`. Those of the FCS stay as they were counted.
+    pub fn escapes_with(&self, counted: Escapes, header: &[u8], on_line: &[u8]) -> Escapes {
+        match (self.framing(), counted.known()) {
+            (Some(framing), Some(counted)) => {
+                let rest = usize::from(counted).saturating_sub(framing.escapes_of(header));
+                Escapes::new(rest + framing.escapes_of(on_line))
+            }
+            _ => counted,
+        }
     }
 
     /// True if an error in the octet `place` behind a packet costs the packet.

@@ -5,8 +5,8 @@
 //! several packets to a frame or a packet over many frames; the receiving end puts the packets together.
 //!
 //! Lengths of the stream count bits of the line: 8 for an octet, or 10 where each octet has a start and a
-//! stop bit. A packet takes the link's overhead, the octets of PPP in front, its own octets (compressed and
-//! with their escapes) and the octets of PPP behind. Pieces arrive in the order in which they were cut;
+//! stop bit. A packet takes the link's overhead, the octets of PPP in front, its own octets (with a compressed
+//! header, compressed, and with their escapes) and the octets of PPP behind. Pieces arrive in the order in which they were cut;
 //! what is missing between them costs the packets that it belonged to.
 
 use std::collections::VecDeque;
@@ -15,7 +15,8 @@ use airpath_core::{Bits, BufferLimit, Cause, Escapes, EventKind, Pdu, PduId, Rat
 use smallvec::SmallVec;
 
 use super::ppp::PppConfig;
-use super::{EntityParameters, SduKey, Sdus};
+use super::vj::{Compressor, Decompressor};
+use super::{EntityParameters, Sdu, SduKey, Sdus};
 use crate::air::Piece;
 use crate::stage::{QueueLength, StageCx};
 
@@ -75,12 +76,13 @@ impl Shape {
         (self.front() + body + self.back()).max(1) * self.bits_per_octet
     }
 
-    /// Octets that a packet of `bits` takes without escapes.
+    /// Octets that `bits` of a packet take without escapes.
     fn octets(&self, bits: Bits) -> u32 {
         self.compression.of(bits).get().div_ceil(8) as u32
     }
 
-    /// Bits of the line that a packet of `bits` takes, of whose escapes `counted` were counted.
+    /// Bits of the line that a packet of `bits` takes with the header that it has there, of whose escapes `counted`
+    /// were counted.
     pub fn line_bits(&self, bits: Bits, counted: Escapes) -> u32 {
         let octets = self.octets(bits);
         self.framed(self.ppp.map_or(octets, |ppp| ppp.stuffed(octets, counted)))
@@ -88,6 +90,9 @@ impl Shape {
 
     /// The fewest bits of the line that a packet of `bits` takes, whatever its contents.
     pub fn least_line_bits(&self, bits: Bits) -> u32 {
+        let vj = self.ppp.and_then(|ppp| ppp.vj());
+        let bytes = bits.get().div_ceil(8) as u32;
+        let bits = vj.map_or(bits, |vj| Bits::from_bytes(vj.least_octets(bytes).into()));
         let octets = self.octets(bits);
         self.framed(self.ppp.map_or(octets, |ppp| ppp.least_stuffed(octets)))
     }
@@ -103,7 +108,7 @@ impl Shape {
         self.front() * self.bits_per_octet
     }
 
-    /// The bit of a packet of `packet_bits` that takes `line_bits` in front of which bit `line_bit` of its part of
+    /// The bit of a packet of `packet_bits`, with the header that it has on the line, that takes `line_bits` in front of which bit `line_bit` of its part of
     /// the stream lies.
     pub fn packet_bit(&self, packet_bits: u32, line_bits: u32, line_bit: u32) -> u32 {
         let octet = (line_bit / self.bits_per_octet).saturating_sub(self.front());
@@ -149,6 +154,8 @@ struct Sending {
     sdu: SduKey,
     pdu: PduId,
     packet_bits: u32,
+    /// Bits of the packet of which a compressed header has none.
+    spared_bits: u32,
     header_bits: u32,
     line_bits: u32,
     /// Bits of the line that pieces have taken.
@@ -161,6 +168,8 @@ struct Sending {
 #[derive(Clone, Debug)]
 pub struct StreamSender {
     shape: Shape,
+    /// Compression of headers, where there is one.
+    compressor: Option<Box<Compressor>>,
     limit: BufferLimit,
     buffer: VecDeque<Sending>,
     /// Number of packets at the front of the buffer of which pieces have taken everything.
@@ -175,7 +184,17 @@ pub struct StreamSender {
 impl StreamSender {
     /// An empty send buffer of `limit`.
     pub fn new(shape: Shape, limit: BufferLimit) -> StreamSender {
-        StreamSender { shape, limit, buffer: VecDeque::new(), taken: 0, buffered_bytes: 0, position: 0, uncut: 0 }
+        let vj = shape.ppp.and_then(|ppp| ppp.vj());
+        StreamSender {
+            shape,
+            compressor: vj.map(|options| Box::new(Compressor::new(options))),
+            limit,
+            buffer: VecDeque::new(),
+            taken: 0,
+            buffered_bytes: 0,
+            position: 0,
+            uncut: 0,
+        }
     }
 
     /// True if the buffer takes `next` now.
@@ -202,13 +221,21 @@ impl StreamSender {
 
     /// Takes a packet.
     pub fn accept(&mut self, pdu: Pdu, sdus: &mut Sdus) {
-        let (id, bits, header_bits) = (pdu.id, pdu.bits().get(), u32::from(pdu.header_len) * 8);
-        let line_bits = self.shape.line_bits(pdu.bits(), pdu.escapes);
+        let (id, packet_bits, header_bits) = (pdu.id, pdu.bits().get() as u32, u32::from(pdu.header_len) * 8);
+        let line = self.compressor.as_mut().and_then(|compressor| compressor.take(&pdu));
+        let (mut spared_bits, mut escapes) = (0, pdu.escapes);
+        if let (Some(line), Some(headers), Some(ppp)) = (&line, &pdu.headers, self.shape.ppp) {
+            spared_bits = line.spared() * 8;
+            // Counted in the header as it came in.
+            escapes = ppp.escapes_with(escapes, &headers.bytes()[..line.original() as usize], line.octets());
+        }
+        let line_bits = self.shape.line_bits(Bits::new((packet_bits - spared_bits).into()), escapes);
         self.buffered_bytes += u64::from(pdu.len);
         self.uncut += u64::from(line_bits);
         let sdu = sdus.insert(pdu, line_bits);
-        let packet_bits = bits as u32;
-        self.buffer.push_back(Sending { sdu, pdu: id, packet_bits, header_bits, line_bits, taken: 0, settled: 0 });
+        sdus[sdu].line = line;
+        let sending = Sending { sdu, pdu: id, packet_bits, spared_bits, header_bits, line_bits, taken: 0, settled: 0 };
+        self.buffer.push_back(sending);
     }
 
     /// True if there is something to cut.
@@ -239,7 +266,12 @@ impl StreamSender {
         self.uncut -= u64::from(bits);
         let last = to == sending.line_bits;
         self.taken += usize::from(last);
-        let place = |bit| self.shape.packet_bit(sending.packet_bits, sending.line_bits, bit);
+        // Of a compressed header the first bit stands for the beginning of the header, the others for its end.
+        let place = |bit| match self.shape.packet_bit(sending.packet_bits - sending.spared_bits, sending.line_bits, bit)
+        {
+            0 => 0,
+            bit => bit + sending.spared_bits,
+        };
         let first_bit = place(from);
         let end = if last { sending.packet_bits } else { place(to) };
         Some(Piece {
@@ -353,6 +385,8 @@ impl StreamSender {
 #[derive(Clone, Debug)]
 pub struct StreamReceiver {
     shape: Shape,
+    /// Decompression of headers, where there is one.
+    decompressor: Option<Box<Decompressor>>,
     /// Position of the next bit.
     expected: u64,
     /// The packet of which a part has arrived.
@@ -362,12 +396,23 @@ pub struct StreamReceiver {
 impl StreamReceiver {
     /// The end of a stream of which nothing has arrived.
     pub fn new(shape: Shape) -> StreamReceiver {
-        StreamReceiver { shape, expected: 0, partial: None }
+        let vj = shape.ppp.and_then(|ppp| ppp.vj());
+        let decompressor = vj.map(|options| Box::new(Decompressor::new(options)));
+        StreamReceiver { shape, decompressor, expected: 0, partial: None }
     }
 
     /// Forgets the packet of which a part has arrived; what comes next begins a packet.
     pub fn restart(&mut self) {
-        self.partial = None;
+        if self.partial.take().is_some() {
+            self.discard_frame();
+        }
+    }
+
+    /// PPP has discarded a frame that was damaged, and says so.
+    fn discard_frame(&mut self) {
+        if let Some(decompressor) = &mut self.decompressor {
+            decompressor.lose();
+        }
     }
 
     /// Takes the pieces of a frame that begins at `position`, hit at the bits of the line in `flips`, which are
@@ -386,6 +431,7 @@ impl StreamReceiver {
         {
             // What is missing in the middle of a packet moves its end: the FCS or the length does not fit.
             sdus.lose(broken, Cause::Integrity, stage);
+            self.discard_frame();
         }
         let mut from = 0;
         for piece in pieces {
@@ -406,11 +452,14 @@ impl StreamReceiver {
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
     ) {
-        let Some(sdu) = sdus.get_mut(piece.sdu) else { return self.partial = None };
+        let Some(sdu) = sdus.get_mut(piece.sdu) else {
+            self.discard_frame();
+            return self.partial = None;
+        };
         let begins = self.partial != Some(piece.sdu);
         if begins && sdu.accounted > 0 {
             // A part that was delivered before.
-            return;
+            return self.discard_frame();
         }
         let begun_at = sdu.accounted;
         sdu.accounted += piece.link_bits;
@@ -422,9 +471,24 @@ impl StreamReceiver {
         let fatal = self.hit(piece, begun_at, from, flips, sdus, stage);
         if !fits || fatal {
             sdus.lose(piece.sdu, Cause::Integrity, stage);
+            self.discard_frame();
         }
         if piece.last {
+            self.decompress(piece.sdu, sdus, stage);
             up.extend(sdus.hand_up(piece.sdu));
+        }
+    }
+
+    /// Rebuilds the header of a packet that has arrived, where it is compressed. A packet of which that is not possible
+    /// is dropped.
+    fn decompress(&mut self, sdu: SduKey, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
+        let (Some(decompressor), Some(arrived)) = (&mut self.decompressor, sdus.get_mut(sdu)) else { return };
+        if !arrived.is_inside() {
+            return;
+        }
+        match decompressor.take(arrived) {
+            Ok(others) => damage(arrived, &others, stage),
+            Err(cause) => drop(sdus.lose(sdu, cause, stage)),
         }
     }
 
@@ -442,22 +506,36 @@ impl StreamReceiver {
             return false;
         };
         let mut damaged: SmallVec<[u32; 16]> = SmallVec::new();
+        let mut in_header: SmallVec<[u32; 16]> = SmallVec::new();
+        let packet_bits = piece.packet_bits - sdu.line.as_ref().map_or(0, |line| line.spared() * 8);
         for flip in flips {
-            match self.shape.place(piece.packet_bits, sdu.parts, begun_at + flip - from) {
+            match self.shape.place(packet_bits, sdu.parts, begun_at + flip - from) {
                 Place::Guard => return true,
                 Place::Back(octet) if self.shape.ppp.is_none_or(|ppp| ppp.guards_back(octet)) => return true,
                 Place::Back(_) => {}
                 Place::Packet(bit) if self.shape.ppp.is_none_or(|ppp| ppp.guards_packet(bit)) => return true,
-                // Two bits of the line may stand for the same bit of a compressed packet.
-                Place::Packet(bit) if !damaged.contains(&bit) => damaged.push(bit),
-                Place::Packet(_) => {}
+                Place::Packet(bit) => {
+                    let place = sdu.line.as_ref().map_or(Some(bit), |line| line.behind(bit));
+                    let (hit, bit) = place.map_or((&mut in_header, bit), |bit| (&mut damaged, bit));
+                    // Two bits of the line may stand for the same bit of a compressed packet.
+                    if !hit.contains(&bit) {
+                        hit.push(bit);
+                    }
+                }
             }
         }
-        if !damaged.is_empty() {
-            let count = damaged.len() as u64;
-            stage.record(EventKind::Damaged, Cause::None, &sdu.pdu, count, QueueLength::default());
-            sdu.pdu.flip(&damaged);
+        if let Some(line) = &mut sdu.line {
+            in_header.into_iter().for_each(|bit| line.flip(bit));
         }
+        damage(sdu, &damaged, stage);
         false
+    }
+}
+
+/// Flips these bits of a packet, if there are any.
+fn damage(sdu: &mut Sdu, bits: &[u32], stage: &mut StageCx<'_, '_>) {
+    if !bits.is_empty() {
+        stage.record(EventKind::Damaged, Cause::None, &sdu.pdu, bits.len() as u64, QueueLength::default());
+        sdu.pdu.flip(bits);
     }
 }

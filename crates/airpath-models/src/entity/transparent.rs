@@ -95,6 +95,16 @@ impl Configured<EntityBeginning<'_>> for TransparentConfig {
                 },
                 ..TransparentConfig::default()
             },
+            // Headers on the line that differ from those of the packets, and errors in them.
+            TransparentConfig {
+                ppp: PppConfig {
+                    fcs: super::ppp::FcsCoverage::Off,
+                    header_compression: super::ppp::HeaderCompression::Vj,
+                    max_slots: 2,
+                    ..PppConfig::default()
+                },
+                ..TransparentConfig::default()
+            },
         ]
     }
 }
@@ -108,6 +118,10 @@ impl OwnFrames for TransparentConfig {
 
     fn framing(&self) -> Option<Framing> {
         self.ppp.framing()
+    }
+
+    fn reads_headers(&self) -> bool {
+        self.ppp.vj().is_some()
     }
 }
 

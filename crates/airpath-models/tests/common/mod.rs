@@ -4,6 +4,8 @@
 //! Common parts of the tests of the laws: scripts of inputs, a run that checks the laws at every call, and
 //! strategies that mix the registered examples into paths.
 
+pub mod segment;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -23,6 +25,7 @@ use airpath_models::{Cell, HopConfig, LinkConfig, Path, PathConfig, Setting, Sta
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
+use segment::Segment;
 
 /// Number of cases, from a fixed seed: a test must fail for a reason, not for its luck. PROPTEST_CASES and
 /// PROPTEST_RNG_SEED, where set, look further.
@@ -93,6 +96,22 @@ pub fn ecn_of(header_len: u16) -> Ecn {
         60 => Ecn::Ce,
         _ => Ecn::NotEct,
     }
+}
+
+/// Tells the headers of a TCP segment, of one of three connections at either port.
+fn tell_headers(pdu: &mut Pdu, port: PortId) {
+    let Some(data) = pdu.len.checked_sub(40) else { return };
+    let number = pdu.id as u32;
+    let connection = number % 3;
+    let own = Segment {
+        ports: [port.0 * 3 + connection as u16, 80],
+        sequence: number * 500,
+        acknowledgement: number / 4,
+        identification: number as u16,
+        data: data as u16,
+        ..Segment::default()
+    };
+    pdu.headers = own.pdu(pdu.id).headers;
 }
 
 /// A packet that left the machine, all that can be seen of it.
@@ -210,7 +229,10 @@ impl<M: Hops> Runner<M> {
                     0 => Escapes::UNKNOWN,
                     part => Escapes::new(len as usize / part as usize),
                 };
-                let pdu = Pdu { id: self.next_id, len, header_len, escapes, ecn, ..Pdu::default() };
+                let mut pdu = Pdu { id: self.next_id, len, header_len, escapes, ecn, ..Pdu::default() };
+                if self.machine.wants_headers(*port) {
+                    tell_headers(&mut pdu, *port);
+                }
                 self.machine.offer(at, *port, Item::Pdu(pdu), cx);
                 let least = self.machine.least_transit_of(at, *port, len);
                 assert!(least >= self.machine.least_transit(), "{least} of {len} bytes is less than of anything");

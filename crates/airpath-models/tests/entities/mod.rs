@@ -16,6 +16,7 @@ mod rlc_messages;
 mod rlp;
 mod segments;
 mod transparent;
+mod vj;
 
 use airpath_core::{Bits, Span};
 use airpath_models::channel::bernoulli::BernoulliConfig;

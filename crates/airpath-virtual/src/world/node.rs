@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Command, CommandError, Cx, Escapes, Item, Machine, Outputs, Payload, Pdu, PduId, PortId, Time};
+use airpath_core::{
+    Command, CommandError, Cx, Escapes, Framing, HeaderBytes, Item, Machine, Outputs, Payload, Pdu, PduId, PortId, Time,
+};
 
 use super::deadlines::Deadlines;
 use super::{MachineId, Observer, WorldError};
@@ -37,6 +39,10 @@ pub(super) struct Port {
     pub wire: Option<(usize, PortId)>,
     /// Flows and the places of their endpoints, in order of the flows.
     pub flows: Vec<(u32, usize)>,
+    /// The framing for which the machine wants escapes counted, if it does.
+    framing: Option<Framing>,
+    /// True if the machine wants the headers of packets.
+    wants_headers: bool,
     /// The machine takes nothing for the time being; what comes waits.
     paused: bool,
     backlog: VecDeque<Item>,
@@ -56,8 +62,6 @@ pub(super) struct Node<O> {
     /// Packets that left through a port at which nobody waited for their flow.
     pub unclaimed: u64,
     pub begun: bool,
-    /// True if the machine wants escapes of packets counted.
-    counts_escapes: bool,
     commands: VecDeque<(Time, Command)>,
     next_id: PduId,
     /// The instant of the last round, and how many there were at it.
@@ -87,7 +91,6 @@ impl<O: Observer> Node<O> {
             keeps_links: observer.keeps_links(),
             ..Outputs::default()
         };
-        let counts_escapes = [PortId::CLIENT, PortId::SERVER].iter().any(|port| machine.wants_escapes(*port).is_some());
         let machine_due = machine.next_emission().unwrap_or(Time::NEVER);
         Node {
             machine,
@@ -99,7 +102,6 @@ impl<O: Observer> Node<O> {
             held: (Time::ZERO, 0),
             unclaimed: 0,
             begun: false,
-            counts_escapes,
             commands: VecDeque::new(),
             next_id: 1,
             now: Time::ZERO,
@@ -117,8 +119,10 @@ impl<O: Observer> Node<O> {
     /// The port with its surroundings, which are empty if nothing has been said about it.
     pub(super) fn port(&mut self, port: PortId) -> &mut Port {
         let index = usize::from(port.0);
-        if index >= self.ports.len() {
-            self.ports.resize_with(index + 1, Port::default);
+        for number in self.ports.len()..=index {
+            let port = PortId(number as u16);
+            let (framing, wants_headers) = (self.machine.wants_escapes(port), self.machine.wants_headers(port));
+            self.ports.push(Port { framing, wants_headers, ..Port::default() });
         }
         &mut self.ports[index]
     }
@@ -397,12 +401,9 @@ impl<O: Observer> Node<O> {
         if let Item::Pdu(pdu) = &mut item {
             pdu.id = self.next_id;
             pdu.arrived = at;
-            if self.counts_escapes {
-                let framing = self.machine.wants_escapes(port);
-                pdu.escapes = match (framing, &pdu.payload) {
-                    (Some(framing), Payload::Whole(bytes)) => framing.escapes(bytes),
-                    _ => Escapes::UNKNOWN,
-                };
+            let &mut Port { framing, wants_headers, .. } = self.port(port);
+            if framing.is_some() || wants_headers {
+                tell_contents(pdu, framing, wants_headers);
             }
             self.next_id += 1;
             self.observer.offered(at, port, pdu);
@@ -412,6 +413,19 @@ impl<O: Observer> Node<O> {
             self.note_flow_control();
         }
     }
+}
+
+/// Tells a machine what it wants to know of the contents of `pdu`.
+fn tell_contents(pdu: &mut Pdu, framing: Option<Framing>, wants_headers: bool) {
+    let contents: &[u8] = match &pdu.payload {
+        Payload::Whole(bytes) => bytes,
+        _ => &[],
+    };
+    pdu.escapes = match framing {
+        Some(framing) if !contents.is_empty() => framing.escapes(contents),
+        _ => Escapes::UNKNOWN,
+    };
+    pdu.headers = HeaderBytes::of(contents, pdu.header_len).filter(|_| wants_headers);
 }
 
 /// Error that ends the run of a node early.

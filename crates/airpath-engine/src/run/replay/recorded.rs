@@ -6,7 +6,7 @@
 use std::path::{Path as Folder, PathBuf};
 use std::sync::Arc;
 
-use airpath_core::{Command, Ecn, Escapes, Item, Pdu, PortId, Span, Time};
+use airpath_core::{Command, Ecn, Escapes, HeaderBytes, Item, Pdu, PortId, Span, Time};
 use airpath_log::batch::InputKind;
 use airpath_log::files::{EVENTS, INPUT, LINK};
 use airpath_log::manifest::Status;
@@ -121,6 +121,8 @@ pub struct Inputs {
     between: [Time; 2],
     /// Number of users.
     users: u16,
+    /// True if the headers of packets are told.
+    tells_headers: bool,
 }
 
 impl Inputs {
@@ -134,7 +136,8 @@ impl Inputs {
         let expected_rows = manifest.results.as_ref().map_or(0, |results| results.log.files.inputs);
         let between = [Time::ZERO, Time::ZERO + duration(manifest)];
         let users = manifest.users.len().max(1) as u16;
-        Ok(Inputs { path, log, batch: Vec::new().into_iter(), rows: 0, expected_rows, between, users })
+        let batch = Vec::new().into_iter();
+        Ok(Inputs { path, log, batch, rows: 0, expected_rows, between, users, tells_headers: false })
     }
 
     /// The same for a link whose lengths depend on contents, if `wants_escapes`.
@@ -147,6 +150,11 @@ impl Inputs {
             return Err(damaged(&self.path, &what));
         }
         Ok(self)
+    }
+
+    /// The same with the headers of packets, if a link `wants_headers`.
+    pub fn with_headers(self, wants_headers: bool) -> Inputs {
+        Inputs { tells_headers: wants_headers, ..self }
     }
 
     fn fill(&mut self) -> Result<bool> {
@@ -190,7 +198,8 @@ impl Inputs {
         let broken = |what: &str| damaged(&self.path, &format!("at {} ns {what}", row.time_ns));
         match row.kind {
             InputKind::Offer => {
-                let packet = packet(row, self.users).ok_or_else(|| broken("an offer lacks a value"))?;
+                let packet =
+                    packet(row, self.users, self.tells_headers).ok_or_else(|| broken("an offer lacks a value"))?;
                 let octets = row.length.map_or(0, |length| u64::from(length) + FRAMING_OCTETS);
                 if let Some(escapes) = row.escapes.filter(|escapes| u64::from(*escapes) > octets) {
                     return Err(broken(&format!("a packet has {escapes} escapes in {octets} octets")));
@@ -226,8 +235,9 @@ impl Iterator for Inputs {
     }
 }
 
-/// The offer of a packet that has a length only: no model looks at more.
-fn packet(row: &InputRow<'_>, users: u16) -> Option<Input> {
+/// The offer of a packet that has a length, and its headers if they are to be told: no model looks at more.
+fn packet(row: &InputRow<'_>, users: u16, tells_headers: bool) -> Option<Input> {
+    let header = row.header.filter(|_| tells_headers).unwrap_or_default();
     let pdu = Pdu {
         id: row.pdu?,
         len: row.length?,
@@ -239,6 +249,7 @@ fn packet(row: &InputRow<'_>, users: u16) -> Option<Input> {
         tuple: row.tuple().unwrap_or_default(),
         // Likewise.
         escapes: row.escapes.map_or(Escapes::UNKNOWN, |count| Escapes::new(count.into())),
+        headers: HeaderBytes::of(header, row.header_len?),
         ..Pdu::default()
     };
     let port = PortId(row.port.filter(|port| PortId(*port).user() < users)?);

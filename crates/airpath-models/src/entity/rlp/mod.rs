@@ -27,7 +27,7 @@ use self::protocol::{Options, Protocol, Signal};
 use self::user::{User, Waiting};
 use self::xid::Xid;
 use super::losses::release_ended;
-use super::ppp::PppConfig;
+use super::ppp::{HeaderCompression, PppConfig, Stuffing};
 use super::recording::record_frame;
 use super::stream::{Pieces, Shape, StreamReceiver, StreamSender, first_pdu};
 use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, OwnFrames, RADIO_BLOCK, Sdus};
@@ -320,7 +320,17 @@ impl Configured<EntityBeginning<'_>> for RlpConfig {
             },
             RlpConfig { receive_rate: LinkRate::Fixed(SLOW_USER), ..plain.clone() },
             // A connection that nobody opens again.
-            RlpConfig { n2: 1, t1: Span::from_millis(150), reconnect: None, opens: Opener::Server, ..plain },
+            RlpConfig { n2: 1, t1: Span::from_millis(150), reconnect: None, opens: Opener::Server, ..plain.clone() },
+            // Headers that are compressed, and escapes of what is on the line.
+            RlpConfig {
+                ppp: PppConfig {
+                    stuffing: Stuffing::COUNTED,
+                    header_compression: HeaderCompression::Vj,
+                    compress_slot_id: false,
+                    ..PppConfig::default()
+                },
+                ..plain
+            },
         ]
     }
 }
@@ -341,6 +351,10 @@ impl OwnFrames for RlpConfig {
 
     fn framing(&self) -> Option<Framing> {
         self.ppp.framing()
+    }
+
+    fn reads_headers(&self) -> bool {
+        self.ppp.vj().is_some()
     }
 
     fn pair_problems(&self, other: &super::EntityConfig) -> Vec<Problem> {
