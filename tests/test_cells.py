@@ -190,6 +190,7 @@ def test_pictures_of_one_user_and_of_all(run: Run) -> None:
     (packets, _) = queue.draw(run.of_user("far"), Span())
     heads = legends(packets)
     assert heads[-1] == "radio, downlink (server to client)"
+    assert packets.figure.get_suptitle() == "cell-wired, far: queue length in packets"
     (picture,) = fairness.draw(run, Span())
     legend = picture.figure.get_axes()[0].get_legend()
     assert legend is not None

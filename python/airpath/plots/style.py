@@ -302,7 +302,8 @@ def _title(figure: Figure, run: Run, title: str, detail: str) -> None:
         lines += textwrap.wrap(verdict, LINE_CHARACTERS)[:3]
     top = figure.get_axes()[0]
     top.set_title("\n".join(lines), loc="left", color="#444444", pad=14, linespacing=1.4)
-    heading = figure.suptitle(f"{run.name}: {title}", ha="left", fontsize=10.5, fontweight="bold")
+    whose = f"{run.name}, {run.user}" if run.user else run.name
+    heading = figure.suptitle(f"{whose}: {title}", ha="left", fontsize=10.5, fontweight="bold")
     figure.draw_without_rendering()  # settles the layout, so that both titles can be aligned
     heading.set_x(top.get_position().x0)
 
