@@ -254,7 +254,7 @@ pub(crate) struct OnAir<'a, 'b, 'c, E> {
 }
 
 impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
-    fn backlog(&mut self, at: Time, _user: u16, direction: Direction) -> Backlog {
+    fn backlog(&mut self, at: Time, _bearer: u16, direction: Direction) -> Backlog {
         self.link.pump(at, direction, Arrival::FollowsOthers, self.cx);
         self.link.backlog(at, direction)
     }

@@ -54,9 +54,9 @@ pub fn problems(
     // Nor may names be unknown that a path has which could not be read.
     for medium in media.iter().filter(|_| paths.len() == trees.len()) {
         let Some(table) = tables.iter().find(|table| table.name == medium.name) else { continue };
-        let names = medium.station_names(paths.iter().map(|path| (path.name.as_str(), &path.config)));
+        let names = medium.bearer_names(paths.iter().map(|path| (path.name.as_str(), &path.config)));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let found = medium.config.station_problems(&names).into_iter();
+        let found = medium.config.bearer_problems(&names).into_iter();
         let base = join(KEY, &table.name);
         problems.extend(found.map(|problem| table.finding(&problem.key, problem.message).into_diagnostic(&base)));
     }

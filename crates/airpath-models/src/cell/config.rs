@@ -10,7 +10,7 @@ use airpath_core::{Direction, DrawKey, DrawScope, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::medium::{SharedMediumConfig, StationBeginning};
+use super::medium::{BearerBeginning, SharedMediumConfig, StationBeginning};
 use crate::config::{HopConfig, PathConfig};
 use crate::file::{VisitFile, under};
 
@@ -55,6 +55,17 @@ pub struct CellSetting {
     pub setting: Arc<dyn Any + Send + Sync>,
 }
 
+/// The hops on a medium, by number as stations, and their bearers.
+#[derive(Default)]
+pub(super) struct OnMedium<'a> {
+    /// Beginning of each station.
+    pub(super) stations: Vec<StationBeginning<'a>>,
+    /// User and hop of each station.
+    pub(super) hops: Vec<(u16, u16)>,
+    /// Beginning of each bearer: those of a station one after the other.
+    pub(super) bearers: Vec<BearerBeginning>,
+}
+
 impl UserConfig {
     /// Seed of what the user draws.
     pub fn seed(&self, seed: Seed) -> Seed {
@@ -78,19 +89,19 @@ impl MediumOfCell {
         hop.link(direction).medium.name() == Some(self.name.as_str())
     }
 
-    /// Name of a hop on the medium: that of the user, with that of the hop where the user has several on it.
-    fn station_name(&self, user: &str, path: &PathConfig, hop: &HopConfig) -> String {
+    /// Name of the bearer of a hop on the medium: that of the user, with that of the hop where the user has several on it.
+    fn bearer_name(&self, user: &str, path: &PathConfig, hop: &HopConfig) -> String {
         match path.hops.iter().filter(|hop| self.is_under(hop)).count() {
             1 => user.into(),
             _ => format!("{user}.{}", hop.name),
         }
     }
 
-    /// Names of the hops on the medium, where these are the paths of the users.
-    pub fn station_names<'a>(&self, paths: impl Iterator<Item = (&'a str, &'a PathConfig)>) -> Vec<String> {
+    /// Names of the bearers on the medium, where these are the paths of the users.
+    pub fn bearer_names<'a>(&self, paths: impl Iterator<Item = (&'a str, &'a PathConfig)>) -> Vec<String> {
         let of_path = |(user, path): (&'a str, &'a PathConfig)| {
             let on = path.hops.iter().filter(|hop| self.is_under(hop));
-            on.map(|hop| self.station_name(user, path, hop)).collect::<Vec<_>>()
+            on.map(|hop| self.bearer_name(user, path, hop)).collect::<Vec<_>>()
         };
         paths.flat_map(of_path).collect()
     }
@@ -106,26 +117,19 @@ impl MediumOfCell {
         DrawKey::new(seed, &DrawScope { hop: &self.name, direction, role: "shared medium", instance: 0 })
     }
 
-    /// The hops on the medium: user and place of each, and what the medium learns of it. Users in order, and of each
-    /// the client's end first.
-    pub(super) fn stations<'a>(
-        &self,
-        users: &'a [UserConfig],
-        seeds: &[Seed],
-    ) -> (Vec<(u16, u16)>, Vec<StationBeginning<'a>>) {
-        let of_user = |(number, (user, seed)): (usize, (&'a UserConfig, &Seed))| {
-            let hops = user.path.hops.iter().enumerate();
-            let on = hops.filter(|(_, hop)| self.is_under(hop));
-            let seed = *seed;
-            on.map(move |(place, hop)| {
+    /// The hops on the medium: users in order, and of each the client's end first.
+    pub(super) fn members<'a>(&self, users: &'a [UserConfig], seeds: &[Seed]) -> OnMedium<'a> {
+        let mut members = OnMedium::default();
+        for (number, (user, seed)) in users.iter().zip(seeds).enumerate() {
+            for (place, hop) in user.path.hops.iter().enumerate().filter(|(_, hop)| self.is_under(hop)) {
                 let scope = DrawScope { hop: &hop.name, direction: Direction::Uplink, role: "station", instance: 0 };
-                let name = self.station_name(&user.name, &user.path, hop);
-                let station = StationBeginning { name, hop, key: DrawKey::new(seed, &scope) };
-                ((number as u16, place as u16), station)
-            })
-            .collect::<Vec<_>>()
-        };
-        users.iter().zip(seeds).enumerate().flat_map(of_user).unzip()
+                let name = self.bearer_name(&user.name, &user.path, hop);
+                members.bearers.push(BearerBeginning { name, station: members.stations.len() as u16 });
+                members.stations.push(StationBeginning { hop, key: DrawKey::new(*seed, &scope) });
+                members.hops.push((number as u16, place as u16));
+            }
+        }
+        members
     }
 }
 

@@ -31,7 +31,8 @@ use crate::quality::Quality;
 pub use config::{CellConfig, CellSetting, MediumOfCell, UserConfig};
 use medium::Request;
 pub use medium::{
-    SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning, continuous, ofdm,
+    BearerBeginning, SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning,
+    continuous, ofdm,
 };
 
 /// The shared medium of each direction of a hop, if it is on one: its number, and the number of the hop among its
@@ -96,7 +97,8 @@ impl Cell {
             config.users.iter().map(|user| vec![[None; 2]; user.path.hops.len()]).collect();
         let mut media = Vec::new();
         for (number, medium) in config.media.iter().enumerate() {
-            let (stations, beginnings) = medium.stations(&config.users, &seeds);
+            let members = medium.members(&config.users, &seeds);
+            let stations = members.hops;
             for (station, (user, hop)) in stations.iter().enumerate() {
                 for direction in Direction::ALL {
                     if medium.carries(config.users[usize::from(*user)].hop(*hop), direction) {
@@ -105,7 +107,8 @@ impl Cell {
                     }
                 }
             }
-            let beginning = SharedBeginning { stations: &beginnings, key: medium.key(seed) };
+            let beginning =
+                SharedBeginning { stations: &members.stations, bearers: &members.bearers, key: medium.key(seed) };
             let place = stations.iter().map(|(_, hop)| usize::from(*hop)).min().unwrap_or(0);
             media.push(Shared { model: SharedMediumModel::new(&medium.config, beginning), stations, place });
         }
@@ -434,23 +437,23 @@ struct CellAir<'a, 'b, 'c> {
 }
 
 impl<'c> CellAir<'_, '_, 'c> {
-    fn on_air(&mut self, user: u16) -> OnAir<'_, '_, 'c, EntityModel> {
-        self.asked.push(user);
-        let (user, hop) = self.stations[usize::from(user)];
+    fn on_air(&mut self, bearer: u16) -> OnAir<'_, '_, 'c, EntityModel> {
+        self.asked.push(bearer);
+        let (user, hop) = self.stations[usize::from(bearer)];
         OnAir { link: self.users[usize::from(user)].hop_mut(usize::from(hop)).link_mut(), cx: self.cx }
     }
 }
 
 impl Air for CellAir<'_, '_, '_> {
-    fn backlog(&mut self, at: Time, user: u16, direction: Direction) -> Backlog {
-        self.on_air(user).backlog(at, user, direction)
+    fn backlog(&mut self, at: Time, bearer: u16, direction: Direction) -> Backlog {
+        self.on_air(bearer).backlog(at, bearer, direction)
     }
 
     fn next_frame(&mut self, grant: &Grant) -> Option<Frame> {
-        self.on_air(grant.user).next_frame(grant)
+        self.on_air(grant.bearer).next_frame(grant)
     }
 
     fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
-        self.on_air(grant.user).sent_at(at, grant, frame, quality)
+        self.on_air(grant.bearer).sent_at(at, grant, frame, quality)
     }
 }
