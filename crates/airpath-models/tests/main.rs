@@ -6,6 +6,7 @@
 mod adaptation;
 mod aqm;
 mod background;
+mod bearers;
 mod blackouts;
 mod cells;
 mod changes;

@@ -80,8 +80,16 @@ fn of_hop(
             all.push((MEDIUM.to_string(), unknown(name, tables)));
         } else if let Some(MediumOfCell { config: medium, .. }) = media.iter().find(|medium| medium.name == name) {
             if medium.carries(direction) {
-                let of_hop = medium.hop_problems(config, direction).into_iter();
-                all.extend(of_hop.map(|problem| (problem.key, Diagnosis::of(problem.message))));
+                for (index, bearer) in config.of_bearers().iter().enumerate() {
+                    for problem in medium.hop_problems(bearer, direction) {
+                        let problem = config.bearer_problem(index, direction, problem);
+                        if !all.iter().any(|(key, known): &(String, Diagnosis)| {
+                            *key == problem.key && known.message == problem.message
+                        }) {
+                            all.push((problem.key, Diagnosis::of(problem.message)));
+                        }
+                    }
+                }
             } else {
                 all.push((MEDIUM.to_string(), Diagnosis::of(carries_nothing(name, direction))));
             }
