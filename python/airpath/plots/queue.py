@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Length of each hop's queue over time, with what was dropped there."""
+"""Length of each queue over time, with what was dropped there."""
 
 from __future__ import annotations
 
@@ -45,10 +45,12 @@ def draw(run: Run, span: Span) -> list[Picture]:
     Lengths include virtual packets of background loads; what was dropped of those is marked apart.
     """
     events = within(run.events.filter(pl.col("stage") == "queue"), run, span)
-    hops = events["hop"].cast(pl.String).unique(maintain_order=True).to_list()
+    events = events.with_columns(run.queue_name())
     queues = {
-        (hop, direction): events.filter((pl.col("hop") == hop) & (pl.col("direction") == direction))
-        for hop in hops
+        (name, direction): events.filter(
+            (pl.col("hop") == name) & (pl.col("direction") == direction)
+        )
+        for name in events["hop"].unique(maintain_order=True)
         for direction in DIRECTIONS
     }
     pictures = []
