@@ -84,6 +84,7 @@ fn parameters_of_bearers_are_set_by_name_and_in_states() {
     assert_eq!([limit(&hops[0].downlink), limit(&hops[0].uplink)], ["5 packets", "20 packets"]);
     scenario.set("alice.radio.link.bearers.rest.queue.limit=7 packets").unwrap();
     assert_eq!(downlink(&scenario, 1)["queue"]["limit"], "7 packets");
+    let mut scenario = read(CELL);
     scenario.set("alice.radio.link.bearers=[{ name = \"all\" }]").unwrap();
     // The scheduler still names the other one.
     let report = scenario.machine().unwrap_err().to_string();
@@ -101,7 +102,7 @@ fn mistakes_are_told_with_their_lines_and_how_to_mend_them() {
         (
             "name = \"rest\"",
             "name = \"voice\"",
-            "test.toml:22:8: alice.radio.link.bearers.voice.name: another bearer is called `voice`, too",
+            "test.toml:23:1: alice.radio.link.bearers.voice.name: another bearer is called `voice`, too",
         ),
         ("name = \"rest\"", "name = \"no.name\"", "alice.radio.link.bearers.no.name.name: `no.name` is no name"),
         (
@@ -150,7 +151,9 @@ fn mistakes_are_told_with_their_lines_and_how_to_mend_them() {
     let told = state("\"radio.link.bearers\" = [{ name = \"rest\" }]");
     assert!(told.contains("a state can change their parameters, and not which there are (in state `late`)"), "{told}");
     let told = state("\"radio.link.bearers.voic.queue.limit\" = \"5 packets\"");
-    assert!(told.contains("there is no `voic` among the bearers; did you mean `radio.link.bearers.voice"), "{told}");
+    let expected = "there is no `voic` among the bearers (in state `late`); did you mean \
+                    `alice.radio.link.bearers.voice.queue.limit`?";
+    assert!(told.contains(expected), "{told}");
     // Both directions have the same.
     let uplink = "[[paths.hops.uplink.bearers]]\nname = \"all\"\n[[paths.hops.link.bearers]]\nname = \"voice\"";
     let text = CELL.replacen("[[paths.hops.link.bearers]]\nname = \"voice\"", uplink, 1);
@@ -162,5 +165,5 @@ fn mistakes_are_told_with_their_lines_and_how_to_mend_them() {
 fn hops_without_shared_media_have_no_bearers() {
     let text = "[[hops]]\nlink.rate = \"1 Mbit/s\"\n[[hops.link.bearers]]\nname = \"all\"\n";
     let report = Scenario::from_toml(text, "test.toml").unwrap_err().to_string();
-    assert!(report.contains("test.toml:3:12: radio.link.bearers: need media that users share"), "{report}");
+    assert!(report.contains("test.toml:3:13: radio.link.bearers: need media that users share"), "{report}");
 }
