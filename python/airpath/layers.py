@@ -50,8 +50,9 @@ def layers_of(run: Run) -> list[Layers]:
     found: list[Layers] = []
     if run.users and run.user is None:
         return found
-    for hop in run.link["hop"].cast(pl.String).unique(maintain_order=True).to_list():
-        rows = run.link.filter(pl.col("hop") == hop)
+    link = run.link.with_columns(run.queue_name())
+    for hop in link["hop"].unique(maintain_order=True).to_list():
+        rows = link.filter(pl.col("hop") == hop)
         for direction in DIRECTIONS:
             layers = Layers(run, hop, direction, Frames.of(rows, SENDING_END[direction]))
             if layers.frames.sent["number"].null_count() < layers.frames.sent.height:
@@ -143,6 +144,7 @@ class Layers:
 
     run: Run
     hop: str
+    """Its name, with those of user and bearer where there are several."""
     direction: str
     frames: Frames
 
@@ -190,7 +192,7 @@ class Layers:
     @cached_property
     def queue(self) -> pl.DataFrame:
         """``time_ns`` and ``queue_packets`` of the hop's queue."""
-        here = (pl.col("hop") == self.hop) & (pl.col("direction") == self.direction)
+        here = (self.run.queue_name() == self.hop) & (pl.col("direction") == self.direction)
         rows = self.run.events.filter((pl.col("stage") == "queue") & here)
         return rows.select("time_ns", "queue_packets")
 

@@ -59,6 +59,8 @@ SHAPE = Object(
                     Object(
                         {
                             "hop": str,
+                            "user": str,
+                            "bearer": str,
                             "direction": str,
                             "origin": str,
                             "kinds": _COUNTS,

@@ -328,6 +328,26 @@ class Run:
             self.damage.append(note)
 
     @cached_property
+    def has_bearers(self) -> bool:
+        """True if a hop has bearers: each has a queue and link entities of its own."""
+        return bool((self.events["bearer"].cast(pl.String) != "").any())
+
+    def queue_name(self) -> pl.Expr:
+        """Return the name of the queue of an event or record, as ``alice.radio.voice``.
+
+        It is that of the hop, with the user's before it where there are several, and the bearer's
+        behind it where the hop has bearers.
+        """
+        name = pl.col("hop").cast(pl.String)
+        if self.users and self.user is None:
+            name = pl.concat_str(pl.col("user").cast(pl.String), name, separator=".")
+        if self.has_bearers:
+            bearer = pl.col("bearer").cast(pl.String).fill_null("")
+            behind = pl.when(bearer == "").then(pl.lit("")).otherwise(pl.lit(".") + bearer)
+            name = pl.concat_str(name, behind)
+        return name.alias("hop")
+
+    @cached_property
     def users(self) -> list[str]:
         """Names of the users of a cell, in the order of the scenario; empty for a run of one."""
         users = self.manifest.get("users")

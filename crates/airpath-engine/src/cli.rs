@@ -393,14 +393,14 @@ pub struct LogArgs {
     #[arg(long, conflicts_with = "json")]
     pub tcpdump: bool,
     /// Print the TCP state at both ends instead of events (see --tcp-state of airpath exec).
-    #[arg(long, conflicts_with_all = ["tcpdump", "mahimahi", "user", "hop", "direction", "kind", "origin", "pdu"])]
+    #[arg(long, conflicts_with_all = ["tcpdump", "mahimahi", "user", "hop", "bearer", "direction", "kind", "origin", "pdu"])]
     pub tcp: bool,
     /// Print JSON, one object per line.
     #[arg(long)]
     pub json: bool,
     /// Print one direction of a hop in the log format of Mahimahi's mm-link, for mm-throughput-graph and
     /// mm-delay-graph.
-    #[arg(long, conflicts_with_all = ["tcpdump", "json", "kind", "pdu", "from", "to"])]
+    #[arg(long, conflicts_with_all = ["tcpdump", "json", "bearer", "kind", "pdu", "from", "to"])]
     pub mahimahi: bool,
     /// With --mahimahi: omit drops, which some versions of mm-throughput-graph cannot read.
     #[arg(long, requires = "mahimahi")]
@@ -411,6 +411,9 @@ pub struct LogArgs {
     /// Only events of this hop.
     #[arg(long, value_name = "NAME")]
     pub hop: Option<String>,
+    /// Only events of bearers of this name.
+    #[arg(long, value_name = "NAME")]
+    pub bearer: Option<String>,
     /// Only events of this direction: uplink or downlink.
     #[arg(long, value_name = "DIRECTION")]
     pub direction: Option<String>,

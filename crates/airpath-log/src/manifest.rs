@@ -122,7 +122,7 @@ impl From<Tally> for Count {
     }
 }
 
-/// The counters of one hop (or of the whole path) in one direction; only what occurred.
+/// The counters of one hop, or of one of its bearers, or of the whole path in one direction; only what occurred.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SiteCount {
     /// The hop's name; "path" for the whole path.
@@ -130,6 +130,9 @@ pub struct SiteCount {
     /// The user; empty for a path alone.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user: String,
+    /// The bearer of the hop; empty where it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub bearer: String,
     /// The direction.
     pub direction: Direction,
     /// "user" for packets of endpoints, "background" for virtual ones, "control" for the frames of
@@ -144,7 +147,7 @@ pub struct SiteCount {
 /// The counters of a machine with these places.
 pub fn counters(counters: &Counters, places: &Places) -> Vec<SiteCount> {
     let mut counts = Vec::new();
-    for Place { number, user, hop } in places.all() {
+    for Place { number, user, hop, bearer } in places.all() {
         let name = hop.unwrap_or(WHOLE_PATH);
         for direction in Direction::ALL {
             for origin in Origin::ALL {
@@ -156,7 +159,8 @@ pub fn counters(counters: &Counters, places: &Places) -> Vec<SiteCount> {
                     Cause::ALL.iter().map(|cause| (cause.name(), site.cause(*cause))).filter_map(occurred).collect();
                 if !kinds.is_empty() {
                     let origin = origin.name().into();
-                    counts.push(SiteCount { hop: name.into(), user: user.into(), direction, origin, kinds, causes });
+                    let (hop, user, bearer) = (name.into(), user.into(), bearer.into());
+                    counts.push(SiteCount { hop, user, bearer, direction, origin, kinds, causes });
                 }
             }
         }
@@ -360,7 +364,8 @@ pub struct Manifest {
     pub hops: Vec<String>,
     /// The states' names, the initial one first.
     pub states: Vec<String>,
-    /// The users of a cell, by their number; none for a path alone. Hops and states above are then those of all.
+    /// The users of a cell, by their number; none for one without a name whose hops have no bearers. Hops and states
+    /// above are then those of all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<UserNames>,
     /// The kind of port, such as "tun" or "packet".
@@ -441,7 +446,8 @@ impl Manifest {
     pub fn name_places(&mut self, places: &Places) {
         self.hops = places.hops().to_vec();
         self.states = places.states().to_vec();
-        self.users = places.named_users().to_vec();
+        let users = if places.has_bearers() { places.users() } else { places.named_users() };
+        self.users = users.to_vec();
     }
 
     /// Writes `run.json` into `folder` in one step: a reader sees the old manifest or the new one.

@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The places of events: which user, and which hop of the user's path.
+//! The places of events: which user, which hop of the user's path, and which bearer of the hop.
 //!
-//! A machine numbers its places: with H the most hops of a user, hop h of user u is u·(H + 1) + h, and the whole path
-//! of u is the place before its first hop. Tables name hops, users and states by words, each once, whatever users have
-//! in common.
+//! A machine numbers its places: with B the most bearers of a user (a hop without bearers is one), bearer b of user u is
+//! u·(B + 1) + b, and the whole path of u is the place before its first one. Bearers count from the first hop's first
+//! to the last hop's last. Tables name hops, bearers, users and states by words, each once, whatever users have in
+//! common.
 
 use airpath_core::{End, Event, PortId};
 use serde::{Deserialize, Serialize};
 
-/// The names of a user, of its hops and of its states.
+/// The names of a user, of its hops with their bearers, and of its states.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct UserNames {
     /// The user's name; empty for the only user of a run, where it was given none.
@@ -19,6 +20,26 @@ pub struct UserNames {
     pub hops: Vec<String>,
     /// The states, the initial one first.
     pub states: Vec<String>,
+    /// The bearers of each hop; of no hop where none has any.
+    #[serde(default, skip_serializing_if = "has_none")]
+    pub bearers: Vec<Vec<String>>,
+}
+
+fn has_none(bearers: &[Vec<String>]) -> bool {
+    bearers.iter().all(Vec::is_empty)
+}
+
+impl UserNames {
+    /// The names of the hop and of the bearer at each place behind that of the whole path; no name of a bearer where a
+    /// hop has none.
+    fn places(&self) -> impl Iterator<Item = (&String, &str)> {
+        let of_hop = |(number, hop)| {
+            let bearers = self.bearers.get(number).filter(|bearers: &&Vec<String>| !bearers.is_empty());
+            let names: Vec<&str> = bearers.map_or(vec![""], |bearers| bearers.iter().map(String::as_str).collect());
+            names.into_iter().map(move |bearer| (hop, bearer))
+        };
+        self.hops.iter().enumerate().flat_map(of_hop)
+    }
 }
 
 /// The users of a run, and the words by which its tables name places.
@@ -27,13 +48,15 @@ pub struct Places {
     users: Vec<UserNames>,
     /// Names of the users, by number.
     names: Vec<String>,
-    /// Names of hops and states, each once.
+    /// Names of hops, bearers and states, each once. The first bearer has no name: it stands where there is none.
     hops: Vec<String>,
+    bearers: Vec<String>,
     states: Vec<String>,
     /// Places of each user.
     stride: u16,
-    /// Numbers of the words of hops and states, by user and index.
-    hop_words: Vec<Vec<u16>>,
+    /// Numbers of the words of hops and bearers, by user and place.
+    hop_words: Vec<Vec<(u16, u16)>>,
+    /// Numbers of the words of states, by user and index.
     state_words: Vec<Vec<u16>>,
 }
 
@@ -46,6 +69,8 @@ pub struct Place<'a> {
     pub user: &'a str,
     /// Name of the hop; none for the whole path.
     pub hop: Option<&'a str>,
+    /// Name of the bearer; empty where the hop has none, and for the whole path.
+    pub bearer: &'a str,
 }
 
 /// Number of `name` among `words`, where it is added if it is new.
@@ -60,20 +85,26 @@ fn word(words: &mut Vec<String>, name: &str) -> u16 {
 impl Places {
     /// Those of a path alone.
     pub fn of_path(hops: Vec<String>, states: Vec<String>) -> Places {
-        Places::of_users(vec![UserNames { name: String::new(), hops, states }])
+        Places::of_users(vec![UserNames { hops, states, ..UserNames::default() }])
     }
 
     /// Those of these users.
     pub fn of_users(users: Vec<UserNames>) -> Places {
-        let (mut hops, mut states) = (Vec::new(), Vec::new());
+        let (mut hops, mut bearers, mut states) = (Vec::new(), vec![String::new()], Vec::new());
         let words = |names: &[String], all: &mut Vec<String>| names.iter().map(|name| word(all, name)).collect();
+        let mut places = |user: &UserNames| {
+            let of_place = |(hop, bearer): (&String, &str)| (word(&mut hops, hop), word(&mut bearers, bearer));
+            user.places().map(of_place).collect::<Vec<_>>()
+        };
+        let hop_words: Vec<_> = users.iter().map(&mut places).collect();
         Places {
-            hop_words: users.iter().map(|user| words(&user.hops, &mut hops)).collect(),
             state_words: users.iter().map(|user| words(&user.states, &mut states)).collect(),
             names: users.iter().map(|user| user.name.clone()).collect(),
-            stride: users.iter().map(|user| user.hops.len()).max().unwrap_or(0) as u16 + 1,
+            stride: hop_words.iter().map(Vec::len).max().unwrap_or(0) as u16 + 1,
+            hop_words,
             users,
             hops,
+            bearers,
             states,
         }
     }
@@ -88,6 +119,11 @@ impl Places {
         if self.users.iter().all(|user| user.name.is_empty()) { &[] } else { &self.users }
     }
 
+    /// True if a hop of a user has bearers.
+    pub fn has_bearers(&self) -> bool {
+        self.bearers.len() > 1
+    }
+
     /// Names of the users, by number.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
@@ -98,12 +134,17 @@ impl Places {
         &self.hops
     }
 
+    /// Names of the bearers, each once, behind an empty one, which stands where there is none.
+    pub(crate) fn bearers(&self) -> &[String] {
+        &self.bearers
+    }
+
     /// Names of the states, likewise.
     pub fn states(&self) -> &[String] {
         &self.states
     }
 
-    /// Places of each user: one for the whole path, and one for each hop.
+    /// Places of each user: one for the whole path, and one for each hop or each of its bearers.
     pub fn stride(&self) -> u16 {
         self.stride
     }
@@ -112,25 +153,28 @@ impl Places {
     pub fn all(&self) -> impl Iterator<Item = Place<'_>> {
         self.users.iter().enumerate().flat_map(|(number, user)| {
             let first = number as u16 * self.stride;
-            let path = Place { number: first.wrapping_sub(1), user: &user.name, hop: None };
-            let hops = (first..).zip(&user.hops);
-            let hops = hops.map(|(number, hop)| Place { number, user: &user.name, hop: Some(hop) });
+            let path = Place { number: first.wrapping_sub(1), user: &user.name, hop: None, bearer: "" };
+            let hops = (first..).zip(user.places());
+            let hops = hops.map(|(number, (hop, bearer))| Place { number, user: &user.name, hop: Some(hop), bearer });
             std::iter::once(path).chain(hops)
         })
     }
 
     /// The place with this number; none if the run has no such place.
     pub fn find(&self, place: u16) -> Option<Place<'_>> {
-        let (user, hop) = self.parts(place);
-        let user = self.users.get(usize::from(user))?;
-        let hop = match hop {
-            0 => None,
-            hop => Some(user.hops.get(usize::from(hop) - 1)?.as_str()),
+        let (user, index) = self.parts(place);
+        let (hop, bearer) = match index {
+            0 => (None, ""),
+            index => {
+                let (hop, bearer) = *self.hop_words.get(usize::from(user))?.get(usize::from(index) - 1)?;
+                (Some(self.hops[usize::from(hop)].as_str()), self.bearers[usize::from(bearer)].as_str())
+            }
         };
-        Some(Place { number: place, user: &user.name, hop })
+        let user = &self.users.get(usize::from(user))?.name;
+        Some(Place { number: place, user, hop, bearer })
     }
 
-    /// Number of the user, and that of the hop, from 1; 0 is the whole path.
+    /// Number of the user, and that of the bearer among the user's, from 1; 0 is the whole path.
     #[inline]
     fn parts(&self, place: u16) -> (u16, u16) {
         let index = place.wrapping_add(1);
@@ -151,13 +195,25 @@ impl Places {
     /// Number of the word for the hop at a place, from 1; 0 is the whole path.
     #[inline]
     pub(crate) fn hop_word(&self, place: u16) -> u16 {
+        self.words(place).map_or(u16::MAX, |(hop, _)| hop)
+    }
+
+    /// Number of the word for the bearer at a place; 0 where there is none.
+    #[inline]
+    pub(crate) fn bearer_word(&self, place: u16) -> u16 {
+        self.words(place).map_or(0, |(_, bearer)| bearer)
+    }
+
+    /// The same for both; none if the run has no such place.
+    #[inline]
+    fn words(&self, place: u16) -> Option<(u16, u16)> {
         if place == Event::WHOLE_PATH {
-            return 0;
+            return Some((0, 0));
         }
-        let (user, hop) = self.parts(place);
-        let Some(index) = hop.checked_sub(1) else { return 0 };
-        let words = self.hop_words.get(usize::from(user));
-        words.and_then(|words| words.get(usize::from(index))).map_or(u16::MAX, |word| word + 1)
+        let (user, index) = self.parts(place);
+        let Some(index) = index.checked_sub(1) else { return Some((0, 0)) };
+        let (hop, bearer) = *self.hop_words.get(usize::from(user))?.get(usize::from(index))?;
+        Some((hop + 1, bearer))
     }
 
     /// Number of the word for a state of the user at a place.
@@ -200,6 +256,7 @@ mod tests {
             name: name.into(),
             hops: names(hops),
             states: names(states),
+            bearers: Vec::new(),
         };
         let alice = user("alice", &["radio", "core"], &["initial", "fade"]);
         let bob = user("bob", &["core"], &["initial", "dark", "fade"]);
@@ -224,5 +281,34 @@ mod tests {
         assert_eq!([0, 3].map(|place| places.state_word(place, 1)), [1, 2]);
         assert_eq!([u16::MAX, 1, 2, 3].map(|place| places.user(place)), [0, 0, 1, 1]);
         assert_eq!(places.ports(), names(&["alice-client", "alice-server", "bob-client", "bob-server"]));
+    }
+
+    #[test]
+    fn bearers_of_a_hop_have_places_side_by_side() {
+        let user = |name: &str, bearers: &[&[&str]]| UserNames {
+            name: name.into(),
+            hops: names(&["radio", "core"]),
+            states: names(&["initial"]),
+            bearers: bearers.iter().map(|bearers| names(bearers)).collect(),
+        };
+        let places = Places::of_users(vec![user("alice", &[&["voice", "rest"], &[]]), user("bob", &[])]);
+        let all: Vec<_> = places.all().map(|place| (place.number, place.user, place.hop, place.bearer)).collect();
+        let expected = [
+            (u16::MAX, "alice", None, ""),
+            (0, "alice", Some("radio"), "voice"),
+            (1, "alice", Some("radio"), "rest"),
+            (2, "alice", Some("core"), ""),
+            (3, "bob", None, ""),
+            (4, "bob", Some("radio"), ""),
+            (5, "bob", Some("core"), ""),
+        ];
+        assert_eq!(all, expected);
+        assert!(places.all().all(|place| places.find(place.number) == Some(place)));
+        assert_eq!([u16::MAX, 0, 1, 2, 3, 4, 6].map(|place| places.hop_word(place)), [0, 1, 1, 2, 0, 1, u16::MAX]);
+        assert_eq!([u16::MAX, 0, 1, 2, 3, 4, 6].map(|place| places.bearer_word(place)), [0, 1, 2, 0, 0, 0, 0]);
+        assert_eq!((places.bearers(), places.stride()), (&names(&["", "voice", "rest"])[..], 4));
+        // What has no bearers is written as it was before there were any.
+        let [alice, bob] = [0, 1].map(|user| serde_json::to_value(&places.users()[user]).unwrap());
+        assert_eq!((alice["bearers"][0][1].as_str(), bob.get("bearers")), (Some("rest"), None));
     }
 }

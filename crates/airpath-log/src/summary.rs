@@ -89,6 +89,40 @@ pub struct UserSummary {
     pub downlink: DirectionSummary,
 }
 
+/// Packets of one bearer, of any origin, in one direction.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct BearerDirection {
+    /// Packets that entered its queue.
+    pub enqueued_packets: u64,
+    /// Packets that it dropped, the most frequent cause first.
+    pub dropped: Vec<CauseCount>,
+    /// Frames that it sent, those without packets included.
+    pub sent_frames: u64,
+}
+
+/// Packets of one bearer of a hop.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct BearerSummary {
+    /// The user's name; empty for one without.
+    pub user: String,
+    /// The hop's name.
+    pub hop: String,
+    /// The bearer's name.
+    pub name: String,
+    /// Client to server.
+    pub uplink: BearerDirection,
+    /// Server to client.
+    pub downlink: BearerDirection,
+}
+
+impl BearerSummary {
+    /// The name behind those of user and hop, as `alice.radio.voice`.
+    fn full_name(&self) -> String {
+        let parts = [&self.user, &self.hop, &self.name].map(String::as_str);
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".")
+    }
+}
+
 /// A run in five lines.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
@@ -110,6 +144,9 @@ pub struct Summary {
     /// The users of a cell; none for a path alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<UserSummary>,
+    /// The bearers; none where no hop has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bearers: Vec<BearerSummary>,
     /// Real departures after due times.
     pub lateness: Distribution,
     /// Steps of the wall clock.
@@ -176,6 +213,17 @@ fn direction(counters: &Counters, delay: Distribution, duration: Span, direction
     }
 }
 
+/// Counts at the place of a bearer in `direction`.
+fn bearer(counters: &Counters, place: u16, direction: Direction) -> BearerDirection {
+    let site = |origin| counters.site(place, direction, origin);
+    let sum = |kind| Origin::ALL.iter().map(|origin| site(*origin).kind(kind).count).sum();
+    let of_cause = |cause: &Cause| Origin::ALL.iter().map(|origin| site(*origin).cause(*cause).count).sum::<u64>();
+    let dropped = Cause::ALL.iter().map(|cause| CauseCount { cause: cause.name().into(), packets: of_cause(cause) });
+    let mut dropped: Vec<_> = dropped.filter(|count| count.packets > 0).collect();
+    dropped.sort_by_key(|count| std::cmp::Reverse(count.packets));
+    BearerDirection { enqueued_packets: sum(EventKind::Enqueued), dropped, sent_frames: sum(EventKind::FrameSent) }
+}
+
 impl Summary {
     /// The summary of a run.
     pub fn new(counters: &Counters, timings: &Timings, duration: Span, verdict: Verdict) -> Summary {
@@ -187,6 +235,7 @@ impl Summary {
             uplink: direction(counters, timings.delay(Direction::Uplink), duration, Direction::Uplink),
             downlink: direction(counters, timings.delay(Direction::Downlink), duration, Direction::Downlink),
             users: Vec::new(),
+            bearers: Vec::new(),
             lateness: timings.lateness(),
             wall_clock: WallClock::default(),
             ends: None,
@@ -195,14 +244,21 @@ impl Summary {
         }
     }
 
-    /// The same with a part for each named user of `places`, whose delays are in `delays`.
+    /// The same with a part for each named user of `places`, whose delays are in `delays`, and for each bearer.
     pub fn with_users(self, counters: &Counters, places: &Places, delays: &[Delays], duration: Span) -> Summary {
         let users = places.named_users().iter().zip(delays).enumerate().map(|(number, (user, delays))| {
             let counters = counters.of_user(number, places.stride());
             let of = |way| direction(&counters, delays.of(way), duration, way);
             UserSummary { name: user.name.clone(), uplink: of(Direction::Uplink), downlink: of(Direction::Downlink) }
         });
-        Summary { users: users.collect(), ..self }
+        let bearers = places.all().filter(|place| !place.bearer.is_empty()).map(|place| BearerSummary {
+            user: place.user.into(),
+            hop: place.hop.unwrap_or_default().into(),
+            name: place.bearer.into(),
+            uplink: bearer(counters, place.number, Direction::Uplink),
+            downlink: bearer(counters, place.number, Direction::Downlink),
+        });
+        Summary { users: users.collect(), bearers: bearers.collect(), ..self }
     }
 
     /// The summary of a run in virtual time that took `wall_ns` by the wall clock.
@@ -311,10 +367,25 @@ fn of_users(users: &[UserSummary], duration_ns: u64) -> Vec<(String, String)> {
             show::count(lost)
         )
     };
-    let rows: Vec<_> = users.iter().map(|user| (&user.name, [cell(&user.uplink), cell(&user.downlink)])).collect();
+    lines(users.iter().map(|user| (user.name.clone(), [cell(&user.uplink), cell(&user.downlink)])).collect())
+}
+
+/// A line for each bearer: the label, and what was queued, dropped and sent in either direction.
+fn of_bearers(bearers: &[BearerSummary]) -> Vec<(String, String)> {
+    let cell = |direction: &BearerDirection| {
+        let queued = show::counted(direction.enqueued_packets, "packet");
+        let frames = show::counted(direction.sent_frames, "frame");
+        format!("{queued} queued, {} dropped, {frames} sent", causes(&direction.dropped))
+    };
+    let row = |bearer: &BearerSummary| (bearer.full_name(), [cell(&bearer.uplink), cell(&bearer.downlink)]);
+    lines(bearers.iter().map(row).collect())
+}
+
+/// Labels and cells of the uplink and the downlink, aligned.
+fn lines(rows: Vec<(String, [String; 2])>) -> Vec<(String, String)> {
     let names = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(LABEL);
     let width = rows.iter().map(|(_, [uplink, _])| uplink.len()).max().unwrap_or(0);
-    let line = |(name, [up, down]): (&String, [String; 2])| {
+    let line = |(name, [up, down]): (String, [String; 2])| {
         (format!("{name:<names$}"), format!("uplink {up:<width$}   downlink {down}"))
     };
     rows.into_iter().map(line).collect()
@@ -370,7 +441,7 @@ fn virtual_time(duration_ns: u64, wall_ns: Option<u64>) -> String {
 }
 
 impl fmt::Display for Summary {
-    /// Five lines, more only where there are users or background load, or the verdict has several reasons; the last
+    /// Five lines, more only where there are users, bearers or background load, or the verdict has several reasons; the last
     /// without a line break.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rows = vec![
@@ -404,7 +475,7 @@ impl fmt::Display for Summary {
             }
             writeln!(f)?;
         }
-        for (label, cells) in of_users(&self.users, self.duration_ns) {
+        for (label, cells) in of_users(&self.users, self.duration_ns).into_iter().chain(of_bearers(&self.bearers)) {
             writeln!(f, "{label}  {cells}")?;
         }
         if let Some(ends) = self.ends.as_ref().and_then(suffered) {
@@ -515,6 +586,43 @@ verdict    trusted";
         assert_eq!((lines.len(), lines[3]), (6, expected));
         summary.ends = Some(EndResults::default());
         assert_eq!(summary.to_string().lines().count(), 5);
+    }
+
+    #[test]
+    fn bearers_have_a_line_each() {
+        let user = |name: &str| crate::places::UserNames {
+            name: name.into(),
+            hops: vec!["radio".into()],
+            states: vec!["initial".into()],
+            bearers: vec![vec!["voice".into(), "rest".into()]],
+        };
+        let places = Places::of_users(vec![user("alice"), user("bob")]);
+        let mut counters = Counters::default();
+        let pdu = Pdu { id: 1, len: 125, ..Pdu::default() };
+        let mut count = |place, kind, cause| {
+            let event = Event::of_path(Time::ZERO, Direction::Downlink, kind, cause, &pdu, 0);
+            counters.count(&Event { hop: place, ..event });
+        };
+        // Bob's first bearer has the place behind the whole path of bob, which is behind the two of alice.
+        count(3, EventKind::Enqueued, Cause::None);
+        count(3, EventKind::FrameSent, Cause::None);
+        count(4, EventKind::Dropped, Cause::QueuePackets);
+        let timings = Timings::new(LatenessBound::USUAL);
+        let delays = vec![Delays::default(); 2];
+        let duration = Span::from_secs(1);
+        let summary = Summary::new(&counters, &timings, duration, judge(&Measurements::default()));
+        let text = summary.with_users(&counters, &places, &delays, duration).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        let none = "0 packets queued, none dropped, 0 frames sent";
+        let expected = [
+            format!("alice.radio.voice  uplink {none}   downlink {none}"),
+            format!("alice.radio.rest   uplink {none}   downlink {none}"),
+            format!("bob.radio.voice    uplink {none}   downlink 1 packet queued, none dropped, 1 frame sent"),
+            format!(
+                "bob.radio.rest     uplink {none}   downlink 0 packets queued, 1 queue_packets dropped, 0 frames sent"
+            ),
+        ];
+        assert_eq!(lines[5..9], expected);
     }
 
     #[test]

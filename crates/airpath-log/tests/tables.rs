@@ -73,7 +73,8 @@ fn a_finished_run_reads_back() {
             "flipped_bits",
             "kept_bytes",
             "origin",
-            "user"
+            "user",
+            "bearer"
         ]
     );
     let events = events(&path);

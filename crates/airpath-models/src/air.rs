@@ -50,8 +50,8 @@ pub struct Frame {
 pub struct Grant {
     /// Index of the resource among those that the medium hands out side by side (a bin, a slot, a code).
     pub resource: u16,
-    /// Index of the user of the medium.
-    pub user: u16,
+    /// Index of the bearer among those on the medium.
+    pub bearer: u16,
     /// Direction of the frame.
     pub direction: Direction,
     /// Maximum number of bits; none where the frame decides.
@@ -71,11 +71,11 @@ pub struct Backlog {
 
 /// Requests of a medium to the hops on it.
 pub trait Air {
-    /// Data that `user` has to send in `direction` at `at`, once the send buffer has taken what it has room for: what
-    /// tells an idle user from one whose frame is too long for a grant.
-    fn backlog(&mut self, at: Time, user: u16, direction: Direction) -> Backlog;
+    /// Data that `bearer` has to send in `direction` at `at`, once the send buffer has taken what it has room for: what
+    /// tells an idle bearer from one whose frame is too long for a grant.
+    fn backlog(&mut self, at: Time, bearer: u16, direction: Direction) -> Backlog;
 
-    /// The frame that the user of `grant` sends in it, or none: the grant passes unused.
+    /// The frame that the bearer of `grant` sends in it, or none: the grant passes unused.
     fn next_frame(&mut self, grant: &Grant) -> Option<Frame>;
 
     /// The frame's transmission has ended at `at`.

@@ -28,11 +28,12 @@ pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
 }
 
 impl Hop<EntityModel, UserMedium> {
-    /// The hop of a user of a cell, on shared media where it names them; `place` is that of its events.
-    pub(crate) fn of_user(place: u16, config: &HopConfig, seed: Seed) -> Hop<EntityModel, UserMedium> {
+    /// The hop of a user of a cell, or one of its bearers, on shared media where it names them; `place` is that of its
+    /// events, and `station` the name of the hop with all its bearers.
+    pub(crate) fn of_user(place: u16, config: &HopConfig, station: &str, seed: Seed) -> Hop<EntityModel, UserMedium> {
         let shared = Direction::ALL.map(|direction| config.link(direction).medium.name().is_some());
         let medium = UserMedium::new(own_medium(config, seed), shared);
-        Hop::with_parts(place, config, seed, entities(config, seed), medium)
+        Hop::of_link(Link::new(place, config, station, seed, entities(config, seed)), medium)
     }
 
     /// The medium.
@@ -85,7 +86,10 @@ fn own_medium(config: &HopConfig, seed: Seed) -> MediumModel {
 impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// A hop with link entities (the client's end and the server's) and a medium of any kind.
     pub fn with_parts(index: u16, config: &HopConfig, seed: Seed, ends: [E; 2], medium: M) -> Hop<E, M> {
-        let link = Link::new(index, config, seed, ends);
+        Hop::of_link(Link::new(index, config, &config.name, seed, ends), medium)
+    }
+
+    fn of_link(link: Link<E>, medium: M) -> Hop<E, M> {
         let mut hop = Hop { medium, link, due: Time::NEVER };
         // An entity may have something to say before the first packet.
         for direction in Direction::ALL {

@@ -25,6 +25,7 @@ mod registry;
 
 pub mod adaptation;
 pub mod air;
+mod bearers;
 pub mod blackout;
 pub mod cell;
 pub mod channel;
@@ -51,7 +52,7 @@ pub mod stage;
 pub mod states;
 
 pub use cell::{Cell, CellConfig};
-pub use config::{HopConfig, LinkConfig, PathConfig, Setting, StateConfig};
+pub use config::{BearerConfig, HopConfig, LinkConfig, PathConfig, Setting, StateConfig};
 pub use entity::{Fragmentation, LastFrame};
 pub use machine::{MachineConfig, MachineUser};
 pub use path::Path;

@@ -61,13 +61,13 @@ pub(crate) struct Lane {
 }
 
 impl<E: LinkEntity> Link<E> {
-    /// An idle link with `ends`, the client's and the server's.
-    pub(crate) fn new(index: u16, config: &HopConfig, seed: Seed, ends: [E; 2]) -> Link<E> {
+    /// An idle link with `ends`, the client's and the server's. Its hop is, or is a bearer of, the one called `station`.
+    pub(crate) fn new(index: u16, config: &HopConfig, station: &str, seed: Seed, ends: [E; 2]) -> Link<E> {
         Link {
             index,
             state: 0,
             ends,
-            lanes: Direction::ALL.map(|direction| Lane::new(direction, config, seed)),
+            lanes: Direction::ALL.map(|direction| Lane::new(direction, config, station, seed)),
             sdus: Sdus::new(),
             feedback: VecDeque::new(),
             out: Vec::new(),
@@ -254,7 +254,7 @@ pub(crate) struct OnAir<'a, 'b, 'c, E> {
 }
 
 impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
-    fn backlog(&mut self, at: Time, _user: u16, direction: Direction) -> Backlog {
+    fn backlog(&mut self, at: Time, _bearer: u16, direction: Direction) -> Backlog {
         self.link.pump(at, direction, Arrival::FollowsOthers, self.cx);
         self.link.backlog(at, direction)
     }
@@ -334,14 +334,17 @@ impl<E: LinkEntity> OnAir<'_, '_, '_, E> {
 }
 
 impl Lane {
-    /// An empty lane with the parameters of `config`.
-    fn new(direction: Direction, config: &HopConfig, seed: Seed) -> Lane {
+    /// An empty lane with the parameters of `config`. What follows from the time alone is drawn for the whole station,
+    /// so that equal processes of its bearers are one.
+    fn new(direction: Direction, config: &HopConfig, station: &str, seed: Seed) -> Lane {
         let link = config.link(direction);
-        let key = |role| DrawKey::new(seed, &DrawScope { hop: &config.name, direction, role, instance: 0 });
+        let of = |hop, role| DrawKey::new(seed, &DrawScope { hop, direction, role, instance: 0 });
+        let key = |role| of(&config.name, role);
+        let timed_key = |role, is_timed| of(if is_timed { station } else { &config.name }, role);
         Lane {
             queue: InputQueue::new(&link.queue, key("queue"), direction),
-            channel: Channel::new(&link.errors, key("channel"), key("channel flips")),
-            propagation: Sampler::new(&link.propagation, key("propagation")),
+            channel: Channel::new(&link.errors, timed_key("channel", link.errors.is_timed()), key("channel flips")),
+            propagation: Sampler::new(&link.propagation, timed_key("propagation", link.propagation.is_timed())),
             delayed: (None, Span::ZERO, 0),
             in_flight: VecDeque::new(),
             arrives: Time::NEVER,

@@ -12,6 +12,7 @@
 //! these are written; arrivals at the ports come last of all.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use airpath_core::{
     Bits, Cause, Command, CommandError, Cx, Direction, End, Event, EventKind, Framing, Item, Machine, Origin, Pdu,
@@ -19,6 +20,7 @@ use airpath_core::{
 };
 
 use crate::agenda::{Agenda, KEEP_UP, Next};
+use crate::bearers::Bearers;
 use crate::config::{HopConfig, PathConfig, Setting};
 use crate::entity::{EntityModel, LinkEntity};
 use crate::hop::Hop;
@@ -28,7 +30,10 @@ use crate::states::Schedule;
 
 /// A path of hops with any link entities and media; the defaults are those that a scenario builds.
 pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
+    /// The hops; one with several bearers is several, side by side.
     hops: Vec<Hop<E, M>>,
+    /// The bearers, where a hop has several.
+    bearers: Option<Box<Bearers>>,
     /// Components of a change: the names of the states and the parameters of their hops, by number.
     states: Vec<(String, Vec<HopConfig>)>,
     schedule: Schedule,
@@ -49,7 +54,7 @@ pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
 pub(crate) struct PathPlace {
     /// Number of the user whose path it is.
     pub(crate) user: u16,
-    /// Places of events of each user: one for the whole path, and one for each hop.
+    /// Places of events of each user: one for the whole path, and one for each bearer of each hop.
     pub(crate) stride: u16,
     /// Number of the path's first background load among those of the machine.
     pub(crate) first_load: u16,
@@ -59,7 +64,7 @@ impl PathPlace {
     /// That of the only path of a machine.
     pub(crate) const ONLY: PathPlace = PathPlace { user: 0, stride: 0, first_load: 0 };
 
-    /// Place of events of the path's hop `index`.
+    /// Place of events of the path's bearer `index`.
     pub(crate) fn hop(self, index: usize) -> u16 {
         self.user * self.stride + index as u16
     }
@@ -74,16 +79,18 @@ impl PathPlace {
 struct WayOut<'a> {
     transfers: &'a mut VecDeque<(Time, usize, Direction, Pdu)>,
     loads: &'a Loads,
+    bearers: Option<&'a Bearers>,
     hops: usize,
     place: PathPlace,
     state: u16,
 }
 
 impl WayOut<'_> {
-    /// A packet leaves hop `index`: for the next one, or for the end of the path.
-    fn take(&mut self, at: Time, index: usize, direction: Direction, pdu: Pdu, cx: &mut Cx<'_>) {
+    /// A packet leaves bearer `bearer`: for the next hop, or for the end of the path.
+    fn take(&mut self, at: Time, bearer: usize, direction: Direction, pdu: Pdu, cx: &mut Cx<'_>) {
+        let index = self.bearers.map_or(bearer, |bearers| bearers.hop(bearer));
         let of_hop = |kind, pdu: &Pdu| Event {
-            hop: self.place.hop(index),
+            hop: self.place.hop(bearer),
             ..Event::of_path(at, direction, kind, Cause::None, pdu, self.state)
         };
         if pdu.origin == Origin::Background && self.loads.ends_at(pdu.id, index) {
@@ -114,8 +121,9 @@ impl Path {
 impl Path<EntityModel, UserMedium> {
     /// The path of a user of a cell, which is at `place` among the others.
     pub(crate) fn of_user(config: &PathConfig, place: PathPlace, seed: Seed) -> Path<EntityModel, UserMedium> {
-        let hops = config.hops.iter().enumerate();
-        let hops = hops.map(|(index, hop)| Hop::of_user(place.hop(index), hop, seed)).collect();
+        let bearers = config.hops.iter().flat_map(|hop| hop.of_bearers().into_iter().map(move |one| (&hop.name, one)));
+        let bearers = bearers.enumerate();
+        let hops = bearers.map(|(index, (station, hop))| Hop::of_user(place.hop(index), &hop, station, seed)).collect();
         Path::at_place(hops, config, place, seed)
     }
 }
@@ -134,12 +142,16 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         let beginning = (Event::INITIAL_STATE.to_string(), config.hops.clone());
         let others = config.states.iter().map(|state| (state.name.clone(), state.hops.clone()));
         let states: Vec<_> = std::iter::once(beginning).chain(others).collect();
-        assert!(states.iter().all(|(_, all)| all.len() == hops.len()), "a state describes all hops");
+        let bearers: Vec<usize> = config.hops.iter().map(HopConfig::bearer_count).collect();
+        assert_eq!(bearers.iter().sum::<usize>(), hops.len(), "bearers are for users of a cell");
+        let fits = |all: &[HopConfig]| all.iter().map(HopConfig::bearer_count).eq(bearers.iter().copied());
+        assert!(states.iter().all(|(_, all)| fits(all)), "a state describes all hops and their bearers");
         let further = config.states.iter().map(|state| (state.name.as_str(), state.at, &state.stay));
         let schedule = Schedule::new(&config.initial, further, seed);
         let names: Vec<&str> = config.hops.iter().map(|hop| hop.name.as_str()).collect();
         Path {
             hops,
+            bearers: Bearers::new(&config.hops),
             states,
             schedule,
             transfers: VecDeque::new(),
@@ -151,9 +163,26 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         }
     }
 
-    /// The hops, the client's end first.
+    /// The hops, the client's end first; one with several bearers is several.
     pub fn hops(&self) -> &[Hop<E, M>] {
         &self.hops
+    }
+
+    /// Number of hops, whatever bearers they have.
+    pub(crate) fn hop_count(&self) -> usize {
+        self.bearers.as_ref().map_or(self.hops.len(), |bearers| bearers.hops())
+    }
+
+    /// Numbers of the bearers of hop `hop`, among those of the path.
+    #[inline]
+    pub(crate) fn bearers_of(&self, hop: usize) -> Range<usize> {
+        self.bearers.as_ref().map_or(hop..hop + 1, |bearers| bearers.of_hop(hop))
+    }
+
+    /// Number of the bearer of hop `hop` that takes `pdu`.
+    #[inline]
+    fn bearer_taking(&self, hop: usize, direction: Direction, pdu: &Pdu) -> usize {
+        self.bearers.as_ref().map_or(hop, |bearers| bearers.taking(hop, direction, pdu))
     }
 
     fn serve(&mut self, at: Time, cx: &mut Cx<'_>) {
@@ -165,19 +194,20 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         }
     }
 
-    /// The last stages of a step of hop `index` at `at`, whose first ones have been run.
+    /// The last stages of a step of bearer `index` at `at`, whose first ones have been run.
     pub(crate) fn send(&mut self, index: usize, at: Time, cx: &mut Cx<'_>) {
         let (hops, mut way_out) = self.hops_and_way_out();
         hops[index].send(at, cx, |direction, pdu, cx| way_out.take(at, index, direction, pdu, cx));
     }
 
     fn hops_and_way_out(&mut self) -> (&mut [Hop<E, M>], WayOut<'_>) {
-        let (place, hops, state) = (self.place, self.hops.len(), self.schedule.state());
-        let way_out = WayOut { transfers: &mut self.transfers, loads: &self.loads, hops, place, state };
+        let (place, hops, state) = (self.place, self.hop_count(), self.schedule.state());
+        let bearers = self.bearers.as_deref();
+        let way_out = WayOut { transfers: &mut self.transfers, loads: &self.loads, bearers, hops, place, state };
         (&mut self.hops, way_out)
     }
 
-    /// The hop of this place.
+    /// The bearer of this number.
     pub(crate) fn hop_mut(&mut self, index: usize) -> &mut Hop<E, M> {
         &mut self.hops[index]
     }
@@ -192,8 +222,9 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
     fn generate(&mut self, at: Time, cx: &mut Cx<'_>) {
         let Some((hop, direction, pdu)) = self.loads.take() else { return };
         let event = self.of_path(at, direction, EventKind::Generated, &pdu);
-        cx.record(Event { hop: self.place.hop(hop), ..event });
-        self.hops[hop].offer(at, direction, pdu, cx);
+        let bearer = self.bearer_taking(hop, direction, &pdu);
+        cx.record(Event { hop: self.place.hop(bearer), ..event });
+        self.hops[bearer].offer(at, direction, pdu, cx);
     }
 
     /// Counts what is inside: while nothing of endpoints is, nothing is emitted.
@@ -207,14 +238,20 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
     fn enter(&mut self, at: Time, state: u16, cx: &mut Cx<'_>) {
         self.schedule.enter(at, state);
         cx.record(self.of_path(at, Direction::Uplink, EventKind::StateChanged, &Pdu::default()));
-        let Path { hops, states, .. } = self;
-        configure(at, hops, &states[usize::from(state)].1, state, cx);
+        let Path { hops, bearers, states, .. } = self;
+        configure(at, hops, bearers, &states[usize::from(state)].1, state, cx);
     }
 
     /// Puts `configs` in force without another state.
     fn configure(&mut self, at: Time, configs: &[HopConfig], kind: EventKind, cx: &mut Cx<'_>) {
         cx.record(self.of_path(at, Direction::Uplink, kind, &Pdu::default()));
-        configure(at, &mut self.hops, configs, self.schedule.state(), cx);
+        configure(at, &mut self.hops, &mut self.bearers, configs, self.schedule.state(), cx);
+    }
+
+    /// True if `configs` have a hop for each of the path's, with as many bearers.
+    fn is_described_by(&self, configs: &[HopConfig]) -> bool {
+        let counts = (0..self.hop_count()).map(|hop| self.bearers_of(hop).len());
+        configs.iter().map(HopConfig::bearer_count).eq(counts)
     }
 
     /// Parameters in force once `setting` is.
@@ -237,7 +274,7 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
     /// Why it does not.
     pub(crate) fn fits<'a>(&self, setting: &'a Setting) -> Result<&'a [HopConfig], CommandError> {
         let mut all = std::iter::once(&setting.beginning).chain(&setting.states);
-        if setting.states.len() + 1 != self.states.len() || !all.all(|configs| configs.len() == self.hops.len()) {
+        if setting.states.len() + 1 != self.states.len() || !all.all(|configs| self.is_described_by(configs)) {
             return Err(CommandError::Mismatch("the setting describes another path".into()));
         }
         self.in_force(setting)
@@ -274,8 +311,14 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
                 let Some(hops) = value.downcast_ref::<Vec<HopConfig>>() else {
                     return Err(CommandError::Mismatch("a path takes the parameters of its hops".into()));
                 };
-                if hops.len() != self.hops.len() {
-                    let message = format!("it has {} hops, the command describes {}", self.hops.len(), hops.len());
+                if !self.is_described_by(hops) {
+                    let message = format!(
+                        "it has {} hops with {} bearers, the command describes {} with {}",
+                        self.hop_count(),
+                        self.hops.len(),
+                        hops.len(),
+                        hops.iter().map(HopConfig::bearer_count).sum::<usize>()
+                    );
                     return Err(CommandError::Mismatch(message));
                 }
                 self.configure(at, hops, EventKind::StateChanged, cx);
@@ -294,19 +337,22 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         self.state_names().position(|known| known == name).map(|index| index as u16)
     }
 
-    /// Takes a packet at `end` at `at`, up to which everything has been run.
-    pub(crate) fn take(&mut self, at: Time, end: End, mut pdu: Pdu, cx: &mut Cx<'_>) {
+    /// Takes a packet at `end` at `at`, up to which everything has been run; the number of the bearer that has it now.
+    #[inline]
+    pub(crate) fn take(&mut self, at: Time, end: End, mut pdu: Pdu, cx: &mut Cx<'_>) -> usize {
         let (direction, hop) = (end.sends(), self.first_hop(end));
         pdu.arrived = at;
         cx.record(self.of_path(at, direction, EventKind::Offered, &pdu));
-        self.hops[hop].offer(at, direction, pdu, cx);
+        let bearer = self.bearer_taking(hop, direction, &pdu);
+        self.hops[bearer].offer(at, direction, pdu, cx);
+        bearer
     }
 
     /// Place of the first hop for what comes from `end`.
-    pub(crate) fn first_hop(&self, end: End) -> usize {
+    fn first_hop(&self, end: End) -> usize {
         match end {
             End::Client => 0,
-            End::Server => self.hops.len() - 1,
+            End::Server => self.hop_count() - 1,
         }
     }
 
@@ -319,7 +365,8 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
     }
 
     /// Minimum transit time of a packet of `bytes` from `end` at `at`. Beside what hops take of themselves, `shared`
-    /// tells the least time of bits on a shared medium, by hop, time and direction.
+    /// tells the least time of bits on a shared medium, by bearer, time and direction. Whichever bearer takes the
+    /// packet, the fastest one of each hop is none too slow.
     pub(crate) fn least_transit_beside(
         &self,
         at: Time,
@@ -329,14 +376,15 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
     ) -> Span {
         // Whoever comes to a hop earlier does not leave it later, so that bounds of hops make one of the path.
         let direction = end.sends();
-        let pass = |at: Time, index: usize| {
+        let pass_bearer = |at: Time, index: usize| {
             let hop = &self.hops[index];
             at + shared(index, at, direction, hop.bits_on_air(direction, bytes))
                 + hop.least_transit_of(at, direction, bytes)
         };
+        let pass = |at: Time, hop: usize| self.bearers_of(hop).map(|index| pass_bearer(at, index)).min().unwrap_or(at);
         let left = match end {
-            End::Client => (0..self.hops.len()).fold(at, pass),
-            End::Server => (0..self.hops.len()).rev().fold(at, pass),
+            End::Client => (0..self.hop_count()).fold(at, pass),
+            End::Server => (0..self.hop_count()).rev().fold(at, pass),
         };
         left.since(at)
     }
@@ -388,7 +436,8 @@ impl<E: LinkEntity, M: Medium> Agenda for Path<E, M> {
             }
             Next::Transfer => {
                 if let Some((at, hop, direction, pdu)) = self.transfers.pop_front() {
-                    self.hops[hop].offer(at, direction, pdu, cx);
+                    let bearer = self.bearer_taking(hop, direction, &pdu);
+                    self.hops[bearer].offer(at, direction, pdu, cx);
                 }
             }
             Next::Load => self.generate(at, cx),
@@ -399,12 +448,23 @@ impl<E: LinkEntity, M: Medium> Agenda for Path<E, M> {
 fn configure<E: LinkEntity, M: Medium>(
     at: Time,
     hops: &mut [Hop<E, M>],
+    bearers: &mut Option<Box<Bearers>>,
     configs: &[HopConfig],
     state: u16,
     cx: &mut Cx<'_>,
 ) {
-    for (hop, config) in hops.iter_mut().zip(configs) {
-        hop.configure(at, config, state, cx);
+    if let Some(bearers) = bearers {
+        bearers.configure(configs);
+    }
+    let mut hops = hops.iter_mut();
+    for config in configs {
+        if config.uplink.bearers.is_empty() {
+            hops.by_ref().take(1).for_each(|hop| hop.configure(at, config, state, cx));
+            continue;
+        }
+        for (config, hop) in config.of_bearers().iter().zip(hops.by_ref()) {
+            hop.configure(at, config, state, cx);
+        }
     }
 }
 
@@ -454,7 +514,9 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     }
 
     fn least_transit(&self) -> Span {
-        self.hops.iter().fold(Span::ZERO, |sum, hop| sum + hop.least_transit())
+        // Bearers of a hop have its propagation.
+        let first = |hop| self.bearers_of(hop).start;
+        (0..self.hop_count()).fold(Span::ZERO, |sum, hop| sum + self.hops[first(hop)].least_transit())
     }
 
     fn least_transit_of(&self, at: Time, port: PortId, bytes: u32) -> Span {

@@ -3,17 +3,21 @@
 
 //! Cells: the laws with many users, a cell of one user against its path, and shared media by hand.
 
-use airpath_core::{End, EventKind, PortId, Seed};
+use airpath_core::{Bits, End, EventKind, PortId, Seed};
 use airpath_models::cell::{
     CellConfig, MediumOfCell, SharedMediumConfig, UserConfig,
     continuous::{Order, SharedContinuousConfig},
     ofdm::{Directions, OfdmConfig},
 };
+use airpath_models::channel::ErrorsConfig;
 use airpath_models::entity::EntityConfig;
 use airpath_models::fading::FadingConfig;
 use airpath_models::medium::{MediumChoice, RateConfig};
-use airpath_models::{Cell, HopConfig, LinkConfig, Path, PathConfig};
+use airpath_models::queueing::QueueConfig;
+use airpath_models::queueing::classes::MatchConfig;
+use airpath_models::{BearerConfig, Cell, HopConfig, LinkConfig, Path, PathConfig};
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use crate::common::*;
 
@@ -148,16 +152,42 @@ fn a_user_draws_the_same_beside_others() {
     assert_eq!(lost(1), lost(3));
 }
 
+/// None to three bearers by the lengths of packets, with queues and errors of their own. The last takes what is left.
+fn any_bearers() -> impl Strategy<Value = Vec<BearerConfig>> {
+    let own =
+        (proptest::option::of(select(QueueConfig::examples())), proptest::option::of(select(ErrorsConfig::examples())));
+    let all = proptest::collection::vec((own, 1u64..300), 0..=3);
+    all.prop_map(|all| {
+        let last = all.len().saturating_sub(1);
+        let bearer = |(number, ((queue, errors), longest)): (usize, (_, u64))| {
+            let longest = (number < last).then(|| Bits::from_bytes(longest));
+            let matching = MatchConfig { longest, ..MatchConfig::default() };
+            BearerConfig { queue, errors, ..BearerConfig::new(format!("bearer{number}"), matching) }
+        };
+        all.into_iter().enumerate().map(bearer).collect()
+    })
+}
+
 fn any_user(number: usize) -> impl Strategy<Value = UserConfig> {
-    (any_path(), any::<[bool; 2]>(), any::<bool>()).prop_map(move |((mut path, _), shared, named)| {
+    let bearers = (any_bearers(), any_bearers());
+    (any_path(), any::<[bool; 2]>(), any::<bool>(), bearers).prop_map(move |((mut path, _), shared, named, bearers)| {
         let place = if named { 0 } else { path.hops.len() - 1 };
         let states = path.states.iter_mut().map(|state| &mut state.hops);
         for hops in states.chain([&mut path.hops]) {
             let hop = &mut hops[place];
+            // Bearers are on shared media in both directions.
+            let shared = if bearers.0.is_empty() { shared } else { [true; 2] };
             for (link, shared) in [&mut hop.uplink, &mut hop.downlink].into_iter().zip(shared) {
                 if shared {
                     *link = on_cell(link.clone());
+                    link.bearers.clone_from(&bearers.0);
                 }
+            }
+        }
+        // Other parameters in states; as many bearers.
+        if bearers.0.len() == bearers.1.len() {
+            for hop in path.states.iter_mut().map(|state| &mut state.hops[place]) {
+                hop.uplink.bearers.clone_from(&bearers.1);
             }
         }
         // Commands are those of one path, and a cell would not know them.
@@ -174,6 +204,9 @@ fn fit_grants(path: &mut PathConfig) {
             if [&hop.uplink, &hop.downlink].iter().any(|link| link.medium.name().is_some()) {
                 for link in [&mut hop.uplink, &mut hop.downlink] {
                     link.entity = kinds[link.overhead.get() as usize % kinds.len()].clone();
+                    if let Some(first) = link.bearers.first_mut() {
+                        first.entity = kinds.last().cloned();
+                    }
                 }
                 hop.downlink.entity = hop.uplink.entity.clone();
             }

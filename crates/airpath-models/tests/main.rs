@@ -6,6 +6,7 @@
 mod adaptation;
 mod aqm;
 mod background;
+mod bearers;
 mod blackouts;
 mod cell_reference;
 mod cells;

@@ -211,7 +211,7 @@ fn hops_of_one_user_are_told_apart_by_name() {
     config.users[0].path.hops[0].name = "one".into();
     other.name = "two".into();
     config.users[0].path.hops.push(other);
-    let names = config.media[0].station_names(config.users.iter().map(|user| (user.name.as_str(), &user.path)));
+    let names = config.media[0].bearer_names(config.users.iter().map(|user| (user.name.as_str(), &user.path)));
     assert_eq!(names, ["user0.one", "user0.two"]);
     let script: Script = (0..20).map(|packet| to(0, ms(packet), 500)).collect();
     let trace = run_to(Cell::new(&config, Seed(3)), &script, ms(1_000));

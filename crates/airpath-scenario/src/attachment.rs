@@ -65,9 +65,9 @@ pub fn problems(
     // Nor may names be unknown that a path has which could not be read.
     for medium in media.iter().filter(|_| paths.len() == trees.len()) {
         let Some(table) = tables.iter().find(|table| table.name == medium.name) else { continue };
-        let names = medium.station_names(paths.iter().map(|path| (path.name.as_str(), &path.config)));
+        let names = medium.bearer_names(paths.iter().map(|path| (path.name.as_str(), &path.config)));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let found = medium.config.station_problems(&names).into_iter();
+        let found = medium.config.bearer_problems(&names).into_iter();
         let base = join(KEY, &table.name);
         problems.extend(found.map(|problem| table.finding(&problem.key, problem.message).into_diagnostic(&base)));
     }
@@ -91,8 +91,16 @@ fn of_hop(
             all.push((MEDIUM.to_string(), unknown(name, tables)));
         } else if let Some(MediumOfCell { config: medium, .. }) = media.iter().find(|medium| medium.name == name) {
             if medium.carries(direction) {
-                let of_hop = medium.hop_problems(config, direction).into_iter();
-                all.extend(of_hop.map(|problem| (problem.key, Diagnosis::of(problem.message))));
+                for (index, bearer) in config.of_bearers().iter().enumerate() {
+                    for problem in medium.hop_problems(bearer, direction) {
+                        let problem = config.bearer_problem(index, direction, problem);
+                        if !all.iter().any(|(key, known): &(String, Diagnosis)| {
+                            *key == problem.key && known.message == problem.message
+                        }) {
+                            all.push((problem.key, Diagnosis::of(problem.message)));
+                        }
+                    }
+                }
             } else {
                 all.push((MEDIUM.to_string(), Diagnosis::of(carries_nothing(name, direction))));
             }

@@ -47,6 +47,10 @@ fn present_value(node: &Node, schema: &Schema) -> toml::Value {
 /// The place of `key` within `table`, or of the nearest table around it. In a list the key goes on with
 /// a name (`classes.voice.weight`) or names a place (`of[1].value`).
 pub fn locate<'a>(table: &'a Table, key: &str) -> Option<&'a Place> {
+    // Names of bearers, by which schedulers know them, have dots.
+    if let Some((found, _)) = table.entry(key) {
+        return Some(&found.place);
+    }
     let (first, rest) = key.split_once('.').unwrap_or((key, ""));
     let (name, index) = first.strip_suffix(']').and_then(|listed| listed.split_once('[')).unwrap_or((first, ""));
     let (found, node) = table.entry(name)?;

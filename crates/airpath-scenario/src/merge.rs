@@ -40,6 +40,9 @@ pub fn lay_key(base: &mut Table, key: Key, node: Node) {
     base.put(key, node);
 }
 
+/// The key of the list of bearers of a link.
+const BEARERS: &str = "bearers";
+
 static DEFAULTS: LazyLock<toml::Table> =
     LazyLock::new(|| toml::Table::try_from(LinkConfig::default()).unwrap_or_default());
 
@@ -55,8 +58,34 @@ pub fn over_defaults(link: &Table) -> Table {
             lay_over_default(table, &toml::Value::Table(default.clone()), place);
         }
     }
+    bearers_over_link(&mut all);
     in_lists_over_defaults(&mut all, &LINK);
     all
+}
+
+/// Lays the tables of bearers over those of the link where they do not name their `type`.
+fn bearers_over_link(link: &mut Table) {
+    let of_link = |key: &str, place: &Place| match (link.get(key), DEFAULTS.get(key)) {
+        (Some(node), _) => node.as_table().cloned(),
+        (None, Some(default)) => Node::from_toml(default, place).as_table().cloned(),
+        (None, None) => None,
+    };
+    let Some(Node { value: Value::Array(bearers), .. }) = link.get(BEARERS) else { return };
+    let mut bearers = bearers.clone();
+    for bearer in &mut bearers {
+        let Value::Table(bearer) = &mut bearer.value else { continue };
+        for (key, node) in &mut bearer.0 {
+            if let Value::Table(own) = &mut node.value
+                && own.get("type").is_none()
+                && let Some(base) = of_link(&key.name, &node.place)
+            {
+                *own = merge(&base, own);
+            }
+        }
+    }
+    if let Some((_, Node { value: Value::Array(old), .. })) = link.get_mut(BEARERS) {
+        *old = bearers;
+    }
 }
 
 fn lay_over_default(table: &mut Table, default: &toml::Value, place: &Place) {
@@ -69,6 +98,7 @@ fn lay_over_default(table: &mut Table, default: &toml::Value, place: &Place) {
 fn in_lists_over_defaults(table: &mut Table, schema: &Schema) {
     for (key, node) in &mut table.0 {
         let Some(property) = keys::property(schema, &RAW, &key.name) else { continue };
+        let property = keys::optional(property).unwrap_or(property);
         match &mut node.value {
             Value::Table(inner) => in_lists_over_defaults(inner, property),
             Value::Array(items) => {

@@ -5,6 +5,7 @@
 
 mod advice;
 mod background;
+mod bearers;
 mod cells;
 mod classes;
 mod fading;

@@ -400,7 +400,7 @@ def _occupancy(traffic: Traffic, column: str) -> pl.DataFrame:
     """Return each length that a queue had, and how long, until the end of the run."""
     rows = traffic.run.events.filter(pl.col("stage") == "queue").select(
         pl.col("direction").cast(pl.String),
-        _hop(traffic),
+        traffic.run.queue_name(),
         "time_ns",
         length=pl.col(column),
     )

@@ -139,7 +139,7 @@ def _delay(run: Run, length_ns: int) -> dict[str, NDArray[np.float64]]:
 def _queue(run: Run, length_ns: int) -> dict[str, NDArray[np.float64]]:
     """Return the mean number of packets in each queue that was used, until the run's end."""
     events = run.events.filter(pl.col("stage") == "queue").with_columns(
-        pl.col("hop", "direction").cast(pl.String)
+        run.queue_name(), pl.col("direction").cast(pl.String)
     )
     hops = events["hop"].n_unique()
     found = {}

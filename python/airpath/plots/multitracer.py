@@ -54,8 +54,9 @@ def save(run: Run, directory: Path, span: Span | None = None) -> list[Path]:
     of_sockets = pl.concat([part.select(list(SOCKET_COLUMNS)) for part in parts])
     rows = of_sockets.filter(kept).sort("time_ns", maintain_order=True)
     write("socket-dump.txt", socket_dump(rows))
-    for hop in run.link["hop"].cast(pl.String).unique(maintain_order=True).to_list():
-        of_hop = run.link.filter((pl.col("hop") == hop) & kept)
+    link = run.link.filter(kept).with_columns(run.queue_name())
+    for hop in run.link.select(run.queue_name())["hop"].unique(maintain_order=True):
+        of_hop = link.filter(pl.col("hop") == hop)
         write(f"rlp-dump-{hop}.txt", rlp_dump(of_hop))
     for layers in layers_of(run):
         name = f"multitracer-{layers.hop}-{layers.direction}"

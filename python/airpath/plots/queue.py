@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Length of each hop's queue over time, with what was dropped there."""
+"""Length of each queue over time, with what was dropped there."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ def draw(run: Run, span: Span) -> list[Picture]:
     """
     events = within(_of_all_users(run), run, span)
     several = f" of {len(run.users)} users together" if _has_several(run) else ""
-    hops = events["hop"].cast(pl.String).unique(maintain_order=True).to_list()
     queues = {
-        (hop, direction): events.filter((pl.col("hop") == hop) & (pl.col("direction") == direction))
-        for hop in hops
+        (name, direction): events.filter(
+            (pl.col("hop") == name) & (pl.col("direction") == direction)
+        )
+        for name in events["hop"].unique(maintain_order=True)
         for direction in DIRECTIONS
     }
     pictures = []
@@ -79,13 +80,14 @@ def _of_all_users(run: Run) -> pl.DataFrame:
     """Return the events of queues; lengths are those of all users' queues of the hop together."""
     events = run.events.filter(pl.col("stage") == "queue")
     if not _has_several(run):
-        return events
+        return events.with_columns(run.queue_name())
     place = ["hop", "direction"]
+    queue = [*place, "user", "bearer"] if run.has_bearers else [*place, "user"]
     change = {
-        name: pl.col(name) - pl.col(name).shift(1, fill_value=0).over(*place, "user")
+        name: pl.col(name) - pl.col(name).shift(1, fill_value=0).over(queue)
         for name in ("queue_packets", "queue_bytes")
     }
-    changed = events.with_columns(**change)
+    changed = events.with_columns(pl.col("hop").cast(pl.String), **change)
     return changed.with_columns(pl.col(name).cum_sum().over(place) for name in change)
 
 

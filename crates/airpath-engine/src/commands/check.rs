@@ -4,6 +4,7 @@
 //! `airpath check`: is a scenario file right?
 
 use airpath_core::Direction;
+use airpath_models::HopConfig;
 use airpath_models::cell::MediumOfCell;
 use airpath_models::load::too_much;
 use airpath_scenario::{NamedPath, Scenario};
@@ -77,13 +78,18 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
     Ok(status)
 }
 
-/// A medium and the hops on it, by direction.
+/// A medium, and the hops on it or their bearers, by direction.
 fn shared(medium: &MediumOfCell, paths: &[NamedPath]) -> Value {
     let several = paths.len() > 1;
     let on = |direction: Direction| -> Vec<String> {
         let hops = paths.iter().flat_map(|path| path.config.hops.iter().map(move |hop| (path, hop)));
         let on = hops.filter(|(_, hop)| hop.link(direction).medium.name() == Some(&medium.name));
-        on.map(|(path, hop)| if several { format!("{}.{}", path.name, hop.name) } else { hop.name.clone() }).collect()
+        let names = |(path, hop): (&NamedPath, &HopConfig)| {
+            let name = if several { format!("{}.{}", path.name, hop.name) } else { hop.name.clone() };
+            let bearers: Vec<String> = hop.bearer_names().map(|bearer| format!("{name}.{bearer}")).collect();
+            if bearers.is_empty() { vec![name] } else { bearers }
+        };
+        on.flat_map(names).collect()
     };
     json!({ "name": medium.name, "uplink": on(Direction::Uplink), "downlink": on(Direction::Downlink) })
 }

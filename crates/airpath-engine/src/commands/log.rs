@@ -109,6 +109,7 @@ fn filter(args: &LogArgs) -> Result<Filter> {
     Ok(Filter {
         user: args.user.clone(),
         hop: args.hop.clone(),
+        bearer: args.bearer.clone(),
         direction: args.direction.as_deref().map(parse_direction).transpose().map_err(usage)?,
         kind: args.kind.as_deref().map(parse_kind).transpose().map_err(usage)?,
         origin: args.origin.as_deref().map(parse_origin).transpose().map_err(usage)?,

@@ -11,13 +11,14 @@ use airpath_scenario::Scenario;
 
 use super::files::KeptFiles;
 
-/// The users of a machine, with the names of their hops and states: the places of its events.
+/// The users of a machine, with the names of their hops, bearers and states: the places of its events.
 pub fn places(machine: &MachineConfig) -> Places {
     let names = |MachineUser { name, path }: &MachineUser<'_>| {
         let states = path.states.iter().map(|state| state.name.clone());
         UserNames {
             name: (*name).into(),
             hops: path.hops.iter().map(|hop| hop.name.clone()).collect(),
+            bearers: path.hops.iter().map(|hop| hop.bearer_names().map(str::to_string).collect()).collect(),
             states: std::iter::once(Event::INITIAL_STATE.to_string()).chain(states).collect(),
         }
     };

@@ -62,8 +62,9 @@ impl Fates {
                     _ => *end = Some(Ending::Delivered { at_ns: event.time_ns, times: 1 }),
                 }
             } else if kind == EventKind::Dropped.name() {
-                let end =
-                    Ending::Dropped { at_ns: event.time_ns, cause: event.cause.to_owned(), hop: event.hop.to_owned() };
+                let dot = if event.bearer.is_empty() { "" } else { "." };
+                let hop = format!("{}{dot}{}", event.hop, event.bearer);
+                let end = Ending::Dropped { at_ns: event.time_ns, cause: event.cause.to_owned(), hop };
                 let fate = fates.entry(event.pdu).or_default();
                 // Where another copy has arrived, the packet has.
                 if !matches!(fate.end, Some(Ending::Delivered { .. })) {

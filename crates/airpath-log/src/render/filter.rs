@@ -56,7 +56,7 @@ pub fn parse_origin(word: &str) -> Result<Origin, FilterError> {
     parse("origin", word, Origin::ALL, Origin::name)
 }
 
-/// Sees to it that `name` is one of `known`, the names in a log of `what`: hops or users.
+/// Sees to it that `name` is one of `known`, the names in a log of `what`: hops, bearers or users.
 pub(crate) fn check_name(what: &'static str, name: &str, known: &[&str]) -> Result<(), FilterError> {
     if known.contains(&name) {
         return Ok(());
@@ -73,6 +73,8 @@ pub struct Filter {
     pub user: Option<String>,
     /// Only at this hop ("path" for the whole path).
     pub hop: Option<String>,
+    /// Only of bearers with this name.
+    pub bearer: Option<String>,
     /// Only in this direction.
     pub direction: Option<Direction>,
     /// Only of this kind.
@@ -99,7 +101,9 @@ impl Filter {
     }
 
     pub(crate) fn place_and_kind(&self, event: &EventRow<'_>) -> bool {
-        self.hop.as_deref().is_none_or(|hop| hop == event.hop) && self.kind.is_none_or(|kind| kind.name() == event.kind)
+        self.hop.as_deref().is_none_or(|hop| hop == event.hop)
+            && self.bearer.as_deref().is_none_or(|bearer| bearer == event.bearer)
+            && self.kind.is_none_or(|kind| kind.name() == event.kind)
     }
 
     pub(crate) fn user(&self, user: &str) -> bool {
@@ -112,7 +116,7 @@ impl Filter {
 
     /// True if only packets with certain events are wanted.
     pub(crate) fn asks_for_events(&self) -> bool {
-        self.hop.is_some() || self.kind.is_some()
+        self.hop.is_some() || self.bearer.is_some() || self.kind.is_some()
     }
 }
 

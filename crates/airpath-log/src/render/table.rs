@@ -16,14 +16,17 @@ use crate::tables::events::{EventBatch, EventRow};
 
 /// Sees to it that what `filter` names is in the log in `folder`.
 pub(super) fn check_names(folder: &Path, filter: &Filter) -> Result<(), RenderError> {
-    if filter.hop.is_none() && filter.user.is_none() {
+    if filter.hop.is_none() && filter.user.is_none() && filter.bearer.is_none() {
         return Ok(());
     }
-    // Every batch carries the names of all hops and users, whether something happened there or not.
+    // Every batch carries the names of all hops, bearers and users, whether something happened there or not.
     if let Some(batch) = open_events(folder)?.next() {
         let batch = EventBatch::new(&batch?, &folder.join(files::EVENTS))?;
         if let Some(hop) = &filter.hop {
             check_name("hop", hop, &batch.hop_names())?;
+        }
+        if let Some(bearer) = &filter.bearer {
+            check_name("bearer", bearer, &batch.bearer_names())?;
         }
         if let Some(user) = &filter.user {
             check_name("user", user, &batch.user_names())?;
@@ -38,6 +41,8 @@ pub(super) struct Widths {
     hop: usize,
     /// 0 in a run of one user without a name.
     user: usize,
+    /// 0 in a run without bearers.
+    bearer: usize,
 }
 
 /// Calls `row` for each event in `folder` that passes `filter`, with the widths of the columns of names.
@@ -51,7 +56,7 @@ pub(super) fn for_each_event(
     let mut rendered = Rendered { lines: 0, torn_bytes: log.torn_bytes() };
     for batch in log {
         let batch = EventBatch::new(&batch?, &path)?;
-        let widths = Widths { hop: batch.hop_width(), user: batch.user_width() };
+        let widths = Widths { hop: batch.hop_width(), user: batch.user_width(), bearer: batch.bearer_width() };
         for event in batch.rows().filter(|event| filter.passes(event)) {
             row(&event, widths)?;
             rendered.lines += 1;
@@ -80,25 +85,42 @@ fn write_table(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<Re
     let kinds = width(EventKind::ALL.iter().map(|kind| kind.name()), "kind");
     let causes = width(Cause::ALL.iter().map(|cause| cause.name()), "cause");
     let mut headed = false;
-    let line = |out: &mut BufWriter<&mut dyn Write>, widths: Widths, cells: [&str; 11]| {
-        let [time, user, hop, direction, stage, kind, cause, pdu, bits, queue, state] = cells;
+    let line = |out: &mut BufWriter<&mut dyn Write>, widths: Widths, cells: [&str; 12]| {
+        let [time, user, hop, bearer, direction, stage, kind, cause, pdu, bits, queue, state] = cells;
         let hops = widths.hop.max("hop".len());
         write!(out, "{time:>15}  ")?;
         if widths.user > 0 {
             let users = widths.user.max("user".len());
             write!(out, "{user:<users$}  ")?;
         }
+        write!(out, "{hop:<hops$}  ")?;
+        if widths.bearer > 0 {
+            let bearers = widths.bearer.max("bearer".len());
+            write!(out, "{bearer:<bearers$}  ")?;
+        }
         writeln!(
             out,
-            "{hop:<hops$}  {direction:<9}  {stage:<stages$}  {kind:<kinds$}  {cause:<causes$}  \
+            "{direction:<9}  {stage:<stages$}  {kind:<kinds$}  {cause:<causes$}  \
              {pdu:>8}  {bits:>8}  {queue:>12}  {state}"
         )
     };
     let rendered = for_each_event(folder, filter, |event, widths| {
         if !headed {
             headed = true;
-            let heads =
-                ["time/s", "user", "hop", "direction", "stage", "kind", "cause", "pdu", "bits", "queue/B", "state"];
+            let heads = [
+                "time/s",
+                "user",
+                "hop",
+                "bearer",
+                "direction",
+                "stage",
+                "kind",
+                "cause",
+                "pdu",
+                "bits",
+                "queue/B",
+                "state",
+            ];
             line(&mut out, widths, heads)?;
         }
         let queue = match (event.queue_packets, event.queue_bytes) {
@@ -113,8 +135,8 @@ fn write_table(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<Re
             (pdu, None) => pdu.to_string(),
         };
         let bits = event.bits.to_string();
-        let EventRow { user, hop, direction, stage, kind, cause, state, .. } = *event;
-        let cells = [&time, user, hop, direction, stage, kind, cause, &pdu, &bits, &queue, state];
+        let EventRow { user, hop, bearer, direction, stage, kind, cause, state, .. } = *event;
+        let cells = [&time, user, hop, bearer, direction, stage, kind, cause, &pdu, &bits, &queue, state];
         line(&mut out, widths, cells)?;
         Ok(())
     })?;

@@ -7,7 +7,7 @@ use airpath_core::{Cause, Direction, Event, EventKind, Origin, Stage};
 use arrow_array::StringArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
 
-use super::kinds::{Dictionary, Later, Maybe, Number, Numbers, RunName, Users, Word};
+use super::kinds::{Bearers, Dictionary, Later, Maybe, Number, Numbers, RunName, Users, Word};
 use super::{Names, table};
 use crate::places::Places;
 
@@ -54,6 +54,8 @@ table! {
         origin: Word<Origins> => &'a str,
         /// The user whose path it is; empty for a path alone.
         user: RunName<Users> => &'a str,
+        /// The bearer of the hop; empty where the hop has none, and for the whole path.
+        bearer: RunName<Bearers> => &'a str,
     }
 }
 
@@ -103,6 +105,7 @@ impl<'a> EventCells<'a> {
             kept_bytes: left.and_then(|left| left.kept_bytes),
             origin: event.origin as u8,
             user: places.user(event.hop),
+            bearer: places.bearer_word(event.hop),
         }
     }
 }
@@ -117,6 +120,17 @@ impl EventBatch {
     pub(crate) fn user_names(&self) -> Vec<&str> {
         let words = self.user.as_ref().map(|users| users.words()).unwrap_or_default();
         words.into_iter().filter(|name| !name.is_empty()).collect()
+    }
+
+    /// The names of the bearers; empty where no hop has any.
+    pub(crate) fn bearer_names(&self) -> Vec<&str> {
+        let words = self.bearer.as_ref().map(|bearers| bearers.words()).unwrap_or_default();
+        words.into_iter().filter(|name| !name.is_empty()).collect()
+    }
+
+    /// The length of the longest name of a bearer.
+    pub(crate) fn bearer_width(&self) -> usize {
+        self.bearer.as_ref().map_or(0, |bearers| bearers.width())
     }
 
     /// The length of the longest user name.

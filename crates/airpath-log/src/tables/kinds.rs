@@ -344,6 +344,18 @@ impl Dictionary for Users {
     }
 }
 
+/// The bearers of the run; logs of earlier versions knew none.
+pub(crate) struct Bearers;
+
+impl Dictionary for Bearers {
+    const UNKNOWN: &'static str = "";
+    const BEFORE: Option<&'static str> = Some("");
+
+    fn words(names: &Names<'_>) -> StringArray {
+        StringArray::from_iter_values(names.bearers)
+    }
+}
+
 /// One of a few words.
 pub(crate) struct Word<D> {
     words: Arc<StringArray>,

@@ -7,7 +7,7 @@ use airpath_core::{End, LinkEvent, LinkFrame, LinkRecord, Time};
 use arrow_array::StringArray;
 use arrow_array::types::{UInt8Type, UInt16Type, UInt64Type};
 
-use super::kinds::{Dictionary, Maybe, Number, RunName, Users, Word};
+use super::kinds::{Bearers, Dictionary, Maybe, Number, RunName, Users, Word};
 use super::{Names, table};
 use crate::places::Places;
 
@@ -48,6 +48,8 @@ table! {
         pdu: Number<UInt64Type> => u64,
         /// The user whose path it is; empty for a path alone.
         user: RunName<Users> => &'a str,
+        /// The bearer of the hop whose link entity it is; empty where the hop has none.
+        bearer: RunName<Bearers> => &'a str,
     }
 }
 
@@ -88,6 +90,7 @@ impl<'a> LinkCells<'a> {
             timer_ns: variables.timer.and_then(Time::finite).map(Time::nanos),
             pdu: record.pdu,
             user: places.user(record.hop),
+            bearer: places.bearer_word(record.hop),
         }
     }
 }

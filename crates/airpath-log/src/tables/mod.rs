@@ -27,12 +27,14 @@ pub(crate) struct Names<'a> {
     pub states: &'a [String],
     /// The users, likewise.
     pub users: &'a [String],
+    /// The bearers, likewise.
+    pub bearers: &'a [String],
 }
 
 impl<'a> Names<'a> {
     /// The names of a run with these places.
     pub fn of(places: &'a Places) -> Names<'a> {
-        Names { hops: places.hops(), states: places.states(), users: places.names() }
+        Names { hops: places.hops(), states: places.states(), users: places.names(), bearers: places.bearers() }
     }
 }
 

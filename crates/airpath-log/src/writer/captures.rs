@@ -176,12 +176,14 @@ impl Captures {
 
     fn dropped(&mut self, event: &Event, start_unix_ns: u64) {
         let Some(packet) = self.in_flight.leave(event.pdu) else { return };
-        let hop = self.places.find(event.hop).map_or("?", |place| place.hop.unwrap_or(WHOLE_PATH));
+        let place = self.places.find(event.hop);
+        let (hop, bearer) = place.map_or(("?", ""), |place| (place.hop.unwrap_or(WHOLE_PATH), place.bearer));
+        let dot = if bearer.is_empty() { "" } else { "." };
         let after = event.at.nanos().saturating_sub(packet.at_ns);
         self.comment.clear();
         let _ = write!(
             self.comment,
-            "dropped: {} at {hop} after {}.{:09} s",
+            "dropped: {} at {hop}{dot}{bearer} after {}.{:09} s",
             cause_word(event.cause),
             after / 1_000_000_000,
             after % 1_000_000_000

@@ -7,7 +7,7 @@ use airpath_core::{Direction, DrawKey, DrawScope, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::medium::{SharedMediumConfig, StationBeginning};
+use super::medium::{BearerBeginning, SharedMediumConfig, StationBeginning};
 use crate::config::{HopConfig, PathConfig, Setting};
 use crate::file::{VisitFile, under};
 
@@ -50,6 +50,19 @@ pub struct CellSettings {
     pub of_users: Vec<(u16, Setting)>,
 }
 
+/// The hops on a medium, by number as stations, and their bearers.
+#[derive(Default)]
+pub(super) struct OnMedium<'a> {
+    /// Beginning of each station.
+    pub(super) stations: Vec<StationBeginning<'a>>,
+    /// Place of the hop of each station in the path of its user.
+    pub(super) hops: Vec<usize>,
+    /// Beginning of each bearer: those of a station one after the other.
+    pub(super) bearers: Vec<BearerBeginning>,
+    /// User, and number among all bearers of the user, of each bearer.
+    pub(super) places: Vec<(u16, u16)>,
+}
+
 impl UserConfig {
     /// Seed of what the user draws.
     pub fn seed(&self, seed: Seed) -> Seed {
@@ -60,11 +73,6 @@ impl UserConfig {
     pub fn shown_name(&self) -> &str {
         if self.is_unnamed { "" } else { &self.name }
     }
-
-    /// The hop of this place.
-    pub(super) fn hop(&self, place: u16) -> &HopConfig {
-        &self.path.hops[usize::from(place)]
-    }
 }
 
 impl MediumOfCell {
@@ -73,19 +81,22 @@ impl MediumOfCell {
         hop.link(direction).medium.name() == Some(self.name.as_str())
     }
 
-    /// Name of a hop on the medium: that of the user, with that of the hop where the user has several on it.
-    fn station_name(&self, user: &str, path: &PathConfig, hop: &HopConfig) -> String {
-        match path.hops.iter().filter(|hop| self.is_under(hop)).count() {
-            1 => user.into(),
+    /// Names of the bearers of a hop on the medium: that of the user, with that of the hop where the user has several on
+    /// it, and with that of the bearer where the hop has bearers.
+    fn bearers_of(&self, user: &str, path: &PathConfig, hop: &HopConfig) -> Vec<String> {
+        let station = match path.hops.iter().filter(|hop| self.is_under(hop)).count() {
+            1 => user.to_string(),
             _ => format!("{user}.{}", hop.name),
-        }
+        };
+        let own: Vec<String> = hop.bearer_names().map(|name| format!("{station}.{name}")).collect();
+        if own.is_empty() { vec![station] } else { own }
     }
 
-    /// Names of the hops on the medium, where these are the paths of the users.
-    pub fn station_names<'a>(&self, paths: impl Iterator<Item = (&'a str, &'a PathConfig)>) -> Vec<String> {
+    /// Names of the bearers on the medium, where these are the paths of the users.
+    pub fn bearer_names<'a>(&self, paths: impl Iterator<Item = (&'a str, &'a PathConfig)>) -> Vec<String> {
         let of_path = |(user, path): (&'a str, &'a PathConfig)| {
             let on = path.hops.iter().filter(|hop| self.is_under(hop));
-            on.map(|hop| self.station_name(user, path, hop)).collect::<Vec<_>>()
+            on.flat_map(|hop| self.bearers_of(user, path, hop)).collect::<Vec<_>>()
         };
         paths.flat_map(of_path).collect()
     }
@@ -101,26 +112,27 @@ impl MediumOfCell {
         DrawKey::new(seed, &DrawScope { hop: &self.name, direction, role: "shared medium", instance: 0 })
     }
 
-    /// The hops on the medium: user and place of each, and what the medium learns of it. Users in order, and of each
-    /// the client's end first.
-    pub(super) fn stations<'a>(
-        &self,
-        users: &'a [UserConfig],
-        seeds: &[Seed],
-    ) -> (Vec<(u16, u16)>, Vec<StationBeginning<'a>>) {
-        let of_user = |(number, (user, seed)): (usize, (&'a UserConfig, &Seed))| {
-            let hops = user.path.hops.iter().enumerate();
-            let on = hops.filter(|(_, hop)| self.is_under(hop));
-            let seed = *seed;
-            on.map(move |(place, hop)| {
+    /// The hops on the medium, and their bearers: users in order, and of each the client's end first.
+    pub(super) fn members<'a>(&self, users: &'a [UserConfig], seeds: &[Seed]) -> OnMedium<'a> {
+        let mut members = OnMedium::default();
+        for (number, (user, seed)) in users.iter().zip(seeds).enumerate() {
+            let mut first = 0;
+            for (place, hop) in user.path.hops.iter().enumerate() {
+                let numbers = first..first + hop.bearer_count() as u16;
+                first = numbers.end;
+                if !self.is_under(hop) {
+                    continue;
+                }
+                let station = members.stations.len() as u16;
                 let scope = DrawScope { hop: &hop.name, direction: Direction::Uplink, role: "station", instance: 0 };
-                let name = self.station_name(&user.name, &user.path, hop);
-                let station = StationBeginning { name, hop, key: DrawKey::new(seed, &scope) };
-                ((number as u16, place as u16), station)
-            })
-            .collect::<Vec<_>>()
-        };
-        users.iter().zip(seeds).enumerate().flat_map(of_user).unzip()
+                members.stations.push(StationBeginning { hop, key: DrawKey::new(*seed, &scope) });
+                members.hops.push(place);
+                let names = self.bearers_of(&user.name, &user.path, hop).into_iter();
+                members.bearers.extend(names.map(|name| BearerBeginning { name, station }));
+                members.places.extend(numbers.map(|bearer| (number as u16, bearer)));
+            }
+        }
+        members
     }
 }
 

@@ -4,11 +4,14 @@
 //! A cell: the paths of several users, with media that they share.
 //!
 //! Each user has a path with queues, link entities, channels, states and background loads of its own. A hop is on a
-//! medium of its own, or on one that the cell has by name. Such a medium asks its users for frames, as a hop's own
-//! medium asks the only one.
+//! medium of its own, or on one that the cell has by name. Such a medium asks its stations for frames, as a hop's own
+//! medium asks the only one. A station is the hop of a user, and may have several bearers: each has a queue, link
+//! entities and an error process of its own, is asked and scheduled by itself, and is a hop of its own in the path
+//! (`bearers.rs`). They share the radio channel, which the medium has, and the parameters of propagation and blackouts.
 //!
 //! The order at one instant is that of a path, over all users: all service first (hops by their place in their
-//! paths; within a place users in order, then the media, then what leaves the hops), then changes of state,
+//! paths; within a place users in order, and of each the bearers; then the media, then what leaves the hops), then
+//! changes of state,
 //! transfers and background loads, each in the order of the users. A cell with one user therefore leaves the trace of
 //! that user's path.
 
@@ -23,6 +26,7 @@ use airpath_core::{
 
 use crate::agenda::{Agenda, CATCH_UP, KEEP_UP, Next};
 use crate::air::{Air, Backlog, Frame, Grant};
+use crate::config::HopConfig;
 use crate::entity::EntityModel;
 use crate::hop::Hop;
 use crate::link::OnAir;
@@ -33,11 +37,12 @@ use crate::quality::Quality;
 pub use config::{CellConfig, CellSettings, MediumOfCell, UserConfig};
 use medium::Request;
 pub use medium::{
-    SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning, continuous, ofdm,
+    BearerBeginning, SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning,
+    continuous, ofdm,
 };
 
-/// The shared medium of each direction of a hop, if it is on one: its number, and the number of the hop among its
-/// stations.
+/// The shared medium of each direction of a bearer, if it is on one: its number, and the number of the bearer among
+/// those on it.
 type Attachment = [Option<(u16, u16)>; 2];
 
 /// Place of a user of which no hop has been served in a round, and of one of which another has than those in turn.
@@ -54,7 +59,9 @@ pub struct Cell {
     media: Vec<Shared>,
     /// Greatest number of hops of a user.
     hops: usize,
-    /// Shared media of each hop, by user and hop.
+    /// Number of places of events of each user.
+    places: u16,
+    /// Shared media of each bearer, by user and bearer.
     on: Vec<Vec<Attachment>>,
     /// Names of the users.
     names: Vec<String>,
@@ -73,15 +80,17 @@ pub struct Cell {
 /// A shared medium, and who is on it.
 struct Shared {
     model: SharedMediumModel,
-    /// User and hop of each station.
-    stations: Vec<(u16, u16)>,
-    /// Stations that it has asked for frames in its step.
+    /// User, and number among the user's bearers, of each bearer.
+    bearers: Vec<(u16, u16)>,
+    /// Number of the station of each bearer.
+    stations: Vec<u16>,
+    /// Bearers that it has asked for frames in its step.
     asked: Asked,
     /// Least place of a station's hop in its path.
     place: usize,
 }
 
-/// Stations that a medium has asked for their backlog or a frame, or whose frame was sent, each once.
+/// Bearers that a medium has asked for their backlog or a frame, or whose frame was sent, each once.
 #[derive(Default)]
 struct Asked {
     list: Vec<u16>,
@@ -90,10 +99,10 @@ struct Asked {
 
 impl Asked {
     #[inline]
-    fn note(&mut self, station: u16) {
-        if !self.is_in[usize::from(station)] {
-            self.is_in[usize::from(station)] = true;
-            self.list.push(station);
+    fn note(&mut self, bearer: u16) {
+        if !self.is_in[usize::from(bearer)] {
+            self.is_in[usize::from(bearer)] = true;
+            self.list.push(bearer);
         }
     }
 }
@@ -113,36 +122,45 @@ impl Cell {
     pub fn new(config: &CellConfig, seed: Seed) -> Cell {
         assert!(!config.users.is_empty(), "a cell has at least one user");
         let hops = config.users.iter().map(|user| user.path.hops.len()).max().unwrap_or(0);
+        let bearers = |user: &UserConfig| user.path.hops.iter().map(HopConfig::bearer_count).sum::<usize>();
+        let places = config.users.iter().map(bearers).max().unwrap_or(0) as u16 + 1;
         let seeds: Vec<Seed> = config.users.iter().map(|user| user.seed(seed)).collect();
         let mut first_load = 0;
         let mut users = Vec::with_capacity(config.users.len());
         for (number, (user, seed)) in config.users.iter().zip(&seeds).enumerate() {
-            let place = PathPlace { user: number as u16, stride: hops as u16 + 1, first_load };
+            let place = PathPlace { user: number as u16, stride: places, first_load };
             first_load += user.path.background.len() as u16;
             users.push(UserPath::of_user(&user.path, place, *seed));
         }
-        let mut on: Vec<Vec<Attachment>> =
-            config.users.iter().map(|user| vec![[None; 2]; user.path.hops.len()]).collect();
+        let mut on: Vec<Vec<Attachment>> = config.users.iter().map(|user| vec![[None; 2]; bearers(user)]).collect();
         let mut media = Vec::new();
         for (number, medium) in config.media.iter().enumerate() {
-            let (stations, beginnings) = medium.stations(&config.users, &seeds);
-            for (station, (user, hop)) in stations.iter().enumerate() {
+            let members = medium.members(&config.users, &seeds);
+            for (place, (user, bearer)) in members.places.iter().enumerate() {
+                let station = &members.stations[usize::from(members.bearers[place].station)];
                 for direction in Direction::ALL {
-                    if medium.carries(config.users[usize::from(*user)].hop(*hop), direction) {
-                        on[usize::from(*user)][usize::from(*hop)][direction as usize] =
-                            Some((number as u16, station as u16));
+                    if medium.carries(station.hop, direction) {
+                        on[usize::from(*user)][usize::from(*bearer)][direction as usize] =
+                            Some((number as u16, place as u16));
                     }
                 }
             }
-            let beginning = SharedBeginning { stations: &beginnings, key: medium.key(seed) };
-            let place = stations.iter().map(|(_, hop)| usize::from(*hop)).min().unwrap_or(0);
-            let asked = Asked { list: Vec::new(), is_in: vec![false; stations.len()] };
-            media.push(Shared { model: SharedMediumModel::new(&medium.config, beginning), stations, asked, place });
+            let beginning =
+                SharedBeginning { stations: &members.stations, bearers: &members.bearers, key: medium.key(seed) };
+            media.push(Shared {
+                model: SharedMediumModel::new(&medium.config, beginning),
+                place: members.hops.iter().copied().min().unwrap_or(0),
+                stations: members.bearers.iter().map(|bearer| bearer.station).collect(),
+                asked: Asked { list: Vec::new(), is_in: vec![false; members.bearers.len()] },
+                bearers: members.places,
+            });
         }
         let named = config.users.iter().zip(&on).all(|(user, on)| {
-            let named = |hop, direction| user.hop(hop as u16).link(direction).medium.name().is_some();
-            (0..on.len())
-                .all(|hop| Direction::ALL.iter().all(|way| named(hop, *way) == on[hop][*way as usize].is_some()))
+            let bearers = user.path.hops.iter().flat_map(|hop| std::iter::repeat_n(hop, hop.bearer_count()));
+            let named = |hop: &HopConfig, way: Direction| hop.link(way).medium.name().is_some();
+            bearers
+                .zip(on)
+                .all(|(hop, on)| Direction::ALL.iter().all(|way| named(hop, *way) == on[*way as usize].is_some()))
         });
         assert!(named, "a hop names media of its cell");
         let mut cell = Cell {
@@ -155,6 +173,7 @@ impl Cell {
             users,
             media,
             hops,
+            places,
             on,
             users_inside: 0,
         };
@@ -172,23 +191,29 @@ impl Cell {
 
     /// Place of events of the first hop of a user. Those of the whole path have the place before it.
     pub fn place(&self, user: usize) -> u16 {
-        user as u16 * (self.hops as u16 + 1)
+        user as u16 * self.places
     }
 
-    /// Number of packets of `origin` in each hop of a user.
+    /// Number of bearers of each hop of a user.
+    pub fn bearers_of(&self, user: usize) -> Vec<usize> {
+        let path = &self.users[user];
+        (0..path.hop_count()).map(|hop| path.bearers_of(hop).len()).collect()
+    }
+
+    /// Number of packets of `origin` in each bearer of a user.
     pub fn held_of(&self, user: usize, origin: Origin) -> Vec<u64> {
         self.users[user].hops().iter().map(|hop| hop.held_of(origin)).collect()
     }
 
-    /// Hands the requests of a user's hop to its shared media at `now`; `is_early` as in [`Request`].
+    /// Hands the requests of a user's bearer to its shared media at `now`; `is_early` as in [`Request`].
     #[inline]
-    fn flush(&mut self, user: usize, hop: usize, now: Time, is_early: bool) {
+    fn flush(&mut self, user: usize, bearer: usize, now: Time, is_early: bool) {
         for direction in Direction::ALL {
-            if let Some((medium, station)) = self.on[user][hop][direction as usize]
-                && let Some(at) = self.users[user].hop_mut(hop).medium_mut().take_request(direction)
+            if let Some((medium, number)) = self.on[user][bearer][direction as usize]
+                && let Some(at) = self.users[user].hop_mut(bearer).medium_mut().take_request(direction)
             {
                 let request = Request { at, is_early: is_early || at > now };
-                self.media[usize::from(medium)].model.request(request, station, direction);
+                self.media[usize::from(medium)].model.request(request, number, direction);
             }
         }
     }
@@ -196,18 +221,23 @@ impl Cell {
     /// Tells the media of parameters of a user that have changed at `at`.
     #[cold]
     fn tell_changes(&mut self, at: Time, user: usize) {
-        for hop in 0..self.on[user].len() {
-            let Some(changed) = self.users[user].hop_mut(hop).medium_mut().take_changed() else { continue };
-            for (medium, station) in self.on[user][hop].into_iter().flatten() {
-                self.media[usize::from(medium)].model.configure(at, station, &changed);
+        for bearer in 0..self.on[user].len() {
+            let Some(changed) = self.users[user].hop_mut(bearer).medium_mut().take_changed() else { continue };
+            for (medium, number) in self.on[user][bearer].into_iter().flatten() {
+                let Shared { model, stations, .. } = &mut self.media[usize::from(medium)];
+                let station = stations[usize::from(number)];
+                // All bearers of a station have its channel: the first one tells of it.
+                if number == 0 || stations[usize::from(number) - 1] != station {
+                    model.configure(at, station, &changed);
+                }
             }
         }
     }
 
     /// Hands all requests of a user to the media, and notes what the user has to do next.
     fn settle(&mut self, now: Time, user: usize) {
-        for hop in 0..self.on[user].len() {
-            self.flush(user, hop, now, false);
+        for bearer in 0..self.on[user].len() {
+            self.flush(user, bearer, now, false);
         }
         self.due[user] = self.users[user].due();
     }
@@ -220,21 +250,28 @@ impl Cell {
             self.here.clear();
             for index in 0..self.active.len() {
                 let user = self.active[index];
-                if self.on[user].len() <= place || self.users[user].hop_mut(place).next_deadline() > at {
+                if self.users[user].hop_count() <= place {
                     continue;
                 }
-                let hop = self.users[user].hop_mut(place);
-                hop.receive(at, cx);
-                hop.step_own_medium(at, cx);
-                self.touch(user, place);
-                self.flush(user, place, at, true);
+                for bearer in self.users[user].bearers_of(place) {
+                    let hop = self.users[user].hop_mut(bearer);
+                    if hop.next_deadline() > at {
+                        continue;
+                    }
+                    hop.receive(at, cx);
+                    hop.step_own_medium(at, cx);
+                    self.touch(user, place);
+                    self.flush(user, bearer, at, true);
+                }
             }
             self.step_media(place, at, cx);
             self.here.sort_unstable();
             for index in 0..self.here.len() {
                 let user = self.here[index];
-                self.users[user].send(place, at, cx);
-                self.flush(user, place, at, true);
+                for bearer in self.users[user].bearers_of(place) {
+                    self.users[user].send(bearer, at, cx);
+                    self.flush(user, bearer, at, true);
+                }
             }
         }
         while let Some(user) = self.touched.pop() {
@@ -264,26 +301,26 @@ impl Cell {
     fn step_media(&mut self, place: usize, at: Time, cx: &mut Cx<'_>) {
         for number in 0..self.media.len() {
             let Cell { media, users, .. } = self;
-            let Shared { model, stations, asked, place: own, .. } = &mut media[number];
+            let Shared { model, bearers, asked, place: own, .. } = &mut media[number];
             if *own != place || model.next_deadline() > at {
                 continue;
             }
-            model.step(at, &mut CellAir { users, stations, asked, cx });
+            model.step(at, &mut CellAir { users, bearers, asked, cx });
             asked.list.sort_unstable();
             for index in 0..self.media[number].asked.list.len() {
                 let asked = &mut self.media[number].asked;
-                let station = asked.list[index];
-                asked.is_in[usize::from(station)] = false;
-                let (user, hop) = self.media[number].stations[usize::from(station)];
-                let (user, hop) = (usize::from(user), usize::from(hop));
-                self.users[user].hop_mut(hop).follow_medium(at, cx);
-                self.flush(user, hop, at, true);
-                if hop == place {
+                let bearer = asked.list[index];
+                asked.is_in[usize::from(bearer)] = false;
+                let (user, bearer) = self.media[number].bearers[usize::from(bearer)];
+                let (user, bearer) = (usize::from(user), usize::from(bearer));
+                self.users[user].hop_mut(bearer).follow_medium(at, cx);
+                self.flush(user, bearer, at, true);
+                if self.users[user].bearers_of(place).contains(&bearer) {
                     self.touch(user, place);
                 } else {
                     self.mark(user);
-                    self.users[user].send(hop, at, cx);
-                    self.flush(user, hop, at, true);
+                    self.users[user].send(bearer, at, cx);
+                    self.flush(user, bearer, at, true);
                 }
             }
             self.media[number].asked.list.clear();
@@ -309,8 +346,8 @@ impl Cell {
     fn next_departure(&self) -> Time {
         let own = self.users.iter().map(UserPath::next_departure).min().unwrap_or(Time::NEVER);
         let shared = self.media.iter().map(|medium| {
-            let hops =
-                || medium.stations.iter().map(|(user, hop)| &self.users[usize::from(*user)].hops()[usize::from(*hop)]);
+            let hop = |(user, bearer): &(u16, u16)| &self.users[usize::from(*user)].hops()[usize::from(*bearer)];
+            let hops = || medium.bearers.iter().map(hop);
             let propagation = hops().map(Hop::least_transit).min().unwrap_or(Span::ZERO);
             let idle = if hops().all(Hop::is_empty) { CATCH_UP } else { Span::ZERO };
             medium.model.next_deadline() + propagation + idle
@@ -463,8 +500,8 @@ impl Machine for Cell {
     fn least_transit_of(&self, at: Time, port: PortId, bytes: u32) -> Span {
         let Some(path) = self.users.get(usize::from(port.user())) else { return Span::ZERO };
         let on = &self.on[usize::from(port.user())];
-        path.least_transit_beside(at, port.end(), bytes, |hop, at, direction, bits| {
-            on[hop][direction as usize]
+        path.least_transit_beside(at, port.end(), bytes, |bearer, at, direction, bits| {
+            on[bearer][direction as usize]
                 .map_or(Span::ZERO, |(medium, _)| self.media[usize::from(medium)].model.least_time(at, direction, bits))
         })
     }
@@ -497,39 +534,38 @@ impl Cell {
             debug_assert!(false, "port {} is no user's", port.0);
             return;
         };
-        path.take(at, port.end(), pdu, cx);
-        let hop = path.first_hop(port.end());
-        self.flush(user, hop, at, false);
+        let bearer = path.take(at, port.end(), pdu, cx);
+        self.flush(user, bearer, at, false);
         self.due[user] = self.users[user].due();
     }
 }
 
-/// The users of a medium during its step.
+/// The bearers on a medium during its step.
 struct CellAir<'a, 'b, 'c> {
     users: &'a mut [UserPath],
-    stations: &'a [(u16, u16)],
+    bearers: &'a [(u16, u16)],
     asked: &'a mut Asked,
     cx: &'b mut Cx<'c>,
 }
 
 impl<'c> CellAir<'_, '_, 'c> {
-    fn on_air(&mut self, user: u16) -> OnAir<'_, '_, 'c, EntityModel> {
-        self.asked.note(user);
-        let (user, hop) = self.stations[usize::from(user)];
-        OnAir { link: self.users[usize::from(user)].hop_mut(usize::from(hop)).link_mut(), cx: self.cx }
+    fn on_air(&mut self, bearer: u16) -> OnAir<'_, '_, 'c, EntityModel> {
+        self.asked.note(bearer);
+        let (user, index) = self.bearers[usize::from(bearer)];
+        OnAir { link: self.users[usize::from(user)].hop_mut(usize::from(index)).link_mut(), cx: self.cx }
     }
 }
 
 impl Air for CellAir<'_, '_, '_> {
-    fn backlog(&mut self, at: Time, user: u16, direction: Direction) -> Backlog {
-        self.on_air(user).backlog(at, user, direction)
+    fn backlog(&mut self, at: Time, bearer: u16, direction: Direction) -> Backlog {
+        self.on_air(bearer).backlog(at, bearer, direction)
     }
 
     fn next_frame(&mut self, grant: &Grant) -> Option<Frame> {
-        self.on_air(grant.user).next_frame(grant)
+        self.on_air(grant.bearer).next_frame(grant)
     }
 
     fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
-        self.on_air(grant.user).sent_at(at, grant, frame, quality)
+        self.on_air(grant.bearer).sent_at(at, grant, frame, quality)
     }
 }

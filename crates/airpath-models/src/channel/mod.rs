@@ -184,6 +184,11 @@ impl ErrorsConfig {
         }
     }
 
+    /// True if errors follow from the time, whatever is sent.
+    pub fn is_timed(&self) -> bool {
+        matches!(self.per, Per::Millisecond | Per::Block)
+    }
+
     /// Visits the files that the parameters name.
     pub fn files(&mut self, visit: &mut VisitFile<'_>) {
         self.process.files(visit);

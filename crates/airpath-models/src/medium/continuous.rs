@@ -113,7 +113,7 @@ impl Transmitter {
         if self.varying.is_some() || !self.begun.is_empty() {
             return self.step_otherwise(at, constant_until_now, direction, air);
         }
-        let grant = Grant { resource: 0, user: 0, direction, bits: None, start: at };
+        let grant = Grant { resource: 0, bearer: 0, direction, bits: None, start: at };
         match air.next_frame(&grant) {
             Some(frame) => {
                 self.due = at + self.duration(at, frame.bits);
@@ -186,7 +186,7 @@ impl Transmitter {
 }
 
 impl Medium for Continuous {
-    fn request(&mut self, at: Time, _user: u16, direction: Direction) {
+    fn request(&mut self, at: Time, _bearer: u16, direction: Direction) {
         self.directions[direction as usize].request(at);
     }
 

@@ -59,12 +59,12 @@ impl Default for MediumConfig {
     }
 }
 
-/// A medium, of one user or many, in both directions. Frames on the air stay inside until sent.
+/// A medium, of one bearer or many, in both directions. Frames on the air stay inside until sent.
 pub trait Medium: Send {
-    /// `user` may have something to send in `direction`, at `at` or later. The request stands until
-    /// the medium next asks the user for a frame. A user whose grant was too small does not
+    /// `bearer` may have something to send in `direction`, at `at` or later. The request stands until
+    /// the medium next asks the bearer for a frame. A bearer whose grant was too small does not
     /// request again by itself: as long as others are served the medium asks it at every grant.
-    fn request(&mut self, at: Time, user: u16, direction: Direction);
+    fn request(&mut self, at: Time, bearer: u16, direction: Direction);
 
     /// Next internal timer of the medium; `Time::NEVER` if nothing is under way.
     fn next_deadline(&self) -> Time;
@@ -85,8 +85,8 @@ pub trait Medium: Send {
 
 impl Medium for MediumModel {
     #[inline(always)]
-    fn request(&mut self, at: Time, user: u16, direction: Direction) {
-        dispatch_medium!(self, medium => medium.request(at, user, direction));
+    fn request(&mut self, at: Time, bearer: u16, direction: Direction) {
+        dispatch_medium!(self, medium => medium.request(at, bearer, direction));
     }
     #[inline(always)]
     fn next_deadline(&self) -> Time {

@@ -41,12 +41,12 @@ impl UserMedium {
 
 impl Medium for UserMedium {
     #[inline]
-    fn request(&mut self, at: Time, user: u16, direction: Direction) {
+    fn request(&mut self, at: Time, bearer: u16, direction: Direction) {
         let index = direction as usize;
         if self.shared[index] {
             self.requests[index] = self.requests[index].min(at);
         } else {
-            self.own.request(at, user, direction);
+            self.own.request(at, bearer, direction);
         }
     }
 

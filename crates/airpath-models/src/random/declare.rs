@@ -16,6 +16,9 @@ pub(super) trait Configured<Q: Quantity>: Sized {
     /// Type that draws.
     type Drawer: Draw;
 
+    /// True if a draw that belongs to an instant follows from that alone.
+    const IS_TIMED: bool = false;
+
     /// No draw is below this.
     fn least(&self) -> Q;
 
@@ -60,6 +63,10 @@ macro_rules! distributions {
         impl<Q: Quantity> Distribution<Q> {
             fn least(&self) -> Q {
                 match self { $( Distribution::$Name(config) => Configured::least(config), )* }
+            }
+
+            fn is_timed(&self) -> bool {
+                match self { $( Distribution::$Name(_) => <$module::$Name<Q> as Configured<Q>>::IS_TIMED, )* }
             }
 
             fn problems(&self) -> Vec<Problem> {

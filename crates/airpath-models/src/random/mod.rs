@@ -115,6 +115,11 @@ impl<Q: Quantity> Random<Q> {
         }
     }
 
+    /// True if the value follows from the time, whatever was drawn before.
+    pub fn is_timed(&self) -> bool {
+        matches!(self, Random::Drawn(distribution) if distribution.is_timed())
+    }
+
     /// No draw is below this. Files are loaded.
     pub fn least(&self) -> Q {
         match self {

@@ -49,6 +49,8 @@ pub struct Wander<Q: Quantity> {
 impl<Q: Quantity> Configured<Q> for Wander<Q> {
     type Drawer = Drawer;
 
+    const IS_TIMED: bool = true;
+
     fn least(&self) -> Q {
         Q::from_base((self.mean.base() as f64 - FURTHEST * self.deviation.base() as f64).max(0.0) as u64)
     }

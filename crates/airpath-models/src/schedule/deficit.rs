@@ -18,8 +18,8 @@ use airpath_core::Bits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bearers::{self, PerBearer};
 use super::turns::Turns;
-use super::users::{self, PerUser};
 use super::{Beginning, InCell, NOBODY, Scheduler, Slot};
 use crate::problem::Problem;
 use crate::registry::Configured;
@@ -33,8 +33,8 @@ pub struct DeficitConfig {
     #[serde(default = "quantum")]
     pub quantum: Bits,
     /// Weights of bearers; others have a weight of 1.
-    #[serde(default, skip_serializing_if = "PerUser::is_empty")]
-    pub weights: PerUser<f64>,
+    #[serde(default, skip_serializing_if = "PerBearer::is_empty")]
+    pub weights: PerBearer<f64>,
 }
 
 fn quantum() -> Bits {
@@ -51,7 +51,7 @@ impl Configured<Beginning<'_>> for DeficitConfig {
     type Model = Deficit;
 
     fn problems(&self) -> Vec<Problem> {
-        let mut problems = self.weights.problems("weights", users::weight_problem);
+        let mut problems = self.weights.problems("weights", bearers::weight_problem);
         if self.quantum == Bits::ZERO || self.quantum > LARGEST_QUANTUM {
             let range = format!("it must be longer than 0 and at most {LARGEST_QUANTUM}");
             problems.push(Problem::new("quantum", format!("is {}; {range}", self.quantum)));
@@ -66,12 +66,12 @@ impl Configured<Beginning<'_>> for DeficitConfig {
     }
 
     fn examples() -> Vec<DeficitConfig> {
-        let plain = DeficitConfig { quantum: quantum(), weights: PerUser::default() };
+        let plain = DeficitConfig { quantum: quantum(), weights: PerBearer::default() };
         vec![
             plain.clone(),
-            DeficitConfig { weights: users::example(&[4.0, 0.5]), ..plain },
+            DeficitConfig { weights: bearers::example(&[4.0, 0.5]), ..plain },
             // Many turns for a resource.
-            DeficitConfig { quantum: Bits::new(1), weights: users::example(&[1.0, 0.001]) },
+            DeficitConfig { quantum: Bits::new(1), weights: bearers::example(&[1.0, 0.001]) },
         ]
     }
 }

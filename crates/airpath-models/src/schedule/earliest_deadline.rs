@@ -14,8 +14,8 @@ use airpath_core::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bearers::{self, PerBearer};
 use super::turns::Turns;
-use super::users::{self, PerUser};
 use super::{Beginning, Contender, InCell, NOBODY, Scheduler, Slot};
 use crate::problem::Problem;
 use crate::registry::Configured;
@@ -24,11 +24,11 @@ use crate::registry::Configured;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EarliestDeadlineConfig {
     /// Time after its arrival at which a packet is due.
-    #[serde(default = "users::budget")]
+    #[serde(default = "bearers::budget")]
     pub budget: Span,
     /// The same for single bearers.
-    #[serde(default, skip_serializing_if = "PerUser::is_empty")]
-    pub budgets: PerUser<Span>,
+    #[serde(default, skip_serializing_if = "PerBearer::is_empty")]
+    pub budgets: PerBearer<Span>,
 }
 
 impl InCell for EarliestDeadlineConfig {
@@ -41,7 +41,7 @@ impl Configured<Beginning<'_>> for EarliestDeadlineConfig {
     type Model = EarliestDeadline;
 
     fn problems(&self) -> Vec<Problem> {
-        users::budget_problems(self.budget, &self.budgets)
+        bearers::budget_problems(self.budget, &self.budgets)
     }
 
     fn build(&self, beginning: Beginning<'_>) -> EarliestDeadline {
@@ -50,8 +50,8 @@ impl Configured<Beginning<'_>> for EarliestDeadlineConfig {
     }
 
     fn examples() -> Vec<EarliestDeadlineConfig> {
-        let budgets = users::example(&[Span::from_millis(20), Span::from_secs(2)]);
-        let plain = EarliestDeadlineConfig { budget: users::budget(), budgets: PerUser::default() };
+        let budgets = bearers::example(&[Span::from_millis(20), Span::from_secs(2)]);
+        let plain = EarliestDeadlineConfig { budget: bearers::budget(), budgets: PerBearer::default() };
         vec![plain.clone(), EarliestDeadlineConfig { budgets, ..plain }]
     }
 }

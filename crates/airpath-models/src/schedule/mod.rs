@@ -12,6 +12,7 @@
 //! - Slots in which nobody has anything to send change nothing, and neither do contenders that have nothing to send,
 //!   so that the cell may leave both out. Averages decay by the number of slots passed, in closed form.
 
+mod bearers;
 mod best_channel;
 mod deficit;
 mod earliest_deadline;
@@ -22,7 +23,6 @@ mod proportional_fair;
 mod round_robin;
 mod score_based;
 mod turns;
-mod users;
 mod window;
 
 use std::collections::BTreeSet;
@@ -33,6 +33,7 @@ use airpath_core::{DrawKey, Time};
 use crate::problem::Problem;
 use crate::registry::registry;
 
+pub use bearers::{EXAMPLE_BEARERS, PerBearer};
 pub use best_channel::{BestChannel, BestChannelConfig};
 pub use deficit::{Deficit, DeficitConfig};
 pub use earliest_deadline::{EarliestDeadline, EarliestDeadlineConfig};
@@ -44,7 +45,6 @@ pub use modified_largest_weighted_delay_first::{
 pub use proportional_fair::{ProportionalFair, ProportionalFairConfig};
 pub use round_robin::{RoundRobin, RoundRobinConfig};
 pub use score_based::{ScoreBased, ScoreBasedConfig};
-pub use users::{EXAMPLE_BEARERS, PerUser};
 pub use window::Window;
 
 /// The bearer of a resource that nobody gets.

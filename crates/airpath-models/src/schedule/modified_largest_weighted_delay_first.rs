@@ -16,8 +16,8 @@ use airpath_core::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bearers::{self, PerBearer};
 use super::turns::Turns;
-use super::users::{self, PerUser};
 use super::{Beginning, InCell, Scheduler, Slot};
 use crate::problem::Problem;
 use crate::registry::Configured;
@@ -29,14 +29,14 @@ const WINDOW: u32 = 1000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModifiedLargestWeightedDelayFirstConfig {
     /// Budget T of the delay of packets.
-    #[serde(default = "users::budget")]
+    #[serde(default = "bearers::budget")]
     pub budget: Span,
     /// The same for single bearers.
-    #[serde(default, skip_serializing_if = "PerUser::is_empty")]
-    pub budgets: PerUser<Span>,
+    #[serde(default, skip_serializing_if = "PerBearer::is_empty")]
+    pub budgets: PerBearer<Span>,
     /// Weights of bearers; others have a weight of 1.
-    #[serde(default, skip_serializing_if = "PerUser::is_empty")]
-    pub weights: PerUser<f64>,
+    #[serde(default, skip_serializing_if = "PerBearer::is_empty")]
+    pub weights: PerBearer<f64>,
 }
 
 impl InCell for ModifiedLargestWeightedDelayFirstConfig {
@@ -49,8 +49,8 @@ impl Configured<Beginning<'_>> for ModifiedLargestWeightedDelayFirstConfig {
     type Model = ModifiedLargestWeightedDelayFirst;
 
     fn problems(&self) -> Vec<Problem> {
-        let mut problems = users::budget_problems(self.budget, &self.budgets);
-        problems.extend(self.weights.problems("weights", users::weight_problem));
+        let mut problems = bearers::budget_problems(self.budget, &self.budgets);
+        problems.extend(self.weights.problems("weights", bearers::weight_problem));
         problems
     }
 
@@ -68,15 +68,15 @@ impl Configured<Beginning<'_>> for ModifiedLargestWeightedDelayFirstConfig {
 
     fn examples() -> Vec<ModifiedLargestWeightedDelayFirstConfig> {
         let plain = ModifiedLargestWeightedDelayFirstConfig {
-            budget: users::budget(),
-            budgets: PerUser::default(),
-            weights: PerUser::default(),
+            budget: bearers::budget(),
+            budgets: PerBearer::default(),
+            weights: PerBearer::default(),
         };
         vec![
             plain.clone(),
             ModifiedLargestWeightedDelayFirstConfig {
-                budgets: users::example(&[Span::from_millis(20)]),
-                weights: users::example(&[4.6, 3.0]),
+                budgets: bearers::example(&[Span::from_millis(20)]),
+                weights: bearers::example(&[4.6, 3.0]),
                 ..plain
             },
         ]

@@ -16,8 +16,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bearers::{self, PerBearer};
 use super::turns::Turns;
-use super::users::{self, PerUser};
 use super::window::{Averages, Window};
 use super::{Beginning, InCell, NOBODY, Scheduler, Slot};
 use crate::problem::Problem;
@@ -33,8 +33,8 @@ pub struct ProportionalFairConfig {
     #[serde(default = "window")]
     pub window: Window,
     /// Weights of bearers; others have a weight of 1.
-    #[serde(default, skip_serializing_if = "PerUser::is_empty")]
-    pub weights: PerUser<f64>,
+    #[serde(default, skip_serializing_if = "PerBearer::is_empty")]
+    pub weights: PerBearer<f64>,
 }
 
 /// The window of Jalali et al.
@@ -53,7 +53,7 @@ impl Configured<Beginning<'_>> for ProportionalFairConfig {
 
     fn problems(&self) -> Vec<Problem> {
         let mut problems = self.window.problems();
-        problems.extend(self.weights.problems("weights", users::weight_problem));
+        problems.extend(self.weights.problems("weights", bearers::weight_problem));
         problems
     }
 
@@ -69,11 +69,11 @@ impl Configured<Beginning<'_>> for ProportionalFairConfig {
     }
 
     fn examples() -> Vec<ProportionalFairConfig> {
-        let plain = ProportionalFairConfig { window: window(), weights: PerUser::default() };
+        let plain = ProportionalFairConfig { window: window(), weights: PerBearer::default() };
         let time = Window::Time(airpath_core::Span::from_millis(100));
         vec![
             plain.clone(),
-            ProportionalFairConfig { window: time, weights: users::example(&[4.0, 0.5]) },
+            ProportionalFairConfig { window: time, weights: bearers::example(&[4.0, 0.5]) },
             ProportionalFairConfig { window: Window::Slots(1), ..plain },
         ]
     }

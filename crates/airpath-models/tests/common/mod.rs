@@ -174,19 +174,24 @@ impl Trace {
 
 /// A machine that shows how many packets each of its hops holds.
 pub trait Hops: Machine {
-    /// For each user the place of the first hop, and the packets that each hop holds.
-    fn held_by_hop(&self, origin: Origin) -> Vec<(u16, Vec<u64>)>;
+    /// For each user the place of the first hop, and the packets that each bearer of each hop holds.
+    fn held_by_hop(&self, origin: Origin) -> Vec<(u16, Vec<Vec<u64>>)>;
 }
 
 impl<E: LinkEntity, M: Medium> Hops for Path<E, M> {
-    fn held_by_hop(&self, origin: Origin) -> Vec<(u16, Vec<u64>)> {
-        vec![(0, self.hops().iter().map(|hop| hop.held_of(origin)).collect())]
+    fn held_by_hop(&self, origin: Origin) -> Vec<(u16, Vec<Vec<u64>>)> {
+        vec![(0, self.hops().iter().map(|hop| vec![hop.held_of(origin)]).collect())]
     }
 }
 
 impl Hops for Cell {
-    fn held_by_hop(&self, origin: Origin) -> Vec<(u16, Vec<u64>)> {
-        (0..self.users()).map(|user| (self.place(user), self.held_of(user, origin))).collect()
+    fn held_by_hop(&self, origin: Origin) -> Vec<(u16, Vec<Vec<u64>>)> {
+        let of_user = |user| {
+            let mut held = self.held_of(user, origin).into_iter();
+            let hops = self.bearers_of(user).into_iter().map(|bearers| held.by_ref().take(bearers).collect());
+            (self.place(user), hops.collect())
+        };
+        (0..self.users()).map(of_user).collect()
     }
 }
 
@@ -319,10 +324,16 @@ impl<M: Hops> Runner<M> {
     }
 
     /// The same for the user whose first hop has this place.
-    fn conservation_of_user(&self, origin: Origin, place: u16, held: &[u64]) -> Balance {
+    fn conservation_of_user(&self, origin: Origin, place: u16, held: &[Vec<u64>]) -> Balance {
         let counters = &self.outputs.counters;
         let count = |hop, direction, kind| counters.site(hop, direction, origin).kind(kind).count;
         let path = |direction, kind| count(place.wrapping_sub(1), direction, kind);
+        // Bearers of a hop have places side by side: which of them takes a packet is not for conservation.
+        let place_of = |hop: usize| place + held[..hop].iter().map(Vec::len).sum::<usize>() as u16;
+        let of_hop = |hop: usize, direction, kind| {
+            let bearers = (place_of(hop)..).take(held[hop].len());
+            bearers.map(|bearer| count(bearer, direction, kind)).sum::<u64>()
+        };
         let last = held.len() - 1;
         let mut sum = Balance::default();
         for (hop, held) in held.iter().enumerate() {
@@ -333,14 +344,14 @@ impl<M: Hops> Runner<M> {
                 let entered = if hop == first {
                     path(direction, EventKind::Offered)
                 } else {
-                    count(place + before as u16, direction, EventKind::Passed)
+                    of_hop(before, direction, EventKind::Passed)
                 };
                 let left = if hop == end {
                     path(direction, EventKind::Delivered)
                 } else {
-                    count(place + hop as u16, direction, EventKind::Passed)
+                    of_hop(hop, direction, EventKind::Passed)
                 };
-                let at_hop = |kind| count(place + hop as u16, direction, kind);
+                let at_hop = |kind| of_hop(hop, direction, kind);
                 let lost = at_hop(EventKind::Dropped);
                 let copies = at_hop(EventKind::Duplicated);
                 let (generated, consumed) = (at_hop(EventKind::Generated), at_hop(EventKind::Consumed));
@@ -351,7 +362,8 @@ impl<M: Hops> Runner<M> {
                 sum.duplicated += copies;
                 sum.consumed += consumed;
             }
-            assert_eq!(balance, i128::from(*held), "hop {hop} at {:?}: {origin:?} in - out ≠ held", self.now);
+            let held: u64 = held.iter().sum();
+            assert_eq!(balance, i128::from(held), "hop {hop} at {:?}: {origin:?} in - out ≠ held", self.now);
             sum.held += held;
         }
         for direction in Direction::ALL {
@@ -540,6 +552,7 @@ pub fn link_with(
             entity: framing.entity,
             medium: time.medium,
             fading: None,
+            bearers: Vec::new(),
         },
     )
 }

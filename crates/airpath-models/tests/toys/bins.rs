@@ -83,7 +83,7 @@ impl Medium for TwoBins {
                     None => Conditions { bits: place.bin.bits.get(), quality: None },
                 };
                 let bits = Bits::new(conditions.bits);
-                let grant = Grant { resource: resource as u16, user: 0, direction, bits: Some(bits), start: at };
+                let grant = Grant { resource: resource as u16, bearer: 0, direction, bits: Some(bits), start: at };
                 if let Some(frame) = air.next_frame(&grant) {
                     assert!(frame.bits <= bits || self.radio.is_some());
                     place.on_air = Some((grant, frame, conditions.quality));

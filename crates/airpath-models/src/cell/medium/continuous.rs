@@ -3,8 +3,8 @@
 
 //! A shared medium that is always there: in each direction one frame after the other, whoever sends it.
 //!
-//! The users have queues of their own. The order in which the medium serves them is that of a common queue
-//! (`first_come`), or one frame of each in turn (`round_robin`). With one user it is [`Continuous`].
+//! The bearers have queues of their own. The order in which the medium serves them is that of a common queue
+//! (`first_come`), or one frame of each in turn (`round_robin`). With one bearer it is [`Continuous`].
 
 use std::collections::VecDeque;
 
@@ -30,19 +30,19 @@ pub struct SharedContinuousConfig {
     /// Rate from the servers to the clients; without it only the other direction is on the medium.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downlink: Option<RateConfig>,
-    /// Order in which users are served.
+    /// Order in which bearers are served.
     #[serde(default)]
     pub order: Order,
 }
 
-/// Order in which users of a shared medium are served.
+/// Order in which bearers of a shared medium are served; a user without bearers is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// The user whose packet has waited longest.
+    /// The bearer whose packet has waited longest.
     #[default]
     FirstCome,
-    /// One frame of each user in turn.
+    /// One frame of each bearer in turn.
     RoundRobin,
 }
 
@@ -97,7 +97,7 @@ impl Configured<SharedBeginning<'_>> for SharedContinuousConfig {
         let unlimited = RateConfig::default();
         let rates = Direction::ALL.map(|direction| self.rate(direction).unwrap_or(&unlimited));
         let keys = Direction::ALL.map(|direction| beginning.key.child("rate", direction as u64));
-        let turns = || Turns::new(self.order, beginning.stations.len());
+        let turns = || Turns::new(self.order, beginning.bearers.len());
         SharedContinuous { medium: Box::new(Continuous::new(rates, keys)), turns: Box::new([turns(), turns()]) }
     }
 
@@ -117,35 +117,35 @@ pub struct SharedContinuous {
     turns: Box<[Turns; 2]>,
 }
 
-/// Turns of the stations in one direction.
+/// Turns of the bearers in one direction.
 #[derive(Clone, Debug)]
 struct Turns {
     order: Order,
-    /// Time from which each station has something to send, as far as the medium knows; `Time::NEVER` without a
+    /// Time from which each bearer has something to send, as far as the medium knows; `Time::NEVER` without a
     /// request.
     ready: Vec<Time>,
-    /// Station after the one that was served last.
+    /// Bearer after the one that was served last.
     next: usize,
-    /// Stations of the frames on the air, which end in the order in which they began.
+    /// Bearers of the frames on the air, which end in the order in which they began.
     on_air: VecDeque<u16>,
     /// Scratch of `in_order`.
     asked: Vec<(Time, u16)>,
 }
 
 impl Turns {
-    fn new(order: Order, stations: usize) -> Turns {
-        Turns { order, ready: vec![Time::NEVER; stations], next: 0, on_air: VecDeque::new(), asked: Vec::new() }
+    fn new(order: Order, bearers: usize) -> Turns {
+        Turns { order, ready: vec![Time::NEVER; bearers], next: 0, on_air: VecDeque::new(), asked: Vec::new() }
     }
 
-    /// The stations that may have something to send at `at`, in the order in which they are served.
+    /// The bearers that may have something to send at `at`, in the order in which they are served.
     fn in_order<A: Air>(&mut self, at: Time, direction: Direction, air: &mut A) {
-        let stations = self.ready.len();
-        let in_turn = (0..stations).map(|offset| (self.next + offset) % stations);
+        let bearers = self.ready.len();
+        let in_turn = (0..bearers).map(|offset| (self.next + offset) % bearers);
         self.asked.clear();
-        self.asked.extend(in_turn.filter(|station| self.ready[*station] <= at).map(|station| (at, station as u16)));
+        self.asked.extend(in_turn.filter(|bearer| self.ready[*bearer] <= at).map(|bearer| (at, bearer as u16)));
         if self.order == Order::FirstCome && self.asked.len() > 1 {
-            for (since, station) in &mut self.asked {
-                *since = air.backlog(at, *station, direction).since;
+            for (since, bearer) in &mut self.asked {
+                *since = air.backlog(at, *bearer, direction).since;
             }
             // The lower number first where two have waited equally long.
             self.asked.sort_unstable();
@@ -153,49 +153,49 @@ impl Turns {
     }
 }
 
-/// The air as the transmitters of one station see it, with the station whose turn it is in each grant.
+/// The air as the transmitters of a hop alone see it, with the bearer whose turn it is in each grant.
 struct InTurn<'a, A> {
     air: &'a mut A,
     turns: &'a mut [Turns; 2],
 }
 
 impl<A: Air> Air for InTurn<'_, A> {
-    fn backlog(&mut self, at: Time, user: u16, direction: Direction) -> Backlog {
-        self.air.backlog(at, user, direction)
+    fn backlog(&mut self, at: Time, bearer: u16, direction: Direction) -> Backlog {
+        self.air.backlog(at, bearer, direction)
     }
 
     fn next_frame(&mut self, grant: &Grant) -> Option<Frame> {
         let turns = &mut self.turns[grant.direction as usize];
         turns.in_order(grant.start, grant.direction, self.air);
         for index in 0..turns.asked.len() {
-            let (_, station) = turns.asked[index];
-            let frame = self.air.next_frame(&Grant { user: station, ..*grant });
+            let (_, bearer) = turns.asked[index];
+            let frame = self.air.next_frame(&Grant { bearer, ..*grant });
             if frame.is_some() {
-                turns.next = (usize::from(station) + 1) % turns.ready.len();
-                turns.on_air.push_back(station);
+                turns.next = (usize::from(bearer) + 1) % turns.ready.len();
+                turns.on_air.push_back(bearer);
                 return frame;
             }
         }
         // Nobody has anything that fits: who has requests again.
-        for (_, station) in &turns.asked {
-            turns.ready[usize::from(*station)] = Time::NEVER;
+        for (_, bearer) in &turns.asked {
+            turns.ready[usize::from(*bearer)] = Time::NEVER;
         }
         None
     }
 
     fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
         let turns = &mut self.turns[grant.direction as usize];
-        let user = turns.on_air.pop_front().unwrap_or(grant.user);
+        let bearer = turns.on_air.pop_front().unwrap_or(grant.bearer);
         // Its send buffer may have room for more now.
-        let ready = &mut turns.ready[usize::from(user)];
+        let ready = &mut turns.ready[usize::from(bearer)];
         *ready = (*ready).min(at);
-        self.air.sent_at(at, &Grant { user, ..*grant }, frame, quality)
+        self.air.sent_at(at, &Grant { bearer, ..*grant }, frame, quality)
     }
 }
 
 impl SharedMedium for SharedContinuous {
-    fn request(&mut self, Request { at, .. }: Request, station: u16, direction: Direction) {
-        let ready = &mut self.turns[direction as usize].ready[usize::from(station)];
+    fn request(&mut self, Request { at, .. }: Request, bearer: u16, direction: Direction) {
+        let ready = &mut self.turns[direction as usize].ready[usize::from(bearer)];
         *ready = (*ready).min(at);
         self.medium.request(at, 0, direction);
     }
@@ -206,7 +206,7 @@ impl SharedMedium for SharedContinuous {
 
     fn step<A: Air>(&mut self, at: Time, air: &mut A) {
         self.medium.step(at, &mut InTurn { air, turns: &mut self.turns });
-        // A station may become ready later than the moment at which the transmitter found nothing to send.
+        // A bearer may become ready later than the moment at which the transmitter found nothing to send.
         for direction in Direction::ALL {
             let turns = &self.turns[direction as usize];
             let later = turns.ready.iter().copied().filter(|ready| *ready > at).min().unwrap_or(Time::NEVER);

@@ -32,43 +32,52 @@ registry! {
 pub struct SharedBeginning<'a> {
     /// The stations, by number.
     pub stations: &'a [StationBeginning<'a>],
+    /// The bearers, by number: those of a station one after the other, in the order of the stations.
+    pub bearers: &'a [BearerBeginning],
     /// Key of the medium's own draws.
     pub key: DrawKey,
 }
 
-/// A hop on a shared medium at its beginning.
-#[derive(Clone, Debug)]
+/// A user's hop on a shared medium at its beginning: it has one radio channel.
+#[derive(Clone, Copy, Debug)]
 pub struct StationBeginning<'a> {
-    /// Name of the user; with that of the hop, as in `alice.radio`, where the user has several on the medium.
-    pub name: String,
     /// Parameters of the hop.
     pub hop: &'a HopConfig,
     /// Key of the draws that concern the station.
     pub key: DrawKey,
 }
 
+/// A bearer of a station at its beginning: what has a queue of its own, and is served in turn with others.
+#[derive(Clone, Debug)]
+pub struct BearerBeginning {
+    /// Its name: that of the user, with that of the hop where the user has several on the medium, and with its own
+    /// where the hop has bearers: `alice`, `alice.radio`, `alice.voice`.
+    pub name: String,
+    /// Number of its station.
+    pub station: u16,
+}
+
 /// Time of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Time from which the station may have something to send.
+    /// Time from which the bearer may have something to send.
     pub at: Time,
-    /// True if the station has it at that very instant before the medium's turn, so that a slot that begins then may
+    /// True if the bearer has it at that very instant before the medium's turn, so that a slot that begins then may
     /// carry it: an answer that is heard, or a delay that ends. False for a packet that is offered, which comes after
     /// all service of its instant.
     pub is_early: bool,
 }
 
-/// A medium of several stations. Frames on the air stay inside until sent.
+/// A medium of several stations, each with one bearer or more. Frames on the air stay inside until sent.
 pub trait SharedMedium: Send {
-    /// `station` may have something to send in `direction` from `request.at` on. The request stands until the station,
+    /// `bearer` may have something to send in `direction` from `request.at` on. The request stands until the bearer,
     /// asked for a frame, has none.
-    fn request(&mut self, request: Request, station: u16, direction: Direction);
+    fn request(&mut self, request: Request, bearer: u16, direction: Direction);
 
     /// Next internal timer; `Time::NEVER` if nothing is under way.
     fn next_deadline(&self) -> Time;
 
-    /// Does what is due at `at`, which is not before [`SharedMedium::next_deadline`]. The user of a grant is the
-    /// number of a station.
+    /// Does what is due at `at`, which is not before [`SharedMedium::next_deadline`].
     fn step<A: Air>(&mut self, at: Time, air: &mut A);
 
     /// True if it may have endless work with packets that never leave.
@@ -106,9 +115,9 @@ impl SharedMediumConfig {
         dispatch_shared_config!(self, config => config.hop_problems(hop, direction))
     }
 
-    /// Errors in the parameters where these users are on the medium, by the names of the users, if any.
-    pub fn station_problems(&self, users: &[&str]) -> Vec<crate::Problem> {
-        dispatch_shared_config!(self, config => config.station_problems(users))
+    /// Errors in the parameters that name bearers, where the bearers of these names are on the medium, if any.
+    pub fn bearer_problems(&self, bearers: &[&str]) -> Vec<crate::Problem> {
+        dispatch_shared_config!(self, config => config.bearer_problems(bearers))
     }
 }
 
@@ -132,15 +141,15 @@ pub(crate) trait Shares {
         Vec::new()
     }
 
-    /// Errors in the parameters that name users, where these are on the medium, if any.
-    fn station_problems(&self, _users: &[&str]) -> Vec<crate::Problem> {
+    /// Errors in the parameters that name bearers, where these are on the medium, if any.
+    fn bearer_problems(&self, _bearers: &[&str]) -> Vec<crate::Problem> {
         Vec::new()
     }
 }
 
 impl SharedMedium for SharedMediumModel {
-    fn request(&mut self, request: Request, station: u16, direction: Direction) {
-        dispatch_shared!(self, medium => medium.request(request, station, direction));
+    fn request(&mut self, request: Request, bearer: u16, direction: Direction) {
+        dispatch_shared!(self, medium => medium.request(request, bearer, direction));
     }
     #[inline]
     fn next_deadline(&self) -> Time {

@@ -101,7 +101,7 @@ pub trait Transmit {
 /// The next frame to send: one whose transmission has begun already, or a new one.
 fn next_frame<A: Air>(begun: &mut VecDeque<InFlight>, at: Time, direction: Direction, air: &mut A) -> Option<InFlight> {
     begun.pop_front().or_else(|| {
-        let grant = Grant { resource: 0, user: 0, direction, bits: None, start: at };
+        let grant = Grant { resource: 0, bearer: 0, direction, bits: None, start: at };
         let frame = air.next_frame(&grant)?;
         let bits_left = frame.bits.get();
         Some(InFlight { grant, frame, bits_left })

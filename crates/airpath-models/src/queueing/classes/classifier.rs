@@ -104,7 +104,7 @@ impl MatchConfig {
 
 /// A [`MatchConfig`] in force.
 #[derive(Clone, Debug)]
-pub(super) struct Classifier {
+pub(crate) struct Classifier {
     any: bool,
     /// A bit for each DSCP that is taken.
     dscp: u64,

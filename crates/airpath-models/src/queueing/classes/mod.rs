@@ -32,9 +32,9 @@ use super::{InputQueue, QueueConfig, Queueing, by_arrival};
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
-use classifier::Classifier;
 use order::{Scheduler, Set};
 
+pub(crate) use classifier::Classifier;
 pub use classifier::{Address, MatchConfig, MatchOrigin, Ports, Protocol};
 pub use order::Order;
 

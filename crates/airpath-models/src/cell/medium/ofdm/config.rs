@@ -205,8 +205,8 @@ impl Shares for OfdmConfig {
         problems.into_iter().map(|problem| problem.under("fading")).collect()
     }
 
-    fn station_problems(&self, users: &[&str]) -> Vec<Problem> {
-        let problems = self.scheduler.problems_of(users, usize::from(self.resources));
+    fn bearer_problems(&self, bearers: &[&str]) -> Vec<Problem> {
+        let problems = self.scheduler.problems_of(bearers, usize::from(self.resources));
         problems.into_iter().map(|problem| problem.under("scheduler")).collect()
     }
 }

@@ -33,7 +33,7 @@ use grid::Grid;
 use rates::Rates;
 use station::Station;
 
-/// The first slot of a station without a request.
+/// The first slot of a bearer without a request.
 const NO_SLOT: u64 = u64::MAX;
 
 /// A medium of adaptive OFDM.
@@ -56,7 +56,9 @@ pub struct Ofdm {
 struct Lane {
     scheduler: SchedulerModel,
     stations: Vec<Option<Station>>,
-    /// First slot in which each station may have something to send; [`NO_SLOT`] without a request.
+    /// Number of the station of each bearer.
+    station_of: Vec<u16>,
+    /// First slot in which each bearer may have something to send; [`NO_SLOT`] without a request.
     ready: Vec<u64>,
     on_air: Vec<OnAir>,
     /// Outcomes that senders have not learnt yet.
@@ -74,10 +76,10 @@ struct Lane {
 struct Outcome {
     /// Time at which the sender learns of it.
     known: Time,
-    station: u16,
+    bearer: u16,
     bits: u32,
     is_ok: bool,
-    /// Share of the frame in those of the station in the slot.
+    /// Share of the frame in those of its station in the slot.
     weight: f64,
 }
 
@@ -135,7 +137,7 @@ impl Lane {
                 Some(Station::new(config, fading, station.key.child("radio", number), rates))
             })
             .collect();
-        let names: Vec<&str> = beginning.stations.iter().map(|station| station.name.as_str()).collect();
+        let names: Vec<&str> = beginning.bearers.iter().map(|bearer| bearer.name.as_str()).collect();
         let scheduler = crate::schedule::Beginning {
             bearers: &names,
             resources: usize::from(config.resources),
@@ -144,7 +146,8 @@ impl Lane {
         };
         Lane {
             scheduler: SchedulerModel::new(&config.scheduler, scheduler),
-            ready: vec![NO_SLOT; stations.len()],
+            ready: vec![NO_SLOT; names.len()],
+            station_of: beginning.bearers.iter().map(|bearer| bearer.station).collect(),
             stations,
             on_air: Vec::new(),
             outcomes: VecDeque::new(),
@@ -160,23 +163,25 @@ impl Lane {
         self.frames.clear();
         self.frames.resize(self.stations.len(), 0);
         for OnAir { grant, .. } in &self.on_air {
-            self.frames[usize::from(grant.user)] += 1;
+            self.frames[usize::from(self.station_of[usize::from(grant.bearer)])] += 1;
         }
         for OnAir { grant, frame, quality } in self.on_air.drain(..) {
             let bits = frame.bits.get() as u32;
             let is_ok = air.sent_at(at, &grant, frame, Some(&quality));
-            let weight = 1.0 / f64::from(self.frames[usize::from(grant.user)]);
-            self.outcomes.push_back(Outcome { known: at + feedback, station: grant.user, bits, is_ok, weight });
+            let station = self.station_of[usize::from(grant.bearer)];
+            let weight = 1.0 / f64::from(self.frames[usize::from(station)]);
+            self.outcomes.push_back(Outcome { known: at + feedback, bearer: grant.bearer, bits, is_ok, weight });
             // Its send buffer may have room for more now.
-            self.ready[usize::from(grant.user)] = 0;
+            self.ready[usize::from(grant.bearer)] = 0;
         }
     }
 
     /// Tells the scheduler and the stations of outcomes that are known at `at`.
     fn learn(&mut self, at: Time) {
         while let Some(outcome) = self.outcomes.pop_front_if(|outcome| outcome.known <= at) {
-            self.scheduler.outcome(outcome.station, outcome.bits, outcome.is_ok);
-            if let Some(station) = &mut self.stations[usize::from(outcome.station)] {
+            self.scheduler.outcome(outcome.bearer, outcome.bits, outcome.is_ok);
+            let station = self.station_of[usize::from(outcome.bearer)];
+            if let Some(station) = &mut self.stations[usize::from(station)] {
                 station.heard(outcome.is_ok, outcome.weight);
             }
         }
@@ -188,18 +193,26 @@ impl Lane {
         let resources = usize::from(config.resources);
         self.contenders.clear();
         self.bits.clear();
-        for station in 0..self.stations.len() {
-            if self.ready[station] > number {
+        // The station of the last contender: bearers of one station see one prediction.
+        let mut last = None;
+        for bearer in 0..self.ready.len() {
+            if self.ready[bearer] > number {
                 continue;
             }
-            let backlog = air.backlog(at, station as u16, direction);
-            let Some(radio) = self.stations[station].as_mut().filter(|_| backlog.bits > 0) else {
-                self.ready[station] = NO_SLOT;
+            let backlog = air.backlog(at, bearer as u16, direction);
+            let station = self.station_of[bearer];
+            let Some(radio) = self.stations[usize::from(station)].as_mut().filter(|_| backlog.bits > 0) else {
+                self.ready[bearer] = NO_SLOT;
                 continue;
             };
-            let bearer = station as u16;
+            let bearer = bearer as u16;
             self.contenders.push(Contender { bearer, backlog_bits: backlog.bits, since: backlog.since });
-            radio.offer(number, &mut self.bits);
+            if last == Some(station) {
+                self.bits.extend_from_within(self.bits.len() - resources..);
+            } else {
+                radio.offer(number, &mut self.bits);
+            }
+            last = Some(station);
         }
         if self.contenders.is_empty() {
             return;
@@ -212,12 +225,11 @@ impl Lane {
             let place = usize::from(*place);
             let Some(contender) = self.contenders.get(place) else { continue };
             let bits = self.bits[place * resources + resource];
-            let Some(radio) = self.stations[usize::from(contender.bearer)].as_mut().filter(|_| bits > 0) else {
-                continue;
-            };
+            let station = self.station_of[usize::from(contender.bearer)];
+            let Some(radio) = self.stations[usize::from(station)].as_mut().filter(|_| bits > 0) else { continue };
             let grant = Grant {
                 resource: resource as u16,
-                user: contender.bearer,
+                bearer: contender.bearer,
                 direction,
                 bits: Some(Bits::new(bits.into())),
                 start: at,
@@ -231,9 +243,9 @@ impl Lane {
 }
 
 impl SharedMedium for Ofdm {
-    fn request(&mut self, request: Request, station: u16, direction: Direction) {
+    fn request(&mut self, request: Request, bearer: u16, direction: Direction) {
         let Some(lane) = &mut self.lanes[direction as usize] else { return };
-        let ready = &mut lane.ready[usize::from(station)];
+        let ready = &mut lane.ready[usize::from(bearer)];
         let last = self.grid.number(request.at);
         let in_last = request.is_early && self.grid.start(last) == request.at;
         let first = if in_last { last } else { last + 1 };

@@ -14,15 +14,15 @@ use crate::problem::Problem;
 /// Settings of single bearers, by their names: `{ alice = 2, bob = 0.5 }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct PerUser<T>(pub BTreeMap<String, T>);
+pub struct PerBearer<T>(pub BTreeMap<String, T>);
 
-impl<T> Default for PerUser<T> {
-    fn default() -> PerUser<T> {
-        PerUser(BTreeMap::new())
+impl<T> Default for PerBearer<T> {
+    fn default() -> PerBearer<T> {
+        PerBearer(BTreeMap::new())
     }
 }
 
-impl<T: Copy> PerUser<T> {
+impl<T: Copy> PerBearer<T> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -56,15 +56,15 @@ pub(super) fn budget() -> Span {
 }
 
 /// Problems of the budgets of delays.
-pub(super) fn budget_problems(budget: Span, budgets: &PerUser<Span>) -> Vec<Problem> {
+pub(super) fn budget_problems(budget: Span, budgets: &PerBearer<Span>) -> Vec<Problem> {
     let check = |budget| (budget == Span::ZERO).then(|| format!("is {budget}; it must be longer than 0"));
     let common = check(budget).map(|message| Problem::new("budget", message));
     common.into_iter().chain(budgets.problems("budgets", check)).collect()
 }
 
 /// Settings of the bearers with the numbers 0, 1 and so on, for the names of [`EXAMPLE_BEARERS`].
-pub(super) fn example<T: Copy>(values: &[T]) -> PerUser<T> {
-    PerUser(EXAMPLE_BEARERS.iter().zip(values).map(|(name, value)| (name.to_string(), *value)).collect())
+pub(super) fn example<T: Copy>(values: &[T]) -> PerBearer<T> {
+    PerBearer(EXAMPLE_BEARERS.iter().zip(values).map(|(name, value)| (name.to_string(), *value)).collect())
 }
 
 /// Names of bearers to which the examples of schedulers give settings.

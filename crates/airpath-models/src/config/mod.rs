@@ -3,6 +3,8 @@
 
 //! The parameters of a path as typed values, after units have been read and shorthands expanded.
 
+mod bearers;
+
 use std::mem::discriminant;
 use std::sync::LazyLock;
 
@@ -23,6 +25,8 @@ use crate::problem::Problem;
 use crate::queueing::QueueConfig;
 use crate::random::Random;
 use crate::states::Stay;
+
+pub use bearers::BearerConfig;
 
 /// One direction of a hop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +70,10 @@ pub struct LinkConfig {
     pub medium: MediumChoice,
     /// The radio channel of the station, on a shared medium that has resources.
     pub fading: Option<Box<FadingConfig>>,
+    /// Bearers of the hop on shared media, each with a queue and a pair of link entities of its own. The first whose
+    /// `match` fits a packet takes it; the last one has no `match`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bearers: Vec<BearerConfig>,
 }
 
 impl Default for LinkConfig {
@@ -87,6 +95,7 @@ impl Default for LinkConfig {
             entity: EntityConfig::default(),
             medium: MediumChoice::default(),
             fading: None,
+            bearers: Vec::new(),
         }
     }
 }
@@ -115,6 +124,10 @@ impl LinkConfig {
         self.medium.files(&mut under("medium", visit));
         if let Some(fading) = &mut self.fading {
             fading.files(&mut under("fading", visit));
+        }
+        for bearer in &mut self.bearers {
+            let key = format!("bearers.{}", bearer.name);
+            bearer.files(&mut under(&key, visit));
         }
     }
 
@@ -280,6 +293,8 @@ impl LinkConfig {
         problems.extend(self.entity.problems().into_iter().map(|problem| problem.under("entity")));
         problems.extend(self.medium.problems().into_iter().map(|problem| problem.under("medium")));
         problems.extend(self.radio_problems());
+        let of_bearers = self.bearer_problems(&problems);
+        problems.extend(of_bearers);
         problems
     }
 }
@@ -370,6 +385,8 @@ impl HopConfig {
                 }
             }
         }
+        let of_bearers = self.bearer_kind_problems(beginning, &problems);
+        problems.extend(of_bearers);
         problems
     }
 }
@@ -417,13 +434,13 @@ pub struct Setting {
 impl PathConfig {
     /// True if a hop has link entities with a protocol or frames of their own, which keep a log.
     pub fn keeps_links(&self) -> bool {
-        self.hops.iter().any(|hop| hop.uplink.entity.has_own_frames())
+        self.hops.iter().flat_map(HopConfig::of_bearers).any(|hop| hop.uplink.entity.has_own_frames())
     }
 
     /// The framing for which escapes of packets in `direction` are to be counted: that of the first hop that wants
     /// it.
     pub fn framing(&self, direction: Direction) -> Option<Framing> {
-        self.hops.iter().find_map(|hop| hop.link(direction).entity.framing())
+        self.hops.iter().flat_map(HopConfig::of_bearers).find_map(|hop| hop.link(direction).entity.framing())
     }
 
     /// True if the length of a packet in `direction` on the line of a hop depends on its headers.
@@ -435,9 +452,13 @@ impl PathConfig {
     /// carries one count.
     pub fn other_framings(hops: &[HopConfig]) -> Vec<usize> {
         let differs = |place: usize, direction| {
-            let framings = || hops[..=place].iter().map(move |hop| hop.link(direction).entity.framing());
-            let own = framings().next_back().flatten();
-            own.is_some() && framings().flatten().next() != own
+            let of_hop = |hop: &HopConfig| {
+                let bearers = hop.of_bearers().into_iter();
+                bearers.filter_map(|bearer| bearer.link(direction).entity.framing()).collect::<Vec<_>>()
+            };
+            let own = of_hop(&hops[place]);
+            let first = hops[..=place].iter().flat_map(of_hop).next();
+            own.into_iter().any(|framing| Some(framing) != first)
         };
         (0..hops.len()).filter(|place| Direction::ALL.into_iter().any(|direction| differs(*place, direction))).collect()
     }
