@@ -14,11 +14,18 @@ pub fn inline(value: &Value) -> String {
         Value::Float(number) => format!("{number:?}"),
         Value::Array(values) => format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", ")),
         Value::Table(table) => {
-            let entries: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", inline(value))).collect();
+            let entry = |(name, value): (&String, &Value)| format!("{} = {}", key(name), inline(value));
+            let entries: Vec<String> = table.iter().map(entry).collect();
             format!("{{ {} }}", entries.join(", "))
         }
         other => other.to_string(),
     }
+}
+
+/// A key, in quotes where it needs them: names of bearers have dots.
+fn key(name: &str) -> String {
+    let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if is_bare { name.to_string() } else { basic(name) }
 }
 
 /// Text, over several lines where it has several.
