@@ -60,7 +60,7 @@ named! {
         ReceiveBuffer = "receive_buffer": "a full receive buffer of the link",
         Outside = "outside": "causes outside the model: a full socket buffer",
         NeverInside = "never_inside": "packets that were filtered before the link, which the link did not drop",
-        Link = "link": "the link layer: a reset, or no connection",
+        Link = "link": "the link layer: a reset, no connection, or too late",
     }
 }
 
@@ -82,6 +82,7 @@ named! {
         TriangleRight = "triangle_right": "A triangle that points to the right.",
         Octagon = "octagon": "An octagon.",
         FourStar = "four_star": "A star of four points.",
+        Hexagon = "hexagon": "A hexagon.",
     }
 }
 
@@ -156,6 +157,8 @@ causes! {
         "The packet was under way when a link entity began its connection anew.",
     LinkDown = "link_down", Link, FourStar Grey, "no connection":
         "A link entity had given its connection up for good.",
+    TooLate = "too_late", Link, Hexagon Sky, "too late":
+        "The receiving link entity had given up waiting for the packet, or for a part of it.",
 }
 
 /// One row of the event log.

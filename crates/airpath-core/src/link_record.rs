@@ -44,6 +44,7 @@ named! {
         Block = "block": "Radio block or frame of a bearer whose frames are all alike.",
         RlcData = "data": "Radio block with RLC data.",
         AckNack = "ACK/NACK": "Packet Ack/Nack: the blocks that have been received.",
+        Status = "STATUS": "STATUS PDU of RLC: the packets that have been received.",
     }
 }
 

@@ -178,6 +178,7 @@ _MARKERS: dict[str, Marker] = {
     "triangle_right": ">",
     "octagon": "8",
     "four_star": (4, 1, 0),
+    "hexagon": "h",
 }
 """The names in matplotlib of the shapes of ``airpath facts``."""
 
