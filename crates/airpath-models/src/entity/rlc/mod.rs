@@ -38,7 +38,7 @@ use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
 use crate::random::Sampler;
-use crate::stage::StageCx;
+use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of one end.
 #[derive(Clone, Copy, Debug)]
@@ -371,6 +371,10 @@ impl LinkEntity for Rlc {
 
     fn error_positions(&self) -> ErrorPositions {
         ErrorPositions::OfFrame
+    }
+
+    fn waiting(&self) -> QueueLength {
+        self.packets.buffer.waiting()
     }
 
     fn bits_on_air(&self, bytes: u32) -> Bits {
