@@ -28,6 +28,7 @@ pub mod air;
 pub mod blackout;
 pub mod cell;
 pub mod channel;
+mod common_queue;
 pub mod config;
 pub mod entity;
 mod examples;

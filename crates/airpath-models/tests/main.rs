@@ -12,6 +12,7 @@ mod changes;
 mod channel_statistics;
 mod classes;
 mod common;
+mod common_queue;
 mod distributions;
 mod entities;
 mod error_traces;
