@@ -29,4 +29,5 @@ mod reference;
 mod schedule;
 mod states;
 mod toys;
+mod uplink_grants;
 mod wander;

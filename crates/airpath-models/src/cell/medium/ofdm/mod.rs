@@ -16,10 +16,12 @@
 mod config;
 mod grid;
 mod station;
+mod uplink;
 
 use std::collections::VecDeque;
 
 use airpath_core::{Bits, Direction, Span, Time};
+use smallvec::SmallVec;
 
 use super::{Request, SharedBeginning, SharedMedium};
 use crate::air::{Air, Frame, Grant};
@@ -30,6 +32,8 @@ use crate::schedule::{Contender, NOBODY, Scheduler, SchedulerModel, Slot};
 pub use config::{Directions, OfdmConfig};
 use grid::Grid;
 use station::{Rates, Station};
+use uplink::Grants;
+pub use uplink::UplinkGrantsConfig;
 
 /// The first slot of a station without a request.
 const NO_SLOT: u64 = u64::MAX;
@@ -58,6 +62,8 @@ struct Lane {
     on_air: Vec<OnAir>,
     /// Outcomes that senders have not learnt yet.
     outcomes: VecDeque<Outcome>,
+    /// Requests and grants, where the scheduler does not know at once what waits.
+    grants: Option<Grants>,
     /// Scratch: number of frames of each station in the slot that ends.
     frames: Vec<u16>,
     /// Scratch of a slot.
@@ -111,6 +117,11 @@ impl Ofdm {
                 due = self.grid.start(self.next_slot);
                 break;
             }
+            if let Some(grants) = &lane.grants {
+                let next = grants.next_slot(self.grid, self.next_slot);
+                due = due.min(self.grid.start(next));
+                continue;
+            }
             let ready = lane.ready.iter().copied().min().unwrap_or(NO_SLOT);
             if ready != NO_SLOT {
                 due = due.min(self.grid.start(self.next_slot.max(ready)));
@@ -128,7 +139,8 @@ impl Lane {
             .iter()
             .map(|station| {
                 let fading = station.hop.link(direction).fading.as_deref()?;
-                Some(Station::new(config, fading, station.key.child("radio", number), rates))
+                let is_granted = config.uplink_grants.is_some() && direction == Direction::Uplink;
+                Some(Station::new(config, fading, station.key.child("radio", number), is_granted, rates))
             })
             .collect();
         let names: Vec<&str> = beginning.stations.iter().map(|station| station.name.as_str()).collect();
@@ -141,6 +153,7 @@ impl Lane {
         Lane {
             scheduler: SchedulerModel::new(&config.scheduler, scheduler),
             ready: vec![NO_SLOT; stations.len()],
+            grants: Grants::new(config, direction, stations.len()),
             stations,
             on_air: Vec::new(),
             outcomes: VecDeque::new(),
@@ -158,13 +171,20 @@ impl Lane {
         for OnAir { grant, .. } in &self.on_air {
             self.frames[usize::from(grant.user)] += 1;
         }
+        let mut ended: SmallVec<[(u16, u32, bool); 8]> = SmallVec::new();
         for OnAir { grant, frame, quality } in self.on_air.drain(..) {
             let bits = frame.bits.get() as u32;
             let is_ok = air.sent_at(at, &grant, frame, Some(&quality));
+            if self.grants.is_some() {
+                ended.push((grant.user, bits, is_ok));
+            }
             let weight = 1.0 / f64::from(self.frames[usize::from(grant.user)]);
             self.outcomes.push_back(Outcome { known: at + feedback, station: grant.user, bits, is_ok, weight });
             // Its send buffer may have room for more now.
             self.ready[usize::from(grant.user)] = 0;
+        }
+        if let Some(grants) = &mut self.grants {
+            grants.ended(at, &ended);
         }
     }
 
@@ -204,25 +224,31 @@ impl Lane {
         self.assigned.resize(resources, NOBODY);
         let slot = Slot { number, start: at, resources, contenders: &self.contenders, bits: &self.bits };
         self.scheduler.assign(&slot, &mut self.assigned);
-        for (resource, place) in self.assigned.iter().enumerate() {
-            let place = usize::from(*place);
+        for resource in 0..resources {
+            let place = usize::from(self.assigned[resource]);
             let Some(contender) = self.contenders.get(place) else { continue };
-            let bits = self.bits[place * resources + resource];
-            let Some(radio) = self.stations[usize::from(contender.bearer)].as_mut().filter(|_| bits > 0) else {
-                continue;
-            };
-            let grant = Grant {
-                resource: resource as u16,
-                user: contender.bearer,
-                direction,
-                bits: Some(Bits::new(bits.into())),
-                start: at,
-            };
-            if let Some(frame) = air.next_frame(&grant) {
-                let quality = radio.quality(number, resource, frame.bits.get());
-                self.on_air.push(OnAir { grant, frame, quality });
+            let (station, bits) = (contender.bearer, self.bits[place * resources + resource]);
+            if bits > 0 {
+                self.transmit(at, number, direction, (resource as u16, station, bits), air);
             }
         }
+    }
+
+    /// Lets a station send in a resource of slot `number` that carries so many bits; false if it has nothing to send.
+    fn transmit<A: Air>(
+        &mut self,
+        at: Time,
+        number: u64,
+        direction: Direction,
+        (resource, station, bits): (u16, u16, u32),
+        air: &mut A,
+    ) -> bool {
+        let Some(radio) = self.stations[usize::from(station)].as_mut() else { return false };
+        let grant = Grant { resource, user: station, direction, bits: Some(Bits::new(bits.into())), start: at };
+        let Some(frame) = air.next_frame(&grant) else { return false };
+        let quality = radio.quality(number, usize::from(resource), frame.bits.get());
+        self.on_air.push(OnAir { grant, frame, quality });
+        true
     }
 }
 
@@ -235,8 +261,15 @@ impl SharedMedium for Ofdm {
         let first = if in_last { last } else { last + 1 };
         if first < *ready {
             *ready = first;
-            self.due = self.due.min(self.grid.start(self.next_slot.max(first)));
         }
+        let first = match &mut lane.grants {
+            None => first,
+            Some(grants) => {
+                grants.request(request.at, request.is_early, station);
+                grants.next_slot(self.grid, self.next_slot)
+            }
+        };
+        self.due = self.due.min(self.grid.start(self.next_slot.max(first)));
     }
 
     fn next_deadline(&self) -> Time {
@@ -253,7 +286,10 @@ impl SharedMedium for Ofdm {
         }
         for direction in Direction::ALL {
             if let Some(lane) = &mut self.lanes[direction as usize] {
-                lane.share(at, number, direction, &self.config, air);
+                match lane.grants {
+                    None => lane.share(at, number, direction, &self.config, air),
+                    Some(_) => lane.share_granted(at, number, self.grid, &self.config, air),
+                }
             }
         }
         self.note_due();

@@ -43,6 +43,9 @@ impl Rates {
 #[derive(Clone, Debug)]
 pub(super) struct Station {
     fading: Fading,
+    /// The same channel for predictions of later slots, so that it computes each stretch of time once; none where
+    /// predictions are for the present slot.
+    ahead: Option<Box<Fading>>,
     adaptation: Adaptation,
     modes: Arc<Modes>,
     frame_bits: Arc<[u32]>,
@@ -56,11 +59,18 @@ pub(super) struct Station {
 }
 
 impl Station {
-    pub(super) fn new(config: &OfdmConfig, fading: &FadingConfig, key: DrawKey, rates: &mut Rates) -> Station {
+    pub(super) fn new(
+        config: &OfdmConfig,
+        fading: &FadingConfig,
+        key: DrawKey,
+        is_ahead: bool,
+        rates: &mut Rates,
+    ) -> Station {
         let fading = config.on_grid(fading);
         Station {
             adaptation: rates.adaptation(config, error_power(config, &fading)),
             fading: Fading::new(&fading, key.child("fading", 0)),
+            ahead: is_ahead.then(|| Box::new(Fading::new(&fading, key.child("fading", 0)))),
             modes: rates.modes.clone(),
             frame_bits: rates.frame_bits.clone(),
             symbols: config.symbols,
@@ -76,11 +86,14 @@ impl Station {
         let fading = config.on_grid(fading);
         self.adaptation = rates.adaptation(config, error_power(config, &fading));
         self.fading = Fading::new(&fading, self.key.child("fading", 0));
+        if let Some(ahead) = &mut self.ahead {
+            **ahead = self.fading.clone();
+        }
     }
 
     /// Adds the bits that each resource would carry in slot `number`, by the predicted quality.
     pub(super) fn offer(&mut self, number: u64, bits: &mut Vec<u32>) {
-        let predicted = self.fading.predicted(number);
+        let predicted = self.ahead.as_deref_mut().unwrap_or(&mut self.fading).predicted(number);
         let first = bits.len();
         let of = |snr: &f32| self.adaptation.choose(*snr).map_or(0, |mode| self.frame_bits[mode]);
         bits.extend(predicted.iter().map(of));
