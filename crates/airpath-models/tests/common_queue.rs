@@ -138,3 +138,10 @@ fn it_is_the_queue_of_a_bottleneck() {
     assert!(expected.len() < 590, "{} of 600 taken", expected.len());
     assert_eq!(left, expected);
 }
+
+#[test]
+fn a_common_queue_has_no_limit_in_time() {
+    let config = cell(1, Order::FirstCome, "7 packets, 20 ms", LinkConfig::default());
+    let keys: Vec<String> = config.media[0].config.problems().into_iter().map(|problem| problem.key).collect();
+    assert_eq!(keys, ["queue.limit"]);
+}

@@ -154,3 +154,16 @@ fn the_ideal_scheduler_is_the_limit_of_short_delays() {
     let ideal = play(&cell(medium(1, 1000, Value::Null), &[60.0]), &script);
     assert_eq!(left(&granted), left(&ideal));
 }
+
+/// Each error names its key.
+#[test]
+fn grants_that_cannot_be_are_refused() {
+    let keys = |medium: Value| -> Vec<String> {
+        let config: OfdmConfig = serde_json::from_value(medium).unwrap();
+        SharedMediumConfig::Ofdm(config).problems().into_iter().map(|problem| problem.key).collect()
+    };
+    assert_eq!(keys(json!({ "uplink_grants": {} })), ["uplink_grants"]);
+    let never = json!({ "request_period": "0 s", "grant_delay": "1 min" });
+    let expected = ["uplink_grants.request_period", "uplink_grants.grant_delay"];
+    assert_eq!(keys(json!({ "direction": "both", "uplink_grants": never })), expected);
+}

@@ -182,3 +182,19 @@ fn a_packet_that_is_repeated_too_often_resets_the_flow() {
     assert_eq!(left(&trace), [(2, 71 + 100)]);
     assert_eq!(trace.held, 0);
 }
+
+/// Each error names its key.
+#[test]
+fn parameters_that_do_not_fit_are_refused() {
+    let keys = |keys: Value| -> Vec<String> {
+        let config: NrRlcConfig = serde_json::from_value(keys).unwrap();
+        EntityConfig::NrRlc(config).problems().into_iter().map(|problem| problem.key).collect()
+    };
+    assert!(keys(json!({})).is_empty());
+    assert_eq!(keys(json!({ "mode": "um", "sn_bits": 18 })), ["sn_bits"]);
+    assert_eq!(keys(json!({ "mode": "am", "sn_bits": 6 })), ["sn_bits"]);
+    assert_eq!(keys(json!({ "pdcp": { "sn_bits": 16 } })), ["pdcp.sn_bits"]);
+    assert_eq!(keys(json!({ "t_poll_retransmit": "0 s", "max_retx_threshold": 0 })).len(), 2);
+    assert_eq!(keys(json!({ "harq": { "repeat": "resegment" } })), ["harq.repeat"]);
+    assert_eq!(keys(json!({ "harq": { "repeat": "hold", "combining": "chase" } })), ["harq.combining"]);
+}
