@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Mode of an RLC entity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "RlcMode")]
 pub enum Mode {
     /// Unacknowledged mode: nothing is repeated by RLC.
     Um,
