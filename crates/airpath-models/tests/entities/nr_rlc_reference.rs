@@ -408,6 +408,14 @@ impl Model<'_> {
                 Some((_, count)) => (0, Some((packet, count + 1))),
                 None => (number, Some((packet, 1))),
             };
+            if next.is_none() && used + takes > room && used + number + 4 <= room {
+                // The first missing segments of the packet, as many as fit.
+                let fit = (room - used) / (number + 4);
+                let starts: Vec<usize> =
+                    (0..octets.len()).filter(|i| *i == 0 || octets[*i] > octets[*i - 1] + 1).collect();
+                reported.push((packet, octets[..starts[fit]].to_vec()));
+                return Some((packet + 1, reported));
+            }
             if used + takes > room {
                 return Some((packet, reported));
             }

@@ -4,8 +4,8 @@
 //! Acknowledged mode, the receiving end: segments put together, and STATUS PDUs about what is missing.
 //!
 //! Source: 3GPP TS 38.322, clauses 5.2.3.2 and 5.3.4, with its variables RX_Next, RX_Next_Status_Trigger,
-//! RX_Highest_Status and RX_Next_Highest. A STATUS PDU that does not fit into a grant reports on the first packets,
-//! and on all missing segments of a packet or on none.
+//! RX_Highest_Status and RX_Next_Highest. A STATUS PDU that does not fit into a grant reports on the first packets
+//! and segments.
 
 use std::collections::BTreeSet;
 
@@ -186,12 +186,17 @@ impl AmReceiver {
                     added
                 }
                 (Some(segments), _) => {
-                    let added = self.format.nack_octets(true, false) * segments.len() as u32;
-                    if octets + added <= room {
-                        let nack = |segment: &(u32, u32)| Nack { sn: number, packets: 1, segment: Some(*segment) };
-                        nacks.extend(segments.iter().map(nack));
+                    let each = self.format.nack_octets(true, false);
+                    let fit = ((room - octets) / each).min(segments.len() as u32);
+                    let nack = |segment: &(u32, u32)| Nack { sn: number, packets: 1, segment: Some(*segment) };
+                    nacks.extend(segments.iter().take(fit as usize).map(nack));
+                    if fit > 0 && (fit as usize) < segments.len() {
+                        // The packet is reported in part, and not acknowledged; the next report has the rest.
+                        octets += fit * each;
+                        ack = sn + 1;
+                        break;
                     }
-                    added
+                    each * segments.len() as u32
                 }
             };
             if octets + added > room {
