@@ -640,7 +640,7 @@ def link_metrics(
             "drops": len(drops),
             "drops_congestion": sum(causes[cause] for cause in queue_causes),
             "drops_error": causes["channel_error"] + causes["integrity"],
-            "drops_link": causes["link_reset"] + causes["link_down"],
+            "drops_link": causes["link_reset"] + causes["link_down"] + causes["too_late"],
             "drops_blackout": causes["blackout"],
             "drops_receive_buffer": causes["receive_buffer"],
             "drops_outside": causes["outside"],

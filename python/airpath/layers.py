@@ -27,6 +27,9 @@ _RLP = (62, 496)
 _RLC = (128, 2048)
 """Sequence numbers of the blocks of GPRS, and of EGPRS."""
 _RLC_FRAME = "data"
+_NR = (4096, 262_144)
+"""Sequence numbers of acknowledged RLC of NR, short and long."""
+_NR_FRAME = "STATUS"
 
 _DATAGRAMS = {PROTOCOL_UDP: "UDP", PROTOCOL_UDP_LITE: "UDP-Lite"}
 
@@ -77,7 +80,12 @@ class Frames:
         is_sender = pl.col("end") == sender
         sent, arrived = rows.filter(is_sender), rows.filter(~is_sender)
         sends, arrives = ["sent", "repeated"], ["received", "damaged"]
+        frames = rows["frame"].cast(pl.String)
+        is_rlc = (frames == _RLC_FRAME).any()
         numbered = rows["n_s"].null_count() + rows["v_s"].null_count() < 2 * rows.height
+        if is_rlc and rows["v_a"].null_count() == rows.height:
+            # Unacknowledged RLC of NR: only packets in segments have numbers.
+            numbered = False
         if not numbered:
             return Frames(
                 _counted(sent, sends, "acknowledged"),
@@ -85,8 +93,9 @@ class Frames:
                 numbered=False,
             )
         most = rows.select(pl.max_horizontal(pl.col("n_s", "n_r", "v_s").max())).item()
-        is_rlc = (rows["frame"].cast(pl.String) == _RLC_FRAME).any()
         small, large = _RLC if is_rlc else _RLP
+        if (frames == _NR_FRAME).any():
+            small, large = _NR
         modulus = large if most is not None and most >= small else small
         return Frames(
             _numbered(sent, sends, "v_a", "acknowledged", modulus, restarts=is_rlc),

@@ -95,7 +95,7 @@ named! {
         ReceiveBuffer = "receive_buffer": "a full receive buffer of the link",
         Outside = "outside": "causes outside the model: a full socket buffer",
         NeverInside = "never_inside": "packets that were filtered before the link, which the link did not drop",
-        Link = "link": "the link layer: a reset, or no connection",
+        Link = "link": "the link layer: a reset, no connection, or too late",
     }
 }
 
@@ -194,6 +194,8 @@ causes! {
         "A link entity had given its connection up for good.",
     Decompression = "decompression", Error, Hexagon Sky, "header not decompressed":
         "The receiving end could not rebuild a compressed header, because of an earlier loss or error.",
+    TooLate = "too_late", Link, Hexagon Yellow, "too late":
+        "The receiving link entity had given up waiting for the packet, or for a part of it.",
 }
 
 /// One row of the event log.

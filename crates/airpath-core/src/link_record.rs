@@ -48,6 +48,7 @@ named! {
         UplinkAssignment = "UL ASSIGNMENT": "Packet Uplink Assignment.",
         DownlinkAssignment = "DL ASSIGNMENT": "Packet Downlink Assignment.",
         ControlAcknowledgement = "CONTROL ACK": "Packet Control Acknowledgement.",
+        Status = "STATUS": "STATUS PDU of RLC: the packets that have been received.",
     }
 }
 

@@ -18,6 +18,7 @@ use crate::entity::{Arrival, EntityBeginning, EntityModel, LinkEntity};
 use crate::link::{Link, OnAir, receiver, sender};
 use crate::medium::{Medium, MediumBeginning, MediumModel, UserMedium};
 use crate::queueing::Queueing;
+use crate::stage::QueueLength;
 
 /// A hop of any link entity and medium; the defaults are those that a scenario builds.
 pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
@@ -106,6 +107,12 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         let lane = &mut link.lanes[direction as usize];
         if lane.blackout.drops_arriving() {
             return stage.dropped(Cause::Blackout, &pdu, lane.queue.length());
+        }
+        if let Some(common) = self.medium.common_queue(direction) {
+            let own = lane.queue.length() + link.ends[sender(direction)].waiting();
+            if let Some(cause) = common.overflow(own, pdu.len) {
+                return stage.dropped(cause, &pdu, lane.queue.length());
+            }
         }
         lane.queue.enqueue(pdu, &mut stage);
         link.pump(at, direction, Arrival::MeetsEmptyLink, cx);
@@ -215,6 +222,11 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             self.medium.step(at, &mut OnAir { link: &mut self.link, cx });
             self.follow_medium(at, cx);
         }
+    }
+
+    /// Packets that wait in `direction` for the medium: in the queue, or in the send buffer and not begun.
+    pub(crate) fn waiting(&self, direction: Direction) -> QueueLength {
+        self.link.lanes[direction as usize].queue.length() + self.link.ends[sender(direction)].waiting()
     }
 
     /// True if no packet is on its way over the hop.

@@ -29,6 +29,7 @@ mod bearers;
 pub mod blackout;
 pub mod cell;
 pub mod channel;
+mod common_queue;
 pub mod config;
 pub mod entity;
 mod examples;

@@ -22,7 +22,7 @@ use crate::common::*;
 
 fn continuous(rate: &str, order: Order) -> MediumOfCell {
     let rate = || Some(read(rate));
-    let config = SharedContinuousConfig { uplink: rate(), downlink: rate(), order };
+    let config = SharedContinuousConfig { uplink: rate(), downlink: rate(), order, queue: None };
     MediumOfCell { name: "cell".into(), config: SharedMediumConfig::Continuous(config) }
 }
 

@@ -22,7 +22,7 @@ use proptest::sample::select;
 use crate::common::*;
 
 fn continuous(uplink: Option<RateConfig>, downlink: Option<RateConfig>, order: Order) -> MediumOfCell {
-    let config = SharedMediumConfig::Continuous(SharedContinuousConfig { uplink, downlink, order });
+    let config = SharedMediumConfig::Continuous(SharedContinuousConfig { uplink, downlink, order, queue: None });
     MediumOfCell { name: "cell".into(), config }
 }
 
@@ -220,7 +220,8 @@ fn any_cell(count: usize) -> impl Strategy<Value = (CellConfig, Script)> {
         // Users may be on it in either direction.
         SharedMediumConfig::Continuous(config) => {
             let rate = config.uplink.clone().or(config.downlink.clone());
-            continuous(rate.clone(), rate, config.order)
+            let config = SharedContinuousConfig { uplink: rate.clone(), downlink: rate, ..config };
+            MediumOfCell { name: "cell".into(), config: SharedMediumConfig::Continuous(config) }
         }
         SharedMediumConfig::Ofdm(config) => {
             let config = SharedMediumConfig::Ofdm(OfdmConfig { direction: Directions::Both, ..config });

@@ -15,6 +15,7 @@
 //! transfers and background loads, each in the order of the users. A cell with one user therefore leaves the trace of
 //! that user's path.
 
+mod common_queues;
 mod config;
 pub mod medium;
 
@@ -73,6 +74,8 @@ pub struct Cell {
     touched: Vec<usize>,
     /// Of those, the users whose hop at the present place has been.
     here: Vec<usize>,
+    /// True if users of a medium have a limit in common.
+    has_common_queues: bool,
     /// Number of packets of endpoints inside, as of the last call; kept only beside background loads.
     users_inside: u64,
 }
@@ -172,6 +175,7 @@ impl Cell {
             names: config.users.iter().map(|user| user.name.clone()).collect(),
             users,
             media,
+            has_common_queues: config.media.iter().any(|medium| medium.config.has_common_queue()),
             hops,
             places,
             on,
@@ -442,6 +446,7 @@ impl Agenda for Cell {
         if due.next == Next::Service {
             return self.serve(at, cx);
         }
+        self.tell_common_queues(due.user);
         self.users[due.user].run(at, due.next, cx);
         if due.next == Next::State {
             self.tell_changes(at, due.user);
@@ -530,6 +535,9 @@ impl Machine for Cell {
 impl Cell {
     fn take(&mut self, at: Time, port: PortId, pdu: Pdu, cx: &mut Cx<'_>) {
         let user = usize::from(port.user());
+        if user < self.users.len() {
+            self.tell_common_queues(user);
+        }
         let Some(path) = self.users.get_mut(user) else {
             debug_assert!(false, "port {} is no user's", port.0);
             return;

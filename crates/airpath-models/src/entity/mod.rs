@@ -6,11 +6,14 @@
 
 pub mod arq;
 pub mod egprs;
+mod forever;
 pub mod gprs;
 mod losses;
+pub mod nr_rlc;
 mod parameters;
 pub mod ppp;
 mod recording;
+pub mod reordering;
 pub mod rlc;
 pub mod rlp;
 pub mod simple;
@@ -28,7 +31,7 @@ use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
 use crate::quality::Quality;
 use crate::registry::registry;
-use crate::stage::StageCx;
+use crate::stage::{QueueLength, StageCx};
 
 pub use crate::channel::ErrorPositions;
 pub use crate::sdus::{Sdu, SduKey, Sdus};
@@ -55,6 +58,8 @@ registry! {
     Egprs = egprs::{EgprsConfig, Rlc},
     /// Frames of the bits that a resource has, which are repeated until they arrive.
     Arq = arq::{ArqConfig, Arq},
+    /// RLC of NR, unacknowledged or acknowledged, above HARQ and below PDCP.
+    NrRlc = nr_rlc::{NrRlcConfig, NrRlc},
 }
 
 /// Duration of a radio block of GSM: four bursts in four of the 13 TDMA frames of 60 ms.
@@ -289,6 +294,11 @@ pub trait LinkEntity: Send {
         Backlog { bits: u64::from(self.ready_at() <= at), since: at }
     }
 
+    /// Packets in the send buffer of which no frame has been sent.
+    fn waiting(&self) -> QueueLength {
+        QueueLength::default()
+    }
+
     /// Message to the sending entity about the frame that was just received, if there is one.
     fn feedback(&mut self) -> Option<Feedback> {
         None
@@ -368,6 +378,9 @@ impl LinkEntity for EntityModel {
     }
     fn backlog(&self, at: Time, sdus: &Sdus) -> Backlog {
         dispatch_entity!(self, entity => entity.backlog(at, sdus))
+    }
+    fn waiting(&self) -> QueueLength {
+        dispatch_entity!(self, entity => entity.waiting())
     }
     #[inline(always)]
     fn feedback(&mut self) -> Option<Feedback> {

@@ -342,6 +342,15 @@ impl LinkEntity for Simple {
         }
     }
 
+    fn waiting(&self) -> QueueLength {
+        let waiting = self.buffer.iter().skip(self.started).filter(|sending| sending.started == 0);
+        let add = |sum: QueueLength, sending: &Sending| QueueLength {
+            packets: sum.packets + 1,
+            bytes: sum.bytes + sending.packet_bits / 8,
+        };
+        waiting.fold(QueueLength::default(), add)
+    }
+
     fn bits_on_air(&self, bytes: u32) -> Bits {
         self.framing.on_air(self.framing.link_bits(Bits::from_bytes(u64::from(bytes))))
     }

@@ -164,6 +164,30 @@ struct Sending {
     settled: u32,
 }
 
+impl Sending {
+    /// The bits of the line from `from` to `to`.
+    fn piece(&self, shape: &Shape, from: u32, to: u32) -> Piece {
+        let last = to == self.line_bits;
+        // Of a compressed header the first bit stands for the beginning of the header, the others for its end.
+        let place = |bit| match shape.packet_bit(self.packet_bits - self.spared_bits, self.line_bits, bit) {
+            0 => 0,
+            bit => bit + self.spared_bits,
+        };
+        let first_bit = place(from);
+        let end = if last { self.packet_bits } else { place(to) };
+        Piece {
+            sdu: self.sdu,
+            pdu: self.pdu,
+            first_bit,
+            bits: end - first_bit,
+            last,
+            packet_bits: self.packet_bits,
+            header_bits: self.header_bits,
+            link_bits: to - from,
+        }
+    }
+}
+
 /// The sending end of a stream: the send buffer.
 #[derive(Clone, Debug)]
 pub struct StreamSender {
@@ -264,26 +288,15 @@ impl StreamSender {
         sending.taken = to;
         self.position += u64::from(bits);
         self.uncut -= u64::from(bits);
-        let last = to == sending.line_bits;
-        self.taken += usize::from(last);
-        // Of a compressed header the first bit stands for the beginning of the header, the others for its end.
-        let place = |bit| match self.shape.packet_bit(sending.packet_bits - sending.spared_bits, sending.line_bits, bit)
-        {
-            0 => 0,
-            bit => bit + sending.spared_bits,
-        };
-        let first_bit = place(from);
-        let end = if last { sending.packet_bits } else { place(to) };
-        Some(Piece {
-            sdu: sending.sdu,
-            pdu: sending.pdu,
-            first_bit,
-            bits: end - first_bit,
-            last,
-            packet_bits: sending.packet_bits,
-            header_bits: sending.header_bits,
-            link_bits: bits,
-        })
+        let piece = sending.piece(&self.shape, from, to);
+        self.taken += usize::from(piece.last);
+        Some(piece)
+    }
+
+    /// The bits of the line from `from` to `to` of a packet in the buffer, which have been cut before.
+    pub fn piece_of(&self, sdu: SduKey, from: u32, to: u32) -> Option<Piece> {
+        let sending = self.buffer.iter().find(|sending| sending.sdu == sdu)?;
+        Some(sending.piece(&self.shape, from, to))
     }
 
     /// Position of the next bit to be cut.
@@ -294,6 +307,23 @@ impl StreamSender {
     /// Bits of the line of each packet that have yet to be cut, the oldest packet first.
     pub fn rests(&self) -> impl Iterator<Item = u32> {
         self.buffer.iter().skip(self.taken).map(|sending| sending.line_bits - sending.taken)
+    }
+
+    /// Bits of the line of the next packet that have yet to be cut.
+    pub fn next_rest(&self) -> Option<u32> {
+        self.buffer.get(self.taken).map(|sending| sending.line_bits - sending.taken)
+    }
+
+    /// Packets of which nothing has been cut.
+    pub fn waiting(&self) -> QueueLength {
+        let first = self.buffer.partition_point(|sending| sending.taken > 0);
+        let bytes = self.buffer.range(first..).map(|sending| u64::from(sending.packet_bits / 8)).sum();
+        QueueLength { packets: (self.buffer.len() - first) as u32, bytes }
+    }
+
+    /// Number of packets of which something has yet to be cut.
+    pub fn uncut_packets(&self) -> usize {
+        self.buffer.len() - self.taken
     }
 
     /// Bits of the line in the buffer that have yet to be cut.
@@ -363,10 +393,15 @@ impl StreamSender {
 
     /// Drops the packets of which pieces have taken anything: what they took is gone.
     pub fn drop_begun(&mut self, cause: Cause, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
+        self.take_begun(|sdu| sdus.release(sdu, cause, stage));
+    }
+
+    /// Hands the packets of which pieces have taken anything to `leave`; they leave the buffer.
+    pub fn take_begun(&mut self, mut leave: impl FnMut(SduKey)) {
         while self.buffer.front().is_some_and(|first| first.taken > 0) {
             let whole = self.taken > 0;
             self.taken += usize::from(!whole);
-            self.leave_first(&mut |sdu| sdus.release(sdu, cause, stage));
+            self.leave_first(&mut leave);
         }
     }
 

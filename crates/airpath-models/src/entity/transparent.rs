@@ -23,7 +23,7 @@ use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
-use crate::stage::StageCx;
+use crate::stage::{QueueLength, StageCx};
 
 /// Characters of a transparent bearer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -199,6 +199,10 @@ impl LinkEntity for Transparent {
 
     fn error_positions(&self) -> ErrorPositions {
         ErrorPositions::OfFrame
+    }
+
+    fn waiting(&self) -> QueueLength {
+        self.sender.waiting()
     }
 
     fn bits_on_air(&self, bytes: u32) -> Bits {

@@ -11,6 +11,7 @@ mod user_medium;
 use airpath_core::{Bits, Direction, DrawKey, Span, Time};
 
 use crate::air::Air;
+use crate::common_queue::CommonQueue;
 use crate::fading::FadingConfig;
 use crate::registry::registry;
 
@@ -76,6 +77,11 @@ pub trait Medium: Send {
     /// earlier.
     fn least_time(&self, _at: Time, _direction: Direction, _bits: Bits) -> Span {
         Span::ZERO
+    }
+
+    /// The limit that the hop has in common with others in `direction`, if there is one.
+    fn common_queue(&self, _direction: Direction) -> Option<CommonQueue> {
+        None
     }
 
     /// Changes the parameters of the uplink and the downlink at `at`. Requests that have not been met

@@ -181,6 +181,28 @@ fn a_repetition_where_fewer_bits_fit_waits_or_is_cut_or_keeps_its_modulation() {
     assert_eq!((left(&trace), bits(&trace)), (vec![(2, 2), (1, 4)], vec![1000, 500, 1000]));
 }
 
+/// The frame of slot 0 is hit and fits again in slot 20. Packet 2 is there at 2 ms.
+#[test]
+fn what_is_held_for_too_long_is_given_up() {
+    static BITS: [u64; 21] = {
+        let mut bits = [500; 21];
+        (bits[0], bits[20]) = (1000, 1000);
+        bits
+    };
+    let play = |t_reordering| {
+        let config = ArqConfig { repeat: Repeat::Hold, t_reordering, ..ArqConfig::default() };
+        play(&config, &[125, 40], one_bin(&BITS, &[0]))
+    };
+    assert_eq!(left(&play(None)), [(1, 21), (2, 21)]);
+    assert_eq!(left(&play(Some(span("20 ms")))), [(1, 21), (2, 21)]);
+    // A timer runs before what arrives at the instant at which it expires.
+    assert_eq!(left(&play(Some(span("19 ms")))), [(2, 21)]);
+    let trace = play(Some(span("10 ms")));
+    assert_eq!(left(&trace), [(2, 12)]);
+    let drops: Vec<_> = trace.of_kind(EventKind::Dropped).iter().map(|drop| (drop.pdu, drop.cause, drop.at)).collect();
+    assert_eq!(drops, [(1, Cause::TooLate, ms(22))]);
+}
+
 /// A frame of 300 + 300 + 400 bits of three packets is cut to 500 bits, and its second part, hit again, to 400: each
 /// part keeps the number of tries of the whole, and packets arrive as they complete.
 #[test]
@@ -265,6 +287,7 @@ proptest! {
         wild in any_radio(),
         (retransmissions, delay) in (select(vec![0u16, 1, 3, 1000]), select(vec!["0 ms", "2 ms", "7 ms"])),
         (in_order, concatenate, last_try) in (any::<bool>(), any::<bool>(), select(vec![LastTry::Deliver, LastTry::Drop])),
+        limit in select(vec![None, Some("0 ms"), Some("15 ms")]),
         repeat in select(vec![Repeat::Hold, Repeat::Resegment, Repeat::OwnModulation]),
         (buffer, overhead) in (select(vec!["unlimited", "3 packets", "200 B"]), select(vec!["0 bit", "13 bit"])),
         script in script_of(
@@ -277,6 +300,8 @@ proptest! {
         let config = ArqConfig {
             retransmissions, feedback_delay, in_order, concatenate, last_try, repeat, ..ArqConfig::default()
         };
+        let t_reordering = limit.filter(|_| in_order).map(span);
+        let config = ArqConfig { t_reordering, ..config };
         let link = LinkConfig {
             send_buffer: read(buffer),
             overhead: read(overhead),
@@ -293,7 +318,7 @@ proptest! {
             once.dedup();
             prop_assert_eq!(once.len(), ids.len());
         }
-        if retransmissions == 1000 {
+        if retransmissions == 1000 && t_reordering.is_none() {
             prop_assert_eq!(trace.of_kind(EventKind::Dropped).len(), 0);
             prop_assert!(trace.departures.iter().all(|left| left.flips.is_empty()));
         }

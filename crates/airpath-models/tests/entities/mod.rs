@@ -11,6 +11,8 @@ mod egprs;
 mod exploration;
 mod gprs;
 mod laws;
+mod nr_rlc;
+mod nr_rlc_reference;
 mod rlc_exploration;
 mod rlc_messages;
 mod rlp;

@@ -5,10 +5,14 @@
 //!
 //! The bearers have queues of their own. The order in which the medium serves them is that of a common queue
 //! (`first_come`), or one frame of each in turn (`round_robin`). With one bearer it is [`Continuous`].
+//!
+//! With `queue` the users have one limit in common beside those of their own queues: a packet that comes is dropped if
+//! as many packets of all users wait as the limit says. A packet waits until its first frame begins, in the queue of
+//! its hop or in the send buffer behind that.
 
 use std::collections::VecDeque;
 
-use airpath_core::{Bits, Direction, LinkRate, Span, Time};
+use airpath_core::{Bits, Direction, LinkRate, QueueLimit, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +37,16 @@ pub struct SharedContinuousConfig {
     /// Order in which bearers are served.
     #[serde(default)]
     pub order: Order,
+    /// One limit for the packets of all users that wait, beside those of their own queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<CommonQueueConfig>,
+}
+
+/// The common queue of the users of a medium: `{ limit = "100 packets" }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommonQueueConfig {
+    /// Capacity in packets, bytes or both, in each direction. A packet that comes and finds no room is dropped.
+    pub limit: QueueLimit,
 }
 
 /// Order in which bearers of a shared medium are served; a user without bearers is one.
@@ -67,6 +81,10 @@ impl Shares for SharedContinuousConfig {
         has_fading.then(|| Problem::new("fading", message)).into_iter().collect()
     }
 
+    fn has_common_queue(&self) -> bool {
+        self.queue.is_some()
+    }
+
     fn is_unlimited(&self, direction: Direction) -> bool {
         self.rate(direction).is_some_and(|rate| rate.constant() == Some(LinkRate::Unlimited))
     }
@@ -82,7 +100,14 @@ impl Configured<SharedBeginning<'_>> for SharedContinuousConfig {
         let of = |direction: Direction, key: &'static str| {
             self.rate(direction).into_iter().flat_map(RateConfig::problems).map(move |problem| problem.under(key))
         };
-        of(Direction::Uplink, "uplink").chain(of(Direction::Downlink, "downlink")).collect()
+        let mut problems: Vec<Problem> =
+            of(Direction::Uplink, "uplink").chain(of(Direction::Downlink, "downlink")).collect();
+        if self.queue.is_some_and(|queue| queue.limit.age.is_some()) {
+            let message = "has a time; a common queue is limited in packets or bytes: write the time into the queues \
+                           of the users";
+            problems.push(Problem::new("queue.limit", message));
+        }
+        problems
     }
 
     fn files(&mut self, visit: &mut VisitFile<'_>) {
@@ -98,14 +123,31 @@ impl Configured<SharedBeginning<'_>> for SharedContinuousConfig {
         let rates = Direction::ALL.map(|direction| self.rate(direction).unwrap_or(&unlimited));
         let keys = Direction::ALL.map(|direction| beginning.key.child("rate", direction as u64));
         let turns = || Turns::new(self.order, beginning.bearers.len());
-        SharedContinuous { medium: Box::new(Continuous::new(rates, keys)), turns: Box::new([turns(), turns()]) }
+        let limit = self.queue.map(|queue| queue.limit);
+        SharedContinuous { medium: Box::new(Continuous::new(rates, keys)), turns: Box::new([turns(), turns()]), limit }
     }
 
     fn examples() -> Vec<SharedContinuousConfig> {
         let rate = |text: &str| Some(text.parse::<RateConfig>().expect("an example is valid"));
         vec![
-            SharedContinuousConfig { uplink: rate("200 kbit/s"), downlink: rate("1 Mbit/s"), order: Order::FirstCome },
-            SharedContinuousConfig { uplink: None, downlink: rate("300 kbit/s"), order: Order::RoundRobin },
+            SharedContinuousConfig {
+                uplink: rate("200 kbit/s"),
+                downlink: rate("1 Mbit/s"),
+                order: Order::FirstCome,
+                queue: None,
+            },
+            SharedContinuousConfig {
+                uplink: None,
+                downlink: rate("300 kbit/s"),
+                order: Order::RoundRobin,
+                queue: None,
+            },
+            SharedContinuousConfig {
+                uplink: rate("100 kbit/s"),
+                downlink: rate("300 kbit/s"),
+                order: Order::FirstCome,
+                queue: Some(CommonQueueConfig { limit: "4 packets, 2 kB".parse().expect("an example is valid") }),
+            },
         ]
     }
 }
@@ -115,6 +157,8 @@ impl Configured<SharedBeginning<'_>> for SharedContinuousConfig {
 pub struct SharedContinuous {
     medium: Box<Continuous>,
     turns: Box<[Turns; 2]>,
+    /// Limit of the packets of all stations that wait.
+    limit: Option<QueueLimit>,
 }
 
 /// Turns of the bearers in one direction.
@@ -214,6 +258,10 @@ impl SharedMedium for SharedContinuous {
                 self.medium.request(later, 0, direction);
             }
         }
+    }
+
+    fn common_limit(&self, _direction: Direction) -> Option<QueueLimit> {
+        self.limit
     }
 
     fn least_time(&self, at: Time, direction: Direction, bits: Bits) -> Span {

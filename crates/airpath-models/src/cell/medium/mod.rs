@@ -6,7 +6,7 @@
 pub mod continuous;
 pub mod ofdm;
 
-use airpath_core::{Bits, Direction, DrawKey, Span, Time};
+use airpath_core::{Bits, Direction, DrawKey, QueueLimit, Span, Time};
 
 use crate::air::Air;
 use crate::config::HopConfig;
@@ -90,6 +90,11 @@ pub trait SharedMedium: Send {
         Span::ZERO
     }
 
+    /// The limit of the packets of all stations that wait in `direction`, if there is one.
+    fn common_limit(&self, _direction: Direction) -> Option<QueueLimit> {
+        None
+    }
+
     /// Puts other parameters of the radio channel of `station` in force at `at`, by direction.
     fn configure(&mut self, _at: Time, _station: u16, _fading: &[Option<FadingConfig>; 2]) {}
 }
@@ -108,6 +113,11 @@ impl SharedMediumConfig {
     /// True if frames in `direction` take no time.
     pub fn is_unlimited(&self, direction: Direction) -> bool {
         dispatch_shared_config!(self, config => config.is_unlimited(direction))
+    }
+
+    /// True if the packets of all users that wait for it have a limit in common.
+    pub fn has_common_queue(&self) -> bool {
+        dispatch_shared_config!(self, config => config.has_common_queue())
     }
 
     /// Errors in the parameters of a hop on the medium, if any.
@@ -133,6 +143,11 @@ pub(crate) trait Shares {
 
     /// True if frames in `direction` take no time.
     fn is_unlimited(&self, _direction: Direction) -> bool {
+        false
+    }
+
+    /// True if the packets of all users that wait for it have a limit in common.
+    fn has_common_queue(&self) -> bool {
         false
     }
 
@@ -163,6 +178,9 @@ impl SharedMedium for SharedMediumModel {
     }
     fn least_time(&self, at: Time, direction: Direction, bits: Bits) -> Span {
         dispatch_shared!(self, medium => medium.least_time(at, direction, bits))
+    }
+    fn common_limit(&self, direction: Direction) -> Option<QueueLimit> {
+        dispatch_shared!(self, medium => medium.common_limit(direction))
     }
     fn configure(&mut self, at: Time, station: u16, fading: &[Option<FadingConfig>; 2]) {
         dispatch_shared!(self, medium => medium.configure(at, station, fading));

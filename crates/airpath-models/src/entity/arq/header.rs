@@ -12,18 +12,20 @@ pub struct Header {
     pub offset: u32,
     /// True if the frame is not repeated any more.
     pub is_last: bool,
+    /// Number of the first packet among those of its direction.
+    pub packet: u64,
 }
 
 impl Header {
     /// The header as words of a frame.
     pub fn words(self) -> Box<[u64]> {
-        Box::new([self.position, u64::from(self.offset) << 1 | u64::from(self.is_last)])
+        Box::new([self.position, u64::from(self.offset) << 1 | u64::from(self.is_last), self.packet])
     }
 
     /// The header in the words of a frame; none if they are no header.
     pub fn read(words: Option<&[u64]>) -> Option<Header> {
-        let [position, rest] = *words? else { return None };
-        Some(Header { position, offset: (rest >> 1) as u32, is_last: rest & 1 == 1 })
+        let [position, rest, packet] = *words? else { return None };
+        Some(Header { position, offset: (rest >> 1) as u32, is_last: rest & 1 == 1, packet })
     }
 }
 
@@ -55,7 +57,7 @@ mod tests {
     #[test]
     fn words_are_read_as_they_were_written() {
         for (position, offset, is_last) in [(0, 0, false), (7, u32::MAX, true), (1 << 62, 12_000, false)] {
-            let header = Header { position, offset, is_last };
+            let header = Header { position, offset, is_last, packet: position / 7 };
             assert_eq!(Header::read(Some(&header.words())), Some(header));
             let answer = Answer { position, repeat: is_last };
             assert_eq!(Answer::read(answer.word()), answer);

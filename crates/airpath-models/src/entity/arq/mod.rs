@@ -15,9 +15,11 @@
 //! the payload is what is counted. There is no window; the send buffer limits what is under way. A grant that does
 //! not limit the bits takes one packet in a frame.
 
-mod combining;
-mod header;
+mod by_place;
+pub(super) mod combining;
+pub(super) mod header;
 mod receiving;
+pub(super) mod repeats;
 mod sending;
 
 use airpath_core::{
@@ -31,6 +33,7 @@ pub use self::combining::Combining;
 use self::combining::Combiner;
 use self::header::{Answer, Header};
 use self::receiving::{Fate, Receiver, ReceiverOptions};
+use self::repeats::RepeatOptions;
 use self::sending::{Outgoing, Sender, SenderOptions};
 use super::recording::record_frame;
 use super::stream::{Shape, StreamSender, first_pdu};
@@ -42,7 +45,7 @@ use crate::channel::{ChannelOutcome, Headers};
 use crate::problem::Problem;
 use crate::quality::Quality;
 use crate::registry::{Configured, Reconfigured};
-use crate::stage::StageCx;
+use crate::stage::{QueueLength, StageCx};
 
 /// Greatest number of retransmissions.
 const RETRANSMISSIONS_LIMIT: u16 = 1000;
@@ -83,6 +86,10 @@ pub struct ArqConfig {
     /// True if packets are handed up in the order in which they were sent, false if each is handed up when it is
     /// complete.
     pub in_order: bool,
+    /// Longest wait of complete packets for a missing one, where packets are handed up in order: t-Reordering of PDCP.
+    /// Without it they wait for as long as the missing one is repeated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub t_reordering: Option<Span>,
     /// True if a frame carries parts of several packets, false if the last frame of each packet is padded.
     pub concatenate: bool,
     /// Treatment of a frame that has errors in the last try.
@@ -102,6 +109,7 @@ impl Default for ArqConfig {
             retransmissions: 10,
             feedback_delay: Span::from_millis(2),
             in_order: true,
+            t_reordering: None,
             concatenate: true,
             last_try: LastTry::Deliver,
             headers: Headers::Included,
@@ -113,12 +121,13 @@ impl Default for ArqConfig {
 
 impl ArqConfig {
     fn sends(&self) -> SenderOptions {
-        SenderOptions { retransmissions: self.retransmissions, repeat: self.repeat, concatenate: self.concatenate }
+        let repeats = RepeatOptions { retransmissions: self.retransmissions, repeat: self.repeat };
+        SenderOptions { repeats, concatenate: self.concatenate }
     }
 
     /// Parameters of the receiving end, where the other end sends as `self` says.
     fn receives(&self) -> ReceiverOptions {
-        ReceiverOptions { in_order: self.in_order, headers: self.headers }
+        ReceiverOptions { in_order: self.in_order, t_reordering: self.t_reordering, headers: self.headers }
     }
 }
 
@@ -134,6 +143,10 @@ impl Configured<EntityBeginning<'_>> for ArqConfig {
         if self.combining != Combining::None && self.repeat != Repeat::OwnModulation {
             let message = "needs copies of one length; write repeat = \"own_modulation\"";
             problems.push(Problem::new("combining", message));
+        }
+        if self.t_reordering.is_some() && !self.in_order {
+            let message = "has no meaning with in_order = false, where no packet waits";
+            problems.push(Problem::new("t_reordering", message));
         }
         if self.headers == Headers::Spared && self.last_try == LastTry::Drop {
             let message = "is \"spared\", which has no meaning with last_try = \"drop\": no packet arrives with errors";
@@ -169,6 +182,7 @@ impl Configured<EntityBeginning<'_>> for ArqConfig {
                 repeat: Repeat::OwnModulation,
                 ..plain.clone()
             },
+            ArqConfig { repeat: Repeat::Hold, t_reordering: Some(Span::from_millis(12)), ..plain.clone() },
             ArqConfig { repeat: Repeat::OwnModulation, combining: Combining::Chase, ..plain.clone() },
             ArqConfig {
                 retransmissions: 2,
@@ -287,6 +301,10 @@ impl LinkEntity for Arq {
         self.sender.backlog(sdus)
     }
 
+    fn waiting(&self) -> QueueLength {
+        self.sender.stream().waiting()
+    }
+
     fn feedback(&mut self) -> Option<Feedback> {
         let answer = self.answer.take()?;
         Some(Feedback { after: self.feedback_delay, word: answer.word() })
@@ -309,10 +327,12 @@ impl LinkEntity for Arq {
     }
 
     fn next_deadline(&self) -> Time {
-        Time::NEVER
+        self.receiver.expires()
     }
 
-    fn advance(&mut self, _: &mut Sdus, _: &mut StageCx<'_, '_>, _: &mut Vec<Pdu>) {}
+    fn advance(&mut self, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>, up: &mut Vec<Pdu>) {
+        self.receiver.expire(stage.at, sdus, up);
+    }
 
     fn abandon(&mut self, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
         self.sender.stream_mut().drop_others(Cause::Blackout, sdus, stage);

@@ -5,14 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use airpath_core::{Cause, EventKind, Pdu};
+use airpath_core::{Cause, EventKind, Pdu, Span, Time};
 use smallvec::SmallVec;
 
 use super::header::Header;
 use crate::air::Piece;
 use crate::channel::Headers;
-use crate::entity::Sdus;
+use crate::entity::reordering::{Reordering, ReorderingOptions};
 use crate::entity::stream::{Pieces, Shape};
+use crate::entity::{SduKey, Sdus};
 use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of the receiving end.
@@ -20,6 +21,8 @@ use crate::stage::{QueueLength, StageCx};
 pub struct ReceiverOptions {
     /// True if packets are handed up in the order in which they were sent.
     pub in_order: bool,
+    /// Longest wait for a packet that is missing in the order.
+    pub t_reordering: Option<Span>,
     /// Treatment of bit errors in the packets' own headers.
     pub headers: Headers,
 }
@@ -39,6 +42,8 @@ struct Settled {
     pieces: Pieces,
     /// Bits of the first packet that earlier frames carry.
     offset: u32,
+    /// Number of the first packet.
+    packet: u64,
     fate: Fate,
 }
 
@@ -51,17 +56,37 @@ pub struct Receiver {
     expected: u64,
     /// Frames that wait for earlier ones, by their place in the stream.
     held: BTreeMap<u64, Settled>,
+    /// Order of the packets, where the wait for it is limited.
+    reordering: Option<Reordering>,
+    /// Scratch: packets to deliver.
+    deliver: Vec<SduKey>,
 }
 
 impl Receiver {
     /// An end at which nothing has arrived.
     pub fn new(options: ReceiverOptions, shape: Shape) -> Receiver {
-        Receiver { options, shape, expected: 0, held: BTreeMap::new() }
+        let reordering = options
+            .t_reordering
+            .map(|wait| Reordering::new(ReorderingOptions { t_reordering: Some(wait), out_of_order: false }));
+        Receiver { options, shape, expected: 0, held: BTreeMap::new(), reordering, deliver: Vec::new() }
     }
 
     /// Changes the parameters, but for the order.
     pub fn configure(&mut self, options: ReceiverOptions) {
         self.options.headers = options.headers;
+    }
+
+    /// Time at which the wait for a missing packet ends; `Time::NEVER` if none is limited.
+    pub fn expires(&self) -> Time {
+        self.reordering.as_ref().map_or(Time::NEVER, Reordering::expires)
+    }
+
+    /// Delivers what has waited for long enough at `at`.
+    pub fn expire(&mut self, at: Time, sdus: &mut Sdus, up: &mut Vec<Pdu>) {
+        if let Some(reordering) = &mut self.reordering {
+            reordering.expire(at, &mut self.deliver);
+            up.extend(self.deliver.drain(..).filter_map(|sdu| sdus.finish(sdu)));
+        }
     }
 
     /// Takes a frame that is not repeated any more; packets that are complete go to `up`.
@@ -74,8 +99,8 @@ impl Receiver {
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
     ) {
-        let settled = Settled { pieces, offset: header.offset, fate };
-        if !self.options.in_order {
+        let settled = Settled { pieces, offset: header.offset, packet: header.packet, fate };
+        if !self.options.in_order || self.reordering.is_some() {
             self.put_together(&settled, sdus, stage, up);
             return;
         }
@@ -90,9 +115,15 @@ impl Receiver {
     }
 
     /// Puts the parts of packets in a frame to those that are there; the bits of the stream in it.
-    fn put_together(&self, frame: &Settled, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>, up: &mut Vec<Pdu>) -> u64 {
+    fn put_together(
+        &mut self,
+        frame: &Settled,
+        sdus: &mut Sdus,
+        stage: &mut StageCx<'_, '_>,
+        up: &mut Vec<Pdu>,
+    ) -> u64 {
         let (mut from, mut offset) = (0, frame.offset);
-        for piece in &frame.pieces {
+        for (packet, piece) in (frame.packet..).zip(&frame.pieces) {
             let to = from + piece.link_bits;
             match &frame.fate {
                 Fate::Lost(cause) => {
@@ -108,15 +139,25 @@ impl Receiver {
             }
             if let Some(sdu) = sdus.get_mut(piece.sdu) {
                 sdu.accounted += piece.link_bits;
-                if sdu.accounted == sdu.parts
-                    && let Some(pdu) = sdus.finish(piece.sdu)
-                {
-                    up.push(pdu);
+                if sdu.accounted == sdu.parts {
+                    self.complete(packet, piece.sdu, sdus, stage, up);
                 }
             }
             (from, offset) = (to, 0);
         }
         u64::from(from)
+    }
+
+    /// Hands up a packet of which everything has arrived or is lost, or lets it wait for earlier ones.
+    fn complete(&mut self, packet: u64, sdu: SduKey, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>, up: &mut Vec<Pdu>) {
+        let Some(reordering) = &mut self.reordering else { return up.extend(sdus.finish(sdu)) };
+        if !sdus[sdu].is_inside() {
+            sdus.finish(sdu);
+            reordering.gone(stage.at, packet, &mut self.deliver);
+        } else if !reordering.take(stage.at, packet, sdu, &mut self.deliver) {
+            sdus.release(sdu, Cause::TooLate, stage);
+        }
+        up.extend(self.deliver.drain(..).filter_map(|sdu| sdus.finish(sdu)));
     }
 
     /// Flips the packet's bits at `line_bits` of its part of the stream. An error in the link's own octets in front

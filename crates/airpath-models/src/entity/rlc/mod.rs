@@ -47,7 +47,7 @@ use super::stream::{Pieces, Shape, StreamReceiver, StreamSender, first_pdu};
 use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, SduKey, Sdus};
 use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
-use crate::stage::StageCx;
+use crate::stage::{QueueLength, StageCx};
 
 /// Parameters of one end.
 #[derive(Clone, Copy, Debug)]
@@ -384,6 +384,10 @@ impl LinkEntity for Rlc {
 
     fn error_positions(&self) -> ErrorPositions {
         ErrorPositions::OfFrame
+    }
+
+    fn waiting(&self) -> QueueLength {
+        self.packets.buffer.waiting()
     }
 
     fn bits_on_air(&self, bytes: u32) -> Bits {

@@ -35,7 +35,7 @@ use crate::air::{Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
-use crate::stage::StageCx;
+use crate::stage::{QueueLength, StageCx};
 
 /// The end that opens the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -120,34 +120,11 @@ pub struct RlpConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<Bits>,
     /// Time after which a connection that was given up is opened again; `"never"` drops packets from then on.
-    #[serde(with = "reconnect")]
+    #[serde(with = "super::forever")]
     #[schemars(with = "String")]
     pub reconnect: Option<Span>,
     /// PPP over it.
     pub ppp: PppConfig,
-}
-
-/// A time, or `"never"`.
-mod reconnect {
-    use airpath_core::Span;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    const NEVER: &str = "never";
-
-    pub(super) fn serialize<S: Serializer>(wait: &Option<Span>, serializer: S) -> Result<S::Ok, S::Error> {
-        match wait {
-            Some(wait) => wait.serialize(serializer),
-            None => serializer.serialize_str(NEVER),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Span>, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text == NEVER {
-            return Ok(None);
-        }
-        text.parse().map(Some).map_err(serde::de::Error::custom)
-    }
 }
 
 impl Default for RlpConfig {
@@ -564,6 +541,10 @@ impl LinkEntity for Rlp {
 
     fn never_idle(&self) -> bool {
         !self.idles
+    }
+
+    fn waiting(&self) -> QueueLength {
+        self.sender.waiting()
     }
 
     fn bits_on_air(&self, bytes: u32) -> Bits {

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Ofdm;
+use super::uplink::UplinkGrantsConfig;
 use crate::adaptation::{AdaptationConfig, Modes, ModesConfig};
 use crate::cell::medium::{SharedBeginning, Shares};
 use crate::config::HopConfig;
@@ -63,6 +64,10 @@ pub struct OfdmConfig {
     /// Time from the end of a slot until scheduler and choice of modes know of its errors.
     #[serde(default = "feedback_delay")]
     pub feedback_delay: Span,
+    /// Requests and grants of the uplink; without it the scheduler of the uplink knows at once what waits, and decides
+    /// for the slot that begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uplink_grants: Option<UplinkGrantsConfig>,
 }
 
 /// Mean for which computed switching levels are best, where the prediction has errors.
@@ -143,6 +148,7 @@ impl Default for OfdmConfig {
             levels_for: LevelsFor::default(),
             scheduler: scheduler(),
             feedback_delay: feedback_delay(),
+            uplink_grants: None,
         }
     }
 }
@@ -241,6 +247,12 @@ impl Configured<SharedBeginning<'_>> for OfdmConfig {
             let message = format!("is {error}; it must be below 1");
             check("assumed_prediction_error", error != Probability::ONE, message);
         }
+        if self.uplink_grants.is_some() && !self.direction.includes(Direction::Uplink) {
+            let message = "has no meaning: the uplink is not on the medium; write direction = \"uplink\" or \"both\"";
+            problems.push(Problem::new("uplink_grants", message));
+        }
+        let of_grants = self.uplink_grants.map(|grants| grants.problems()).unwrap_or_default();
+        problems.extend(of_grants.into_iter().map(|problem| problem.under("uplink_grants")));
         let of_modes = self.modes.problems();
         let no_problem = of_modes.is_empty();
         problems.extend(of_modes.into_iter().map(|problem| problem.under("modes")));
@@ -266,6 +278,16 @@ impl Configured<SharedBeginning<'_>> for OfdmConfig {
         all.extend(
             AdaptationConfig::examples().into_iter().map(|adaptation| OfdmConfig { adaptation, ..small.clone() }),
         );
+        let quick = UplinkGrantsConfig {
+            request_period: Span::from_millis(1),
+            request_delay: Span::ZERO,
+            grant_delay: Span::ZERO,
+        };
+        all.extend([UplinkGrantsConfig::default(), quick].into_iter().map(|grants| OfdmConfig {
+            direction: Directions::Both,
+            uplink_grants: Some(grants),
+            ..small.clone()
+        }));
         all.push(OfdmConfig { direction: Directions::Both, resources_per_station: Some(1), ..OfdmConfig::default() });
         all
     }

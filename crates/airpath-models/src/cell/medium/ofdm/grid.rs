@@ -37,6 +37,12 @@ impl Grid {
         seconds * in_second + ((rest + 1) * in_second - 1) / SECOND_NS
     }
 
+    /// Number of the first slot that begins at `at` or later.
+    pub(super) fn at_or_after(self, at: Time) -> u64 {
+        let number = self.number(at);
+        if self.start(number) == at { number } else { number + 1 }
+    }
+
     /// Length of the shortest slot.
     pub(super) fn least_slot(self) -> Span {
         Span::from_nanos(SECOND_NS / u64::from(self.slots_per_second))
@@ -59,6 +65,7 @@ mod tests {
             for slot in [0u64, 1, 2, 3, 100, 12_345, 9_999_999] {
                 let start = grid.start(slot);
                 assert_eq!(grid.number(start), slot);
+                assert_eq!((grid.at_or_after(start), grid.at_or_after(start + Span::from_nanos(1))), (slot, slot + 1));
                 if slot > 0 {
                     let before = Time::from_nanos(start.nanos() - 1);
                     assert_eq!(grid.number(before), slot - 1);

@@ -17,10 +17,12 @@ mod config;
 mod grid;
 mod rates;
 mod station;
+mod uplink;
 
 use std::collections::VecDeque;
 
 use airpath_core::{Bits, Direction, Span, Time};
+use smallvec::SmallVec;
 
 use super::{Request, SharedBeginning, SharedMedium};
 use crate::air::{Air, Frame, Grant};
@@ -32,6 +34,8 @@ pub use config::{Directions, LevelsFor, OfdmConfig};
 use grid::Grid;
 use rates::Rates;
 use station::Station;
+use uplink::Grants;
+pub use uplink::UplinkGrantsConfig;
 
 /// The first slot of a bearer without a request.
 const NO_SLOT: u64 = u64::MAX;
@@ -63,6 +67,8 @@ struct Lane {
     on_air: Vec<OnAir>,
     /// Outcomes that senders have not learnt yet.
     outcomes: VecDeque<Outcome>,
+    /// Requests and grants, where the scheduler does not know at once what waits.
+    grants: Option<Grants>,
     /// Scratch: number of frames of each station in the slot that ends.
     frames: Vec<u16>,
     /// Scratch of a slot.
@@ -117,6 +123,11 @@ impl Ofdm {
                 due = self.grid.start(self.next_slot);
                 break;
             }
+            if let Some(grants) = &lane.grants {
+                let next = grants.next_slot(self.grid, self.next_slot);
+                due = due.min(self.grid.start(next));
+                continue;
+            }
             let ready = lane.ready.iter().copied().min().unwrap_or(NO_SLOT);
             if ready != NO_SLOT {
                 due = due.min(self.grid.start(self.next_slot.max(ready)));
@@ -134,7 +145,8 @@ impl Lane {
             .iter()
             .map(|station| {
                 let fading = station.hop.link(direction).fading.as_deref()?;
-                Some(Station::new(config, fading, station.key.child("radio", number), rates))
+                let is_granted = config.uplink_grants.is_some() && direction == Direction::Uplink;
+                Some(Station::new(config, fading, station.key.child("radio", number), is_granted, rates))
             })
             .collect();
         let names: Vec<&str> = beginning.bearers.iter().map(|bearer| bearer.name.as_str()).collect();
@@ -148,6 +160,7 @@ impl Lane {
             scheduler: SchedulerModel::new(&config.scheduler, scheduler),
             ready: vec![NO_SLOT; names.len()],
             station_of: beginning.bearers.iter().map(|bearer| bearer.station).collect(),
+            grants: Grants::new(config, direction, names.len()),
             stations,
             on_air: Vec::new(),
             outcomes: VecDeque::new(),
@@ -165,14 +178,21 @@ impl Lane {
         for OnAir { grant, .. } in &self.on_air {
             self.frames[usize::from(self.station_of[usize::from(grant.bearer)])] += 1;
         }
+        let mut ended: SmallVec<[(u16, u32, bool); 8]> = SmallVec::new();
         for OnAir { grant, frame, quality } in self.on_air.drain(..) {
             let bits = frame.bits.get() as u32;
             let is_ok = air.sent_at(at, &grant, frame, Some(&quality));
+            if self.grants.is_some() {
+                ended.push((grant.bearer, bits, is_ok));
+            }
             let station = self.station_of[usize::from(grant.bearer)];
             let weight = 1.0 / f64::from(self.frames[usize::from(station)]);
             self.outcomes.push_back(Outcome { known: at + feedback, bearer: grant.bearer, bits, is_ok, weight });
             // Its send buffer may have room for more now.
             self.ready[usize::from(grant.bearer)] = 0;
+        }
+        if let Some(grants) = &mut self.grants {
+            grants.ended(at, &ended);
         }
     }
 
@@ -221,24 +241,32 @@ impl Lane {
         self.assigned.resize(resources, NOBODY);
         let slot = Slot { number, start: at, resources, contenders: &self.contenders, bits: &self.bits };
         self.scheduler.assign(&slot, &mut self.assigned);
-        for (resource, place) in self.assigned.iter().enumerate() {
-            let place = usize::from(*place);
+        for resource in 0..resources {
+            let place = usize::from(self.assigned[resource]);
             let Some(contender) = self.contenders.get(place) else { continue };
-            let bits = self.bits[place * resources + resource];
-            let station = self.station_of[usize::from(contender.bearer)];
-            let Some(radio) = self.stations[usize::from(station)].as_mut().filter(|_| bits > 0) else { continue };
-            let grant = Grant {
-                resource: resource as u16,
-                bearer: contender.bearer,
-                direction,
-                bits: Some(Bits::new(bits.into())),
-                start: at,
-            };
-            if let Some(frame) = air.next_frame(&grant) {
-                let quality = radio.quality(number, resource, frame.bits.get());
-                self.on_air.push(OnAir { grant, frame, quality });
+            let (bearer, bits) = (contender.bearer, self.bits[place * resources + resource]);
+            if bits > 0 {
+                self.transmit(at, number, direction, (resource as u16, bearer, bits), air);
             }
         }
+    }
+
+    /// Lets a bearer send in a resource of slot `number` that carries so many bits; false if it has nothing to send.
+    fn transmit<A: Air>(
+        &mut self,
+        at: Time,
+        number: u64,
+        direction: Direction,
+        (resource, bearer, bits): (u16, u16, u32),
+        air: &mut A,
+    ) -> bool {
+        let station = self.station_of[usize::from(bearer)];
+        let Some(radio) = self.stations[usize::from(station)].as_mut() else { return false };
+        let grant = Grant { resource, bearer, direction, bits: Some(Bits::new(bits.into())), start: at };
+        let Some(frame) = air.next_frame(&grant) else { return false };
+        let quality = radio.quality(number, usize::from(resource), frame.bits.get());
+        self.on_air.push(OnAir { grant, frame, quality });
+        true
     }
 }
 
@@ -251,8 +279,15 @@ impl SharedMedium for Ofdm {
         let first = if in_last { last } else { last + 1 };
         if first < *ready {
             *ready = first;
-            self.due = self.due.min(self.grid.start(self.next_slot.max(first)));
         }
+        let first = match &mut lane.grants {
+            None => first,
+            Some(grants) => {
+                grants.request(request.at, request.is_early, bearer);
+                grants.next_slot(self.grid, self.next_slot)
+            }
+        };
+        self.due = self.due.min(self.grid.start(self.next_slot.max(first)));
     }
 
     fn next_deadline(&self) -> Time {
@@ -269,7 +304,10 @@ impl SharedMedium for Ofdm {
         }
         for direction in Direction::ALL {
             if let Some(lane) = &mut self.lanes[direction as usize] {
-                lane.share(at, number, direction, &self.config, air);
+                match lane.grants {
+                    None => lane.share(at, number, direction, &self.config, air),
+                    Some(_) => lane.share_granted(at, number, self.grid, &self.config, air),
+                }
             }
         }
         self.note_due();

@@ -17,6 +17,9 @@ use crate::quality::{Quality, Reception};
 #[derive(Clone, Debug)]
 pub(super) struct Station {
     fading: Fading,
+    /// The same channel for predictions of later slots, so that it computes each stretch of time once; none where
+    /// predictions are for the present slot.
+    ahead: Option<Box<Fading>>,
     adaptation: Adaptation,
     /// Levels that follow the local mean.
     following: Option<Following>,
@@ -34,13 +37,20 @@ pub(super) struct Station {
 }
 
 impl Station {
-    pub(super) fn new(config: &OfdmConfig, fading: &FadingConfig, key: DrawKey, rates: &mut Rates) -> Station {
+    pub(super) fn new(
+        config: &OfdmConfig,
+        fading: &FadingConfig,
+        key: DrawKey,
+        is_ahead: bool,
+        rates: &mut Rates,
+    ) -> Station {
         let fading = config.on_grid(fading);
         let (adaptation, following) = rates.of(config, &fading);
         Station {
             adaptation,
             following,
             fading: Fading::new(&fading, key.child("fading", 0)),
+            ahead: is_ahead.then(|| Box::new(Fading::new(&fading, key.child("fading", 0)))),
             modes: rates.modes.clone(),
             frame_bits: rates.frame_bits.clone(),
             symbols: config.symbols,
@@ -57,16 +67,20 @@ impl Station {
         let fading = config.on_grid(fading);
         (self.adaptation, self.following) = rates.of(config, &fading);
         self.fading = Fading::new(&fading, self.key.child("fading", 0));
+        if let Some(ahead) = &mut self.ahead {
+            **ahead = self.fading.clone();
+        }
     }
 
     /// Adds the bits that each resource would carry in slot `number`, by the predicted quality.
     pub(super) fn offer(&mut self, number: u64, bits: &mut Vec<u32>) {
+        let fading = self.ahead.as_deref_mut().unwrap_or(&mut self.fading);
         if let Some(following) = &mut self.following
-            && let Some(levels) = following.changed(self.fading.mean(number))
+            && let Some(levels) = following.changed(fading.mean(number))
         {
             self.adaptation.take_levels(levels);
         }
-        let predicted = self.fading.predicted(number);
+        let predicted = fading.predicted(number);
         let first = bits.len();
         bits.resize(first + self.resources, 0);
         self.adaptation.look_up(predicted, &self.frame_bits, &mut bits[first..]);
