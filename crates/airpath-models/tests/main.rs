@@ -29,3 +29,4 @@ mod schedule;
 mod states;
 mod toys;
 mod wander;
+mod wifi;

@@ -31,7 +31,7 @@ use crate::quality::Quality;
 pub use config::{CellConfig, CellSetting, MediumOfCell, UserConfig};
 use medium::Request;
 pub use medium::{
-    SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning, continuous, ofdm,
+    SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning, continuous, ofdm, wifi,
 };
 
 /// The shared medium of each direction of a hop, if it is on one: its number, and the number of the hop among its
@@ -452,5 +452,9 @@ impl Air for CellAir<'_, '_, '_> {
 
     fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
         self.on_air(grant.user).sent_at(at, grant, frame, quality)
+    }
+
+    fn sent_acknowledged(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
+        self.on_air(grant.user).sent_acknowledged(at, grant, frame, quality)
     }
 }

@@ -11,6 +11,7 @@ mod egprs;
 mod exploration;
 mod gprs;
 mod laws;
+mod persistent;
 mod rlc_exploration;
 mod rlp;
 mod segments;
