@@ -190,6 +190,8 @@ causes! {
         "The link could not put the packet together, or its check sequence did not fit.",
     LinkReset = "link_reset", Link, TriangleRight Sky, "link reset":
         "The packet was under way when a link entity began its connection anew.",
+    Expired = "expired", Link, TriangleUp Sky, "expired":
+        "The packet had become too old to be sent, or sent again, by a link entity.",
     LinkDown = "link_down", Link, FourStar Grey, "no connection":
         "A link entity had given its connection up for good.",
     Decompression = "decompression", Error, Hexagon Sky, "header not decompressed":

@@ -277,7 +277,26 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         frame
     }
 
+    #[inline]
     fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
+        self.end::<false>(at, grant, frame, quality)
+    }
+
+    fn sent_acknowledged(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
+        self.end::<true>(at, grant, frame, quality)
+    }
+}
+
+impl<E: LinkEntity> OnAir<'_, '_, '_, E> {
+    /// Ends the transmission of `frame`. The sending entity hears of the outcome at once if `ACKNOWLEDGED`.
+    #[inline(always)]
+    fn end<const ACKNOWLEDGED: bool>(
+        &mut self,
+        at: Time,
+        grant: &Grant,
+        frame: Frame,
+        quality: Option<&Quality>,
+    ) -> bool {
         let direction = grant.direction;
         let link = &mut *self.link;
         let lane = &mut link.lanes[direction as usize];
@@ -291,6 +310,9 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
                 return false;
             }
             InFlight::Drop => {
+                if ACKNOWLEDGED {
+                    link.ends[sender(direction)].acknowledged(&frame, false);
+                }
                 link.lose(at, direction, frame, self.cx);
                 return false;
             }
@@ -307,13 +329,15 @@ impl<E: LinkEntity> Air for OnAir<'_, '_, '_, E> {
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));
         let is_ok = outcome == ChannelOutcome::Ok;
+        if ACKNOWLEDGED {
+            let is_received = is_ok || matches!(outcome, ChannelOutcome::Delayed { .. });
+            link.ends[sender(direction)].acknowledged(&frame, is_received);
+        }
         lane.in_flight.push_back((arrives, frame, outcome));
         lane.note_arrival();
         is_ok
     }
-}
 
-impl<E: LinkEntity> OnAir<'_, '_, '_, E> {
     /// The first frame that has to be sent again, if the grant is long enough for it.
     #[cold]
     fn frame_again(&mut self, grant: &Grant) -> Option<Frame> {

@@ -227,6 +227,7 @@ fn any_cell(count: usize) -> impl Strategy<Value = (CellConfig, Script)> {
             let config = SharedMediumConfig::Ofdm(OfdmConfig { direction: Directions::Both, ..config });
             MediumOfCell { name: "cell".into(), config }
         }
+        wifi => MediumOfCell { name: "cell".into(), config: wifi },
     });
     let offers = (any_offer(), 0..count as u16).prop_map(|(action, user)| match action {
         Action::Offer { port, len, header_len } => {

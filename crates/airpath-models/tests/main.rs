@@ -33,3 +33,4 @@ mod states;
 mod toys;
 mod uplink_grants;
 mod wander;
+mod wifi;

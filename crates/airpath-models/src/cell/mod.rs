@@ -39,7 +39,7 @@ pub use config::{CellConfig, CellSettings, MediumOfCell, UserConfig};
 use medium::Request;
 pub use medium::{
     BearerBeginning, SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning,
-    continuous, ofdm,
+    continuous, ofdm, wifi,
 };
 
 /// The shared medium of each direction of a bearer, if it is on one: its number, and the number of the bearer among
@@ -575,5 +575,9 @@ impl Air for CellAir<'_, '_, '_> {
 
     fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
         self.on_air(grant.bearer).sent_at(at, grant, frame, quality)
+    }
+
+    fn sent_acknowledged(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
+        self.on_air(grant.bearer).sent_acknowledged(at, grant, frame, quality)
     }
 }

@@ -11,6 +11,7 @@ pub mod gprs;
 mod losses;
 pub mod nr_rlc;
 mod parameters;
+pub mod persistent;
 pub mod ppp;
 mod recording;
 pub mod reordering;
@@ -60,6 +61,8 @@ registry! {
     Arq = arq::{ArqConfig, Arq},
     /// RLC of NR, unacknowledged or acknowledged, above HARQ and below PDCP.
     NrRlc = nr_rlc::{NrRlcConfig, NrRlc},
+    /// A packet in each frame, which is repeated until it arrives: the recovery of a wireless LAN.
+    Persistent = persistent::{PersistentConfig, Persistent},
 }
 
 /// Duration of a radio block of GSM: four bursts in four of the 13 TDMA frames of 60 ms.
@@ -138,6 +141,11 @@ impl EntityConfig {
             C::ALLOCATES
         }
         dispatch_entity_config!(self, config => of(config))
+    }
+
+    /// True if its frames need slots of a certain number of bits.
+    pub fn needs_slots(&self) -> bool {
+        dispatch_entity_config!(self, config => OwnFrames::slot_bits(config)).is_some()
     }
 
     /// Errors in the parameters on slots of `bits` that last for `slot`, if any.
@@ -283,6 +291,10 @@ pub trait LinkEntity: Send {
         up: &mut Vec<Pdu>,
     );
 
+    /// The receiving end has acknowledged `frame`, or has not, as its transmission ended: on a medium that acknowledges
+    /// each frame at once.
+    fn acknowledged(&mut self, _frame: &Frame, _is_received: bool) {}
+
     /// Errors of a radio channel of `quality` in `frame`, which the other end has sent; none if there are none. It is
     /// asked when the transmission ends. An entity that combines the copies of a frame knows the earlier ones.
     fn hit(&mut self, frame: &Frame, quality: &Quality) -> Option<ChannelOutcome> {
@@ -371,6 +383,10 @@ impl LinkEntity for EntityModel {
         up: &mut Vec<Pdu>,
     ) {
         dispatch_entity!(self, entity => entity.receive(frame, outcome, sdus, stage, up));
+    }
+    #[inline(always)]
+    fn acknowledged(&mut self, frame: &Frame, is_received: bool) {
+        dispatch_entity!(self, entity => entity.acknowledged(frame, is_received));
     }
     #[inline(always)]
     fn hit(&mut self, frame: &Frame, quality: &Quality) -> Option<ChannelOutcome> {

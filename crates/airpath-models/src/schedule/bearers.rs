@@ -23,7 +23,7 @@ impl<T> Default for PerBearer<T> {
 }
 
 impl<T: Copy> PerBearer<T> {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -33,12 +33,12 @@ impl<T: Copy> PerBearer<T> {
     }
 
     /// The names, each with its key below `key`.
-    pub(super) fn names(&self, key: &str) -> Vec<(String, &str)> {
+    pub(crate) fn names(&self, key: &str) -> Vec<(String, &str)> {
         self.0.keys().map(|name| (format!("{key}.{name}"), name.as_str())).collect()
     }
 
     /// A problem for each setting that does not fit: its message, from `check`.
-    pub(super) fn problems(&self, key: &str, check: impl Fn(T) -> Option<String>) -> Vec<Problem> {
+    pub(crate) fn problems(&self, key: &str, check: impl Fn(T) -> Option<String>) -> Vec<Problem> {
         let problem = |(name, value): (&String, &T)| Some(Problem::new(format!("{key}.{name}"), check(*value)?));
         self.0.iter().filter_map(problem).collect()
     }

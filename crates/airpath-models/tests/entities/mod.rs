@@ -13,6 +13,7 @@ mod gprs;
 mod laws;
 mod nr_rlc;
 mod nr_rlc_reference;
+mod persistent;
 mod rlc_exploration;
 mod rlc_messages;
 mod rlp;

@@ -228,12 +228,25 @@ impl<A: Air> Air for InTurn<'_, A> {
     }
 
     fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
+        let grant = self.ended(at, grant);
+        self.air.sent_at(at, &grant, frame, quality)
+    }
+
+    fn sent_acknowledged(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool {
+        let grant = self.ended(at, grant);
+        self.air.sent_acknowledged(at, &grant, frame, quality)
+    }
+}
+
+impl<A> InTurn<'_, A> {
+    /// The grant of the frame that ends at `at`, with the bearer that sent it.
+    fn ended(&mut self, at: Time, grant: &Grant) -> Grant {
         let turns = &mut self.turns[grant.direction as usize];
         let bearer = turns.on_air.pop_front().unwrap_or(grant.bearer);
         // Its send buffer may have room for more now.
         let ready = &mut turns.ready[usize::from(bearer)];
         *ready = (*ready).min(at);
-        self.air.sent_at(at, &Grant { bearer, ..*grant }, frame, quality)
+        Grant { bearer, ..*grant }
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod continuous;
 pub mod ofdm;
+pub mod wifi;
 
 use airpath_core::{Bits, Direction, DrawKey, QueueLimit, Span, Time};
 
@@ -25,6 +26,8 @@ registry! {
     Continuous = continuous::{SharedContinuousConfig, SharedContinuous},
     /// Slots of time and resources of frequency, with modes that follow the quality of each station's channel.
     Ofdm = ofdm::{OfdmConfig, Ofdm},
+    /// A wireless LAN after IEEE 802.11: stations and an access point contend for one channel.
+    Wifi = wifi::{WifiConfig, Wifi},
 }
 
 /// Surroundings of a shared medium at its beginning.

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Parameters of a wireless LAN.
+
+use airpath_core::{Bits, Direction, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Wifi;
+use super::contention::Backoff;
+use super::phy::{Mode, Phy, Standard, Width};
+use super::service::ServiceOrder;
+use crate::cell::medium::{SharedBeginning, Shares};
+use crate::config::HopConfig;
+use crate::problem::Problem;
+use crate::registry::Configured;
+use crate::schedule::PerBearer;
+
+/// A wireless LAN after IEEE 802.11: `{ type = "wifi", standard = "802.11n", rate = "65 Mbit/s" }`. Stations and the
+/// access point contend for one channel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WifiConfig {
+    /// Standard of the physical layer.
+    pub standard: Standard,
+    /// Width of the channel.
+    pub width: Width,
+    /// Number of spatial streams, from 802.11n on.
+    #[schemars(range(min = 1, max = 8))]
+    pub streams: u8,
+    /// Guard interval of the symbols, from 802.11n on: 800 ns or 400 ns; 800 ns, 1600 ns or 3200 ns with 802.11ax
+    /// [default: 800 ns].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard_interval: Option<Span>,
+    /// Rate of data, one of the standard's [default: the highest with these streams].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Rates of single users, or of their bearers, in both directions.
+    #[serde(skip_serializing_if = "PerBearer::is_empty")]
+    pub rates: PerBearer<Rate>,
+    /// Octets that are added to each packet: header, LLC and SNAP, check sequence [default: 36 bytes, from 802.11n on
+    /// 38 bytes].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<Bits>,
+    /// Least contention window [default: 15, 31 with 802.11b].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least_contention_window: Option<u16>,
+    /// Greatest contention window.
+    pub greatest_contention_window: u16,
+    /// Number of failures in a row after which the contention window is the least again. How often a packet is sent
+    /// again is the link entity's affair.
+    pub retry_limit: u16,
+    /// Length from which a frame is announced by RTS and CTS; without it none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rts_threshold: Option<Bits>,
+    /// Packets of one station in one transmission (A-MPDU), from 802.11n on; without it there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<Aggregation>,
+    /// Order in which the access point serves bearers.
+    pub order: ServiceOrder,
+    /// Wait of all contenders after a transmission that was not acknowledged.
+    pub after_failure: Wait,
+}
+
+impl Default for WifiConfig {
+    fn default() -> WifiConfig {
+        WifiConfig {
+            standard: Standard::default(),
+            width: Width::default(),
+            streams: 1,
+            guard_interval: None,
+            rate: None,
+            rates: PerBearer::default(),
+            overhead: None,
+            least_contention_window: None,
+            greatest_contention_window: 1023,
+            retry_limit: 7,
+            rts_threshold: None,
+            aggregation: None,
+            order: ServiceOrder::default(),
+            after_failure: Wait::default(),
+        }
+    }
+}
+
+/// Limits of the packets in one transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Aggregation {
+    /// Greatest number of packets.
+    #[schemars(range(min = 1, max = 256))]
+    pub packets: u16,
+    /// Longest time on the air. No packet is added where one as long as the longest so far would not fit.
+    pub duration: Span,
+}
+
+impl Default for Aggregation {
+    fn default() -> Aggregation {
+        Aggregation { packets: 64, duration: Span::from_millis(4) }
+    }
+}
+
+/// Wait of contenders after a transmission that was not acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Wait {
+    /// EIFS: time for an acknowledgement at the lowest rate, and DIFS.
+    #[default]
+    Eifs,
+    /// DIFS, as Bianchi 2000 assumes.
+    Difs,
+}
+
+/// True if `name` is that of `bearer`, or of the user or hop that has it.
+fn names(name: &str, bearer: &str) -> bool {
+    bearer.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+impl WifiConfig {
+    pub(super) fn phy(&self) -> Phy {
+        let guard_interval = self.guard_interval.unwrap_or(Span::from_nanos(self.standard.guard_intervals()[0]));
+        Phy { standard: self.standard, width: self.width, streams: self.streams, guard_interval }
+    }
+
+    /// The mode of `rate`; the highest one without it.
+    pub(super) fn mode(&self, rate: Option<Rate>) -> Option<Mode> {
+        let phy = self.phy();
+        rate.map_or_else(|| phy.modes().last().copied(), |rate| phy.mode_of(rate))
+    }
+
+    /// Modes of these bearers: that of the longest name that fits, as `alice` fits `alice.voice`.
+    pub(super) fn modes(&self, bearers: &[&str]) -> Vec<Mode> {
+        let own = |name: &&str| {
+            let fitting = self.rates.0.iter().filter(|(own, _)| names(own, name));
+            let rate = fitting.max_by_key(|(own, _)| own.len()).map(|(_, rate)| *rate);
+            self.mode(rate.or(self.rate))
+        };
+        bearers.iter().filter_map(own).collect()
+    }
+
+    pub(super) fn overhead_bytes(&self) -> u64 {
+        self.overhead.map_or(self.standard.overhead_bytes(), |bits| bits.get().div_ceil(8))
+    }
+
+    pub(super) fn backoff(&self) -> Backoff {
+        Backoff {
+            least_window: self.least_contention_window.unwrap_or(self.standard.contention_window()),
+            greatest_window: self.greatest_contention_window,
+            retry_limit: self.retry_limit,
+        }
+    }
+
+    /// The problem of a rate, if it has one.
+    fn rate_problem(&self, rate: Rate) -> Option<String> {
+        if self.mode(Some(rate)).is_some() {
+            return None;
+        }
+        let phy = self.phy();
+        let tenths = |mode: Mode| (phy.bits_per_second(mode) + 50_000) / 100_000;
+        let known = phy.modes().into_iter().map(tenths).map(|tenths| match tenths % 10 {
+            0 => (tenths / 10).to_string(),
+            tenth => format!("{}.{tenth}", tenths / 10),
+        });
+        let known = known.collect::<Vec<_>>().join(", ");
+        let streams = if self.streams == 1 { "one stream".into() } else { format!("{} streams", self.streams) };
+        let name = self.standard.name();
+        let with = if self.standard.has_streams() { format!(" with {streams} and this width") } else { String::new() };
+        Some(format!("is {rate}; the rates of {name}{with} are {known} Mbit/s"))
+    }
+}
+
+impl Shares for WifiConfig {
+    fn carries(&self, _: Direction) -> bool {
+        true
+    }
+
+    fn hop_problems(&self, hop: &HopConfig, direction: Direction) -> Vec<Problem> {
+        let link = hop.link(direction);
+        let mut problems = Vec::new();
+        if link.fading.is_some() {
+            let message = "has no meaning on this medium, which has no radio channels; write errors, or a medium of \
+                           type \"ofdm\"";
+            problems.push(Problem::new("fading", message));
+        }
+        if link.entity.needs_slots() || link.entity.fits_grants() {
+            let message = "needs frames of another kind than this medium has; write entity = { type = \"persistent\" }";
+            problems.push(Problem::new("entity", message));
+        }
+        problems
+    }
+
+    fn bearer_problems(&self, bearers: &[&str]) -> Vec<Problem> {
+        let own = self.rates.names("rates");
+        let unknown = own.into_iter().filter(|(_, name)| !bearers.iter().any(|bearer| names(name, bearer)));
+        let problem = |(key, name): (String, &str)| {
+            let near = airpath_core::nearest::nearest(name, bearers.iter().copied());
+            let hint =
+                near.map_or_else(|| format!("it has {}", bearers.join(", ")), |near| format!("did you mean `{near}`?"));
+            Problem::new(key, format!("names `{name}`, which is not on the medium; {hint}"))
+        };
+        unknown.map(problem).collect()
+    }
+}
+
+impl Configured<SharedBeginning<'_>> for WifiConfig {
+    type Model = Wifi;
+
+    fn problems(&self) -> Vec<Problem> {
+        let standard = self.standard;
+        let name = standard.name();
+        let mut problems = Vec::new();
+        let mut check = |key: &str, fits: bool, message: String| {
+            if !fits {
+                problems.push(Problem::new(key, message));
+            }
+            fits
+        };
+        let most = standard.most_streams();
+        let message = format!("are {}; {name} has 1 to {most}", self.streams);
+        let mut is_right = check("streams", (1..=most).contains(&self.streams), message);
+        let message = format!("is one that {name} does not have");
+        is_right &= check("width", standard.widths().contains(&self.width), message);
+        if let Some(interval) = self.guard_interval {
+            let known = standard.guard_intervals();
+            let list = known.iter().map(|known| format!("{known} ns")).collect::<Vec<_>>().join(", ");
+            let message = format!("is {interval}; {name} has {list}");
+            is_right &= check("guard_interval", known.contains(&interval.nanos()), message);
+        }
+        let backoff = self.backoff();
+        let (least, greatest) = (backoff.least_window, backoff.greatest_window);
+        let message = format!("is {greatest}; it must be {least}, the least, to 32767");
+        check("greatest_contention_window", (least..=32_767).contains(&greatest), message);
+        check("retry_limit", self.retry_limit <= 1000, format!("is {}; it may be 1000 at most", self.retry_limit));
+        if let Some(Aggregation { packets, duration }) = self.aggregation {
+            let message = format!("has no meaning with {name}; it came with 802.11n");
+            check("aggregation", standard.has_streams(), message);
+            check("aggregation.packets", (1..=256).contains(&packets), format!("are {packets}; write 1 to 256"));
+            let fits = duration > Span::ZERO && duration <= Span::from_micros(5484);
+            check("aggregation.duration", fits, format!("is {duration}; the standard allows up to 5484 us"));
+        }
+        if is_right {
+            let common = self.rate.and_then(|rate| self.rate_problem(rate));
+            problems.extend(common.map(|message| Problem::new("rate", message)));
+            problems.extend(self.rates.problems("rates", |rate| self.rate_problem(rate)));
+        }
+        problems
+    }
+
+    fn build(&self, beginning: SharedBeginning<'_>) -> Wifi {
+        Wifi::new(self, &beginning)
+    }
+
+    fn examples() -> Vec<WifiConfig> {
+        let plain = WifiConfig::default();
+        let rate = |text: &str| Some(text.parse::<Rate>().expect("an example is valid"));
+        vec![
+            WifiConfig { aggregation: Some(Aggregation::default()), order: ServiceOrder::Airtime, ..plain.clone() },
+            WifiConfig {
+                standard: Standard::B,
+                rate: rate("1 Mbit/s"),
+                rts_threshold: Some(Bits::from_bytes(200)),
+                order: ServiceOrder::RoundRobin,
+                ..plain.clone()
+            },
+            WifiConfig {
+                standard: Standard::A,
+                rate: rate("6 Mbit/s"),
+                least_contention_window: Some(1),
+                greatest_contention_window: 3,
+                after_failure: Wait::Difs,
+                ..plain
+            },
+        ]
+    }
+}
