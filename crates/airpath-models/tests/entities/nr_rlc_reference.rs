@@ -66,11 +66,13 @@ struct Pdu {
     poll: bool,
 }
 
+/// ACK_SN of a STATUS PDU, and the octets that are missing of each packet below it.
+type Report = (usize, Vec<(usize, Vec<usize>)>);
+
 #[derive(Clone, Debug, Default)]
 struct Block {
     pdus: Vec<Pdu>,
-    /// ACK_SN, and the octets that are missing of each packet below it.
-    status: Option<(usize, Vec<(usize, Vec<usize>)>)>,
+    status: Option<Report>,
     tries: u32,
     place: usize,
 }
@@ -389,7 +391,7 @@ impl Model<'_> {
         }
     }
 
-    fn status(&mut self) -> Option<(usize, Vec<(usize, Vec<usize>)>)> {
+    fn status(&mut self) -> Option<Report> {
         if !std::mem::take(&mut self.reports) {
             return None;
         }
@@ -425,7 +427,7 @@ impl Model<'_> {
         Some((self.highest_status, reported))
     }
 
-    fn hear(&mut self, (ack, missing): (usize, Vec<(usize, Vec<usize>)>)) {
+    fn hear(&mut self, (ack, missing): Report) {
         let first = self.acknowledged.iter().position(|known| !known).unwrap_or(self.acknowledged.len());
         if ack < first {
             return;
