@@ -148,7 +148,7 @@ fn an_aggregate_takes_several_packets() {
     assert_eq!(left[..4], [9 + 36 + 191 * 4; 4]);
     // The fifth goes alone: 1538 octets in 48 symbols, behind a block acknowledgement of 32 octets at 24 Mbit/s.
     let wait = left[4] - left[0] - (16 + 32 + 34) - (36 + 48 * 4);
-    assert!(wait % SLOT_US == 0 && wait / SLOT_US <= 15, "{wait}");
+    assert!(wait.is_multiple_of(SLOT_US) && wait / SLOT_US <= 15, "{wait}");
 }
 
 /// A frame of an aggregate that is lost is repeated alone, and those behind it wait: order is kept.

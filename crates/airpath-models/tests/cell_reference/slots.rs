@@ -394,8 +394,8 @@ fn slots_of_several_users_are_shared_as_in_the_reference() {
         let offers = any_offers(&mut dice, count, 200, 400_000_000, 1_000_000_000 / medium.slots_per_second);
         let expected = reference(&medium, &users, &offers, END_NS);
         let found = played(&cell(&medium, &users), &offers, Direction::Downlink, END_NS);
-        for user in 0..count {
-            let what = format!("case {case}, user {user} of {count}: {medium:?}, {:?}", users[user]);
+        for (user, config) in users.iter().enumerate() {
+            let what = format!("case {case}, user {user} of {count}: {medium:?}, {config:?}");
             assert_eq!(found.dropped[user], expected.dropped[user], "{what}");
             assert_eq!(found.delivered[user], expected.delivered[user], "{what}");
             delivered += found.delivered[user].len();

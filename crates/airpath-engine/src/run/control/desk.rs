@@ -227,7 +227,12 @@ mod tests {
     use super::*;
 
     fn user(name: &str, states: &[&str]) -> UserNames {
-        UserNames { name: name.into(), hops: Vec::new(), states: states.iter().map(|name| (*name).into()).collect() }
+        UserNames {
+            name: name.into(),
+            hops: Vec::new(),
+            bearers: Vec::new(),
+            states: states.iter().map(|name| (*name).into()).collect(),
+        }
     }
 
     fn answer(users: Vec<UserNames>, states: &[u16]) -> Value {

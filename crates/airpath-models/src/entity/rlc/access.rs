@@ -135,7 +135,7 @@ impl Access {
         let mut end = at.max(self.not_before) + self.delay.draw_at(step, at);
         let mut attempt = 0;
         while self.key.hit(step, attempt, self.options.loss) {
-            end = end + self.options.retry;
+            end += self.options.retry;
             attempt += 1;
         }
         end

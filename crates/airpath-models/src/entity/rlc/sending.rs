@@ -78,7 +78,7 @@ impl<P: Clone> Sender<P> {
             phase: Phase::Idle,
             flow: 0,
             v_a: 0,
-            window: Window::new(),
+            window: Window::default(),
             number: 0,
             since_poll: 0,
             waits_until: Time::NEVER,

@@ -50,12 +50,13 @@ pub struct Window<P> {
     nacked: u16,
 }
 
-impl<P> Window<P> {
-    /// An empty window.
-    pub fn new() -> Window<P> {
+impl<P> Default for Window<P> {
+    fn default() -> Window<P> {
         Window { blocks: VecDeque::new(), nacked: 0 }
     }
+}
 
+impl<P> Window<P> {
     /// Number of blocks.
     pub fn len(&self) -> usize {
         self.blocks.len()

@@ -49,7 +49,7 @@ impl User {
             (self.free_at, self.carry) = (now, Carry::NONE);
         }
         let bits = chunk.pieces.iter().map(|piece| u64::from(piece.link_bits)).sum();
-        self.free_at = self.free_at + self.rate.tx(Bits::new(bits), &mut self.carry);
+        self.free_at += self.rate.tx(Bits::new(bits), &mut self.carry);
         self.bits += bits;
         self.waiting.push_back((self.free_at, Waiting::Information(chunk, bits)));
     }

@@ -51,9 +51,9 @@ pub struct Wifi {
     /// Beginning of slot 0 of the idle period.
     begin: Time,
     /// The exchange that is under way.
-    exchange: Option<Exchange>,
+    exchange: Option<Box<Exchange>>,
     /// Draws of frames that collide: each is lost whatever is drawn.
-    collision: Quality,
+    collision: Box<Quality>,
     due: Time,
 }
 
@@ -107,7 +107,7 @@ impl Wifi {
             config: Box::new(config.clone()),
             begin: Time::ZERO,
             exchange: None,
-            collision: certain_loss(),
+            collision: Box::new(certain_loss()),
             due: Time::NEVER,
         }
     }
@@ -160,7 +160,7 @@ impl Wifi {
             }
         }
         let end = transmissions.iter().map(|transmission: &Transmission| transmission.end).fold(at, Time::max);
-        self.exchange = Some(Exchange { begin: at, transmissions, end, is_acknowledged: false });
+        self.exchange = Some(Box::new(Exchange { begin: at, transmissions, end, is_acknowledged: false }));
     }
 
     /// The transmission of a contender that begins at `at`; none if it has nothing to send.
@@ -241,7 +241,7 @@ impl Wifi {
             }
             transmission.has_ended = true;
             for (grant, frame) in transmission.frames.drain(..) {
-                let is_ok = air.sent_acknowledged(at, &grant, frame, collides.then_some(&*collision));
+                let is_ok = air.sent_acknowledged(at, &grant, frame, collides.then_some(&**collision));
                 exchange.is_acknowledged |= is_ok;
             }
             if exchange.is_acknowledged {
