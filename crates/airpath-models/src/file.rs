@@ -26,7 +26,7 @@ pub trait FileFormat: Send + Sync + Sized + 'static {
     /// What is wrong, beginning with the line where that helps ("line 5: …").
     fn parse(bytes: &[u8]) -> Result<Self, String>;
 
-    /// What the file called `name` is instead, and what to do about it, for `bytes` that cannot be read.
+    /// Remark about a file called `name` whose `bytes` cannot be read: what it is instead, and what to do about it.
     fn advice(_name: &str, _bytes: &[u8]) -> Option<String> {
         None
     }

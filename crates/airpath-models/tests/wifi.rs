@@ -100,7 +100,7 @@ fn a_busy_medium_makes_newcomers_wait() {
     assert!(starts.len() > 8, "{starts:?}");
 }
 
-/// Who begins in the same slot collides: nothing arrives, all wait for EIFS and the slots of a window of 31.
+/// Frames that begin in the same slot collide: nothing arrives, all wait for EIFS and the slots of a window of 31.
 #[test]
 fn frames_of_one_slot_collide() {
     let config = lan(&json!({ "standard": "802.11a", "rate": "54 Mbit/s" }), 2, &json!({ "type": "none" }));

@@ -194,7 +194,7 @@ fn media_without_users_and_users_without_channels_are_told() {
     assert!(found.contains("media.cell: there is no hop on this medium"), "{found}");
 }
 
-/// What looks wrong and is not: it is said what happens in the documentation.
+/// Parameters that look wrong and are not: the documentation says what happens.
 #[test]
 fn bins_of_nobody_and_records_shorter_than_a_run_are_allowed() {
     let folder = tempfile::tempdir().unwrap();

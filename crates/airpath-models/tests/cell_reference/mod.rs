@@ -25,7 +25,7 @@ pub struct Offered {
     pub user: usize,
 }
 
-/// What became of the packets of each user: times and numbers of those delivered and of those dropped, in order.
+/// Fates of the packets of each user: times and numbers of those delivered and of those dropped, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fates {
     pub delivered: Vec<Vec<(u64, u64)>>,
@@ -63,7 +63,7 @@ pub fn any_offers(dice: &mut Dice, users: usize, packets: u64, over_ns: u64, slo
     offers
 }
 
-/// What the cell makes of the packets, in `direction`, until `end_ns`.
+/// Fates of the packets in the cell, in `direction`, until `end_ns`.
 pub fn played(config: &CellConfig, offers: &[Offered], direction: Direction, end_ns: u64) -> Fates {
     let at = airpath_core::Time::from_nanos;
     let from = if direction == Direction::Uplink { End::Client } else { End::Server };

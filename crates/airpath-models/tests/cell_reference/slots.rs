@@ -67,7 +67,7 @@ struct Part {
     tries: u64,
 }
 
-/// What waits at a user, and what has become of the bits of the stream.
+/// Packets that wait at a user, and the fates of the bits of the stream.
 #[derive(Clone, Debug, Default)]
 struct Sender {
     /// Number and bytes.
