@@ -117,7 +117,9 @@ named! {
         TriangleRight = "triangle_right": "A triangle that points to the right.",
         Octagon = "octagon": "An octagon.",
         FourStar = "four_star": "A star of four points.",
-        Hexagon = "hexagon": "A hexagon.",
+        ThreeStar = "three_star": "A star of three points.",
+        SixStar = "six_star": "A star of six points.",
+        EightStar = "eight_star": "A star of eight points.",
     }
 }
 
@@ -190,13 +192,13 @@ causes! {
         "The link could not put the packet together, or its check sequence did not fit.",
     LinkReset = "link_reset", Link, TriangleRight Sky, "link reset":
         "The packet was under way when a link entity began its connection anew.",
-    Expired = "expired", Link, TriangleUp Sky, "expired":
+    Expired = "expired", Link, ThreeStar Sky, "expired":
         "The packet had become too old to be sent, or sent again, by a link entity.",
     LinkDown = "link_down", Link, FourStar Grey, "no connection":
         "A link entity had given its connection up for good.",
-    Decompression = "decompression", Error, Hexagon Sky, "header not decompressed":
+    Decompression = "decompression", Error, SixStar Sky, "header not decompressed":
         "The receiving end could not rebuild a compressed header, because of an earlier loss or error.",
-    TooLate = "too_late", Link, Hexagon Yellow, "too late":
+    TooLate = "too_late", Link, EightStar Yellow, "too late":
         "The receiving link entity had given up waiting for the packet, or for a part of it.",
 }
 

@@ -177,7 +177,7 @@ mod tests {
     /// The count finds room that was padding.
     #[test]
     fn a_pdu_is_no_longer_for_it() {
-        let fields = 8 + 8 + 4 + 2 + 2 + 1 + 1 + 1 + 4 + 16 + 1 + 8 + size_of::<crate::Payload>();
+        let fields = 8 + 8 + 4 + 2 + 2 + 1 + 1 + 1 + 4 + 16 + 1 + 8 + 8 + size_of::<crate::Payload>();
         assert_eq!(size_of::<crate::Pdu>(), fields);
     }
 }

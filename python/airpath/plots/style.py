@@ -178,7 +178,9 @@ _MARKERS: dict[str, Marker] = {
     "triangle_right": ">",
     "octagon": "8",
     "four_star": (4, 1, 0),
-    "hexagon": "h",
+    "three_star": (3, 1, 0),
+    "six_star": (6, 1, 0),
+    "eight_star": (8, 1, 0),
 }
 """The names in matplotlib of the shapes of ``airpath facts``."""
 
@@ -196,8 +198,8 @@ _DROP_STYLES = {
     for cause in CAUSES.values()
 }
 _OTHER_DROP_MARKERS: tuple[tuple[Marker, str], ...] = (
-    ((6, 1, 0), "six_star"),
-    ((8, 1, 0), "eight_star"),
+    ((7, 1, 0), "seven_star"),
+    ((9, 1, 0), "nine_star"),
 )
 """Of causes that this version does not know; hexagons are damaged packets."""
 

@@ -41,6 +41,9 @@ impl Ranges {
 
     /// Removes the octets from `from` to `to`.
     pub fn remove(&mut self, from: u32, to: u32) {
+        if from >= to {
+            return;
+        }
         let mut left = Vec::with_capacity(self.0.len() + 1);
         for (first, behind) in self.0.drain(..) {
             left.extend([(first, behind.min(from)), (first.max(to), behind)].into_iter().filter(|(a, b)| a < b));
