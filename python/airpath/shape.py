@@ -67,7 +67,7 @@ def fitting(value: Any, shape: Any, wrong: list[str], place: str = "") -> Any:
     if isinstance(shape, range):
         if isinstance(value, bool) or not isinstance(value, int) or value not in shape:
             raise _misfit(place, value, "a whole number of 63 bits")
-    elif not isinstance(value, shape) or (isinstance(value, bool) and shape != SCALAR):
+    elif not isinstance(value, shape) or (isinstance(value, bool) and shape not in (bool, SCALAR)):
         raise _misfit(place, value, _WORDS[shape])
     return value
 
@@ -94,6 +94,7 @@ def _object(value: Any, shape: Each | Object, wrong: list[str], place: str) -> d
 
 
 _WORDS: dict[Any, str] = {
+    bool: "true or false",
     int: "a whole number",
     str: "text",
     dict: "an object",

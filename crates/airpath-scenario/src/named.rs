@@ -103,6 +103,10 @@ pub fn set<'a>(
                     format!("this names a {noun}, not a parameter; write for example `{key}.{path}.{example}`");
                 return Err(Diagnostic::at(place, join(prefix, &join(key, path)), message).into());
             }
+            if parts[1..] == ["name"] {
+                let message = format!("a {noun} keeps its name; change it in the scenario itself");
+                return Err(Diagnostic::at(place, join(prefix, &join(key, path)), message).into());
+            }
             lay_path(&mut one.table, &parts[1..], place, node);
         }
         names.push(one.name.clone());

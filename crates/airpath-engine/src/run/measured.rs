@@ -3,7 +3,7 @@
 
 //! Input of a live run's verdict, from its link's measurements.
 
-use airpath_core::{Direction, Event, EventKind, Origin, Span, Time};
+use airpath_core::{Direction, EventKind, Span, Time};
 use airpath_live::engine_loop::{ClockReport, LinkLook};
 use airpath_log::EndResults;
 use airpath_log::verdict::{ClockStep, Measurements, Reads, WallClock};
@@ -46,8 +46,5 @@ fn wall_clock(look: &LinkLook) -> WallClock {
 }
 
 fn offered(counters: &airpath_core::Counters) -> u64 {
-    Direction::ALL
-        .into_iter()
-        .map(|direction| counters.site(Event::WHOLE_PATH, direction, Origin::User).kind(EventKind::Offered).count)
-        .sum()
+    Direction::ALL.into_iter().map(|direction| counters.total(direction, EventKind::Offered)).sum()
 }

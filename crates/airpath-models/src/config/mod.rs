@@ -202,10 +202,13 @@ impl LinkConfig {
             return problems;
         }
         if self.errors.per == Per::Packet {
-            problem(
-                "errors.per",
-                "is \"packet\"; this entity puts several packets into a frame: write \"frame\", \"bit\" or \"block\"",
-            );
+            let message = match self.entity.has_whole_packets() {
+                true => "is \"packet\"; a frame of this entity is a packet: write \"frame\", \"bit\" or \"block\"",
+                false => {
+                    "is \"packet\"; this entity puts several packets into a frame: write \"frame\", \"bit\" or \"block\""
+                }
+            };
+            problem("errors.per", message);
         }
         match self.errors.effect.effect {
             Effect::Delay => {

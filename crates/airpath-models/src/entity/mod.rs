@@ -84,6 +84,9 @@ pub(crate) trait OwnFrames {
     /// True if its frames are as long as the grants, however many bits these have.
     const FITS_GRANTS: bool = false;
 
+    /// True if each frame carries one whole packet.
+    const WHOLE_PACKETS: bool = false;
+
     /// Keys of the parameters that a state may change although the frames are its own.
     const CHANGES: &[&str] = &[];
 
@@ -143,9 +146,12 @@ impl EntityConfig {
         dispatch_entity_config!(self, config => of(config))
     }
 
-    /// True if its frames need slots of a certain number of bits.
-    pub fn needs_slots(&self) -> bool {
-        dispatch_entity_config!(self, config => OwnFrames::slot_bits(config)).is_some()
+    /// True if each of its own frames carries one whole packet.
+    pub fn has_whole_packets(&self) -> bool {
+        fn of<C: OwnFrames>(_: &C) -> bool {
+            C::WHOLE_PACKETS
+        }
+        dispatch_entity_config!(self, config => of(config))
     }
 
     /// Errors in the parameters on slots of `bits` that last for `slot`, if any.

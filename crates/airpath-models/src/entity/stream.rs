@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_core::{Bits, BufferLimit, Cause, Escapes, EventKind, Pdu, PduId, Ratio};
+use airpath_core::{Bits, BufferLimit, Cause, Escapes, EventKind, Pdu, PduId, Ratio, Time};
 use smallvec::SmallVec;
 
 use super::ppp::PppConfig;
@@ -312,6 +312,12 @@ impl StreamSender {
     /// Bits of the line of the next packet that have yet to be cut.
     pub fn next_rest(&self) -> Option<u32> {
         self.buffer.get(self.taken).map(|sending| sending.line_bits - sending.taken)
+    }
+
+    /// Arrival of the oldest packet in the buffer; none if it is empty.
+    pub fn oldest(&self, sdus: &Sdus) -> Option<Time> {
+        let first = self.buffer.front()?;
+        sdus.get(first.sdu).map(|sdu| sdu.pdu.arrived)
     }
 
     /// Packets of which nothing has been cut.

@@ -19,7 +19,7 @@ use super::recording::record_frame;
 use super::stream::{Shape, StreamReceiver, StreamSender, first_pdu};
 use super::v110::{self, BLOCK_BITS, BLOCK_DATA_BITS};
 use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, OwnFrames, Sdus};
-use crate::air::{Frame, Grant};
+use crate::air::{Backlog, Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
@@ -73,6 +73,7 @@ impl Configured<EntityBeginning<'_>> for TransparentConfig {
         };
         Transparent {
             end: beginning.end,
+            last_sent: Time::ZERO,
             sender: StreamSender::new(shape(&beginning.sends, self), beginning.sends.send_buffer),
             receiver: StreamReceiver::new(shape(&beginning.receives, theirs)),
             next_number: 0,
@@ -129,6 +130,8 @@ impl OwnFrames for TransparentConfig {
 #[derive(Clone, Debug)]
 pub struct Transparent {
     end: End,
+    /// Beginning of the last frame.
+    last_sent: Time,
     sender: StreamSender,
     receiver: StreamReceiver,
     next_number: u64,
@@ -159,6 +162,7 @@ impl LinkEntity for Transparent {
         if grant.bits.is_some_and(|most| most.get() < u64::from(BLOCK_BITS)) {
             return None;
         }
+        self.last_sent = grant.start;
         let (position, pieces) = self.sender.cut(BLOCK_DATA_BITS)?;
         let number = self.next_number;
         self.next_number += 1;
@@ -199,6 +203,12 @@ impl LinkEntity for Transparent {
 
     fn error_positions(&self) -> ErrorPositions {
         ErrorPositions::OfFrame
+    }
+
+    fn backlog(&self, at: Time, sdus: &Sdus) -> Backlog {
+        // A frame without a packet waits since the last one was sent.
+        let since = self.sender.oldest(sdus).map_or(self.last_sent, |oldest| oldest.min(self.last_sent));
+        Backlog { bits: u64::from(self.ready_at() <= at), since }
     }
 
     fn waiting(&self) -> QueueLength {

@@ -130,6 +130,7 @@ impl Reconfigured<EntityBeginning<'_>> for PersistentConfig {
 
 impl OwnFrames for PersistentConfig {
     const OWN_FRAMES: bool = true;
+    const WHOLE_PACKETS: bool = true;
 
     const CHANGES: &[&str] = &["retransmissions", "expiry", "window", "feedback_delay"];
 }

@@ -45,7 +45,7 @@ use super::losses::{cause_of_loss, lose_parts, release_ended};
 use super::recording::record_frame;
 use super::stream::{Pieces, Shape, StreamReceiver, StreamSender, first_pdu};
 use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, SduKey, Sdus};
-use crate::air::{Frame, Grant};
+use crate::air::{Backlog, Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::stage::{QueueLength, StageCx};
 
@@ -94,6 +94,8 @@ impl Parameters {
 #[derive(Clone, Debug)]
 pub struct Rlc {
     end: End,
+    /// Beginning of the last frame.
+    last_sent: Time,
     schemes: &'static Schemes,
     acknowledges: bool,
     sender: Sender<Chunk>,
@@ -117,6 +119,7 @@ impl Rlc {
         let delay = beginning.sends.allocation_delay;
         let buffer = StreamSender::new(Shape::plain(&beginning.sends), beginning.sends.send_buffer);
         Rlc {
+            last_sent: Time::ZERO,
             end: beginning.end,
             schemes: sends.schemes,
             acknowledges,
@@ -286,6 +289,7 @@ impl LinkEntity for Rlc {
         if grant.bits.is_some_and(|most| most.get() < u64::from(self.schemes.block_bits)) {
             return None;
         }
+        self.last_sent = grant.start;
         let at = grant.start;
         if let Some(frame) = self.control(grant.direction, at, sdus, stage) {
             return Some(frame);
@@ -384,6 +388,12 @@ impl LinkEntity for Rlc {
 
     fn error_positions(&self) -> ErrorPositions {
         ErrorPositions::OfFrame
+    }
+
+    fn backlog(&self, at: Time, sdus: &Sdus) -> Backlog {
+        // A frame without a packet waits since the last one was sent.
+        let since = self.packets.buffer.oldest(sdus).map_or(self.last_sent, |oldest| oldest.min(self.last_sent));
+        Backlog { bits: u64::from(self.ready_at() <= at), since }
     }
 
     fn waiting(&self) -> QueueLength {

@@ -31,7 +31,7 @@ use super::ppp::{HeaderCompression, PppConfig, Stuffing};
 use super::recording::record_frame;
 use super::stream::{Pieces, Shape, StreamReceiver, StreamSender, first_pdu};
 use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, LinkEntity, OwnFrames, RADIO_BLOCK, Sdus};
-use crate::air::{Frame, Grant};
+use crate::air::{Backlog, Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
@@ -237,6 +237,7 @@ impl Configured<EntityBeginning<'_>> for RlpConfig {
         Rlp {
             end: beginning.end,
             protocol: Protocol::new(self.options(beginning.end)),
+            last_sent: Time::ZERO,
             sender: StreamSender::new(shape(&beginning.sends, self), beginning.sends.send_buffer),
             receiver: StreamReceiver::new(shape(&beginning.receives, theirs)),
             frame_bits: self.frame.bits(),
@@ -365,6 +366,8 @@ struct Chunk {
 #[derive(Clone, Debug)]
 pub struct Rlp {
     end: End,
+    /// Beginning of the last frame.
+    last_sent: Time,
     protocol: Protocol<Chunk>,
     sender: StreamSender,
     receiver: StreamReceiver,
@@ -477,6 +480,7 @@ impl LinkEntity for Rlp {
         if grant.bits.is_some_and(|most| most.get() < u64::from(self.frame_bits)) {
             return None;
         }
+        self.last_sent = grant.start;
         let waiting = self.sender.has_more();
         let (sender, room) = (&mut self.sender, self.room_bits);
         let cut = || sender.cut(room).map(|(position, pieces)| Chunk { position, pieces });
@@ -541,6 +545,12 @@ impl LinkEntity for Rlp {
 
     fn never_idle(&self) -> bool {
         !self.idles
+    }
+
+    fn backlog(&self, at: Time, sdus: &Sdus) -> Backlog {
+        // A frame without a packet waits since the last one was sent.
+        let since = self.sender.oldest(sdus).map_or(self.last_sent, |oldest| oldest.min(self.last_sent));
+        Backlog { bits: u64::from(self.ready_at() <= at), since }
     }
 
     fn waiting(&self) -> QueueLength {

@@ -49,7 +49,7 @@ impl Default for UplinkGrantsConfig {
     }
 }
 
-/// Greatest delay of a grant.
+/// Greatest period and delays.
 const MOST_DELAY: Span = Span::from_secs(10);
 
 impl UplinkGrantsConfig {
@@ -59,9 +59,13 @@ impl UplinkGrantsConfig {
         if self.request_period == Span::ZERO {
             problems.push(Problem::new("request_period", "is 0 s; write for example \"5 ms\""));
         }
-        if self.grant_delay > MOST_DELAY {
-            let message = format!("is {}; it may be {MOST_DELAY} at most", self.grant_delay);
-            problems.push(Problem::new("grant_delay", message));
+        let spans = [
+            ("request_period", self.request_period),
+            ("request_delay", self.request_delay),
+            ("grant_delay", self.grant_delay),
+        ];
+        for (key, span) in spans.into_iter().filter(|(_, span)| *span > MOST_DELAY) {
+            problems.push(Problem::new(key, format!("is {span}; it may be {MOST_DELAY} at most")));
         }
         problems
     }

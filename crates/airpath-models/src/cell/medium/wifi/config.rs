@@ -17,6 +17,12 @@ use crate::problem::Problem;
 use crate::registry::Configured;
 use crate::schedule::PerBearer;
 
+/// Greatest contention window of the standard, 2^15 - 1.
+const WINDOW_LIMIT: u16 = 32_767;
+
+/// Most that may be added to a packet.
+const OVERHEAD_LIMIT: Bits = Bits::from_bytes(4096);
+
 /// A wireless LAN after IEEE 802.11: `{ type = "wifi", standard = "802.11n", rate = "65 Mbit/s" }`. Stations and the
 /// access point contend for one channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,11 +51,14 @@ pub struct WifiConfig {
     pub overhead: Option<Bits>,
     /// Least contention window [default: 15, 31 with 802.11b].
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 32767))]
     pub least_contention_window: Option<u16>,
     /// Greatest contention window.
+    #[schemars(range(max = 32767))]
     pub greatest_contention_window: u16,
     /// Number of failures in a row after which the contention window is the least again. How often a packet is sent
     /// again is the link entity's affair.
+    #[schemars(range(max = 1000))]
     pub retry_limit: u16,
     /// Length from which a frame is announced by RTS and CTS; without it none is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,8 +192,9 @@ impl Shares for WifiConfig {
                            type \"ofdm\"";
             problems.push(Problem::new("fading", message));
         }
-        if link.entity.needs_slots() || link.entity.fits_grants() {
-            let message = "needs frames of another kind than this medium has; write entity = { type = \"persistent\" }";
+        if link.entity.has_own_frames() && !link.entity.has_whole_packets() {
+            let message = "has frames of its own, and this medium carries whole packets; write entity = { type = \
+                           \"persistent\" }, or leave it out";
             problems.push(Problem::new("entity", message));
         }
         problems
@@ -219,18 +229,28 @@ impl Configured<SharedBeginning<'_>> for WifiConfig {
         let most = standard.most_streams();
         let message = format!("are {}; {name} has 1 to {most}", self.streams);
         let mut is_right = check("streams", (1..=most).contains(&self.streams), message);
-        let message = format!("is one that {name} does not have");
+        let widths = standard.widths().iter().map(|width| width.megahertz().to_string()).collect::<Vec<_>>().join(", ");
+        let message = format!("is {} MHz; {name} has {widths} MHz", self.width.megahertz());
         is_right &= check("width", standard.widths().contains(&self.width), message);
         if let Some(interval) = self.guard_interval {
             let known = standard.guard_intervals();
             let list = known.iter().map(|known| format!("{known} ns")).collect::<Vec<_>>().join(", ");
-            let message = format!("is {interval}; {name} has {list}");
+            let message = match standard {
+                Standard::B => format!("has no meaning with {name}; leave it out"),
+                _ => format!("is {interval}; {name} has {list}"),
+            };
             is_right &= check("guard_interval", known.contains(&interval.nanos()), message);
         }
         let backoff = self.backoff();
         let (least, greatest) = (backoff.least_window, backoff.greatest_window);
-        let message = format!("is {greatest}; it must be {least}, the least, to 32767");
-        check("greatest_contention_window", (least..=32_767).contains(&greatest), message);
+        let message = format!("is {least}; it may be {WINDOW_LIMIT} at most");
+        if check("least_contention_window", least <= WINDOW_LIMIT, message) {
+            let message = format!("is {greatest}; it must be {least}, the least, to {WINDOW_LIMIT}");
+            check("greatest_contention_window", (least..=WINDOW_LIMIT).contains(&greatest), message);
+        }
+        if let Some(overhead) = self.overhead {
+            check("overhead", overhead <= OVERHEAD_LIMIT, format!("is {overhead}; it may be {OVERHEAD_LIMIT} at most"));
+        }
         check("retry_limit", self.retry_limit <= 1000, format!("is {}; it may be 1000 at most", self.retry_limit));
         if let Some(Aggregation { packets, duration }) = self.aggregation {
             let message = format!("has no meaning with {name}; it came with 802.11n");

@@ -101,6 +101,13 @@ pub(super) struct Mode {
     control: u64,
 }
 
+impl Width {
+    /// The width in MHz.
+    pub fn megahertz(self) -> u16 {
+        20 << self as u16
+    }
+}
+
 impl Standard {
     /// Length of a slot of the backoff.
     pub fn slot(self) -> Span {
