@@ -41,6 +41,7 @@ USER_PATTERN = r"^[A-Za-z0-9_*?.-]+$"
 End = Literal["client", "server"]
 Clock = Literal["live", "warp", "virtual"]
 LogLevel = Literal["none", "counters", "events", "packets"]
+Frames = Literal["on", "off"]
 Mtu = Annotated[int, Field(ge=LEAST_MTU_BYTES, le=LONGEST_PACKET_BYTES)]
 
 

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from airpath.experiment.keys import (
     Clock,
+    Frames,
     LatenessBound,
     Length,
     LogLevel,
@@ -266,6 +267,11 @@ class Experiment(Table):
     clock: Clock = Field(default="live", description="Clock of the sets.")
     log: LogLevel = Field(
         default="packets", description="Level of recording, as `--log` of `airpath exec`."
+    )
+    frames: Frames | None = Field(
+        default=None,
+        description="Recording of single frames, as `--frames` of `airpath exec` "
+        "[default: `off` where a medium has resources, `on` elsewhere].",
     )
     reruns: int = Field(
         default=2,

@@ -138,6 +138,8 @@ def make_task(
         root.resolve() / "networks" / f"{cell.network}.toml",
     )
     words += ["--seed", str(cell.seed(replication)), "--log", experiment.log, "--json"]
+    if experiment.frames is not None:
+        words += ["--frames", experiment.frames]
     run: list[dict[str, Any]] = []
     if cell.clock == "virtual":
         command = [find_engine(), "sim", *words]
