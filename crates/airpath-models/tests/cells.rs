@@ -102,6 +102,30 @@ fn events_tell_users_apart() {
     assert_eq!(places(EventKind::Delivered), [2, 5]);
 }
 
+/// On a medium in order of arrival, frames of a link entity wait since its oldest packet came, or since its last frame:
+/// a user who always has something to send starves none of them.
+#[test]
+fn entities_with_frames_of_their_own_are_served_beside_a_busy_user() {
+    let mut kinds = std::collections::HashSet::new();
+    let entities = EntityConfig::examples().into_iter().filter(EntityConfig::has_own_frames);
+    // The first example of each kind.
+    for entity in entities.filter(|entity| kinds.insert(std::mem::discriminant(entity))) {
+        let busy = LinkConfig { send_buffer: read("4 packets"), ..LinkConfig::default() };
+        let link = LinkConfig { entity: entity.clone(), ..busy.clone() };
+        let media = vec![continuous(Some(read("24 kbit/s")), Some(read("24 kbit/s")), Order::FirstCome)];
+        let users = vec![users(1, &link).remove(0), user("busy", users(1, &busy).remove(0).path)];
+        let config = CellConfig { media, users };
+        // The busy user has a packet every 100 ms, which takes 100 ms.
+        let mut script: Script = (0..500).map(|packet| from(1, End::Client, packet * 100, 300)).collect();
+        script.push(from(0, End::Client, 2050, 40));
+        script.sort_by_key(|(at, _)| *at);
+        let trace = run_to(Cell::new(&config, Seed(1)), &script, ms(60_000));
+        let left = trace.times(PortId::of(0, End::Server));
+        assert!(left.len() == 1 && left[0] < 40_000_000_000, "{left:?}: {entity:?}");
+    }
+    assert!(kinds.len() > 5, "{}", kinds.len());
+}
+
 /// Any link on a shared medium of its rate, with one user, leaves the trace of the path alone.
 #[test]
 fn a_cell_of_one_user_leaves_the_trace_of_the_path() {

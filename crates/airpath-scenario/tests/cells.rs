@@ -119,6 +119,7 @@ fn parameters_of_media_and_users_are_set_by_name() {
     assert!((0..2).all(|user| radio(user).uplink.overhead.get() == 80));
     let wrong = [
         ("media.cell-b.downlink=1 Mbit/s", "media.cell-b.downlink: there is no such medium; did you mean `cell-a`?"),
+        ("media.cell-a.name=cell-b", "media.cell-a.name: a medium keeps its name"),
         ("media.cell-a=1 Mbit/s", "this names a medium, not a parameter; write for example `media.cell-a.downlink`"),
         ("carol.radio.link.rate=1 Mbit/s", "there is no user or hop `carol`"),
     ];

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 _FLOW_MARKERS = (".", "x", "+", "1")
 """Of the largest flows of a direction, in their order; further flows are not drawn."""
 
+LEGEND_LETTERS = 120
+"""Letters that a line of a legend has room for."""
+
 
 def draw(run: Run, span: Span) -> list[Picture]:
     """Draw a picture for each hop and direction in which a link entity with a log has sent."""
@@ -81,7 +84,10 @@ def _picture(layers: Layers, span: Span) -> Picture:
     with panels(run, span, title, len(ratios), row_inches=1.8, ratios=ratios) as (figure, axes):
         for axis, (_, panel) in zip(axes, drawn, strict=True):
             panel(axis)
-            axis.legend(loc="upper left", ncols=4)
+            texts = axis.get_legend_handles_labels()[1]
+            # Names of flows are long where there are several.
+            longest = max(map(len, texts), default=0)
+            axis.legend(loc="upper left", ncols=max(1, min(4, LEGEND_LETTERS // (longest + 4))))
     clear_legends(figure)
     return Picture(f"link-{layers.hop}-{layers.direction}", figure)
 
