@@ -11,9 +11,8 @@
 //!
 //! The order at one instant is that of a path, over all users: all service first (hops by their place in their
 //! paths; within a place users in order, and of each the bearers; then the media, then what leaves the hops), then
-//! changes of state,
-//! transfers and background loads, each in the order of the users. A cell with one user therefore leaves the trace of
-//! that user's path.
+//! changes of state, transfers and background loads, each in the order of the users. A cell with one user therefore
+//! leaves the trace of that user's path.
 
 mod common_queues;
 mod config;

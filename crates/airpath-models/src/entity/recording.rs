@@ -3,7 +3,7 @@
 
 //! Events about the frames of entities whose frames may carry several packets, or outlive them.
 
-use airpath_core::{Cause, EventKind, Pdu};
+use airpath_core::{Cause, End, EventKind, LinkEvent, LinkFrame, LinkRecord, LinkVariables, Pdu, PduId};
 
 use super::Sdus;
 use crate::air::Frame;
@@ -20,4 +20,30 @@ pub fn record_frame(kind: EventKind, frame: &Frame, sdus: &Sdus, stage: &mut Sta
             stage.record(kind, Cause::None, &gone, bits, QueueLength::default());
         }
     }
+}
+
+/// Records the beginning of the transmission of `frame`, which has been sent `repeated` times before; its event in the
+/// link log.
+pub fn record_start(frame: &Frame, repeated: u16, sdus: &Sdus, stage: &mut StageCx<'_, '_>) -> LinkEvent {
+    record_frame(EventKind::FrameStarted, frame, sdus, stage);
+    if repeated == 0 {
+        return LinkEvent::Sent;
+    }
+    record_frame(EventKind::FrameRepeated, frame, sdus, stage);
+    LinkEvent::Repeated
+}
+
+/// Writes a frame of an entity whose frames are all alike to the link log; `outstanding` frames are not acknowledged.
+pub fn log_block(
+    end: End,
+    event: LinkEvent,
+    pdu: PduId,
+    (outstanding, attempts): (usize, Option<u16>),
+    stage: &mut StageCx<'_, '_>,
+) {
+    stage.link(|| {
+        let outstanding = Some(outstanding.min(usize::from(u16::MAX)) as u16);
+        let variables = LinkVariables { outstanding, attempts, ..LinkVariables::default() };
+        LinkRecord { frame: LinkFrame::Block, pdu, variables, ..LinkRecord::new(end.sends(), event) }
+    });
 }

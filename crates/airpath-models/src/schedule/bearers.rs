@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use airpath_core::Span;
+use airpath_core::nearest::nearest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,13 @@ impl<T: Copy> PerBearer<T> {
         let problem = |(name, value): (&String, &T)| Some(Problem::new(format!("{key}.{name}"), check(*value)?));
         self.0.iter().filter_map(problem).collect()
     }
+}
+
+/// The problem that `key` names a bearer which is not there, as in "in the cell", among `bearers`.
+pub(crate) fn unknown_bearer(key: String, name: &str, place: &str, bearers: &[&str]) -> Problem {
+    let near = nearest(name, bearers.iter().copied());
+    let hint = near.map_or_else(|| format!("it has {}", bearers.join(", ")), |near| format!("did you mean `{near}`?"));
+    Problem::new(key, format!("names `{name}`, which is not {place}; {hint}"))
 }
 
 /// The problem of a weight, if it has one.

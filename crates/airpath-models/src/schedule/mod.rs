@@ -27,12 +27,12 @@ mod window;
 
 use std::collections::BTreeSet;
 
-use airpath_core::nearest::nearest;
 use airpath_core::{DrawKey, Time};
 
 use crate::problem::Problem;
 use crate::registry::registry;
 
+pub(crate) use bearers::unknown_bearer;
 pub use bearers::{EXAMPLE_BEARERS, PerBearer};
 pub use best_channel::{BestChannel, BestChannelConfig};
 pub use deficit::{Deficit, DeficitConfig};
@@ -165,10 +165,7 @@ impl SchedulerConfig {
         let (names, mut problems) =
             dispatch_scheduler_config!(self, config => (config.names(), config.problems_with(resources)));
         for (key, name) in names.into_iter().filter(|(_, name)| !known.contains(name)) {
-            let near = nearest(name, bearers.iter().copied());
-            let hint =
-                near.map_or_else(|| format!("it has {}", bearers.join(", ")), |near| format!("did you mean `{near}`?"));
-            problems.push(Problem::new(key, format!("names `{name}`, which is not in the cell; {hint}")));
+            problems.push(unknown_bearer(key, name, "in the cell", bearers));
         }
         problems
     }

@@ -22,9 +22,7 @@ mod receiving;
 pub(super) mod repeats;
 mod sending;
 
-use airpath_core::{
-    Bits, Cause, End, EventKind, LinkEvent, LinkFrame, LinkRecord, LinkVariables, Pdu, PduId, Span, Stage, Time,
-};
+use airpath_core::{Bits, Cause, End, EventKind, LinkEvent, Pdu, PduId, Span, Stage, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +33,7 @@ use self::header::{Answer, Header};
 use self::receiving::{Fate, Receiver, ReceiverOptions};
 use self::repeats::RepeatOptions;
 use self::sending::{Outgoing, Sender, SenderOptions};
-use super::recording::record_frame;
+use super::recording::{log_block, record_frame, record_start};
 use super::stream::{Shape, StreamSender, first_pdu};
 use super::{
     Arrival, EntityBeginning, EntityConfig, EntityParameters, ErrorPositions, Feedback, LinkEntity, OwnFrames, Sdus,
@@ -230,11 +228,7 @@ pub struct Arq {
 
 impl Arq {
     fn log(&self, event: LinkEvent, pdu: PduId, attempts: Option<u16>, stage: &mut StageCx<'_, '_>) {
-        stage.link(|| {
-            let outstanding = Some(self.sender.outstanding().min(usize::from(u16::MAX)) as u16);
-            let variables = LinkVariables { outstanding, attempts, ..LinkVariables::default() };
-            LinkRecord { frame: LinkFrame::Block, pdu, variables, ..LinkRecord::new(self.end.sends(), event) }
-        });
+        log_block(self.end, event, pdu, (self.sender.outstanding(), attempts), stage);
     }
 }
 
@@ -253,11 +247,7 @@ impl LinkEntity for Arq {
 
     fn next_frame(&mut self, grant: &Grant, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) -> Option<Frame> {
         let Outgoing { frame, repeated } = self.sender.next(grant.bits.map(Bits::get), sdus)?;
-        record_frame(EventKind::FrameStarted, &frame, sdus, stage);
-        if repeated > 0 {
-            record_frame(EventKind::FrameRepeated, &frame, sdus, stage);
-        }
-        let event = if repeated > 0 { LinkEvent::Repeated } else { LinkEvent::Sent };
+        let event = record_start(&frame, repeated, sdus, stage);
         self.log(event, first_pdu(&frame.pieces), Some(repeated.saturating_add(1)), stage);
         Some(frame)
     }

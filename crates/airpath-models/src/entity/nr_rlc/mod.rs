@@ -44,7 +44,7 @@ use self::sending::{Outgoing, Sender};
 use super::arq::combining::Combiner;
 use super::arq::header::Answer;
 use super::losses::cause_of_loss;
-use super::recording::record_frame;
+use super::recording::{record_frame, record_start};
 use super::stream::{Shape, StreamSender, first_pdu};
 use super::{Arrival, EntityBeginning, EntityParameters, ErrorPositions, Feedback, LinkEntity, SduKey, Sdus};
 use crate::air::{Backlog, Frame, Grant};
@@ -190,13 +190,12 @@ impl LinkEntity for NrRlc {
     fn next_frame(&mut self, grant: &Grant, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) -> Option<Frame> {
         let most = grant.bits.map(Bits::get);
         let Outgoing { frame, repeated } = self.sender.next(grant.start, most, &mut self.receiver)?;
-        record_frame(EventKind::FrameStarted, &frame, sdus, stage);
+        let event = record_start(&frame, repeated, sdus, stage);
         if repeated > 0 {
-            record_frame(EventKind::FrameRepeated, &frame, sdus, stage);
             let what = (first_pdu(&frame.pieces), Some(repeated.saturating_add(1)));
-            self.log((LinkEvent::Repeated, LinkFrame::Block), None, what, stage);
+            self.log((event, LinkFrame::Block), None, what, stage);
         } else if let Some(block) = Arriving::read(&frame) {
-            self.log_block(LinkEvent::Sent, &frame, &block, stage);
+            self.log_block(event, &frame, &block, stage);
         }
         Some(frame)
     }

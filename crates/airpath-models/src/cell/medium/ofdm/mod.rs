@@ -25,7 +25,7 @@ use airpath_core::{Bits, Direction, Span, Time};
 use smallvec::SmallVec;
 
 use super::{Request, SharedBeginning, SharedMedium};
-use crate::air::{Air, Frame, Grant};
+use crate::air::{Air, Backlog, Frame, Grant};
 use crate::fading::FadingConfig;
 use crate::quality::Quality;
 use crate::schedule::{Contender, NOBODY, Scheduler, SchedulerModel, Slot};
@@ -213,34 +213,16 @@ impl Lane {
         let resources = usize::from(config.resources);
         self.contenders.clear();
         self.bits.clear();
-        // The station of the last contender: bearers of one station see one prediction.
-        let mut last = None;
         for bearer in 0..self.ready.len() {
             if self.ready[bearer] > number {
                 continue;
             }
             let backlog = air.backlog(at, bearer as u16, direction);
-            let station = self.station_of[bearer];
-            let Some(radio) = self.stations[usize::from(station)].as_mut().filter(|_| backlog.bits > 0) else {
+            if backlog.bits == 0 || !self.contend(number, bearer as u16, backlog) {
                 self.ready[bearer] = NO_SLOT;
-                continue;
-            };
-            let bearer = bearer as u16;
-            self.contenders.push(Contender { bearer, backlog_bits: backlog.bits, since: backlog.since });
-            if last == Some(station) {
-                self.bits.extend_from_within(self.bits.len() - resources..);
-            } else {
-                radio.offer(number, &mut self.bits);
             }
-            last = Some(station);
         }
-        if self.contenders.is_empty() {
-            return;
-        }
-        self.assigned.clear();
-        self.assigned.resize(resources, NOBODY);
-        let slot = Slot { number, start: at, resources, contenders: &self.contenders, bits: &self.bits };
-        self.scheduler.assign(&slot, &mut self.assigned);
+        self.assign(number, at, resources);
         for resource in 0..resources {
             let place = usize::from(self.assigned[resource]);
             let Some(contender) = self.contenders.get(place) else { continue };
@@ -248,6 +230,31 @@ impl Lane {
             if bits > 0 {
                 self.transmit(at, number, direction, (resource as u16, bearer, bits), air);
             }
+        }
+    }
+
+    /// Adds a bearer with something to send to the contenders for slot `number`; false if its station has no radio
+    /// channel. Bearers of one station see one prediction.
+    fn contend(&mut self, number: u64, bearer: u16, backlog: Backlog) -> bool {
+        let station = self.station_of[usize::from(bearer)];
+        let Some(radio) = self.stations[usize::from(station)].as_mut() else { return false };
+        match self.contenders.last() {
+            Some(last) if self.station_of[usize::from(last.bearer)] == station => {
+                self.bits.extend_from_within(self.bits.len() - self.bits.len() / self.contenders.len()..);
+            }
+            _ => radio.offer(number, &mut self.bits),
+        }
+        self.contenders.push(Contender { bearer, backlog_bits: backlog.bits, since: backlog.since });
+        true
+    }
+
+    /// Lets the scheduler give the resources of slot `number`, which begins at `start`, to the contenders.
+    fn assign(&mut self, number: u64, start: Time, resources: usize) {
+        self.assigned.clear();
+        self.assigned.resize(resources, NOBODY);
+        if !self.contenders.is_empty() {
+            let slot = Slot { number, start, resources, contenders: &self.contenders, bits: &self.bits };
+            self.scheduler.assign(&slot, &mut self.assigned);
         }
     }
 

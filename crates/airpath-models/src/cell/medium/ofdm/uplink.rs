@@ -22,9 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use super::grid::Grid;
 use super::{Lane, NO_SLOT, OfdmConfig};
-use crate::air::Air;
+use crate::air::{Air, Backlog};
 use crate::problem::Problem;
-use crate::schedule::{Contender, NOBODY, Scheduler, Slot};
 
 /// Grants of the uplink: `{ request_period = "5 ms", request_delay = "2 ms", grant_delay = "4 ms" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -213,28 +212,10 @@ impl Lane {
         let resources = usize::from(config.resources);
         self.contenders.clear();
         self.bits.clear();
-        // The station of the last contender: bearers of one station see one prediction.
-        let mut last = None;
         for (bearer, known) in grants.known.iter().enumerate().filter(|(_, known)| known.bits > 0) {
-            let station = self.station_of[bearer];
-            let Some(radio) = self.stations[usize::from(station)].as_mut() else { continue };
-            let bearer = bearer as u16;
-            self.contenders.push(Contender { bearer, backlog_bits: known.bits, since: known.since });
-            if last == Some(station) {
-                self.bits.extend_from_within(self.bits.len() - resources..);
-            } else {
-                radio.offer(number, &mut self.bits);
-            }
-            last = Some(station);
+            self.contend(number, bearer as u16, Backlog { bits: known.bits, since: known.since });
         }
-        if self.contenders.is_empty() {
-            return;
-        }
-        self.assigned.clear();
-        self.assigned.resize(resources, NOBODY);
-        let start = grid.start(number);
-        let slot = Slot { number, start, resources, contenders: &self.contenders, bits: &self.bits };
-        self.scheduler.assign(&slot, &mut self.assigned);
+        self.assign(number, grid.start(number), resources);
         let mut decision = Decision { slot: number, grants: Vec::new() };
         for (resource, place) in self.assigned.iter().enumerate() {
             let place = usize::from(*place);

@@ -15,7 +15,7 @@ use crate::cell::medium::{SharedBeginning, Shares};
 use crate::config::HopConfig;
 use crate::problem::Problem;
 use crate::registry::Configured;
-use crate::schedule::PerBearer;
+use crate::schedule::{PerBearer, unknown_bearer};
 
 /// Greatest contention window of the standard, 2^15 - 1.
 const WINDOW_LIMIT: u16 = 32_767;
@@ -203,13 +203,7 @@ impl Shares for WifiConfig {
     fn bearer_problems(&self, bearers: &[&str]) -> Vec<Problem> {
         let own = self.rates.names("rates");
         let unknown = own.into_iter().filter(|(_, name)| !bearers.iter().any(|bearer| names(name, bearer)));
-        let problem = |(key, name): (String, &str)| {
-            let near = airpath_core::nearest::nearest(name, bearers.iter().copied());
-            let hint =
-                near.map_or_else(|| format!("it has {}", bearers.join(", ")), |near| format!("did you mean `{near}`?"));
-            Problem::new(key, format!("names `{name}`, which is not on the medium; {hint}"))
-        };
-        unknown.map(problem).collect()
+        unknown.map(|(key, name)| unknown_bearer(key, name, "on the medium", bearers)).collect()
     }
 }
 
