@@ -11,6 +11,7 @@
 //! - [`load`]: background load;
 //! - [`fading`]: the radio channel of a station, its signal-to-noise ratio by resource and slot;
 //! - [`schedule`]: the schedulers of a cell, which share the resources of a slot among its bearers;
+//! - [`serve`]: packet schedulers, which choose whom a medium serves next;
 //! - [`adaptation`]: the modes of a radio link, their errors, and the choice between them;
 //! - [`random`]: the distributions from which durations and sizes are drawn;
 //! - [`mod@file`]: traces and tables that parameters name;
@@ -49,6 +50,7 @@ pub mod queueing;
 pub mod random;
 pub mod schedule;
 pub mod sdus;
+pub mod serve;
 pub mod stage;
 pub mod states;
 

@@ -38,7 +38,7 @@ pub use config::{CellConfig, CellSettings, MediumOfCell, UserConfig};
 use medium::Request;
 pub use medium::{
     BearerBeginning, SharedBeginning, SharedMedium, SharedMediumConfig, SharedMediumModel, StationBeginning,
-    continuous, ofdm, wifi,
+    continuous, ofdm, poll, wifi,
 };
 
 /// The shared medium of each direction of a bearer, if it is on one: its number, and the number of the bearer among

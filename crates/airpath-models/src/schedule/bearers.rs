@@ -29,13 +29,20 @@ impl<T: Copy> PerBearer<T> {
     }
 
     /// The setting of each of `bearers`: its own, or `default`.
-    pub(super) fn of(&self, bearers: &[&str], default: T) -> Vec<T> {
+    pub(crate) fn of(&self, bearers: &[&str], default: T) -> Vec<T> {
         bearers.iter().map(|name| self.0.get(*name).copied().unwrap_or(default)).collect()
     }
 
     /// The names, each with its key below `key`.
     pub(crate) fn names(&self, key: &str) -> Vec<(String, &str)> {
         self.0.keys().map(|name| (format!("{key}.{name}"), name.as_str())).collect()
+    }
+
+    /// A problem for each setting whose `part` does not fit: its message, from `check`.
+    pub(crate) fn problems_of(&self, key: &str, part: &str, check: impl Fn(T) -> Option<String>) -> Vec<Problem> {
+        let problem =
+            |(name, value): (&String, &T)| Some(Problem::new(format!("{key}.{name}.{part}"), check(*value)?));
+        self.0.iter().filter_map(problem).collect()
     }
 
     /// A problem for each setting that does not fit: its message, from `check`.
@@ -53,7 +60,7 @@ pub(crate) fn unknown_bearer(key: String, name: &str, place: &str, bearers: &[&s
 }
 
 /// The problem of a weight, if it has one.
-pub(super) fn weight_problem(weight: f64) -> Option<String> {
+pub(crate) fn weight_problem(weight: f64) -> Option<String> {
     let fits = (1e-3..=1e3).contains(&weight);
     (!fits).then(|| format!("is {weight}; a weight must be from 0.001 to 1000"))
 }
@@ -71,7 +78,7 @@ pub(super) fn budget_problems(budget: Span, budgets: &PerBearer<Span>) -> Vec<Pr
 }
 
 /// Settings of the bearers with the numbers 0, 1 and so on, for the names of [`EXAMPLE_BEARERS`].
-pub(super) fn example<T: Copy>(values: &[T]) -> PerBearer<T> {
+pub(crate) fn example<T: Copy>(values: &[T]) -> PerBearer<T> {
     PerBearer(EXAMPLE_BEARERS.iter().zip(values).map(|(name, value)| (name.to_string(), *value)).collect())
 }
 

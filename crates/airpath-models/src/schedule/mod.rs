@@ -32,7 +32,7 @@ use airpath_core::{DrawKey, Time};
 use crate::problem::Problem;
 use crate::registry::registry;
 
-pub(crate) use bearers::unknown_bearer;
+pub(crate) use bearers::{example as example_of_bearers, unknown_bearer, weight_problem};
 pub use bearers::{EXAMPLE_BEARERS, PerBearer};
 pub use best_channel::{BestChannel, BestChannelConfig};
 pub use deficit::{Deficit, DeficitConfig};

@@ -31,6 +31,11 @@ pub enum Window {
 impl Window {
     /// Problems of the window under the key `window`.
     pub(super) fn problems(self) -> Vec<Problem> {
+        self.problems_of("window")
+    }
+
+    /// Problems of the window under `key`.
+    pub(crate) fn problems_of(self, key: &str) -> Vec<Problem> {
         let fits = match self {
             Window::Slots(slots) => slots >= 1 && slots as f64 <= MOST_SLOTS,
             Window::Time(time) => time > Span::ZERO,
@@ -38,7 +43,7 @@ impl Window {
         if fits {
             return Vec::new();
         }
-        vec![Problem::new("window", format!("is {self}; it must be longer than 0 and at most {MOST_SLOTS:e} slots"))]
+        vec![Problem::new(key, format!("is {self}; it must be longer than 0 and at most {MOST_SLOTS:e} slots"))]
     }
 
     /// Number of slots, at least one.

@@ -5,6 +5,7 @@
 
 pub mod continuous;
 pub mod ofdm;
+pub mod poll;
 pub mod wifi;
 
 use airpath_core::{Bits, Direction, DrawKey, QueueLimit, Span, Time};
@@ -28,6 +29,8 @@ registry! {
     Ofdm = ofdm::{OfdmConfig, Ofdm},
     /// A wireless LAN after IEEE 802.11: stations and an access point contend for one channel.
     Wifi = wifi::{WifiConfig, Wifi},
+    /// Poll and response: one exchange of a bearer after the other, each frame acknowledged at once.
+    Poll = poll::{PollConfig, Poll},
 }
 
 /// Surroundings of a shared medium at its beginning.
