@@ -30,7 +30,7 @@ from experiments import START
 
 ROOT = Path(__file__).parent.parent
 TOYS = ROOT / "tests/recipes"
-CRATES = ("airpath-core", "airpath-packet", "airpath-models")
+CRATES = ("airpath-coding", "airpath-core", "airpath-packet", "airpath-models")
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,10 @@ pub struct LinkRecord {
     pub n_s: Option<u16>,
     /// N(R).
     pub n_r: Option<u16>,
+    /// Reed-Solomon blocks of the frame.
+    pub blocks: Option<u8>,
+    /// Parity bytes in each of them.
+    pub parity: Option<u8>,
     /// Variables of the entity, behind the event.
     pub variables: LinkVariables,
 }
@@ -110,6 +114,8 @@ impl LinkRecord {
             poll_final: None,
             n_s: None,
             n_r: None,
+            blocks: None,
+            parity: None,
             variables: LinkVariables::default(),
         }
     }

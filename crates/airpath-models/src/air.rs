@@ -87,7 +87,8 @@ pub trait Air {
     /// The same over a radio channel whose quality the medium knows; true if the frame arrives without an error.
     fn sent_at(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool;
 
-    /// The same on a medium on which the receiver acknowledges each frame at once, so that the sending end knows its
-    /// outcome before the next frame begins ([`LinkEntity::acknowledged`](crate::entity::LinkEntity::acknowledged)).
+    /// The same on a medium on which the receiver answers each frame at once, so that the sending end knows the answer
+    /// before the next frame begins ([`LinkEntity::answer`](crate::entity::LinkEntity::answer),
+    /// [`LinkEntity::acknowledged`](crate::entity::LinkEntity::acknowledged)); true if the frame is acknowledged.
     fn sent_acknowledged(&mut self, at: Time, grant: &Grant, frame: Frame, quality: Option<&Quality>) -> bool;
 }

@@ -15,7 +15,7 @@ use crate::air::{Air, Backlog, Frame, Grant};
 use crate::blackout::{Blackout, BlackoutConfig, InFlight};
 use crate::channel::{Channel, ChannelOutcome, Transmission};
 use crate::config::HopConfig;
-use crate::entity::{Arrival, ErrorPositions, LinkEntity, SduKey, Sdus};
+use crate::entity::{Answer, Arrival, ErrorPositions, LinkEntity, SduKey, Sdus};
 use crate::impairment::Impairment;
 use crate::quality::Quality;
 use crate::queueing::{InputQueue, Queueing};
@@ -311,7 +311,7 @@ impl<E: LinkEntity> OnAir<'_, '_, '_, E> {
             }
             InFlight::Drop => {
                 if ACKNOWLEDGED {
-                    link.ends[sender(direction)].acknowledged(&frame, false);
+                    link.ends[sender(direction)].acknowledged(&frame, Answer::default());
                 }
                 link.lose(at, direction, frame, self.cx);
                 return false;
@@ -328,14 +328,15 @@ impl<E: LinkEntity> OnAir<'_, '_, '_, E> {
         let arrives = at + lane.delay(at, &frame);
         // Order is kept when a change of parameters shortens the delay.
         let arrives = lane.in_flight.back().map_or(arrives, |(last, ..)| arrives.max(*last));
-        let is_ok = outcome == ChannelOutcome::Ok;
+        let mut is_received = outcome == ChannelOutcome::Ok;
         if ACKNOWLEDGED {
-            let is_received = is_ok || matches!(outcome, ChannelOutcome::Delayed { .. });
-            link.ends[sender(direction)].acknowledged(&frame, is_received);
+            let answer = link.ends[receiver(direction)].answer(&frame, &outcome);
+            is_received = answer.is_received;
+            link.ends[sender(direction)].acknowledged(&frame, answer);
         }
         lane.in_flight.push_back((arrives, frame, outcome));
         lane.note_arrival();
-        is_ok
+        is_received
     }
 
     /// The first frame that has to be sent again, if the grant is long enough for it.

@@ -46,6 +46,10 @@ table! {
         timer_ns: Maybe<UInt64Type> => Option<u64>,
         /// The first packet of which the frame carries a part; 0 for none.
         pdu: Number<UInt64Type> => u64,
+        /// Reed-Solomon blocks of the frame.
+        blocks: Maybe<UInt8Type> => Option<u8>,
+        /// Parity bytes in each Reed-Solomon block of the frame.
+        parity: Maybe<UInt8Type> => Option<u8>,
         /// The user whose path it is; empty for a path alone.
         user: RunName<Users> => &'a str,
         /// The bearer of the hop whose link entity it is; empty where the hop has none.
@@ -89,6 +93,8 @@ impl<'a> LinkCells<'a> {
             attempts: variables.attempts,
             timer_ns: variables.timer.and_then(Time::finite).map(Time::nanos),
             pdu: record.pdu,
+            blocks: record.blocks,
+            parity: record.parity,
             user: places.user(record.hop),
             bearer: places.bearer_word(record.hop),
         }

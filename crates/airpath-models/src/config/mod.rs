@@ -202,8 +202,8 @@ impl LinkConfig {
             return problems;
         }
         if self.errors.per == Per::Packet {
-            let message = match self.entity.has_whole_packets() {
-                true => "is \"packet\"; a frame of this entity is a packet: write \"frame\", \"bit\" or \"block\"",
+            let message = match self.entity.has_own_lengths() {
+                true => "is \"packet\"; errors hit frames of this entity: write \"frame\", \"bit\" or \"block\"",
                 false => {
                     "is \"packet\"; this entity puts several packets into a frame: write \"frame\", \"bit\" or \"block\""
                 }
@@ -214,8 +214,10 @@ impl LinkConfig {
             Effect::Delay => {
                 problem("errors.effect", "is \"delay\", which stands for a link that repeats; write \"drop\"");
             }
-            Effect::Truncate => problem("errors.effect", "is \"truncate\", which concerns packets; write \"drop\""),
-            Effect::Drop | Effect::Corrupt => {}
+            Effect::Truncate if !self.entity.uses_beginnings() => {
+                problem("errors.effect", "is \"truncate\", which concerns packets; write \"drop\"");
+            }
+            Effect::Drop | Effect::Corrupt | Effect::Truncate => {}
         }
         if self.errors.effect.headers == Headers::Spared {
             problem("errors.headers", "is \"spared\"; errors of this entity hit bits of frames, whatever they carry");

@@ -5,12 +5,14 @@
 //! buffers and recovery.
 
 pub mod arq;
+pub mod blocks;
 pub mod egprs;
 mod forever;
 pub mod gprs;
 mod losses;
 pub mod nr_rlc;
 mod parameters;
+mod persistence;
 pub mod persistent;
 pub mod ppp;
 mod recording;
@@ -63,6 +65,8 @@ registry! {
     NrRlc = nr_rlc::{NrRlcConfig, NrRlc},
     /// A packet in each frame, which is repeated until it arrives: the recovery of a wireless LAN.
     Persistent = persistent::{PersistentConfig, Persistent},
+    /// Frames of Reed-Solomon blocks, whose number and redundancy a policy chooses, repeated until they arrive.
+    Blocks = blocks::{BlocksConfig, Blocks},
 }
 
 /// Duration of a radio block of GSM: four bursts in four of the 13 TDMA frames of 60 ms.
@@ -84,8 +88,12 @@ pub(crate) trait OwnFrames {
     /// True if its frames are as long as the grants, however many bits these have.
     const FITS_GRANTS: bool = false;
 
-    /// True if each frame carries one whole packet.
-    const WHOLE_PACKETS: bool = false;
+    /// True if a frame carries one packet or a part of one, and is as long as the entity likes: for media that carry
+    /// frames of any length.
+    const OWN_LENGTHS: bool = false;
+
+    /// True if the beginning of a frame is of use.
+    const USES_BEGINNINGS: bool = false;
 
     /// Keys of the parameters that a state may change although the frames are its own.
     const CHANGES: &[&str] = &[];
@@ -146,10 +154,18 @@ impl EntityConfig {
         dispatch_entity_config!(self, config => of(config))
     }
 
-    /// True if each of its own frames carries one whole packet.
-    pub fn has_whole_packets(&self) -> bool {
+    /// True if each of its own frames carries one packet or a part of one, and is as long as the entity likes.
+    pub fn has_own_lengths(&self) -> bool {
         fn of<C: OwnFrames>(_: &C) -> bool {
-            C::WHOLE_PACKETS
+            C::OWN_LENGTHS
+        }
+        dispatch_entity_config!(self, config => of(config))
+    }
+
+    /// True if the beginning of one of its own frames is of use.
+    pub fn uses_beginnings(&self) -> bool {
+        fn of<C: OwnFrames>(_: &C) -> bool {
+            C::USES_BEGINNINGS
         }
         dispatch_entity_config!(self, config => of(config))
     }
@@ -269,6 +285,16 @@ pub struct Feedback {
     pub word: u64,
 }
 
+/// Answer of a receiving link entity to a frame whose transmission has just ended, on a medium on which the sending one
+/// hears it at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// True if the frame is acknowledged.
+    pub is_received: bool,
+    /// What else it says, in words of the entities; 0 for nothing.
+    pub word: u64,
+}
+
 /// A link entity at one end of a hop.
 pub trait LinkEntity: Send {
     /// True if the send buffer takes `next` now.
@@ -297,9 +323,16 @@ pub trait LinkEntity: Send {
         up: &mut Vec<Pdu>,
     );
 
-    /// The receiving end has acknowledged `frame`, or has not, as its transmission ended: on a medium that acknowledges
-    /// each frame at once.
-    fn acknowledged(&mut self, _frame: &Frame, _is_received: bool) {}
+    /// The answer to `frame`, which the other end has sent and whose transmission has just ended with `outcome`: on a
+    /// medium that acknowledges each frame at once. An entity that corrects errors acknowledges what it can decode.
+    fn answer(&self, _frame: &Frame, outcome: &ChannelOutcome) -> Answer {
+        let is_received = matches!(outcome, ChannelOutcome::Ok | ChannelOutcome::Delayed { .. });
+        Answer { is_received, word: 0 }
+    }
+
+    /// The answer of the receiving end to `frame`, as its transmission ended: on a medium that acknowledges each frame
+    /// at once.
+    fn acknowledged(&mut self, _frame: &Frame, _answer: Answer) {}
 
     /// Errors of a radio channel of `quality` in `frame`, which the other end has sent; none if there are none. It is
     /// asked when the transmission ends. An entity that combines the copies of a frame knows the earlier ones.
@@ -391,8 +424,12 @@ impl LinkEntity for EntityModel {
         dispatch_entity!(self, entity => entity.receive(frame, outcome, sdus, stage, up));
     }
     #[inline(always)]
-    fn acknowledged(&mut self, frame: &Frame, is_received: bool) {
-        dispatch_entity!(self, entity => entity.acknowledged(frame, is_received));
+    fn answer(&self, frame: &Frame, outcome: &ChannelOutcome) -> Answer {
+        dispatch_entity!(self, entity => entity.answer(frame, outcome))
+    }
+    #[inline(always)]
+    fn acknowledged(&mut self, frame: &Frame, answer: Answer) {
+        dispatch_entity!(self, entity => entity.acknowledged(frame, answer));
     }
     #[inline(always)]
     fn hit(&mut self, frame: &Frame, quality: &Quality) -> Option<ChannelOutcome> {

@@ -34,16 +34,18 @@ pub fn record_start(frame: &Frame, repeated: u16, sdus: &Sdus, stage: &mut Stage
 }
 
 /// Writes a frame of an entity whose frames are all alike to the link log; `outstanding` frames are not acknowledged.
-pub fn log_block(
+pub fn log_block(end: End, event: LinkEvent, pdu: PduId, variables: (usize, Option<u16>), stage: &mut StageCx<'_, '_>) {
+    stage.link(|| block_record(end, event, pdu, variables));
+}
+
+/// A record of a frame of an entity whose frames are all alike.
+pub fn block_record(
     end: End,
     event: LinkEvent,
     pdu: PduId,
     (outstanding, attempts): (usize, Option<u16>),
-    stage: &mut StageCx<'_, '_>,
-) {
-    stage.link(|| {
-        let outstanding = Some(outstanding.min(usize::from(u16::MAX)) as u16);
-        let variables = LinkVariables { outstanding, attempts, ..LinkVariables::default() };
-        LinkRecord { frame: LinkFrame::Block, pdu, variables, ..LinkRecord::new(end.sends(), event) }
-    });
+) -> LinkRecord {
+    let outstanding = Some(outstanding.min(usize::from(u16::MAX)) as u16);
+    let variables = LinkVariables { outstanding, attempts, ..LinkVariables::default() };
+    LinkRecord { frame: LinkFrame::Block, pdu, variables, ..LinkRecord::new(end.sends(), event) }
 }

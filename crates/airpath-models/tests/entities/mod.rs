@@ -6,6 +6,8 @@
 mod arq;
 mod arq_combining;
 mod arq_patterns;
+mod blocks;
+mod blocks_patterns;
 mod codec;
 mod egprs;
 mod exploration;
@@ -14,6 +16,7 @@ mod laws;
 mod nr_rlc;
 mod nr_rlc_reference;
 mod persistent;
+mod residual_losses;
 mod rlc_exploration;
 mod rlc_messages;
 mod rlp;

@@ -25,19 +25,18 @@ use serde::{Deserialize, Serialize};
 use self::header::{Acknowledgement, Header, REQUEST};
 use self::receiving::Receiver;
 use self::sending::{Outgoing, Sender, SenderOptions};
+use super::persistence::limit_problems;
 use super::recording::{log_block, record_frame, record_start};
 use super::stream::{Shape, StreamSender, first_pdu};
 use super::{
-    Arrival, EntityBeginning, EntityConfig, EntityParameters, ErrorPositions, Feedback, LinkEntity, OwnFrames, Sdus,
+    Answer, Arrival, EntityBeginning, EntityConfig, EntityParameters, ErrorPositions, Feedback, LinkEntity, OwnFrames,
+    Sdus,
 };
 use crate::air::{Backlog, Frame, Grant};
 use crate::channel::ChannelOutcome;
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
-
-/// Greatest number of retransmissions, where it is limited.
-const RETRANSMISSIONS_LIMIT: u16 = 10_000;
 
 /// Greatest window.
 const WINDOW_LIMIT: u16 = 1024;
@@ -76,19 +75,10 @@ impl Configured<EntityBeginning<'_>> for PersistentConfig {
     type Model = Persistent;
 
     fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        if let Some(limit) = self.retransmissions.filter(|limit| *limit > RETRANSMISSIONS_LIMIT) {
-            let message =
-                format!("is {limit}; it may be {RETRANSMISSIONS_LIMIT} at most; leave it out for no limit at all");
-            problems.push(Problem::new("retransmissions", message));
-        }
+        let mut problems = limit_problems(self.retransmissions, self.expiry);
         if !(1..=WINDOW_LIMIT).contains(&self.window) {
             let message = format!("is {}; it must be 1 to {WINDOW_LIMIT}", self.window);
             problems.push(Problem::new("window", message));
-        }
-        if self.expiry == Some(Span::ZERO) {
-            let message = "is 0, so that no packet would ever be sent; leave it out for no limit at all";
-            problems.push(Problem::new("expiry", message));
         }
         problems
     }
@@ -128,7 +118,7 @@ impl Reconfigured<EntityBeginning<'_>> for PersistentConfig {
 
 impl OwnFrames for PersistentConfig {
     const OWN_FRAMES: bool = true;
-    const WHOLE_PACKETS: bool = true;
+    const OWN_LENGTHS: bool = true;
 
     const CHANGES: &[&str] = &["retransmissions", "expiry", "window", "feedback_delay"];
 }
@@ -209,7 +199,7 @@ impl LinkEntity for Persistent {
         }
     }
 
-    fn acknowledged(&mut self, frame: &Frame, is_received: bool) {
+    fn acknowledged(&mut self, frame: &Frame, Answer { is_received, .. }: Answer) {
         if let Some(Header { number, attempt, .. }) = Header::read(frame.words.as_deref()) {
             self.sender.hear(Acknowledgement { number, attempt, is_received });
         }

@@ -11,6 +11,7 @@ use smallvec::smallvec;
 use super::header::{Acknowledgement, Header, REQUEST};
 use crate::air::{Backlog, Frame, Piece};
 use crate::entity::Sdus;
+use crate::entity::persistence::has_expired;
 use crate::entity::stream::StreamSender;
 use crate::stage::StageCx;
 
@@ -193,7 +194,7 @@ impl Sender {
     /// Drops the packets that have become too old to be sent, or sent again.
     fn expire(&mut self, at: Time, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
         let Some(expiry) = self.options.expiry else { return };
-        let is_old = |sdu, sdus: &Sdus| sdus.get(sdu).is_some_and(|sdu| at >= sdu.pdu.arrived + expiry);
+        let is_old = |sdu, sdus: &Sdus| has_expired(sdu, expiry, at, sdus);
         for index in 0..self.outstanding.len() {
             if let Some(packet) = self.outstanding[index]
                 && packet.progress == Progress::Waiting

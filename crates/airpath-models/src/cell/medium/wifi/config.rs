@@ -192,8 +192,8 @@ impl Shares for WifiConfig {
                            type \"ofdm\"";
             problems.push(Problem::new("fading", message));
         }
-        if link.entity.has_own_frames() && !link.entity.has_whole_packets() {
-            let message = "has frames of its own, and this medium carries whole packets; write entity = { type = \
+        if link.entity.has_own_frames() && !link.entity.has_own_lengths() {
+            let message = "has frames made for a bearer, and this medium carries frames of any length; write entity = { type = \
                            \"persistent\" }, or leave it out";
             problems.push(Problem::new("entity", message));
         }
