@@ -17,6 +17,7 @@ mod common;
 mod common_queue;
 mod distributions;
 mod entities;
+mod environments;
 mod error_traces;
 mod exactness;
 mod fading;

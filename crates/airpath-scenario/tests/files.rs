@@ -41,7 +41,7 @@ fn what_is_wrong_is_told_with_scenario_line_key_file_and_line() {
         (
             "{ type = \"trace\", file = \"walk\", per = \"bit\" }".into(),
             "errors.file",
-            "loses, truncates or flips, which is done to packets and frames".into(),
+            "loses, truncates or flips, which is not done to single bits".into(),
         ),
         (
             "{ type = \"positions\", positions = \"3-1\" }".into(),

@@ -8,6 +8,7 @@ mod as_units;
 pub mod bernoulli;
 mod by_time;
 pub mod effect;
+pub mod environment;
 pub mod error_free;
 pub mod four_state;
 mod g191;
@@ -104,6 +105,12 @@ pub trait ErrorProcess {
         if self.hits(step) { Record::Hit } else { Record::Ok }
     }
 
+    /// Outcome of frame number `frame` of those that belong to the step taken last, where steps are intervals of time
+    /// and the process knows more than hit or not; none where it does not.
+    fn frame_record(&mut self, _frame: u64) -> Option<Record<'_>> {
+        None
+    }
+
     /// Appends the hit ones of the next `bits` bits to `positions` in ascending order; stops at the first if
     /// `only_first`. Every bit takes one step of the process either way.
     fn hit_bits(&mut self, step: u64, bits: u64, only_first: bool, positions: &mut Vec<u32>);
@@ -131,6 +138,8 @@ registry! {
     FourState = four_state::{FourStateConfig, FourState},
     /// Regular bursts: `burst` out of every `every`.
     Pattern = pattern::{PatternConfig, Pattern},
+    /// A wireless LAN in an environment: packets are lost, truncated, or arrive with flipped bits.
+    Environment = environment::{EnvironmentConfig, Environments},
     /// Errors at given positions.
     Positions = positions::{PositionsConfig, Positions},
     /// Errors replayed from a trace.
@@ -203,8 +212,8 @@ impl ErrorsConfig {
     /// Errors in the parameters, if any.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = self.process.problems();
-        if let ErrorProcessConfig::Trace(config) = &self.process {
-            problems.extend(config.problems_per(self.per));
+        if self.per == Per::Bit {
+            problems.extend(self.process.problem_per_bit());
         }
         problems.extend(self.effect.problems(self.per));
         match (self.per, self.block) {
@@ -235,6 +244,9 @@ impl ErrorsConfig {
         let mut all = Vec::new();
         for process in ErrorProcessConfig::examples() {
             for per in [Per::Packet, Per::Frame, Per::Bit, Per::Millisecond, Per::Block] {
+                if per == Per::Bit && process.has_outcomes() {
+                    continue;
+                }
                 let block = (per == Per::Block).then(|| Span::from_millis(20));
                 for effect in EffectConfig::examples(per) {
                     all.push(ErrorsConfig { process: process.clone(), per, effect, kept: None, block });
@@ -254,16 +266,35 @@ impl ErrorsConfig {
             });
         }
         let process = ErrorProcessConfig::Trace(trace::example_with_outcomes());
-        for per in [Per::Packet, Per::Frame] {
+        for per in [Per::Packet, Per::Frame, Per::Millisecond, Per::Block] {
             all.extend(EffectConfig::examples(per).into_iter().map(|effect| ErrorsConfig {
                 process: process.clone(),
                 per,
                 effect,
                 kept: None,
-                block: None,
+                block: (per == Per::Block).then(|| Span::from_millis(20)),
             }));
         }
         all
+    }
+}
+
+impl ErrorProcessConfig {
+    /// True if the process loses, truncates or flips by itself, rather than leaving it to the effect.
+    pub fn has_outcomes(&self) -> bool {
+        match self {
+            ErrorProcessConfig::Trace(config) => config.file.loaded().is_some_and(|trace| trace.has_outcomes()),
+            ErrorProcessConfig::Environment(_) => true,
+            _ => false,
+        }
+    }
+
+    /// What is wrong with such a process per bit.
+    fn problem_per_bit(&self) -> Option<Problem> {
+        let key = if matches!(self, ErrorProcessConfig::Trace(_)) { "file" } else { "environment" };
+        let message = "loses, truncates or flips, which is not done to single bits; write per = \"packet\", \"frame\", \
+                       \"millisecond\" or \"block\"";
+        self.has_outcomes().then(|| Problem::new(key, message))
     }
 }
 
@@ -274,9 +305,22 @@ impl ErrorProcess for ErrorProcessModel {
     fn record(&mut self, step: u64) -> Record<'_> {
         dispatch_process!(self, process => process.record(step))
     }
+    fn frame_record(&mut self, frame: u64) -> Option<Record<'_>> {
+        dispatch_process!(self, process => process.frame_record(frame))
+    }
     fn hit_bits(&mut self, step: u64, bits: u64, only_first: bool, positions: &mut Vec<u32>) {
         dispatch_process!(self, process => process.hit_bits(step, bits, only_first, positions));
     }
+}
+
+/// Outcome of a unit of which `kept_bytes` are left, if not all, with flipped bits where it has such bits.
+fn damaged(kept_bytes: Option<u32>, flips: &[u32], headers: Headers, unit: &Transmission) -> ChannelOutcome {
+    let there = flips.iter().filter(|position| **position < unit.packet_bits);
+    let mut flips: Vec<u32> = there.map(|position| position + unit.first_bit).collect();
+    if headers == Headers::Spared {
+        flips.retain(|position| *position >= unit.header_bits);
+    }
+    truncate::kept(kept_bytes.map_or(u64::MAX, |bytes| u64::from(bytes) * 8), flips, unit)
 }
 
 fn delay_of(effect: &EffectConfig) -> Random<Span> {
@@ -318,6 +362,8 @@ pub struct Channel {
     hit_by_time: u64,
     /// Number of the block to which `hit_by_time` belongs.
     hit_block: u64,
+    /// Number of intervals at the last frame, and of frames in the last of them so far.
+    in_interval: (u64, u64),
     scratch: Vec<u32>,
 }
 
@@ -337,6 +383,7 @@ impl Channel {
             clock: config.interval().map(|interval| Clock::starting(Time::ZERO, interval)),
             hit_by_time: 0,
             hit_block: 0,
+            in_interval: (0, 0),
             scratch: Vec::new(),
         }
     }
@@ -398,14 +445,7 @@ impl Channel {
             Record::Ok => ChannelOutcome::Ok,
             Record::Hit => self.outcome_of_hit(self.flip_key, step, unit),
             Record::Lost => ChannelOutcome::Lost,
-            Record::Damaged { kept_bytes, flips } => {
-                let there = flips.iter().filter(|position| **position < unit.packet_bits);
-                let mut flips: Vec<u32> = there.map(|position| position + unit.first_bit).collect();
-                if self.effect.headers == Headers::Spared {
-                    flips.retain(|position| *position >= unit.header_bits);
-                }
-                truncate::kept(kept_bytes.map_or(u64::MAX, |bytes| u64::from(bytes) * 8), flips, unit)
-            }
+            Record::Damaged { kept_bytes, flips } => damaged(kept_bytes, flips, self.effect.headers, unit),
         }
     }
 
@@ -422,8 +462,19 @@ impl Channel {
     fn outcome_of_time(&mut self, at: Time, frame: &Transmission) -> ChannelOutcome {
         self.scratch.clear();
         let Some(clock) = &mut self.clock else { return ChannelOutcome::Ok };
-        if !clock.is_hit(at, &mut self.step, &mut self.process, &mut self.scratch) {
-            return ChannelOutcome::Ok;
+        let hit = clock.is_hit(at, &mut self.step, &mut self.process, &mut self.scratch);
+        let (interval, frames) = self.in_interval;
+        let number = if interval == self.step { frames } else { 0 };
+        self.in_interval = (self.step, number + 1);
+        match self.process.frame_record(number) {
+            Some(Record::Ok) => return ChannelOutcome::Ok,
+            Some(Record::Lost) => return ChannelOutcome::Lost,
+            Some(Record::Damaged { kept_bytes, flips }) => {
+                return damaged(kept_bytes, flips, self.effect.headers, frame);
+            }
+            Some(Record::Hit) => {}
+            None if hit => {}
+            None => return ChannelOutcome::Ok,
         }
         if self.per == Per::Block {
             // Draws by block: those of one do not depend on what was sent in others.

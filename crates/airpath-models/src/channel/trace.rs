@@ -6,7 +6,8 @@
 //! Source: Eckhardt and Steenkiste 2002, section 4; Singh 2000, section 5.1. The trace's records are
 //! taken one after the other, for each packet, frame or bit, from where the process begins; a change of
 //! its parameters goes on where the trace is, and another file begins at its first record. Positions in
-//! a record that the packet or frame does not have are ignored, and a cut behind its end is none.
+//! a record that the packet or frame does not have are ignored, and a cut behind its end is none. Per millisecond or
+//! block, a record is that of every frame that belongs to it.
 
 use airpath_core::{DrawKey, Time};
 use std::sync::Arc;
@@ -14,13 +15,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ErrorProcess;
 use super::trace_file::{ErrorTrace, Record};
-use super::{ErrorProcess, Per};
 use crate::file::{FileRef, VisitFile};
-use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 
-/// A trace of errors, per packet, frame, bit or millisecond.
+/// A trace of errors, per packet, frame, bit, millisecond or block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceConfig {
     /// The file with the trace.
@@ -32,20 +32,6 @@ pub struct TraceConfig {
 
 fn yes() -> bool {
     true
-}
-
-impl TraceConfig {
-    /// Errors in a trace of this kind for this unit.
-    pub(super) fn problems_per(&self, per: Per) -> Vec<Problem> {
-        if matches!(per, Per::Bit | Per::Millisecond | Per::Block)
-            && self.file.loaded().is_some_and(|trace| trace.has_outcomes())
-        {
-            let message = "loses, truncates or flips, which is done to packets and frames; write per = \"packet\" or \
-                           \"frame\", or a trace of ok and hit only";
-            return vec![Problem::new("file", message)];
-        }
-        Vec::new()
-    }
 }
 
 impl Configured for TraceConfig {
@@ -91,11 +77,13 @@ pub struct Trace {
     /// The number of the next record, and of the run in which it lies.
     position: u64,
     run: usize,
+    /// The run in which the record lies that was taken last.
+    last_run: usize,
 }
 
 impl Trace {
     pub(super) fn new(config: &TraceConfig) -> Trace {
-        Trace { trace: config.file.data().clone(), repeat: config.repeat, position: 0, run: 0 }
+        Trace { trace: config.file.data().clone(), repeat: config.repeat, position: 0, run: 0, last_run: 0 }
     }
 
     pub(super) fn configure(&mut self, config: &TraceConfig) {
@@ -129,7 +117,13 @@ impl ErrorProcess for Trace {
     fn record(&mut self, _: u64) -> Record<'_> {
         let (run, _) = self.next_run();
         self.position = self.position.saturating_add(1);
+        self.last_run = run;
         self.trace.record(run)
+    }
+
+    /// The record of an interval is that of every frame in it.
+    fn frame_record(&mut self, _frame: u64) -> Option<Record<'_>> {
+        Some(self.trace.record(self.last_run)).filter(|record| !matches!(record, Record::Ok | Record::Hit))
     }
 
     fn hit_bits(&mut self, _: u64, bits: u64, only_first: bool, positions: &mut Vec<u32>) {
@@ -144,6 +138,7 @@ impl ErrorProcess for Trace {
                 done = only_first;
             }
             passed += here;
+            self.last_run = run;
             self.position = self.position.saturating_add(here);
         }
     }
