@@ -73,7 +73,7 @@ impl Shares for PollConfig {
                            type \"ofdm\"";
             problems.push(Problem::new("fading", message));
         }
-        if link.entity.has_own_frames() && !link.entity.has_whole_packets() {
+        if link.entity.has_own_frames() && !link.entity.has_own_lengths() {
             let message = "has frames that need slots of their length, and this medium has none; write entity = { type \
                            = \"persistent\" }, or leave it out";
             problems.push(Problem::new("entity", message));
