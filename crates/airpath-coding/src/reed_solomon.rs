@@ -110,8 +110,9 @@ impl ReedSolomon {
     /// Writes the parity bytes of `block` behind its data bytes.
     pub fn encode(&self, block: &mut [u8; BLOCK_BYTES]) {
         block[self.data()..].fill(0);
-        let remainder = self.remainder(block);
-        block[self.data()..].copy_from_slice(&remainder[..self.parity]);
+        if let Some(remainder) = self.remainder(block) {
+            block[self.data()..].copy_from_slice(&remainder[..self.parity]);
+        }
     }
 
     /// True if `block` is a code word: no error is seen.
@@ -128,14 +129,9 @@ impl ReedSolomon {
     /// # Panics
     /// If a place is not in the block.
     pub fn decode(&self, block: &mut [u8; BLOCK_BYTES], missing: &[u8]) -> Result<usize, Uncorrectable> {
-        if missing.is_empty() && self.is_code_word(block) {
-            return Ok(0);
-        }
-        let (locator, erasures) = self.erasures(missing)?;
         let remainder = self.remainder(block);
-        if remainder == [0; 256] {
-            return Ok(0);
-        }
+        let (locator, erasures) = self.erasures(missing)?;
+        let Some(remainder) = remainder else { return Ok(0) };
         let syndromes = self.syndromes(&remainder);
         let (locator, degree) = self.locator(&syndromes, locator, erasures)?;
         correct(block, &syndromes, &locator, degree)
@@ -163,18 +159,22 @@ impl ReedSolomon {
         Ok((locator, degree))
     }
 
-    /// Remainder of the data bytes times x^parity, and of the parity bytes: 0 for a code word. The highest degree comes
-    /// first.
-    fn remainder(&self, block: &[u8; BLOCK_BYTES]) -> [u8; 256] {
+    /// Remainder of the data bytes times x^parity, and of the parity bytes; none if it is 0, as that of a code word is.
+    /// The highest degree comes first.
+    fn remainder(&self, block: &[u8; BLOCK_BYTES]) -> Option<[u8; 256]> {
         with_words!(self.remainder_bytes(block))
     }
 
-    fn remainder_bytes<const WORDS: usize>(&self, block: &[u8; BLOCK_BYTES]) -> [u8; 256] {
+    fn remainder_bytes<const WORDS: usize>(&self, block: &[u8; BLOCK_BYTES]) -> Option<[u8; 256]> {
+        let words = self.remainder_words::<WORDS>(block);
+        if words == [0; WORDS] {
+            return None;
+        }
         let mut bytes = [0; 256];
-        for (eight, word) in bytes.chunks_exact_mut(8).zip(self.remainder_words::<WORDS>(block)) {
+        for (eight, word) in bytes.chunks_exact_mut(8).zip(words) {
             eight.copy_from_slice(&word.to_be_bytes());
         }
-        bytes
+        Some(bytes)
     }
 
     fn is_divisible<const WORDS: usize>(&self, block: &[u8; BLOCK_BYTES]) -> bool {
@@ -192,10 +192,13 @@ impl ReedSolomon {
             let front = state[0] ^ u64::from_be_bytes(eight);
             let mut next = [0u64; WORDS];
             next[..WORDS - 1].copy_from_slice(&state[1..]);
-            for (rows, byte) in places.iter().zip(front.to_be_bytes()) {
-                for (word, other) in next.iter_mut().zip(&rows[usize::from(byte)]) {
-                    *word ^= other;
-                }
+            let bytes = front.to_be_bytes();
+            let [a, b, c, d, e, f, g, h]: [&[u64; WORDS]; STEP] =
+                std::array::from_fn(|place| &places[place][usize::from(bytes[place])]);
+            // As a tree: the next step waits for the sum.
+            for (word, next) in next.iter_mut().enumerate() {
+                let sum = (a[word] ^ b[word]) ^ (c[word] ^ d[word]);
+                *next ^= sum ^ ((e[word] ^ f[word]) ^ (g[word] ^ h[word]));
             }
             state = next;
         };
@@ -234,7 +237,7 @@ impl ReedSolomon {
         erasures: usize,
     ) -> Result<([u8; POINTS], usize), Uncorrectable> {
         let mut logs = [0u16; POINTS];
-        for (log_of, syndrome) in logs.iter_mut().zip(syndromes) {
+        for (log_of, syndrome) in logs.iter_mut().zip(&syndromes[..self.parity]) {
             *log_of = log(*syndrome);
         }
         let (mut locator, mut degree) = (of_erasures, erasures);
@@ -287,8 +290,8 @@ fn correct(
     for (index, (coefficient, row)) in locator[..=degree].iter().zip(rows()).enumerate() {
         row.add_to(if index % 2 == 0 { &mut even } else { &mut odd }, *coefficient, POINTS);
     }
-    let roots = (0..BLOCK_BYTES).filter(|point| even[*point] == odd[*point]).count();
-    if roots != degree {
+    let mut roots = [0u8; POINTS];
+    if roots_of(&even, &odd, &mut roots) != degree {
         return Err(Uncorrectable);
     }
     for (index, row) in rows().iter().enumerate().take(degree) {
@@ -297,7 +300,7 @@ fn correct(
         row.add_to(&mut evaluator, coefficient, POINTS);
     }
     let mut wrong = 0;
-    for point in (0..BLOCK_BYTES).filter(|point| even[*point] == odd[*point]) {
+    for point in roots[..degree].iter().map(|point| usize::from(*point)) {
         // Point 2^n is the inverse of place 2^-n, the power of x whose coefficient is wrong.
         let place = BLOCK_BYTES - 1 - (BLOCK_BYTES - point) % BLOCK_BYTES;
         let error = quotient(evaluator[point], odd[point]);
@@ -305,6 +308,23 @@ fn correct(
         wrong += usize::from(error != 0);
     }
     Ok(wrong)
+}
+
+/// Writes the points at which both values are equal to `roots`; their number.
+fn roots_of(even: &Values, odd: &Values, roots: &mut [u8; POINTS]) -> usize {
+    let mut count = 0;
+    for (number, (a, b)) in even.as_chunks::<8>().0.iter().zip(odd.as_chunks::<8>().0).enumerate() {
+        let difference = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        // Most eights have no byte that is 0, which this tells at once.
+        if difference.wrapping_sub(0x0101_0101_0101_0101) & !difference & 0x8080_8080_8080_8080 == 0 {
+            continue;
+        }
+        for point in (number * 8..number * 8 + 8).filter(|point| *point < BLOCK_BYTES && even[*point] == odd[*point]) {
+            roots[count] = point as u8;
+            count += 1;
+        }
+    }
+    count
 }
 
 /// The generator with the roots 2^0 to 2^(parity - 1), the highest coefficient, 1, first.

@@ -5,6 +5,7 @@
 
 mod bearers;
 mod cells;
+mod codes;
 mod delay;
 mod departures;
 pub mod disturbances;
@@ -55,7 +56,7 @@ fn ports_and_levels() -> Vec<(PortKind, Level)> {
 pub type Measure = fn(&Options) -> Result<Table, Failure>;
 
 /// The tables by name, in the order in which they are measured.
-pub const ALL: [(&str, Measure); 16] = [
+pub const ALL: [(&str, Measure); 17] = [
     ("delay", delay::measure),
     ("departures", departures::measure),
     ("lateness", lateness::measure),
@@ -71,5 +72,6 @@ pub const ALL: [(&str, Measure); 16] = [
     ("models", models::measure),
     ("cells", cells::measure),
     ("bearers", bearers::measure),
+    ("codes", codes::measure),
     ("warp", warp::measure),
 ];

@@ -291,7 +291,7 @@ pub struct Feedback {
 pub struct Answer {
     /// True if the frame is acknowledged.
     pub is_received: bool,
-    /// What else it says, in words of the entities; 0 for nothing.
+    /// The rest of the answer, in words of the entities; 0 for none.
     pub word: u64,
 }
 

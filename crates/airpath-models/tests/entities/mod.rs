@@ -7,6 +7,7 @@ mod arq;
 mod arq_combining;
 mod arq_patterns;
 mod blocks;
+mod blocks_decoding;
 mod blocks_patterns;
 mod codec;
 mod egprs;

@@ -74,7 +74,7 @@ pub enum Arrived {
     Everything,
 }
 
-/// What the receiving end finds out about a frame.
+/// State of a frame as the receiving end finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// True if all blocks are decoded, so that the check sequence fits.

@@ -41,7 +41,7 @@ pub struct Report {
     pub number: u32,
     /// Number of the try.
     pub attempt: u16,
-    /// What became of the frame.
+    /// State in which the frame was found.
     pub finding: Finding,
 }
 

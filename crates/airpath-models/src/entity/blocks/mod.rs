@@ -10,7 +10,7 @@
 //! the size and the code of that moment carry. A frame carries one packet, or a part of one.
 //!
 //! The code is linear, and whether a block is decoded depends on the number of its wrong and missing bytes alone, not
-//! on what it carries (`airpath-coding` has the decoder against which a test holds this).
+//! on what it carries (the crate `airpath-coding` has the decoder against which a test holds this).
 //!
 //! Idealised: answers are never lost; the receiving end knows the number of blocks and the code of each frame, as from
 //! the header of a physical layer; it knows of frames of which nothing arrives; and the check sequence of 32 bits lets
@@ -89,7 +89,7 @@ impl BlocksConfig {
         Adaptation::Fixed(Shape { blocks, parity })
     }
 
-    /// What decides about blocks and redundancy.
+    /// Parameters that decide about blocks and redundancy.
     fn choice(&self) -> (Policy, Option<u8>, Option<u8>) {
         (self.policy, self.blocks, self.parity)
     }
@@ -172,7 +172,7 @@ fn config_of(kind: &EntityConfig) -> Option<&BlocksConfig> {
 #[derive(Clone, Debug)]
 pub struct Blocks {
     end: End,
-    /// What decides about blocks and redundancy.
+    /// Parameters that decide about blocks and redundancy.
     choice: (Policy, Option<u8>, Option<u8>),
     sender: Sender,
     receiver: Receiver,
