@@ -9,6 +9,7 @@
 use std::io::{self, BufWriter, Write};
 
 use airpath_log::place;
+use airpath_models::channel::environment::Environment;
 use airpath_models::channel::trace_file::Record;
 use airpath_models::channel::{ErrorProcess, ErrorProcessModel};
 
@@ -27,7 +28,7 @@ const LINE: u64 = 100;
 /// # Errors
 /// When the process is wrong, or the file cannot be written.
 pub fn run(args: &GenerateArgs) -> Result<i32> {
-    let is_name = args.errors.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_name = serde_json::from_value::<Environment>(args.errors.as_str().into()).is_ok();
     let config = match is_name {
         true => of_toml(&format!("{{ type = \"environment\", environment = \"{}\" }}", args.errors))?,
         false => of_toml(&args.errors)?,
