@@ -276,7 +276,7 @@ def test_a_generated_trace_is_the_same_for_the_same_draws_only(tmp_path: Path) -
     assert "".join(printed.stdout.splitlines()[2:]) == first
 
 
-@pytest.mark.parametrize("environment", ["adjacent", "walls"])
+@pytest.mark.parametrize("environment", ["table", "walls"])
 def test_an_environment_as_a_trace_has_the_errors_of_a_run(
     environment: str, tmp_path: Path
 ) -> None:

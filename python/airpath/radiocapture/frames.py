@@ -122,7 +122,8 @@ def _read_pcap(path: Path, content: bytes, order: str) -> Iterator[bytes]:
 
 
 def _read_pcapng(path: Path, content: bytes) -> Iterator[bytes]:
-    at, order, link_types = 0, "<", []
+    at, order = 0, "<"
+    link_types: list[int] = []
     while at < len(content):
         if at + 12 > len(content):
             raise _damaged(path, at, "the file ends within a block")
