@@ -37,6 +37,10 @@ from airpath.fading.table import read as read_ratios
 from airpath.fading.table import write as write_ratios
 from airpath.plots import KINDS, draw
 from airpath.plots.style import Span
+from airpath.radiocapture import probe
+from airpath.radiocapture.commands import records
+from airpath.radiocapture.frames import CaptureError as RadioCaptureError
+from airpath.radiocapture.frames import read as read_frames
 from airpath.run import RunError, load_run
 from airpath.timing import FILE, SAMPLES, TimingError, load_report
 from airpath.video import about as video_about
@@ -46,6 +50,7 @@ from airpath.video.errors import VideoError
 from airpath.video.receive import Reception
 from airpath.video.transport import Arrival
 from experiments import SMALL
+from radio_frames import as_pcap, as_pcapng, radio_frame
 from synthetic import write_run
 from test_tcp_state import write_states
 from timing_folder import write_timing
@@ -288,6 +293,16 @@ def _ratios(name: str) -> Callable[[Path], Path]:
     return make
 
 
+def _radio_capture(suffix: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        path = folder / f"radio.{suffix}"
+        radio = [radio_frame(probe.payload(number, 200), 200) for number in range(4)]
+        path.write_bytes((as_pcap if suffix == "pcap" else as_pcapng)(radio))
+        return path
+
+    return make
+
+
 _OF_RESULTS = (FolderError, FilterError, RunError, OSError)
 
 READERS = (
@@ -317,6 +332,15 @@ READERS = (
     *(
         Reader(f"ratios in {name}", _ratios(name), read_ratios, (TableError,))
         for name in ("snr.csv", "snr.parquet", "snr.mat")
+    ),
+    *(
+        Reader(
+            f"frames of a radio in {suffix}",
+            _radio_capture(suffix),
+            lambda path: records(read_frames(path), 4, 200),
+            (RadioCaptureError,),
+        )
+        for suffix in ("pcap", "pcapng")
     ),
     Reader("notes of a video", _video_notes, _read_video_notes, (VideoError,)),
     Reader("log of a video", _sent_log, sentlog.read, (VideoError,)),

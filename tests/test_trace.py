@@ -276,6 +276,34 @@ def test_a_generated_trace_is_the_same_for_the_same_draws_only(tmp_path: Path) -
     assert "".join(printed.stdout.splitlines()[2:]) == first
 
 
+@pytest.mark.parametrize("environment", ["table", "walls"])
+def test_an_environment_as_a_trace_has_the_errors_of_a_run(
+    environment: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "environment.trace"
+    done = trace("generate", environment, file, "--units", "500", "--seed", "5")
+    assert done.returncode == 0, done.stderr
+    process = f"radio.uplink.errors={{ type = 'environment', environment = '{environment}' }}"
+    replayed = f"radio.uplink.errors={{ type = 'trace', file = '{file}' }}"
+    lost = dropped(tmp_path / "process", "--set", process)
+    assert dropped(tmp_path / "trace", "--set", replayed) == lost
+    ends = [
+        pl.read_ipc(tmp_path / name / "events.arrow")
+        .filter(pl.col("kind").is_in(["damaged", "truncated"]))
+        .select("time_ns", "kind", "pdu", "bits")
+        for name in ("process", "trace")
+    ]
+    assert ends[0].equals(ends[1])
+    shown = json.loads(trace("show", file, "--json").stdout)["outcomes"]
+    assert shown["lost"] == len(lost)
+    assert shown["loss"] == len(lost) / 500
+    assert shown["length_bytes"] == 1408
+    short = json.loads(trace("show", file, "--json", "--length", "100 bytes").stdout)["outcomes"]
+    assert short["lost"] == shown["lost"]
+    assert short["truncated"] + short["corrupted"] < shown["truncated"] + shown["corrupted"]
+    assert trace("show", file, "--length", "9 bit").returncode == 2
+
+
 @pytest.mark.parametrize(
     ("errors", "options", "said"),
     [

@@ -24,7 +24,8 @@ OF_BOTH = frozenset({"check", "schema"})
 
 BELOW_THE_ENGINES = frozenset(
     {
-        *(("trace", "plot"), ("trace", "fit"), ("fading", "show"), ("fading", "convert")),
+        *(("trace", "plot"), ("trace", "fit"), ("trace", "send"), ("trace", "capture")),
+        *(("fading", "show"), ("fading", "convert")),
         *(("timing", "plot"), ("timing", "table")),
     }
 )

@@ -42,7 +42,7 @@ struct Packet {
     flips: Vec<u32>,
 }
 
-/// What happens to `count` packets of `bytes`, for which the shares of the environment hold.
+/// Fates of `count` packets of `bytes`, for which the shares of the environment hold.
 fn packets(config: EnvironmentConfig, bytes: u32, count: u64, seed: u64) -> Vec<Packet> {
     let scope = DrawScope { hop: "radio", direction: Direction::Uplink, role: "channel", instance: 0 };
     let config = ErrorProcessConfig::Environment(config);

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use airpath_core::{Direction, Span};
+use airpath_core::{Bits, Direction, Span};
 use clap::{Args, Subcommand};
 
 pub const EXAMPLES: &str = "\
@@ -19,6 +19,8 @@ Examples:
   airpath trace convert frames.g192 frames.txt
   airpath trace fit blocks.txt --out fit.png
   airpath trace generate '{ type = \"bernoulli\", probability = 0.0158 }' blocks.txt --units 12000 --seed 1
+  airpath trace generate walls walls.trace --units 10000 --seed 1
+  airpath trace show walls.trace
 
 Formats of rates are mahimahi (mm-link: one time in milliseconds per line), csv and json (times and rates), and
 netem-trace (the JSON of rattan). Formats of errors are errors (records, digits or bytes 0 and 1, or the words of an
@@ -91,6 +93,10 @@ pub struct ShowArgs {
     /// With --json, of an error trace: include the length of every run without errors and of errors, in turn.
     #[arg(long, requires = "json", conflicts_with = "points")]
     pub runs: bool,
+    /// Of an error trace with losses, cuts and flips: length of the packets, by which bit errors are counted; what
+    /// the trace does behind it does not count.
+    #[arg(long, value_name = "LENGTH", default_value = "1408 bytes")]
+    pub length: Bits,
     /// Of a list of positions: number of packets, frames, bits or blocks [default: up to the last position].
     #[arg(long, value_name = "N")]
     pub units: Option<u64>,
@@ -99,7 +105,8 @@ pub struct ShowArgs {
 /// `airpath trace generate`.
 #[derive(Args, Debug)]
 pub struct GenerateArgs {
-    /// The error process, as in a scenario: '{ type = "bernoulli", probability = 0.01 }'.
+    /// The error process, as in a scenario: '{ type = "bernoulli", probability = 0.01 }'; or the name of an
+    /// environment: office, walking, adjacent, table or walls.
     pub errors: String,
     /// Output file; - for standard output.
     pub output: PathBuf,

@@ -289,7 +289,7 @@ impl ErrorProcessConfig {
         }
     }
 
-    /// What is wrong with such a process per bit.
+    /// The problem of such a process per bit.
     fn problem_per_bit(&self) -> Option<Problem> {
         let key = if matches!(self, ErrorProcessConfig::Trace(_)) { "file" } else { "environment" };
         let message = "loses, truncates or flips, which is not done to single bits; write per = \"packet\", \"frame\", \

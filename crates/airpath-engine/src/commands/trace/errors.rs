@@ -5,9 +5,11 @@
 
 use std::fmt::Write;
 
-use airpath_models::channel::trace_file::{ErrorTrace, Record};
+use airpath_models::channel::trace_file::ErrorTrace;
 use serde::Serialize;
 
+use super::outcomes::{Outcomes, outcomes};
+use super::records::{Records, span};
 use super::write::put;
 use crate::cli::trace::{ConvertArgs, Format, ShowArgs};
 use crate::error::{Failure, Result};
@@ -27,6 +29,9 @@ struct Summary {
     /// Lengths of the runs without errors and of errors, in turn; the first is 0 if the trace begins with an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<Vec<u64>>,
+    /// Losses, truncations and corruptions, if the trace has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcomes: Option<Outcomes>,
 }
 
 fn summary(trace: &ErrorTrace, format: Format) -> Summary {
@@ -42,6 +47,7 @@ fn summary(trace: &ErrorTrace, format: Format) -> Summary {
         longest_burst: of(1).max().unwrap_or(0),
         longest_good: of(0).max().unwrap_or(0),
         runs: Some(runs),
+        outcomes: None,
     }
 }
 
@@ -54,6 +60,11 @@ pub fn show(trace: &ErrorTrace, format: Format, args: &ShowArgs) -> Result<i32> 
     if !args.runs {
         summary.runs = None;
     }
+    let bits = args.length.get();
+    if bits == 0 || bits % 8 != 0 {
+        return Err(Failure::usage(format!("--length {} must be whole bytes, at least one", args.length)));
+    }
+    summary.outcomes = trace.has_outcomes().then(|| outcomes(trace, bits / 8));
     if args.json {
         show!("{}\n", serde_json::to_string(&summary).expect("numbers and words are JSON"));
         return Ok(0);
@@ -70,7 +81,33 @@ pub fn show(trace: &ErrorTrace, format: Format, args: &ShowArgs) -> Result<i32> 
             show!("longest gap   {longest_good} units without errors\n");
         }
     }
+    if let Some(outcomes) = &summary.outcomes {
+        show_outcomes(outcomes);
+    }
     Ok(0)
+}
+
+/// The columns of a table of environments, and bursts.
+fn show_outcomes(found: &Outcomes) {
+    let percent = |share: f64| format!("{:.4} %", share * 100.0);
+    show!("loss          {} of all packets\n", percent(found.loss));
+    show!("truncation    {} of those not lost\n", percent(found.truncation));
+    show!("corruption    {} of those neither lost nor truncated\n", percent(found.corruption));
+    show!("bit errors    {:.3e} of all bits of packets of {} bytes\n", found.bit_error_rate, found.length_bytes);
+    if found.hit > 0 {
+        show!("hits          {} packets whose damage the scenario decides\n", found.hit);
+    }
+    if found.loss_bursts > 0 {
+        let mean = found.lost as f64 / found.loss_bursts as f64;
+        show!("lost in a row {mean:.2} on average, {} at most\n", found.longest_loss_burst);
+    }
+    let packets = found.corrupted + found.truncated_corrupted;
+    if packets > 0 {
+        let mean = found.flipped_bits as f64 / packets as f64;
+        let row = found.flipped_bits as f64 / found.bit_bursts as f64;
+        show!("flipped bits  {mean:.1} in a packet that has any, {row:.2} in a row");
+        show!(" on average, {} at most\n", found.longest_bit_burst);
+    }
 }
 
 /// Converts to another format of errors.
@@ -94,45 +131,13 @@ pub fn convert(trace: &ErrorTrace, args: &ConvertArgs) -> Result<i32> {
 }
 
 fn records(trace: &ErrorTrace) -> String {
-    let (mut text, mut begin) = (String::new(), 0);
+    let (mut text, mut begin, mut records) = (String::new(), 0, Records::default());
     for index in 0.. {
         let Some(end) = trace.end(index) else { break };
-        let count = end - begin;
+        text += &records.add(trace.record(index), end - begin);
         begin = end;
-        let word = match trace.record(index) {
-            Record::Ok => "ok",
-            Record::Hit => "hit",
-            Record::Lost => "lost",
-            Record::Damaged { kept_bytes, flips } => {
-                // Each has a run of its own.
-                let mut words = kept_bytes.map(|bytes| format!("truncated {bytes}")).into_iter().collect::<Vec<_>>();
-                if !flips.is_empty() {
-                    words.push(format!("flipped {}", spans(flips.iter().map(|flip| u64::from(*flip)))));
-                }
-                let _ = writeln!(text, "{}", words.join(" "));
-                continue;
-            }
-        };
-        let _ = writeln!(text, "{word} {count}");
     }
-    text
-}
-
-/// Ascending numbers, those that follow each other as first and last.
-fn spans(numbers: impl Iterator<Item = u64>) -> String {
-    let mut found: Vec<(u64, u64)> = Vec::new();
-    for number in numbers {
-        match found.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => found.push((number, number)),
-        }
-    }
-    let words = found.iter().map(|(first, last)| span(*first, *last));
-    words.collect::<Vec<_>>().join(" ")
-}
-
-fn span(first: u64, last: u64) -> String {
-    if first == last { first.to_string() } else { format!("{first}-{last}") }
+    text + &records.end()
 }
 
 fn positions(trace: &ErrorTrace) -> Result<String> {

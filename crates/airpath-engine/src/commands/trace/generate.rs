@@ -9,8 +9,11 @@
 use std::io::{self, BufWriter, Write};
 
 use airpath_log::place;
+use airpath_models::channel::environment::Environment;
+use airpath_models::channel::trace_file::Record;
 use airpath_models::channel::{ErrorProcess, ErrorProcessModel};
 
+use super::records::Records;
 use crate::cli::trace::GenerateArgs;
 use crate::commands::error_process::{of_toml, process_key};
 use crate::error::{Failure, Result};
@@ -25,17 +28,26 @@ const LINE: u64 = 100;
 /// # Errors
 /// When the process is wrong, or the file cannot be written.
 pub fn run(args: &GenerateArgs) -> Result<i32> {
-    let config = of_toml(&args.errors)?;
+    let is_name = serde_json::from_value::<Environment>(args.errors.as_str().into()).is_ok();
+    let config = match is_name {
+        true => of_toml(&format!("{{ type = \"environment\", environment = \"{}\" }}", args.errors))?,
+        false => of_toml(&args.errors)?,
+    };
+    let has_outcomes = config.has_outcomes();
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let process = ErrorProcessModel::new(&config, process_key(seed, &args.hop, args.direction));
     let head = format!(
-        "# airpath trace generate '{}' --units {} --seed {seed} --hop {} --direction {}\n# 0: ok, 1: hit\n",
+        "# airpath trace generate '{}' --units {} --seed {seed} --hop {} --direction {}\n{}",
         args.errors.replace(['\n', '\r'], " "),
         args.units,
         args.hop,
         args.direction.name(),
+        if has_outcomes { "" } else { "# 0: ok, 1: hit\n" },
     );
-    let write = |file: &mut dyn Write| write(file, &head, process, args.units);
+    let write = |file: &mut dyn Write| match has_outcomes {
+        true => write_records(file, &head, process, args.units),
+        false => write_digits(file, &head, process, args.units),
+    };
     let counted = match args.output.as_os_str() == "-" {
         true => write(&mut BufWriter::new(io::stdout().lock())),
         false => place::output(&args.output).and_then(|file| write(&mut BufWriter::new(file))),
@@ -53,9 +65,17 @@ struct Counted {
     hit: u64,
     bursts: u64,
     longest: u64,
+    burst: u64,
 }
 
 impl Counted {
+    fn count(&mut self, hit: bool) {
+        self.burst = if hit { self.burst + 1 } else { 0 };
+        self.hit += u64::from(hit);
+        self.bursts += u64::from(self.burst == 1);
+        self.longest = self.longest.max(self.burst);
+    }
+
     fn text(&self, units: u64) -> String {
         let share = self.hit as f64 / units as f64 * 100.0;
         let bursts = match self.bursts {
@@ -70,21 +90,31 @@ impl Counted {
     }
 }
 
-fn write(file: &mut dyn Write, head: &str, mut process: ErrorProcessModel, units: u64) -> io::Result<Counted> {
+fn write_digits(file: &mut dyn Write, head: &str, mut process: ErrorProcessModel, units: u64) -> io::Result<Counted> {
     file.write_all(head.as_bytes())?;
     let mut counted = Counted::default();
-    let mut burst = 0;
     for step in 0..units {
         let hit = process.hits(step);
-        burst = if hit { burst + 1 } else { 0 };
-        counted.hit += u64::from(hit);
-        counted.bursts += u64::from(burst == 1);
-        counted.longest = counted.longest.max(burst);
+        counted.count(hit);
         file.write_all(if hit { b"1" } else { b"0" })?;
         if step % LINE == LINE - 1 || step + 1 == units {
             file.write_all(b"\n")?;
         }
     }
+    file.flush()?;
+    Ok(counted)
+}
+
+fn write_records(file: &mut dyn Write, head: &str, mut process: ErrorProcessModel, units: u64) -> io::Result<Counted> {
+    file.write_all(head.as_bytes())?;
+    let mut counted = Counted::default();
+    let mut records = Records::default();
+    for step in 0..units {
+        let record = process.record(step);
+        counted.count(record != Record::Ok);
+        file.write_all(records.add(record, 1).as_bytes())?;
+    }
+    file.write_all(records.end().as_bytes())?;
     file.flush()?;
     Ok(counted)
 }

@@ -6,7 +6,9 @@
 mod convert;
 mod errors;
 mod generate;
+mod outcomes;
 mod read;
+mod records;
 mod show;
 mod write;
 

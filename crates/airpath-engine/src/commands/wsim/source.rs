@@ -39,7 +39,7 @@ pub fn of(args: &WsimArgs, seed: u64) -> Result<Source> {
             of_trace(&trace, args, args.offset, args.repeat)
         }
         (None, Some(text)) if text.trim_start().starts_with('{') => {
-            Ok(of_process(&of_toml(text)?, process_key(seed, HOP, Direction::Uplink)))
+            of_process(&of_toml(text)?, process_key(seed, HOP, Direction::Uplink), args.trace_unit)
         }
         (None, Some(text)) => {
             let errors = of_link(text)?;
@@ -52,7 +52,7 @@ pub fn of(args: &WsimArgs, seed: u64) -> Result<Source> {
             }
             match &errors.process {
                 ErrorProcessConfig::Trace(config) => of_trace(config.file.data(), args, 0, config.repeat),
-                process => Ok(of_process(process, process_key(seed, &errors.hop, errors.direction))),
+                process => of_process(process, process_key(seed, &errors.hop, errors.direction), args.trace_unit),
             }
         }
         (None, None) => Err(Failure::usage("write --trace FILE or --errors TOML")),
@@ -64,8 +64,14 @@ pub fn damage_key(seed: u64) -> DrawKey {
     DrawKey::new(Seed(seed), &DrawScope { hop: HOP, direction: Direction::Uplink, role: "damage", instance: 0 })
 }
 
-fn of_process(config: &ErrorProcessConfig, key: DrawKey) -> Source {
-    Source { elements: Elements::of_process(ErrorProcessModel::new(config, key)), units: None }
+fn of_process(config: &ErrorProcessConfig, key: DrawKey, unit: TraceUnit) -> Result<Source> {
+    if unit == TraceUnit::Byte && config.has_outcomes() {
+        return Err(Failure::usage(
+            "an environment loses, truncates and flips, which is done to blocks; write --trace-unit block, or another \
+             type of errors",
+        ));
+    }
+    Ok(Source { elements: Elements::of_process(ErrorProcessModel::new(config, key)), units: None })
 }
 
 fn of_trace(trace: &Arc<ErrorTrace>, args: &WsimArgs, offset: u64, repeat: bool) -> Result<Source> {

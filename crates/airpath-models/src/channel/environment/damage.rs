@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What happens to one packet: lost, cut at a byte, bits flipped in bursts.
+//! Damage of one packet: lost, cut at a byte, bits flipped in bursts.
 
 use airpath_core::{DrawKey, Probability};
 

@@ -42,7 +42,7 @@ pub(super) struct Numbers {
     pub good_severity: f64,
 }
 
-/// What table 1 calls trivial.
+/// The share that table 1 calls trivial.
 const TRIVIAL: f64 = 0.001;
 
 /// An environment without errors, from which a user's own begins.
