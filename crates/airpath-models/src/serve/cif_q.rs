@@ -102,7 +102,7 @@ struct Flow {
     most_lag: f64,
     /// Virtual time v.
     virtual_time: f64,
-    /// What it has missed, in nominal exchanges; below 0 a lead.
+    /// Service that it has missed, in nominal exchanges; below 0 a lead.
     lag: f64,
     /// Service s that it has kept since it leads.
     kept: f64,
