@@ -211,3 +211,87 @@ fn reservations_beyond_the_medium_are_refused() {
     assert!(problem(one(json!({ "weight": 0 }))).contains("0.001"));
     assert!(problem(json!({ "type": "wfq", "weights": { "alise": 2 } })).contains("did you mean `alice`"));
 }
+
+/// Weighted fair queueing written for clarity: start and finish tags of every exchange, over random sets of those that
+/// wait and random lengths. Weights are powers of 2, and lengths such parts of an exchange, so that no tag is rounded.
+#[test]
+fn fair_queueing_is_that_of_the_naive_reference() {
+    let weights = [4.0, 2.0, 0.5, 1.0];
+    let config = json!({ "type": "wfq", "weights": { "alice": 4, "bob": 2, "carol": 0.5, "dave": 1 } });
+    let mut model = build(&parse(&config));
+    let mut dice = Dice::new(5);
+    let mut history: Vec<(usize, f64, f64)> = Vec::new();
+    let mut began: [Option<f64>; 4] = [None; 4];
+    for number in 0..4000 {
+        let present: Vec<u16> = (0..4).filter(|_| dice.below(4) > 0).collect();
+        if present.is_empty() {
+            continue;
+        }
+        let clock = history.iter().map(|(_, start, _)| *start).fold(0.0, f64::max);
+        let mut best: Option<(f64, u16)> = None;
+        for bearer in 0..4u16 {
+            let flow = usize::from(bearer);
+            if !present.contains(&bearer) {
+                began[flow] = None;
+                continue;
+            }
+            let last = history.iter().rev().find(|(served, ..)| *served == flow).map_or(0.0, |(.., finish)| *finish);
+            let begin = *began[flow].get_or_insert(clock);
+            let start = last.max(begin);
+            if best.is_none_or(|(least, _)| start < least) {
+                best = Some((start, bearer));
+            }
+        }
+        let (start, expected) = best.unwrap();
+        let who = waiting(present);
+        assert_eq!(who[model.pick(Time::ZERO, &who)].bearer, expected, "exchange {number}");
+        let quarters = 1 + dice.below(8);
+        let air = Span::from_nanos(NOMINAL.exchange.nanos() / 4 * quarters);
+        model.outcome(Time::ZERO, expected, &Outcome { air, ..outcome(true) });
+        let flow = usize::from(expected);
+        history.push((flow, start, start + quarters as f64 / 4.0 / weights[flow]));
+    }
+}
+
+/// Effort-limited fairness written for clarity, from the counts of attempts and successes alone: a reserved flow is due
+/// while it has had less than W of the outcome, and less than P W of the effort, of all exchanges so far.
+#[test]
+fn effort_limited_fairness_is_that_of_the_naive_reference() {
+    let mut dice = Dice::new(8);
+    for case in 0..40 {
+        let factors = [0; 4].map(|_| [1.0, 2.0, 4.0][dice.below(3) as usize]);
+        let weights = [1.0 / 8.0, 1.0 / 16.0, [0.5, 1.0, 4.0][dice.below(3) as usize], 1.0];
+        let errors = [0; 4].map(|_| dice.unit() * 0.9);
+        let flows = json!({
+            "alice": { "rate": "100 kbit/s", "power_factor": factors[0] },
+            "bob": { "rate": "50 kbit/s", "power_factor": factors[1] },
+            "carol": { "weight": weights[2], "power_factor": factors[2] },
+            "dave": { "weight": weights[3], "power_factor": factors[3] },
+        });
+        let windows = json!("1000000000 slots");
+        let config = parse(&json!({ "type": "elf", "flows": flows, "lag_limit": windows, "effort_window": windows }));
+        let mut model = build(&config);
+        let (mut attempts, mut successes) = ([0.0; 4], [0.0; 4]);
+        let all = waiting(0..4);
+        for number in 0..3000 {
+            let now = f64::from(number);
+            let tag = |flow: &usize| -> f64 {
+                let flow = *flow;
+                (successes[flow] / weights[flow]).max(attempts[flow] / (factors[flow] * weights[flow]))
+            };
+            let due = |flow: &usize| {
+                successes[*flow] < weights[*flow] * now && attempts[*flow] < factors[*flow] * weights[*flow] * now
+            };
+            let first = |flows: Vec<usize>| {
+                flows.into_iter().reduce(|one, next| if tag(&next) < tag(&one) { next } else { one })
+            };
+            let expected = first([0, 1].into_iter().filter(due).collect()).or_else(|| first(vec![2, 3])).unwrap();
+            let found = usize::from(all[model.pick(Time::ZERO, &all)].bearer);
+            assert_eq!(found, expected, "case {case}, exchange {number}: {weights:?} {factors:?}");
+            let is_ok = dice.unit() >= errors[expected];
+            attempts[expected] += 1.0;
+            successes[expected] += f64::from(u8::from(is_ok));
+            model.outcome(Time::ZERO, expected as u16, &outcome(is_ok));
+        }
+    }
+}
