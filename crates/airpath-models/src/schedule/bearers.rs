@@ -40,8 +40,7 @@ impl<T: Copy> PerBearer<T> {
 
     /// A problem for each setting whose `part` does not fit: its message, from `check`.
     pub(crate) fn problems_of(&self, key: &str, part: &str, check: impl Fn(T) -> Option<String>) -> Vec<Problem> {
-        let problem =
-            |(name, value): (&String, &T)| Some(Problem::new(format!("{key}.{name}.{part}"), check(*value)?));
+        let problem = |(name, value): (&String, &T)| Some(Problem::new(format!("{key}.{name}.{part}"), check(*value)?));
         self.0.iter().filter_map(problem).collect()
     }
 

@@ -32,8 +32,8 @@ use airpath_core::{DrawKey, Time};
 use crate::problem::Problem;
 use crate::registry::registry;
 
-pub(crate) use bearers::{example as example_of_bearers, unknown_bearer, weight_problem};
 pub use bearers::{EXAMPLE_BEARERS, PerBearer};
+pub(crate) use bearers::{example as example_of_bearers, unknown_bearer, weight_problem};
 pub use best_channel::{BestChannel, BestChannelConfig};
 pub use deficit::{Deficit, DeficitConfig};
 pub use earliest_deadline::{EarliestDeadline, EarliestDeadlineConfig};

@@ -42,15 +42,15 @@ pub struct CifQConfig {
     /// Weights of bearers; others have a weight of 1.
     #[serde(skip_serializing_if = "PerBearer::is_empty")]
     pub weights: PerBearer<f64>,
-    /// Part of its service that a bearer with a lead keeps, from 0 to 1.
-    pub alpha: f64,
+    /// Part α of its service that a bearer with a lead keeps, from 0 to 1.
+    pub kept: f64,
     /// Time after a failure for which a bearer is thought unable to send.
     pub probe_interval: Span,
 }
 
 impl Default for CifQConfig {
     fn default() -> CifQConfig {
-        CifQConfig { weights: PerBearer::default(), alpha: 0.9, probe_interval: Span::from_millis(100) }
+        CifQConfig { weights: PerBearer::default(), kept: 0.9, probe_interval: Span::from_millis(100) }
     }
 }
 
@@ -65,8 +65,8 @@ impl Configured<Beginning<'_>> for CifQConfig {
 
     fn problems(&self) -> Vec<Problem> {
         let mut problems = self.weights.problems("weights", weight_problem);
-        if !(0.0..=1.0).contains(&self.alpha) {
-            problems.push(Problem::new("alpha", format!("is {}; it must be 0 to 1", self.alpha)));
+        if !(0.0..=1.0).contains(&self.kept) {
+            problems.push(Problem::new("kept", format!("is {}; it must be 0 to 1", self.kept)));
         }
         problems
     }
@@ -78,7 +78,7 @@ impl Configured<Beginning<'_>> for CifQConfig {
         CifQ {
             meter: Meter::new(ServiceUnit::AirTime, beginning.nominal),
             flows: weights.into_iter().map(flow).collect(),
-            alpha: self.alpha,
+            alpha: self.kept,
             probe_interval: self.probe_interval,
             excess_clock: 0.0,
             choice: Choice::default(),
@@ -89,8 +89,8 @@ impl Configured<Beginning<'_>> for CifQConfig {
         let plain = CifQConfig::default();
         vec![
             plain.clone(),
-            CifQConfig { weights: example_of_bearers(&[4.0, 0.5]), alpha: 0.0, ..plain.clone() },
-            CifQConfig { alpha: 1.0, probe_interval: Span::ZERO, ..plain },
+            CifQConfig { weights: example_of_bearers(&[4.0, 0.5]), kept: 0.0, ..plain.clone() },
+            CifQConfig { kept: 1.0, probe_interval: Span::ZERO, ..plain },
         ]
     }
 }
@@ -102,7 +102,7 @@ struct Flow {
     most_lag: f64,
     /// Virtual time v.
     virtual_time: f64,
-    /// What it has missed, in nominal exchanges; below 0 a lead.
+    /// Service that it has missed, in nominal exchanges; below 0 a lead.
     lag: f64,
     /// Service s that it has kept since it leads.
     kept: f64,

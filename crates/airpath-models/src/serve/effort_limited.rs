@@ -129,11 +129,13 @@ impl OnMedium for ElfConfig {
         let capacity = nominal.capacity();
         let message = match self.critical_error_rate {
             Some(rate) if self.power_classes.is_empty() => format!(
-                "may need {percent} % of the medium at the critical error rate: at {rate} it carries {}, and no more                  may be reserved; reserve less, or write overcommit = true",
+                "may need {percent} % of the medium at the critical error rate: at {rate} it carries {}, and no more \
+                 may be reserved; reserve less, or write overcommit = true",
                 kilobits(capacity * rate.complement().get())
             ),
             _ => format!(
-                "may need {percent} % of the medium when errors are many, which is the sum of reserved rate times                  power factor over {}; lower rates or power factors, or write overcommit = true",
+                "may need {percent} % of the medium when errors are many, which is the sum of reserved rate times \
+                 power factor over {}; lower rates or power factors, or write overcommit = true",
                 kilobits(capacity)
             ),
         };
@@ -146,9 +148,9 @@ impl Configured<Beginning<'_>> for ElfConfig {
 
     fn problems(&self) -> Vec<Problem> {
         let mut problems = weight_problems(&self.flows, |flow: ElfFlow| (flow.rate, flow.weight));
-        problems.extend(self.flows.problems_of("flows", "power_factor", |flow| {
-            flow.power_factor.and_then(power_factor_problem)
-        }));
+        problems.extend(
+            self.flows.problems_of("flows", "power_factor", |flow| flow.power_factor.and_then(power_factor_problem)),
+        );
         problems.extend(power_factor_problem(self.power_factor).map(|message| Problem::new("power_factor", message)));
         if self.critical_error_rate == Some(Probability::ONE) {
             let message = "is 1: nothing would ever arrive, and nothing could be reserved; write less";
@@ -156,7 +158,8 @@ impl Configured<Beginning<'_>> for ElfConfig {
         }
         for (number, class) in self.power_classes.iter().enumerate() {
             let key = |key: &str| format!("power_classes.{number}.{key}");
-            problems.extend(power_factor_problem(class.power_factor).map(|text| Problem::new(key("power_factor"), text)));
+            problems
+                .extend(power_factor_problem(class.power_factor).map(|text| Problem::new(key("power_factor"), text)));
             if number > 0 && class.up_to <= self.power_classes[number - 1].up_to {
                 let message = format!("is {}; classes are in the order of their rates, the lowest first", class.up_to);
                 problems.push(Problem::new(key("up_to"), message));

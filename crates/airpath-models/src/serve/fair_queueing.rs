@@ -50,10 +50,7 @@ impl Configured<Beginning<'_>> for WfqConfig {
         let all = vec![true; claims.len()];
         // Effort alone counts, so that there is no lag; and none is saved up.
         let limits = Limits { lag: 0.0, effort: 0.0 };
-        Wfq {
-            meter: Meter::new(ServiceUnit::AirTime, beginning.nominal),
-            flows: Sharing::new(claims, all, limits),
-        }
+        Wfq { meter: Meter::new(ServiceUnit::AirTime, beginning.nominal), flows: Sharing::new(claims, all, limits) }
     }
 
     fn examples() -> Vec<WfqConfig> {

@@ -135,9 +135,9 @@ registry! {
     Wfq = fair_queueing::{WfqConfig, Wfq},
     /// Levels one above the other, and reservations within them.
     StrictPriority = strict_priority::{StrictPriorityConfig, StrictPriority},
-    /// What arrives in proportion to weights, whatever time that takes.
+    /// Outcome in proportion to weights, whatever time that takes.
     OutcomeFair = outcome_fair::{OutcomeFairConfig, OutcomeFair},
-    /// What arrives in proportion to weights, or as reserved, within a limit of the time for it.
+    /// Outcome in proportion to weights, or as reserved, within a limit of the effort.
     Elf = effort_limited::{ElfConfig, Elf},
     /// A server that gives bearers a part of the medium for what they have lost.
     ServerBased = server_based::{ServerBasedConfig, ServerBased},

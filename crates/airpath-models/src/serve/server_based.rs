@@ -93,10 +93,7 @@ impl Configured<Beginning<'_>> for ServerBasedConfig {
     fn examples() -> Vec<ServerBasedConfig> {
         let plain = ServerBasedConfig::default();
         let server = Probability::new(0.4).unwrap_or(Probability::ONE);
-        vec![
-            plain.clone(),
-            ServerBasedConfig { weights: example_of_bearers(&[4.0, 0.5]), server, slots: 3 },
-        ]
+        vec![plain.clone(), ServerBasedConfig { weights: example_of_bearers(&[4.0, 0.5]), server, slots: 3 }]
     }
 }
 

@@ -68,7 +68,8 @@ impl Configured<Beginning<'_>> for StrictPriorityConfig {
         let flows = self.flows.of(beginning.bearers, PriorityFlow::default());
         let is_reserved: Vec<bool> = flows.iter().map(|flow| flow.rate.is_some()).collect();
         let levels: Vec<u8> = flows.iter().map(PriorityFlow::level_or_default).collect();
-        let reserved = flows.iter().map(|flow| Claim::new(flow.rate.map_or(1.0, |rate| part(rate, &nominal)), f64::INFINITY));
+        let reserved =
+            flows.iter().map(|flow| Claim::new(flow.rate.map_or(1.0, |rate| part(rate, &nominal)), f64::INFINITY));
         let limits = Limits { lag: LAG_LIMIT, effort: LAG_LIMIT };
         let shares = levels.iter().copied().collect::<BTreeSet<u8>>().into_iter().map(|level| {
             let claims = flows.iter().map(|flow| Claim::new(flow.weight.unwrap_or(1.0), 1.0)).collect();

@@ -29,9 +29,9 @@ pub(super) struct Meter {
 /// Effort and outcome of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Service {
-    /// What it took of the medium.
+    /// Time of the medium, or exchanges.
     pub effort: f64,
-    /// What arrived.
+    /// Bits that arrived, or packets.
     pub outcome: f64,
 }
 

@@ -142,8 +142,7 @@ impl Poll {
                 let begin = if is_fresh { first.max(self.free) } else { at };
                 let outcome = Outcome { frames: 1, ..Outcome::default() };
                 let end = begin + self.config.air_time(frame.bits).max(INSTANT);
-                self.exchange =
-                    Some(Box::new(Exchange { bearer, begin, on_air: Some((grant, frame)), end, outcome }));
+                self.exchange = Some(Box::new(Exchange { bearer, begin, on_air: Some((grant, frame)), end, outcome }));
                 return;
             }
             self.waiting.remove(place);
