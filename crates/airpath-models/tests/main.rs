@@ -34,3 +34,4 @@ mod toys;
 mod uplink_grants;
 mod wander;
 mod wifi;
+mod wifi_edca;

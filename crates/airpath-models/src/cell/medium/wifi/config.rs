@@ -3,22 +3,22 @@
 
 //! Parameters of a wireless LAN.
 
+use std::collections::BTreeMap;
+
 use airpath_core::{Bits, Direction, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Wifi;
-use super::contention::Backoff;
-use super::phy::{Mode, Phy, Standard, Width};
+use super::contention::{Access, Backoff};
+use super::edca::{AccessCategory, Basis, Edca, WINDOW_LIMIT};
+use super::phy::{ACK_BYTES, Mode, Phy, QOS_OVERHEAD_BYTES, Standard, Width};
 use super::service::ServiceOrder;
 use crate::cell::medium::{SharedBeginning, Shares};
 use crate::config::HopConfig;
 use crate::problem::Problem;
 use crate::registry::Configured;
-use crate::schedule::{PerBearer, unknown_bearer};
-
-/// Greatest contention window of the standard, 2^15 - 1.
-const WINDOW_LIMIT: u16 = 32_767;
+use crate::schedule::{EXAMPLE_BEARERS, PerBearer, unknown_bearer};
 
 /// Most that may be added to a packet.
 const OVERHEAD_LIMIT: Bits = Bits::from_bytes(4096);
@@ -46,14 +46,14 @@ pub struct WifiConfig {
     #[serde(skip_serializing_if = "PerBearer::is_empty")]
     pub rates: PerBearer<Rate>,
     /// Octets that are added to each packet: header, LLC and SNAP, check sequence [default: 36 bytes, from 802.11n on
-    /// 38 bytes].
+    /// and with `edca` 38 bytes].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Bits>,
-    /// Least contention window [default: 15, 31 with 802.11b].
+    /// Least contention window, from which with `edca` those of the categories follow [default: 15, 31 with 802.11b].
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 32767))]
     pub least_contention_window: Option<u16>,
-    /// Greatest contention window.
+    /// Greatest contention window, from which with `edca` those of the categories follow.
     #[schemars(range(max = 32767))]
     pub greatest_contention_window: u16,
     /// Number of failures in a row after which the contention window is the least again. How often a packet is sent
@@ -70,6 +70,13 @@ pub struct WifiConfig {
     pub order: ServiceOrder,
     /// Wait of all contenders after a transmission that was not acknowledged.
     pub after_failure: Wait,
+    /// Access categories that contend by themselves (EDCA); without it each station is one contender.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edca: Option<Edca>,
+    /// Access categories of single users, or of their bearers, in both directions; without one a bearer has that of
+    /// its own name, as `alice.voice` has `voice`, and all others are best effort.
+    #[serde(skip_serializing_if = "PerBearer::is_empty")]
+    pub access_categories: PerBearer<AccessCategory>,
 }
 
 impl Default for WifiConfig {
@@ -89,6 +96,8 @@ impl Default for WifiConfig {
             aggregation: None,
             order: ServiceOrder::default(),
             after_failure: Wait::default(),
+            edca: None,
+            access_categories: PerBearer::default(),
         }
     }
 }
@@ -121,6 +130,12 @@ pub enum Wait {
     Difs,
 }
 
+/// The setting for `bearer`: that of the longest name that fits, as `alice` fits `alice.voice`.
+fn setting<T: Copy>(settings: &PerBearer<T>, bearer: &str) -> Option<T> {
+    let fitting = settings.0.iter().filter(|(own, _)| names(own, bearer));
+    fitting.max_by_key(|(own, _)| own.len()).map(|(_, value)| *value)
+}
+
 /// True if `name` is that of `bearer`, or of the user or hop that has it.
 fn names(name: &str, bearer: &str) -> bool {
     bearer.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -138,18 +153,46 @@ impl WifiConfig {
         rate.map_or_else(|| phy.modes().last().copied(), |rate| phy.mode_of(rate))
     }
 
-    /// Modes of these bearers: that of the longest name that fits, as `alice` fits `alice.voice`.
+    /// Modes of these bearers.
     pub(super) fn modes(&self, bearers: &[&str]) -> Vec<Mode> {
-        let own = |name: &&str| {
-            let fitting = self.rates.0.iter().filter(|(own, _)| names(own, name));
-            let rate = fitting.max_by_key(|(own, _)| own.len()).map(|(_, rate)| *rate);
-            self.mode(rate.or(self.rate))
-        };
-        bearers.iter().filter_map(own).collect()
+        bearers.iter().filter_map(|name| self.mode(setting(&self.rates, name).or(self.rate))).collect()
+    }
+
+    /// Access categories of these bearers; none where there are none.
+    pub(super) fn categories(&self, bearers: &[&str]) -> Vec<Option<AccessCategory>> {
+        let own = |name: &&str| setting(&self.access_categories, name).unwrap_or(AccessCategory::of_bearer(name));
+        bearers.iter().map(|name| self.edca.as_ref().map(|_| own(name))).collect()
+    }
+
+    /// Access of the contender that has `category`, if there are categories, and sends in `direction`.
+    pub(super) fn access(&self, category: Option<AccessCategory>, direction: Direction) -> Access {
+        match (&self.edca, category) {
+            (Some(edca), Some(category)) => edca.access(category, direction, self.basis()),
+            _ => Access::distributed(self.backoff()),
+        }
+    }
+
+    /// Least number of slots behind SIFS for which a contender waits.
+    pub(super) fn least_space(&self) -> u8 {
+        let of = |direction| AccessCategory::ALL.map(|category| self.access(Some(category), direction).space);
+        Direction::ALL.into_iter().flat_map(of).min().unwrap_or(2)
+    }
+
+    fn basis(&self) -> Basis {
+        Basis { standard: self.standard, backoff: self.backoff() }
     }
 
     pub(super) fn overhead_bytes(&self) -> u64 {
-        self.overhead.map_or(self.standard.overhead_bytes(), |bits| bits.get().div_ceil(8))
+        let usual = if self.edca.is_some() { QOS_OVERHEAD_BYTES } else { self.standard.overhead_bytes() };
+        self.overhead.map_or(usual, |bits| bits.get().div_ceil(8))
+    }
+
+    /// Time of the shortest frame at the highest rate, and its acknowledgement; none if there is no rate.
+    fn shortest_exchange(&self) -> Option<Span> {
+        let phy = self.phy();
+        let mode = phy.modes().last().copied()?;
+        let data = phy.air_time(mode, self.overhead_bytes());
+        Some(data + self.standard.sifs() + phy.control_time(mode, ACK_BYTES))
     }
 
     pub(super) fn backoff(&self) -> Backoff {
@@ -201,8 +244,8 @@ impl Shares for WifiConfig {
     }
 
     fn bearer_problems(&self, bearers: &[&str]) -> Vec<Problem> {
-        let own = self.rates.names("rates");
-        let unknown = own.into_iter().filter(|(_, name)| !bearers.iter().any(|bearer| names(name, bearer)));
+        let own = self.rates.names("rates").into_iter().chain(self.access_categories.names("access_categories"));
+        let unknown = own.filter(|(_, name)| !bearers.iter().any(|bearer| names(name, bearer)));
         unknown.map(|(key, name)| unknown_bearer(key, name, "on the medium", bearers)).collect()
     }
 }
@@ -253,6 +296,13 @@ impl Configured<SharedBeginning<'_>> for WifiConfig {
             let fits = duration > Span::ZERO && duration <= Span::from_micros(5484);
             check("aggregation.duration", fits, format!("is {duration}; the standard allows up to 5484 us"));
         }
+        if let Some(edca) = &self.edca {
+            let shortest = if is_right { self.shortest_exchange() } else { None };
+            problems.extend(edca.problems(self.basis(), shortest).into_iter().map(|problem| problem.under("edca")));
+        } else if !self.access_categories.is_empty() {
+            let message = "have no meaning without `edca`; write edca = {}, or leave them out";
+            problems.push(Problem::new("access_categories", message));
+        }
         if is_right {
             let common = self.rate.and_then(|rate| self.rate_problem(rate));
             problems.extend(common.map(|message| Problem::new("rate", message)));
@@ -283,6 +333,16 @@ impl Configured<SharedBeginning<'_>> for WifiConfig {
                 least_contention_window: Some(1),
                 greatest_contention_window: 3,
                 after_failure: Wait::Difs,
+                ..plain.clone()
+            },
+            WifiConfig {
+                aggregation: Some(Aggregation { packets: 4, ..Aggregation::default() }),
+                rts_threshold: Some(Bits::from_bytes(1000)),
+                edca: Some(Edca::default()),
+                access_categories: PerBearer(BTreeMap::from([
+                    (EXAMPLE_BEARERS[0].to_string(), AccessCategory::Voice),
+                    (EXAMPLE_BEARERS[1].to_string(), AccessCategory::Background),
+                ])),
                 ..plain
             },
         ]

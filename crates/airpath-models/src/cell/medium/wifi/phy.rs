@@ -18,6 +18,9 @@ pub(super) const BLOCK_ACK_BYTES: u64 = 32;
 pub(super) const RTS_BYTES: u64 = 20;
 pub(super) const CTS_BYTES: u64 = 14;
 
+/// Octets that the MAC adds to a packet with QoS: header, LLC and SNAP, check sequence.
+pub(super) const QOS_OVERHEAD_BYTES: u64 = 38;
+
 /// Standard of the physical layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Standard {
@@ -126,7 +129,7 @@ impl Standard {
 
     /// Octets that the MAC adds to a packet: header (with QoS from 802.11n on), LLC and SNAP, check sequence.
     pub fn overhead_bytes(self) -> u64 {
-        if self.has_streams() { 38 } else { 36 }
+        if self.has_streams() { QOS_OVERHEAD_BYTES } else { 36 }
     }
 
     /// True if it has spatial streams, guard intervals, and frames of several packets.
