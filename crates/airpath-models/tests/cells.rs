@@ -266,6 +266,10 @@ fn any_cell(count: usize) -> impl Strategy<Value = (CellConfig, Script)> {
                 ];
                 config.access_categories = PerBearer(of_users.into_iter().map(of).collect());
             }
+            if !config.hidden.is_empty() {
+                let pair = |one: &str, other: &str| [one.to_string(), other.to_string()];
+                config.hidden = vec![pair("user0", "user1"), pair("user1", "user3")];
+            }
             MediumOfCell { name: "cell".into(), config: SharedMediumConfig::Wifi(config) }
         }
     });

@@ -3,7 +3,7 @@
 
 //! Parameters of a wireless LAN.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airpath_core::{Bits, Direction, Rate, Span};
 use schemars::JsonSchema;
@@ -13,6 +13,7 @@ use super::Wifi;
 use super::contention::{Access, Backoff};
 use super::edca::{AccessCategory, Basis, Edca, WINDOW_LIMIT};
 use super::phy::{ACK_BYTES, Mode, Phy, QOS_OVERHEAD_BYTES, Standard, Width};
+use super::rate_control::{MinstrelHtConfig, RateControlConfig};
 use super::service::ServiceOrder;
 use crate::cell::medium::{SharedBeginning, Shares};
 use crate::config::HopConfig;
@@ -70,6 +71,11 @@ pub struct WifiConfig {
     pub order: ServiceOrder,
     /// Wait of all contenders after a transmission that was not acknowledged.
     pub after_failure: Wait,
+    /// Pairs of users who do not hear each other: `[["alice", "bob"]]`. All hear the access point.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<[String; 2]>,
+    /// Choice of the rates.
+    pub rate_control: RateControlConfig,
     /// Access categories that contend by themselves (EDCA); without it each station is one contender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edca: Option<Edca>,
@@ -96,6 +102,8 @@ impl Default for WifiConfig {
             aggregation: None,
             order: ServiceOrder::default(),
             after_failure: Wait::default(),
+            hidden: Vec::new(),
+            rate_control: RateControlConfig::default(),
             edca: None,
             access_categories: PerBearer::default(),
         }
@@ -187,6 +195,20 @@ impl WifiConfig {
         self.overhead.map_or(usual, |bits| bits.get().div_ceil(8))
     }
 
+    /// Pairs of stations that do not hear each other, where these bearers have these stations.
+    pub(super) fn hidden_stations(&self, bearers: &[(&str, u16)]) -> Vec<(usize, usize)> {
+        let stations = |name: &str| -> BTreeSet<usize> {
+            bearers.iter().filter(|(bearer, _)| names(name, bearer)).map(|(_, station)| usize::from(*station)).collect()
+        };
+        let of_pair = |[one, other]: &[String; 2]| {
+            let others = stations(other);
+            let pairs =
+                stations(one).into_iter().flat_map(move |one| others.clone().into_iter().map(move |two| (one, two)));
+            pairs.filter(|(one, other)| one != other).collect::<Vec<_>>()
+        };
+        self.hidden.iter().flat_map(of_pair).collect()
+    }
+
     /// Time of the shortest frame at the highest rate, and its acknowledgement; none if there is no rate.
     fn shortest_exchange(&self) -> Option<Span> {
         let phy = self.phy();
@@ -230,10 +252,20 @@ impl Shares for WifiConfig {
     fn hop_problems(&self, hop: &HopConfig, direction: Direction) -> Vec<Problem> {
         let link = hop.link(direction);
         let mut problems = Vec::new();
-        if link.fading.is_some() {
-            let message = "has no meaning on this medium, which has no radio channels; write errors, or a medium of \
-                           type \"ofdm\"";
-            problems.push(Problem::new("fading", message));
+        if let Some(fading) = &link.fading {
+            if self.standard == Standard::B {
+                let message = "has no meaning with 802.11b, which has no model of errors by the signal-to-noise ratio; \
+                               write errors, or another standard";
+                problems.push(Problem::new("fading", message));
+            }
+            if fading.resources != 1 {
+                let message = format!("are {}; a frame takes the whole channel: leave them out", fading.resources);
+                problems.push(Problem::new("fading.resources", message));
+            }
+            if fading.prediction_error > 0.0 {
+                let message = "has no meaning on this medium, where nothing is predicted; leave it out";
+                problems.push(Problem::new("fading.prediction_error", message));
+            }
         }
         if link.entity.has_own_frames() && !link.entity.has_whole_packets() {
             let message = "has frames of its own, and this medium carries whole packets; write entity = { type = \
@@ -244,7 +276,9 @@ impl Shares for WifiConfig {
     }
 
     fn bearer_problems(&self, bearers: &[&str]) -> Vec<Problem> {
+        let hidden = self.hidden.iter().flatten().map(|name| ("hidden".to_string(), name.as_str()));
         let own = self.rates.names("rates").into_iter().chain(self.access_categories.names("access_categories"));
+        let own = own.chain(hidden);
         let unknown = own.filter(|(_, name)| !bearers.iter().any(|bearer| names(name, bearer)));
         unknown.map(|(key, name)| unknown_bearer(key, name, "on the medium", bearers)).collect()
     }
@@ -303,6 +337,23 @@ impl Configured<SharedBeginning<'_>> for WifiConfig {
             let message = "have no meaning without `edca`; write edca = {}, or leave them out";
             problems.push(Problem::new("access_categories", message));
         }
+        for [one, other] in &self.hidden {
+            if names(one, other) || names(other, one) {
+                let message = format!(
+                    "has the pair `{one}` and `{other}`, which is one user; write two that do not hear each other"
+                );
+                problems.push(Problem::new("hidden", message));
+            }
+        }
+        let of_control = self.rate_control.problems().into_iter();
+        problems.extend(of_control.map(|problem| problem.under("rate_control")));
+        if self.rate_control.adapts() {
+            let message = "has no meaning beside a rate_control that chooses rates; leave one of them out";
+            problems.extend(self.rate.map(|_| Problem::new("rate", message)));
+            if !self.rates.is_empty() {
+                problems.push(Problem::new("rates", message));
+            }
+        }
         if is_right {
             let common = self.rate.and_then(|rate| self.rate_problem(rate));
             problems.extend(common.map(|message| Problem::new("rate", message)));
@@ -343,6 +394,25 @@ impl Configured<SharedBeginning<'_>> for WifiConfig {
                     (EXAMPLE_BEARERS[0].to_string(), AccessCategory::Voice),
                     (EXAMPLE_BEARERS[1].to_string(), AccessCategory::Background),
                 ])),
+                ..plain.clone()
+            },
+            WifiConfig {
+                standard: Standard::G,
+                rate_control: RateControlConfig::examples().into_iter().next_back().unwrap_or_default(),
+                ..plain.clone()
+            },
+            WifiConfig {
+                standard: Standard::Ax,
+                streams: 2,
+                aggregation: Some(Aggregation { packets: 8, ..Aggregation::default() }),
+                rate_control: RateControlConfig::MinstrelHt(MinstrelHtConfig::default()),
+                ..plain.clone()
+            },
+            WifiConfig {
+                standard: Standard::A,
+                rts_threshold: Some(Bits::from_bytes(300)),
+                hidden: vec![[0, 1].map(|place| EXAMPLE_BEARERS[place].to_string())],
+                edca: Some(Edca::default()),
                 ..plain
             },
         ]

@@ -14,32 +14,42 @@
 //! their frames are lost; of the categories of one station the one with the highest priority sends, and the others
 //! wait as after a collision. With a transmission opportunity exchanges follow each other SIFS apart while they fit
 //! and are acknowledged. Slots are counted from the end of an interframe space, and are as exact as the clock: there
-//! is no draw but that of the backoff. The errors of a frame that does not collide are those of the user's own link.
+//! is no draw but that of the backoff. The errors of a frame that does not collide are those of the user's own link, and
+//! with `fading` those of the station's radio channel (`errors.rs`).
 //!
-//! Idealised: all stations hear each other, at once; answers are never lost, and come at a mandatory rate; a contender
+//! Idealised: all stations hear each other, at once, but for those that are said to be hidden (`hidden.rs`); answers are never lost, and come at a mandatory rate; a contender
 //! that hears a transmission fail waits for EIFS like all others; there are no beacons.
 
+mod channel;
 mod config;
 mod contention;
 mod edca;
+mod errors;
+mod hidden;
 mod phy;
+mod rate_control;
 mod service;
 mod transmission;
 
 use airpath_core::{Bits, Direction, DrawKey, DrawScope, Seed, Span, Time};
 use smallvec::SmallVec;
 
-use super::{Request, SharedBeginning, SharedMedium};
+use super::{Request, SharedBeginning, SharedMedium, StationBeginning};
 use crate::air::Air;
+use crate::fading::FadingConfig;
 use crate::quality::{ErrorUnit, Quality};
 
+use channel::Channel;
 pub use config::{Aggregation, Wait, WifiConfig};
 use contention::Contender;
 pub use edca::{AccessCategory, Categories, CategoryConfig, Edca};
+use hidden::Views;
 pub use phy::{Standard, Width};
+pub use rate_control::RateControlConfig;
+pub use rate_control::{Fixed, FixedConfig, MinstrelHt, MinstrelHtConfig, ModeTimes, RateBeginning, RateControl};
 use service::Service;
 pub use service::ServiceOrder;
-use transmission::{Opportunity, Transmission, Transmitter};
+use transmission::{Controls, Opportunity, Transmission, Transmitter};
 
 /// A wireless LAN.
 #[derive(Clone, Debug)]
@@ -52,12 +62,16 @@ pub struct Wifi {
     contenders: Vec<Contender>,
     /// Station of each contender; the access point has the number behind the last one.
     owners: Vec<u16>,
+    /// Keys of the draws that concern the stations.
+    station_keys: Vec<DrawKey>,
     /// Time from the end of an exchange to the beginning of slot 0, if it was acknowledged.
     space: Span,
     /// Beginning of slot 0 of the idle period.
     begin: Time,
     /// The exchange that is under way.
     exchange: Option<Box<Exchange>>,
+    /// Views of the medium where not all hear each other; `begin` and `exchange` mean nothing then.
+    views: Option<Box<Views>>,
     /// Draws of frames that collide: each is lost whatever is drawn.
     collision: Box<Quality>,
     due: Time,
@@ -84,6 +98,9 @@ impl Wifi {
             transmitter: Transmitter {
                 phy: config.phy(),
                 modes: config.modes(&names),
+                controls: controls(config, beginning).map(Box::new),
+                stations: beginning.bearers.iter().map(|bearer| bearer.station).collect(),
+                channels: beginning.stations.iter().map(channels).collect(),
                 services: Vec::new(),
                 config: Box::new(config.clone()),
             },
@@ -91,8 +108,10 @@ impl Wifi {
             contenders: Vec::new(),
             owners: Vec::new(),
             space: config.phy().standard.sifs() + spaces(config.phy().standard.slot(), config.least_space()),
+            station_keys: beginning.stations.iter().map(|station| station.key).collect(),
             begin: Time::ZERO,
             exchange: None,
+            views: views(config, beginning).map(Box::new),
             collision: Box::new(certain_loss()),
             due: Time::NEVER,
         };
@@ -148,6 +167,10 @@ impl Wifi {
     }
 
     fn note_due(&mut self) {
+        if let Some(views) = &self.views {
+            self.due = views.due(self);
+            return;
+        }
         if let Some(exchange) = &self.exchange {
             let running = exchange.transmissions.iter().filter(|transmission| !transmission.has_ended);
             let end = exchange.next.unwrap_or(exchange.end);
@@ -213,10 +236,8 @@ impl Wifi {
                 continue;
             }
             transmission.has_ended = true;
-            for (grant, frame) in transmission.frames.drain(..) {
-                let is_ok = air.sent_acknowledged(at, &grant, frame, collides.then_some(&**collision));
-                exchange.is_acknowledged |= is_ok;
-            }
+            let lost = collides.then_some(&**collision);
+            exchange.is_acknowledged |= transmitter.end_frames(at, transmission, lost, air);
             if exchange.is_acknowledged {
                 exchange.end = exchange.end.max(at + transmission.answer);
             }
@@ -276,6 +297,49 @@ impl Wifi {
     }
 }
 
+/// Rate controls of the stations; none where rates are given.
+fn controls(config: &WifiConfig, beginning: &SharedBeginning<'_>) -> Option<Controls> {
+    if !config.rate_control.adapts() {
+        return None;
+    }
+    let phy = config.phy();
+    let modes = phy.modes();
+    let times: Vec<ModeTimes> = modes.iter().map(|mode| phy.times(*mode)).collect();
+    let control = |key| RateBeginning { modes: &times, usual: modes.len() - 1, key };
+    let of = |station: &StationBeginning<'_>| {
+        let key = |direction| station.key.child("rate control", direction as u64);
+        Direction::ALL.map(|direction| RateControl::new(&config.rate_control, control(key(direction))))
+    };
+    Some(Controls { of_stations: beginning.stations.iter().map(of).collect(), modes })
+}
+
+/// Views of the medium; none where all stations hear each other.
+fn views(config: &WifiConfig, beginning: &SharedBeginning<'_>) -> Option<Views> {
+    let bearers: Vec<(&str, u16)> =
+        beginning.bearers.iter().map(|bearer| (bearer.name.as_str(), bearer.station)).collect();
+    let pairs = config.hidden_stations(&bearers);
+    (!pairs.is_empty()).then(|| Views::new(beginning.stations.len(), &pairs))
+}
+
+/// Key of the draws of a station's channel, which is the same in both directions.
+fn fading_key(station: DrawKey) -> DrawKey {
+    station.child("fading", 0)
+}
+
+/// Key of the draws of errors in a direction.
+fn errors_key(station: DrawKey, direction: Direction) -> DrawKey {
+    station.child("frames", direction as u64)
+}
+
+/// Radio channels of a station, by direction.
+fn channels(station: &StationBeginning<'_>) -> [Option<Box<Channel>>; 2] {
+    Direction::ALL.map(|direction| {
+        let fading = station.hop.link(direction).fading.as_deref()?;
+        let errors = errors_key(station.key, direction);
+        Some(Box::new(Channel::new(fading, fading_key(station.key), errors)))
+    })
+}
+
 /// Length of so many slots.
 fn spaces(slot: Span, number: u8) -> Span {
     Span::from_nanos(slot.nanos() * u64::from(number))
@@ -311,6 +375,11 @@ impl SharedMedium for Wifi {
     }
 
     fn step<A: Air>(&mut self, at: Time, air: &mut A) {
+        if let Some(mut views) = self.views.take() {
+            views.step(at, self, air);
+            self.views = Some(views);
+            return self.note_due();
+        }
         match &self.exchange {
             None => self.begin_exchange(at, air),
             Some(exchange) if exchange.next.is_some() => self.continue_exchange(at, air),
@@ -330,9 +399,23 @@ impl SharedMedium for Wifi {
     }
 
     fn least_time(&self, _at: Time, _direction: Direction, bits: Bits) -> Span {
-        let Transmitter { phy, config, modes, .. } = &self.transmitter;
+        let Transmitter { phy, config, .. } = &self.transmitter;
         let bytes = bits.get().div_ceil(8) + config.overhead_bytes();
-        let times = modes.iter().map(|mode| phy.air_time(*mode, bytes));
+        let times = self.transmitter.all_modes().iter().map(|mode| phy.air_time(*mode, bytes));
         times.min().unwrap_or(Span::ZERO)
+    }
+
+    fn configure(&mut self, _at: Time, station: u16, fading: &[Option<FadingConfig>; 2]) {
+        let key = self.station_keys[usize::from(station)];
+        for direction in Direction::ALL {
+            let channel = &mut self.transmitter.channels[usize::from(station)][direction as usize];
+            match (&fading[direction as usize], channel.as_mut()) {
+                (Some(config), Some(channel)) => channel.configure(config, fading_key(key)),
+                (Some(config), None) => {
+                    *channel = Some(Box::new(Channel::new(config, fading_key(key), errors_key(key, direction))));
+                }
+                (None, _) => *channel = None,
+            }
+        }
     }
 }

@@ -6,11 +6,14 @@
 use airpath_core::{Bits, Direction, Span, Time};
 use smallvec::SmallVec;
 
+use super::channel::Channel;
 use super::config::{Aggregation, WifiConfig};
 use super::contention::Ready;
 use super::phy::{ACK_BYTES, BLOCK_ACK_BYTES, CTS_BYTES, Mode, Phy, RTS_BYTES};
+use super::rate_control::RateControl;
 use super::service::Service;
 use crate::air::{Air, Frame, Grant};
+use crate::quality::Quality;
 
 /// Longest frame that is tried for the rest of a transmission opportunity.
 const LONGEST_FRAME_BYTES: u64 = 1 << 20;
@@ -19,8 +22,10 @@ const LONGEST_FRAME_BYTES: u64 = 1 << 20;
 #[derive(Clone, Debug)]
 pub(super) struct Transmission {
     pub contender: usize,
-    /// Place of the bearer among those of the contender.
+    /// Number of the bearer, and its place among those of the contender.
+    pub bearer: u16,
     pub place: usize,
+    pub direction: Direction,
     pub mode: Mode,
     pub frames: SmallVec<[(Grant, Frame); 1]>,
     pub begin: Time,
@@ -31,6 +36,13 @@ pub(super) struct Transmission {
     /// Time from the end of the last frame to that of the answer.
     pub answer: Span,
     pub has_ended: bool,
+}
+
+/// Rate controls of the stations, by direction, and the modes between which they choose.
+#[derive(Clone, Debug)]
+pub(super) struct Controls {
+    pub modes: Vec<Mode>,
+    pub of_stations: Vec<[RateControl; 2]>,
 }
 
 /// Part of a transmission opportunity that is left for an exchange.
@@ -54,8 +66,14 @@ impl Opportunity {
 pub(super) struct Transmitter {
     pub phy: Phy,
     pub config: Box<WifiConfig>,
-    /// Mode of each bearer.
+    /// Mode of each bearer, where no rate control chooses.
     pub modes: Vec<Mode>,
+    /// Rate controls, if there are any.
+    pub controls: Option<Box<Controls>>,
+    /// Station of each bearer.
+    pub stations: Vec<u16>,
+    /// Radio channels of the stations, by direction; none where errors are those of the link alone.
+    pub channels: Vec<[Option<Box<Channel>>; 2]>,
     /// Bearers of each contender.
     pub services: Vec<Service>,
 }
@@ -73,7 +91,7 @@ impl Transmitter {
             let service = &self.services[contender];
             let place = service.asked(number);
             let (bearer, direction) = (service.bearer(place), service.direction());
-            let mode = self.modes[usize::from(bearer)];
+            let mode = self.mode(bearer, direction);
             let frames = self.frames(at, (bearer, direction), mode, opportunity, air);
             let service = &mut self.services[contender];
             let Some(frames) = frames else {
@@ -88,7 +106,9 @@ impl Transmitter {
             let before = if is_announced { self.announcement(mode) } else { Span::ZERO };
             return Some(Transmission {
                 contender,
+                bearer,
                 place,
+                direction,
                 mode,
                 begin: at,
                 is_announced,
@@ -123,9 +143,63 @@ impl Transmitter {
         service.ready()
     }
 
+    /// Mode of the next transmission of a bearer in a direction.
+    fn mode(&mut self, bearer: u16, direction: Direction) -> Mode {
+        let station = usize::from(self.stations[usize::from(bearer)]);
+        match &mut self.controls {
+            Some(controls) => controls.modes[controls.of_stations[station][direction as usize].choose()],
+            None => self.modes[usize::from(bearer)],
+        }
+    }
+
+    /// Errors of a frame of a transmission by its radio channel, if it has one.
+    fn quality(&mut self, transmission: &Transmission, frame: &Frame) -> Option<Quality> {
+        let station = usize::from(self.stations[usize::from(transmission.bearer)]);
+        let bytes = self.bytes(frame);
+        let channel = self.channels[station][transmission.direction as usize].as_mut()?;
+        Some(channel.quality(transmission.begin, transmission.mode.scheme?, bytes))
+    }
+
+    /// Tells the rate control of a transmission that `received` of the `sent` packets arrived.
+    fn heard(&mut self, at: Time, transmission: &Transmission, sent: u32, received: u32) {
+        let station = usize::from(self.stations[usize::from(transmission.bearer)]);
+        if let Some(controls) = &mut self.controls {
+            controls.of_stations[station][transmission.direction as usize].heard(at, sent, received);
+        }
+    }
+
+    /// Ends the frames of a transmission at `at`, all of which are lost if there is a `collision`; true if one of them
+    /// arrives.
+    pub fn end_frames<A: Air>(
+        &mut self,
+        at: Time,
+        transmission: &mut Transmission,
+        collision: Option<&Quality>,
+        air: &mut A,
+    ) -> bool {
+        let frames = std::mem::take(&mut transmission.frames);
+        let (sent, mut received) = (frames.len() as u32, 0);
+        for (grant, frame) in frames {
+            let own = if collision.is_none() { self.quality(transmission, &frame) } else { None };
+            received += u32::from(air.sent_acknowledged(at, &grant, frame, collision.or(own.as_ref())));
+        }
+        self.heard(at, transmission, sent, received);
+        received > 0
+    }
+
+    /// All modes in which frames may be sent.
+    pub fn all_modes(&self) -> &[Mode] {
+        self.controls.as_ref().map_or(&self.modes, |controls| &controls.modes)
+    }
+
     /// End of RTS, where nothing follows it.
     pub fn end_of_announcement(&self, transmission: &Transmission) -> Time {
         transmission.begin + self.phy.control_time(transmission.mode, RTS_BYTES)
+    }
+
+    /// Time on the air of CTS.
+    pub fn time_of_cts(&self, mode: Mode) -> Span {
+        self.phy.control_time(mode, CTS_BYTES)
     }
 
     /// Time of RTS and CTS with what is behind them.
@@ -146,7 +220,7 @@ impl Transmitter {
     }
 
     /// Octets of a frame with what the MAC adds.
-    pub fn bytes(&self, frame: &Frame) -> u64 {
+    fn bytes(&self, frame: &Frame) -> u64 {
         frame.bits.get().div_ceil(8) + self.config.overhead_bytes()
     }
 
