@@ -175,7 +175,7 @@ fn saturated(stations: u16, seconds: u64) -> (f64, f64) {
     (sum(|station| station.goodput), sum(|station| station.lost) / sum(|station| station.sent))
 }
 
-/// What a station that always has packets gets.
+/// Share of a station that always has packets.
 pub(crate) struct Saturated {
     /// In Mbit/s.
     pub goodput: f64,

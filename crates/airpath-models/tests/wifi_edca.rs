@@ -42,8 +42,8 @@ fn voice_keeps_the_medium_for_its_opportunity() {
     assert_eq!(waits.into_iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
 }
 
-/// What is too long for the rest of an opportunity waits for the next one, and a packet that is too long for any goes
-/// alone: 1500 bytes at 6 Mbit/s take 2072 us and are answered after 16 + 44 us.
+/// A packet that is too long for the rest of an opportunity waits for the next one, and one that is too long for any
+/// goes alone: 1500 bytes at 6 Mbit/s take 2072 us and are answered after 16 + 44 us.
 #[test]
 fn an_opportunity_has_room_for_what_fits() {
     let own = json!({

@@ -221,5 +221,5 @@ fn saturated_hidden_stations_agree_with_a_simulation() {
     let healed = json!({ "rate": "6 Mbit/s", "hidden": [["user0", "user1"]], "rts_threshold": "500 bytes" });
     let ((slow, _), (healed, _)) = (of(&slow), of(&healed));
     println!("{slow:.2} Mbit/s at 6 Mbit/s, {healed:.2} with RTS and CTS");
-    assert!(healed > 1.1 * slow, "{healed} and {slow} Mbit/s");
+    assert!(healed > 2.0 * slow, "{healed} and {slow} Mbit/s");
 }

@@ -127,7 +127,7 @@ pub struct CategoryConfig {
     pub txop_limit: Option<Span>,
 }
 
-/// What the defaults follow from.
+/// Basis of the defaults.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Basis {
     pub standard: Standard,

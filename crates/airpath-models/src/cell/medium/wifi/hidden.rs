@@ -95,11 +95,11 @@ impl View {
 /// Views of all nodes; the access point has the number behind the last station.
 #[derive(Clone, Debug)]
 pub(super) struct Views {
-    /// Whether the first hears the second.
+    /// True where the first hears the second.
     hears: Vec<Vec<bool>>,
     nodes: Vec<View>,
     signals: Vec<Signal>,
-    /// What follows SIFS behind something else: time, kind, and the node that began the exchange.
+    /// Signals that follow SIFS behind something else: time, kind, and the node that began the exchange.
     planned: Vec<(Time, Kind, usize)>,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a contender sends at a turn: frames of one bearer, with the time that they and their answer take.
+//! Transmissions: what a contender sends at a turn, frames of one bearer, with the time that they and their answer take.
 
 use airpath_core::{Bits, Direction, Span, Time};
 use smallvec::SmallVec;
@@ -292,7 +292,7 @@ impl Transmitter {
     }
 }
 
-/// What is left of `time` behind `part`, if that fits in.
+/// Rest of `time` behind `part`, if that fits in.
 fn rest(time: Span, part: Span) -> Option<Span> {
     (part <= time).then(|| time - part)
 }

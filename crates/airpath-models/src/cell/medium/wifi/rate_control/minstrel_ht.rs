@@ -98,7 +98,7 @@ impl Configured<RateBeginning<'_>> for MinstrelHtConfig {
     }
 }
 
-/// What is known of a rate.
+/// Knowledge of a rate.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     times: ModeTimes,
