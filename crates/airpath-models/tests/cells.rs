@@ -8,6 +8,7 @@ use airpath_models::cell::{
     CellConfig, MediumOfCell, SharedMediumConfig, UserConfig,
     continuous::{Order, SharedContinuousConfig},
     ofdm::{Directions, OfdmConfig},
+    wifi::AccessCategory,
 };
 use airpath_models::channel::ErrorsConfig;
 use airpath_models::entity::EntityConfig;
@@ -15,6 +16,7 @@ use airpath_models::fading::FadingConfig;
 use airpath_models::medium::{MediumChoice, RateConfig};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::classes::MatchConfig;
+use airpath_models::schedule::PerBearer;
 use airpath_models::{BearerConfig, Cell, HopConfig, LinkConfig, Path, PathConfig};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -251,7 +253,25 @@ fn any_cell(count: usize) -> impl Strategy<Value = (CellConfig, Script)> {
             let config = SharedMediumConfig::Ofdm(OfdmConfig { direction: Directions::Both, ..config });
             MediumOfCell { name: "cell".into(), config }
         }
-        wifi => MediumOfCell { name: "cell".into(), config: wifi },
+        SharedMediumConfig::Wifi(mut config) => {
+            if config.edca.is_some() {
+                // Stations with one category, and with several.
+                let of = |(name, category): (&str, _)| (name.to_string(), category);
+                let of_users = [
+                    ("user0", AccessCategory::Background),
+                    ("user0.bearer0", AccessCategory::Voice),
+                    ("user0.bearer1", AccessCategory::Video),
+                    ("user1", AccessCategory::Voice),
+                    ("user2.bearer1", AccessCategory::Voice),
+                ];
+                config.access_categories = PerBearer(of_users.into_iter().map(of).collect());
+            }
+            if !config.hidden.is_empty() {
+                let pair = |one: &str, other: &str| [one.to_string(), other.to_string()];
+                config.hidden = vec![pair("user0", "user1"), pair("user1", "user3")];
+            }
+            MediumOfCell { name: "cell".into(), config: SharedMediumConfig::Wifi(config) }
+        }
     });
     let offers = (any_offer(), 0..count as u16).prop_map(|(action, user)| match action {
         Action::Offer { port, len, header_len } => {

@@ -37,3 +37,7 @@ mod toys;
 mod uplink_grants;
 mod wander;
 mod wifi;
+mod wifi_edca;
+mod wifi_hidden;
+mod wifi_problems;
+mod wifi_rates;

@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 
 use crate::common::*;
 
-const SLOT_US: u64 = 9;
+pub(crate) const SLOT_US: u64 = 9;
 
-fn us(microseconds: u64) -> Time {
+pub(crate) fn us(microseconds: u64) -> Time {
     Time::from_nanos(microseconds * 1000)
 }
 
 /// Users of a LAN with these parameters, whose packets are repeated until they arrive.
-fn lan(medium: &Value, users: usize, errors: &Value) -> CellConfig {
+pub(crate) fn lan(medium: &Value, users: usize, errors: &Value) -> CellConfig {
     let config: WifiConfig = serde_json::from_value(medium.clone()).unwrap();
     let entity: EntityConfig = serde_json::from_value(json!({ "type": "persistent" })).unwrap();
     let link = LinkConfig {
@@ -40,11 +40,11 @@ fn lan(medium: &Value, users: usize, errors: &Value) -> CellConfig {
     CellConfig { media, users: users.collect() }
 }
 
-fn from(user: u16, end: End, at: Time, len: u32) -> (Time, Action) {
+pub(crate) fn from(user: u16, end: End, at: Time, len: u32) -> (Time, Action) {
     offer(at, PortId::of(user, end), len)
 }
 
-fn microseconds(trace: &Trace, port: PortId) -> Vec<u64> {
+pub(crate) fn microseconds(trace: &Trace, port: PortId) -> Vec<u64> {
     trace
         .times(port)
         .iter()
@@ -170,10 +170,26 @@ fn what_an_aggregate_loses_is_repeated_in_order() {
 /// Goodput in Mbit/s and the share of frames that are lost, of stations that always have packets of 1500 bytes.
 fn saturated(stations: u16, seconds: u64) -> (f64, f64) {
     let medium = json!({ "standard": "802.11a", "rate": "54 Mbit/s", "after_failure": "difs", "retry_limit": 1000 });
-    let config = lan(&medium, stations.into(), &json!({ "type": "none" }));
-    let mut cell = Cell::new(&config, Seed(3));
+    let each = saturate(&lan(&medium, stations.into(), &json!({ "type": "none" })), seconds);
+    let sum = |of: fn(&Saturated) -> f64| each.iter().map(of).sum::<f64>();
+    (sum(|station| station.goodput), sum(|station| station.lost) / sum(|station| station.sent))
+}
+
+/// Share of a station that always has packets.
+pub(crate) struct Saturated {
+    /// In Mbit/s.
+    pub goodput: f64,
+    /// Number of frames sent, and of those lost.
+    pub sent: f64,
+    pub lost: f64,
+}
+
+/// Each user of `config` while all always have packets of 1500 bytes for their uplinks.
+pub(crate) fn saturate(config: &CellConfig, seconds: u64) -> Vec<Saturated> {
+    let stations = config.users.len() as u16;
+    let mut cell = Cell::new(config, Seed(3));
     let mut outputs = Outputs { level: LogLevel::Counters, ..Outputs::default() };
-    let (mut id, mut delivered) = (0, 0u64);
+    let (mut id, mut delivered) = (0, vec![0u64; usize::from(stations)]);
     // What has left in 10 ms comes anew; the first packets are more than that.
     let mut missing = vec![40; usize::from(stations)];
     for step in 0..seconds * 100 {
@@ -188,18 +204,21 @@ fn saturated(stations: u16, seconds: u64) -> (f64, f64) {
         cell.advance(ms(step * 10 + 10), &mut Cx::new(&mut outputs));
         for emission in outputs.emissions.drain(..) {
             missing[usize::from(emission.port.user())] += 1;
-            delivered += 1;
+            delivered[usize::from(emission.port.user())] += 1;
         }
     }
-    let count = |kind| {
-        let of = |user| outputs.counters.site(cell.place(user), Direction::Uplink, Origin::User).kind(kind).count;
-        (0..usize::from(stations)).map(of).sum::<u64>() as f64
+    let count =
+        |user, kind| outputs.counters.site(cell.place(user), Direction::Uplink, Origin::User).kind(kind).count as f64;
+    let of = |(user, delivered): (usize, &u64)| Saturated {
+        goodput: *delivered as f64 * 0.012 / seconds as f64,
+        sent: count(user, EventKind::FrameSent),
+        lost: count(user, EventKind::FrameLost),
     };
-    (delivered as f64 * 0.012 / seconds as f64, count(EventKind::FrameLost) / count(EventKind::FrameSent))
+    delivered.iter().enumerate().map(of).collect()
 }
 
 /// Bianchi 2000, equations 7, 9 and 13: goodput in Mbit/s and the probability of a collision.
-fn bianchi(stations: u16) -> (f64, f64) {
+pub(crate) fn bianchi(stations: u16) -> (f64, f64) {
     let (window, stages) = (16.0, 6);
     let others = i32::from(stations) - 1;
     let tau = |p: f64| {
@@ -221,7 +240,7 @@ fn bianchi(stations: u16) -> (f64, f64) {
 
 /// The coordination function slot by slot: goodput in Mbit/s and the share of transmissions that collide. With
 /// `counts_busy` a busy medium counts as one slot for those that wait, as in Bianchi's model.
-fn slot_by_slot(stations: u16, exchanges: u32, counts_busy: bool) -> (f64, f64) {
+pub(crate) fn slot_by_slot(stations: u16, exchanges: u32, counts_busy: bool) -> (f64, f64) {
     let mut dice = Dice::new(u64::from(stations));
     let mut waits: Vec<(u64, u32)> = (0..stations).map(|_| (dice.below(16), 0)).collect();
     let (mut time, mut sent, mut lost, mut delivered) = (0.0, 0.0, 0.0, 0.0);

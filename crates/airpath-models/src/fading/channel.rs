@@ -73,6 +73,13 @@ impl Fading {
         Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
+    /// Number of the slot that begins at `at` or was the last to begin before.
+    pub fn slot_at(&self, at: Time) -> u64 {
+        // Slot n begins at or before t if n·10⁹ < (t + 1)·f.
+        let scaled = (u128::from(at.nanos()) + 1) * u128::from(self.slots_per_second);
+        ((scaled - 1) / 1_000_000_000) as u64
+    }
+
     /// Number of resources.
     pub fn resources(&self) -> u16 {
         self.grid.resources

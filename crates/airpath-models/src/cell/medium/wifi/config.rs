@@ -3,22 +3,23 @@
 
 //! Parameters of a wireless LAN.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use airpath_core::{Bits, Direction, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Wifi;
-use super::contention::Backoff;
-use super::phy::{Mode, Phy, Standard, Width};
+use super::contention::{Access, Backoff};
+use super::edca::{AccessCategory, Basis, Edca, WINDOW_LIMIT};
+use super::phy::{ACK_BYTES, Mode, Phy, QOS_OVERHEAD_BYTES, Standard, Width};
+use super::rate_control::{MinstrelHtConfig, RateControlConfig};
 use super::service::ServiceOrder;
 use crate::cell::medium::{SharedBeginning, Shares};
 use crate::config::HopConfig;
 use crate::problem::Problem;
 use crate::registry::Configured;
-use crate::schedule::{PerBearer, unknown_bearer};
-
-/// Greatest contention window of the standard, 2^15 - 1.
-const WINDOW_LIMIT: u16 = 32_767;
+use crate::schedule::{EXAMPLE_BEARERS, PerBearer, unknown_bearer};
 
 /// Most that may be added to a packet.
 const OVERHEAD_LIMIT: Bits = Bits::from_bytes(4096);
@@ -46,14 +47,14 @@ pub struct WifiConfig {
     #[serde(skip_serializing_if = "PerBearer::is_empty")]
     pub rates: PerBearer<Rate>,
     /// Octets that are added to each packet: header, LLC and SNAP, check sequence [default: 36 bytes, from 802.11n on
-    /// 38 bytes].
+    /// and with `edca` 38 bytes].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Bits>,
-    /// Least contention window [default: 15, 31 with 802.11b].
+    /// Least contention window, from which with `edca` those of the categories follow [default: 15, 31 with 802.11b].
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 32767))]
     pub least_contention_window: Option<u16>,
-    /// Greatest contention window.
+    /// Greatest contention window, from which with `edca` those of the categories follow.
     #[schemars(range(max = 32767))]
     pub greatest_contention_window: u16,
     /// Number of failures in a row after which the contention window is the least again. How often a packet is sent
@@ -70,6 +71,18 @@ pub struct WifiConfig {
     pub order: ServiceOrder,
     /// Wait of all contenders after a transmission that was not acknowledged.
     pub after_failure: Wait,
+    /// Pairs of users who do not hear each other: `[["alice", "bob"]]`. All hear the access point.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<[String; 2]>,
+    /// Choice of the rates.
+    pub rate_control: RateControlConfig,
+    /// Access categories that contend by themselves (EDCA); without it each station is one contender.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edca: Option<Edca>,
+    /// Access categories of single users, or of their bearers, in both directions; without one a bearer has that of
+    /// its own name, as `alice.voice` has `voice`, and all others are best effort.
+    #[serde(skip_serializing_if = "PerBearer::is_empty")]
+    pub access_categories: PerBearer<AccessCategory>,
 }
 
 impl Default for WifiConfig {
@@ -89,6 +102,10 @@ impl Default for WifiConfig {
             aggregation: None,
             order: ServiceOrder::default(),
             after_failure: Wait::default(),
+            hidden: Vec::new(),
+            rate_control: RateControlConfig::default(),
+            edca: None,
+            access_categories: PerBearer::default(),
         }
     }
 }
@@ -121,6 +138,12 @@ pub enum Wait {
     Difs,
 }
 
+/// The setting for `bearer`: that of the longest name that fits, as `alice` fits `alice.voice`.
+fn setting<T: Copy>(settings: &PerBearer<T>, bearer: &str) -> Option<T> {
+    let fitting = settings.0.iter().filter(|(own, _)| names(own, bearer));
+    fitting.max_by_key(|(own, _)| own.len()).map(|(_, value)| *value)
+}
+
 /// True if `name` is that of `bearer`, or of the user or hop that has it.
 fn names(name: &str, bearer: &str) -> bool {
     bearer.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -138,18 +161,60 @@ impl WifiConfig {
         rate.map_or_else(|| phy.modes().last().copied(), |rate| phy.mode_of(rate))
     }
 
-    /// Modes of these bearers: that of the longest name that fits, as `alice` fits `alice.voice`.
+    /// Modes of these bearers.
     pub(super) fn modes(&self, bearers: &[&str]) -> Vec<Mode> {
-        let own = |name: &&str| {
-            let fitting = self.rates.0.iter().filter(|(own, _)| names(own, name));
-            let rate = fitting.max_by_key(|(own, _)| own.len()).map(|(_, rate)| *rate);
-            self.mode(rate.or(self.rate))
-        };
-        bearers.iter().filter_map(own).collect()
+        bearers.iter().filter_map(|name| self.mode(setting(&self.rates, name).or(self.rate))).collect()
+    }
+
+    /// Access categories of these bearers; none where there are none.
+    pub(super) fn categories(&self, bearers: &[&str]) -> Vec<Option<AccessCategory>> {
+        let own = |name: &&str| setting(&self.access_categories, name).unwrap_or(AccessCategory::of_bearer(name));
+        bearers.iter().map(|name| self.edca.as_ref().map(|_| own(name))).collect()
+    }
+
+    /// Access of the contender that has `category`, if there are categories, and sends in `direction`.
+    pub(super) fn access(&self, category: Option<AccessCategory>, direction: Direction) -> Access {
+        match (&self.edca, category) {
+            (Some(edca), Some(category)) => edca.access(category, direction, self.basis()),
+            _ => Access::distributed(self.backoff()),
+        }
+    }
+
+    /// Least number of slots behind SIFS for which a contender waits.
+    pub(super) fn least_space(&self) -> u8 {
+        let of = |direction| AccessCategory::ALL.map(|category| self.access(Some(category), direction).space);
+        Direction::ALL.into_iter().flat_map(of).min().unwrap_or(2)
+    }
+
+    fn basis(&self) -> Basis {
+        Basis { standard: self.standard, backoff: self.backoff() }
     }
 
     pub(super) fn overhead_bytes(&self) -> u64 {
-        self.overhead.map_or(self.standard.overhead_bytes(), |bits| bits.get().div_ceil(8))
+        let usual = if self.edca.is_some() { QOS_OVERHEAD_BYTES } else { self.standard.overhead_bytes() };
+        self.overhead.map_or(usual, |bits| bits.get().div_ceil(8))
+    }
+
+    /// Pairs of stations that do not hear each other, where these bearers have these stations.
+    pub(super) fn hidden_stations(&self, bearers: &[(&str, u16)]) -> Vec<(usize, usize)> {
+        let stations = |name: &str| -> BTreeSet<usize> {
+            bearers.iter().filter(|(bearer, _)| names(name, bearer)).map(|(_, station)| usize::from(*station)).collect()
+        };
+        let of_pair = |[one, other]: &[String; 2]| {
+            let others = stations(other);
+            let pairs =
+                stations(one).into_iter().flat_map(move |one| others.clone().into_iter().map(move |two| (one, two)));
+            pairs.filter(|(one, other)| one != other).collect::<Vec<_>>()
+        };
+        self.hidden.iter().flat_map(of_pair).collect()
+    }
+
+    /// Time of the shortest frame at the highest rate, and its acknowledgement; none if there is no rate.
+    fn shortest_exchange(&self) -> Option<Span> {
+        let phy = self.phy();
+        let mode = phy.modes().last().copied()?;
+        let data = phy.air_time(mode, self.overhead_bytes());
+        Some(data + self.standard.sifs() + phy.control_time(mode, ACK_BYTES))
     }
 
     pub(super) fn backoff(&self) -> Backoff {
@@ -187,10 +252,20 @@ impl Shares for WifiConfig {
     fn hop_problems(&self, hop: &HopConfig, direction: Direction) -> Vec<Problem> {
         let link = hop.link(direction);
         let mut problems = Vec::new();
-        if link.fading.is_some() {
-            let message = "has no meaning on this medium, which has no radio channels; write errors, or a medium of \
-                           type \"ofdm\"";
-            problems.push(Problem::new("fading", message));
+        if let Some(fading) = &link.fading {
+            if self.standard == Standard::B {
+                let message = "has no meaning with 802.11b, which has no model of errors by the signal-to-noise ratio; \
+                               write errors, or another standard";
+                problems.push(Problem::new("fading", message));
+            }
+            if fading.resources != 1 {
+                let message = format!("are {}; a frame takes the whole channel: leave them out", fading.resources);
+                problems.push(Problem::new("fading.resources", message));
+            }
+            if fading.prediction_error > 0.0 {
+                let message = "has no meaning on this medium, where nothing is predicted; leave it out";
+                problems.push(Problem::new("fading.prediction_error", message));
+            }
         }
         if link.entity.has_own_frames() && !link.entity.has_own_lengths() {
             let message = "has frames made for a bearer, and this medium carries frames of any length; write entity = { type = \
@@ -201,8 +276,10 @@ impl Shares for WifiConfig {
     }
 
     fn bearer_problems(&self, bearers: &[&str]) -> Vec<Problem> {
-        let own = self.rates.names("rates");
-        let unknown = own.into_iter().filter(|(_, name)| !bearers.iter().any(|bearer| names(name, bearer)));
+        let hidden = self.hidden.iter().flatten().map(|name| ("hidden".to_string(), name.as_str()));
+        let own = self.rates.names("rates").into_iter().chain(self.access_categories.names("access_categories"));
+        let own = own.chain(hidden);
+        let unknown = own.filter(|(_, name)| !bearers.iter().any(|bearer| names(name, bearer)));
         unknown.map(|(key, name)| unknown_bearer(key, name, "on the medium", bearers)).collect()
     }
 }
@@ -253,6 +330,30 @@ impl Configured<SharedBeginning<'_>> for WifiConfig {
             let fits = duration > Span::ZERO && duration <= Span::from_micros(5484);
             check("aggregation.duration", fits, format!("is {duration}; the standard allows up to 5484 us"));
         }
+        if let Some(edca) = &self.edca {
+            let shortest = if is_right { self.shortest_exchange() } else { None };
+            problems.extend(edca.problems(self.basis(), shortest).into_iter().map(|problem| problem.under("edca")));
+        } else if !self.access_categories.is_empty() {
+            let message = "have no meaning without `edca`; write edca = {}, or leave them out";
+            problems.push(Problem::new("access_categories", message));
+        }
+        for [one, other] in &self.hidden {
+            if names(one, other) || names(other, one) {
+                let message = format!(
+                    "has the pair `{one}` and `{other}`, which is one user; write two that do not hear each other"
+                );
+                problems.push(Problem::new("hidden", message));
+            }
+        }
+        let of_control = self.rate_control.problems().into_iter();
+        problems.extend(of_control.map(|problem| problem.under("rate_control")));
+        if self.rate_control.adapts() {
+            let message = "has no meaning beside a rate_control that chooses rates; leave one of them out";
+            problems.extend(self.rate.map(|_| Problem::new("rate", message)));
+            if !self.rates.is_empty() {
+                problems.push(Problem::new("rates", message));
+            }
+        }
         if is_right {
             let common = self.rate.and_then(|rate| self.rate_problem(rate));
             problems.extend(common.map(|message| Problem::new("rate", message)));
@@ -283,6 +384,35 @@ impl Configured<SharedBeginning<'_>> for WifiConfig {
                 least_contention_window: Some(1),
                 greatest_contention_window: 3,
                 after_failure: Wait::Difs,
+                ..plain.clone()
+            },
+            WifiConfig {
+                aggregation: Some(Aggregation { packets: 4, ..Aggregation::default() }),
+                rts_threshold: Some(Bits::from_bytes(1000)),
+                edca: Some(Edca::default()),
+                access_categories: PerBearer(BTreeMap::from([
+                    (EXAMPLE_BEARERS[0].to_string(), AccessCategory::Voice),
+                    (EXAMPLE_BEARERS[1].to_string(), AccessCategory::Background),
+                ])),
+                ..plain.clone()
+            },
+            WifiConfig {
+                standard: Standard::G,
+                rate_control: RateControlConfig::examples().into_iter().next_back().unwrap_or_default(),
+                ..plain.clone()
+            },
+            WifiConfig {
+                standard: Standard::Ax,
+                streams: 2,
+                aggregation: Some(Aggregation { packets: 8, ..Aggregation::default() }),
+                rate_control: RateControlConfig::MinstrelHt(MinstrelHtConfig::default()),
+                ..plain.clone()
+            },
+            WifiConfig {
+                standard: Standard::A,
+                rts_threshold: Some(Bits::from_bytes(300)),
+                hidden: vec![[0, 1].map(|place| EXAMPLE_BEARERS[place].to_string())],
+                edca: Some(Edca::default()),
                 ..plain
             },
         ]

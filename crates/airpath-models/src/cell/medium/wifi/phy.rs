@@ -12,11 +12,19 @@ use airpath_core::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rate_control::ModeTimes;
+
 /// Octets of control frames.
 pub(super) const ACK_BYTES: u64 = 14;
 pub(super) const BLOCK_ACK_BYTES: u64 = 32;
 pub(super) const RTS_BYTES: u64 = 20;
 pub(super) const CTS_BYTES: u64 = 14;
+
+/// Octets of a packet by which rates are compared.
+const USUAL_PACKET_BYTES: u64 = 1200;
+
+/// Octets that the MAC adds to a packet with QoS: header, LLC and SNAP, check sequence.
+pub(super) const QOS_OVERHEAD_BYTES: u64 = 38;
 
 /// Standard of the physical layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +68,39 @@ pub enum Width {
     Mhz160,
 }
 
+/// Convolutional code of a mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    /// Rate 1/2.
+    Half,
+    /// Rate 2/3.
+    TwoThirds,
+    /// Rate 3/4.
+    ThreeQuarters,
+    /// Rate 5/6.
+    FiveSixths,
+}
+
+/// Modulation and code of a mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scheme {
+    /// Bits of a subcarrier in a symbol.
+    pub bits_per_symbol: u8,
+    pub code: Code,
+}
+
+impl Scheme {
+    fn new(bits_per_symbol: u64, numerator: u64, denominator: u64) -> Scheme {
+        let code = match (numerator, denominator) {
+            (1, 2) => Code::Half,
+            (2, 3) => Code::TwoThirds,
+            (3, 4) => Code::ThreeQuarters,
+            _ => Code::FiveSixths,
+        };
+        Scheme { bits_per_symbol: bits_per_symbol as u8, code }
+    }
+}
+
 /// Modulation and coding of single-carrier rates and of MCS 0 to 11: bits of a symbol, and the code rate.
 const SCHEMES: [(u64, u64, u64); 12] = [
     (1, 1, 2),
@@ -78,6 +119,10 @@ const SCHEMES: [(u64, u64, u64); 12] = [
 
 /// Data bits of an OFDM symbol at 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s.
 const OFDM_BITS: [u64; 8] = [24, 36, 48, 72, 96, 144, 192, 216];
+
+/// Modulation and coding of those.
+const OFDM_SCHEMES: [(u64, u64, u64); 8] =
+    [(1, 1, 2), (1, 3, 4), (2, 1, 2), (2, 3, 4), (4, 1, 2), (4, 3, 4), (6, 2, 3), (6, 3, 4)];
 
 /// Rates of DSSS and CCK in kbit/s.
 const DSSS_KBITS: [u64; 4] = [1000, 2000, 5500, 11_000];
@@ -99,6 +144,8 @@ pub(super) struct Mode {
     pub bits: u64,
     /// Data bits of a symbol of the control frames that answer, in 20 us and symbols of 4 us; kbit/s for DSSS.
     control: u64,
+    /// Modulation and code; none with DSSS.
+    pub scheme: Option<Scheme>,
 }
 
 impl Width {
@@ -126,7 +173,7 @@ impl Standard {
 
     /// Octets that the MAC adds to a packet: header (with QoS from 802.11n on), LLC and SNAP, check sequence.
     pub fn overhead_bytes(self) -> u64 {
-        if self.has_streams() { 38 } else { 36 }
+        if self.has_streams() { QOS_OVERHEAD_BYTES } else { 36 }
     }
 
     /// True if it has spatial streams, guard intervals, and frames of several packets.
@@ -203,9 +250,15 @@ impl Phy {
             }
         };
         match self.standard {
-            Standard::B => DSSS_KBITS.iter().map(|bits| Mode { bits: *bits, control: (*bits).min(2000) }).collect(),
+            Standard::B => {
+                DSSS_KBITS.iter().map(|bits| Mode { bits: *bits, control: (*bits).min(2000), scheme: None }).collect()
+            }
             Standard::A | Standard::G => {
-                OFDM_BITS.iter().map(|bits| Mode { bits: *bits, control: control(*bits) }).collect()
+                let mode = |(bits, (of_symbol, numerator, denominator)): (&u64, &(u64, u64, u64))| {
+                    let scheme = Some(Scheme::new(*of_symbol, *numerator, *denominator));
+                    Mode { bits: *bits, control: control(*bits), scheme }
+                };
+                OFDM_BITS.iter().zip(&OFDM_SCHEMES).map(mode).collect()
             }
             Standard::N | Standard::Ac | Standard::Ax => {
                 let most = match self.standard {
@@ -218,7 +271,8 @@ impl Phy {
                     let is_whole = coded.is_multiple_of(*denominator) || self.standard == Standard::Ax;
                     // The rate of OFDM with the same modulation and code rate (802.11-2016, 10.7.10).
                     let reference = 48 * bits * numerator / denominator;
-                    is_whole.then(|| Mode { bits: coded / denominator, control: control(reference) })
+                    let scheme = Some(Scheme::new(*bits, *numerator, *denominator));
+                    is_whole.then(|| Mode { bits: coded / denominator, control: control(reference), scheme })
                 });
                 modes.collect()
             }
@@ -291,10 +345,17 @@ impl Phy {
         Span::from_nanos(nanos)
     }
 
+    /// Times by which rates are compared.
+    pub fn times(&self, mode: Mode) -> ModeTimes {
+        let empty = self.air_time(mode, 0);
+        let answer = self.standard.sifs() + self.control_time(mode, ACK_BYTES);
+        ModeTimes { packet: self.air_time(mode, USUAL_PACKET_BYTES) - empty, overhead: empty + answer }
+    }
+
     /// Time on the air of an acknowledgement at the lowest mandatory rate.
     pub fn slowest_ack(&self) -> Span {
         let lowest = if self.standard == Standard::B { 1000 } else { 24 };
-        self.control_time(Mode { bits: lowest, control: lowest }, ACK_BYTES)
+        self.control_time(Mode { bits: lowest, control: lowest, scheme: None }, ACK_BYTES)
     }
 }
 
