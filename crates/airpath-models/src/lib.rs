@@ -35,6 +35,7 @@ pub mod entity;
 mod examples;
 pub mod fading;
 pub mod file;
+pub mod flow_control;
 pub mod hop;
 pub mod impairment;
 pub mod line_header;
@@ -51,6 +52,7 @@ pub mod schedule;
 pub mod sdus;
 pub mod stage;
 pub mod states;
+mod windows;
 
 pub use cell::{Cell, CellConfig};
 pub use config::{BearerConfig, HopConfig, LinkConfig, PathConfig, Setting, StateConfig};

@@ -20,6 +20,7 @@ mod entities;
 mod error_traces;
 mod exactness;
 mod fading;
+mod flow_control;
 mod hand_computed;
 mod impairment;
 mod laws;
