@@ -16,6 +16,7 @@ use airpath_models::states::Stay;
 use airpath_models::{Cell, CellConfig, HopConfig, LinkConfig, Path, PathConfig, StateConfig};
 use proptest::prelude::*;
 
+use crate::cells::any_cell;
 use crate::common::*;
 
 fn packets(packets: u32) -> FlowControlConfig {
@@ -265,6 +266,66 @@ proptest! {
             }
         }
     }
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// Hops of users on a shared medium, with bearers among them, and windows before and behind these.
+    #[test]
+    fn cells_with_windows_keep_the_laws((config, script) in prop_oneof![any_cell(1), any_cell(3)], seed in any::<u64>()) {
+        let (mut config, mut dice) = (config, Dice::new(seed));
+        for path in config.users.iter_mut().map(|user| &mut user.path) {
+            let states = path.states.iter_mut().map(|state| &mut state.hops);
+            for hops in states.chain([&mut path.hops]) {
+                add_windows(hops, &mut dice);
+                for (place, direction) in PathConfig::windows_behind_bearers(hops) {
+                    let hop = &mut hops[place];
+                    let link = if direction == Direction::Uplink { &mut hop.uplink } else { &mut hop.downlink };
+                    link.flow_control = FlowControlConfig::default();
+                }
+            }
+        }
+        check_laws_to(|| Cell::new(&config, Seed(seed)), &script, 1, ms(2_000));
+    }
+}
+
+/// Each entity with frames of its own, between two hops of a cell of one user and of a path: the window behind it stops
+/// its queue, its own window the hops before, and the laws hold.
+#[test]
+fn entities_with_frames_of_their_own_keep_the_laws_between_windows() {
+    let wire = LinkConfig {
+        rate: read("2 Mbit/s"),
+        propagation: read("3 ms"),
+        queue: queue_of("20 packets"),
+        flow_control: packets(2),
+        ..LinkConfig::default()
+    };
+    let slow = LinkConfig { rate: read("8 kbit/s"), flow_control: packets(3), ..wire.clone() };
+    let mut dice = Dice::new(5);
+    let (mut delivered, mut pauses) = (0, 0);
+    for (number, link) in LinkConfig::own_frames_examples().into_iter().enumerate() {
+        let link = LinkConfig { flow_control: [packets(1), packets(4), bytes(400)][number % 3].clone(), ..link };
+        let radio = crate::entities::hop(&link);
+        let hops = vec![
+            HopConfig::new("lan", wire.clone(), wire.clone()),
+            radio,
+            HopConfig::new("core", slow.clone(), slow.clone()),
+        ];
+        let config = PathConfig { hops, ..PathConfig::default() };
+        let mut script: Script = (0..40)
+            .map(|_| {
+                let port = if dice.below(2) == 0 { PortId::CLIENT } else { PortId::SERVER };
+                offer(ms(dice.below(20) * 5), port, [16, 40, 125][dice.below(3) as usize])
+            })
+            .collect();
+        script.sort_by_key(|(at, _)| *at);
+        let seed = number as u64;
+        let trace = check_laws_to(|| Path::new(&config, Seed(seed)), &script, seed, ms(1_500));
+        delivered += trace.departures.len();
+        pauses += trace.pauses.len();
+    }
+    assert!(delivered > 1_000 && pauses > 100, "{delivered} delivered, {pauses} pauses and releases");
 }
 
 /// A user of a cell whose radio hop, in the middle of three, is on a shared medium: what waits there stops the hops
