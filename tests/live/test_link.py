@@ -390,5 +390,8 @@ def test_windows_stop_the_sender_instead_of_dropping(airpath: Airpath, port_way:
     begun = uplink(run, "offered")["time_ns"].sort()
     assert int(begun[200]) - int(begun[0]) > 1500 * MS
     assert max(delays_ms(run, "uplink")) < 150
-    assert result.summary()["verdict"]["grade"] != "invalid", result.summary()["verdict"]
+    assert result.summary()["uplink"]["delivered_packets"] == 250
+    # Up to seconds in the kernel's queue, by the stamps, are not lateness of the loop.
+    timings = json.loads((run.directory / "run.json").read_text())["results"]["timings"]
+    assert timings["entries"]["p99_ns"] < SLACK_MS * MS
     assert airpath.run("replay", run.directory, user=port_way.user).check().out.startswith("identical: ")
