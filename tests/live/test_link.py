@@ -394,4 +394,5 @@ def test_windows_stop_the_sender_instead_of_dropping(airpath: Airpath, port_way:
     # Up to seconds in the kernel's queue, by the stamps, are not lateness of the loop.
     timings = json.loads((run.directory / "run.json").read_text())["results"]["timings"]
     assert timings["entries"]["p99_ns"] < SLACK_MS * MS
-    assert airpath.run("replay", run.directory, user=port_way.user).check().out.startswith("identical: ")
+    replayed = airpath.run("replay", run.directory, user=port_way.user).check()
+    assert replayed.out.startswith("identical: ")
