@@ -358,3 +358,41 @@ def test_reordered_packets_arrive_out_of_order(airpath: Airpath, port_way: Way) 
         expected.insert(expected.index(number + 2) + 1, number)
     assert [number for number in numbers if number != 39] == expected
     assert uplink(run, "held_back").height == 10
+
+
+PIPELINE = """
+[[hops]]
+name = "radio"
+[hops.link]
+rate = "1 Mbit/s"
+queue = { type = "tail_drop", limit = "4 packets" }
+flow_control = { type = "window", packets = 4 }
+
+[[hops]]
+name = "core"
+[hops.link]
+rate = "400 kbit/s"
+queue = { type = "tail_drop", limit = "3 packets" }
+flow_control = { type = "window", packets = 3 }
+"""
+
+
+def test_windows_stop_the_sender_instead_of_dropping(airpath: Airpath, port_way: Way) -> None:
+    scenario = airpath.file("pipeline.toml", PIPELINE)
+    # More than the loop reads ahead: the rest waits in the kernel.
+    received, run, result = send(
+        airpath, port_way, "--scenario", scenario, count=250, gap=0, linger=4
+    )
+    assert received == list(range(250))
+    dropped = run.events.filter(pl.col("kind") == "dropped")
+    assert dropped.height == 0
+    # Seven packets fit into both hops and their send buffers and queues: the others waited outside.
+    begun = uplink(run, "offered")["time_ns"].sort()
+    assert int(begun[200]) - int(begun[0]) > 1500 * MS
+    assert max(delays_ms(run, "uplink")) < 150
+    assert result.summary()["uplink"]["delivered_packets"] == 250
+    # Up to seconds in the kernel's queue, by the stamps, are not lateness of the loop.
+    timings = json.loads((run.directory / "run.json").read_text())["results"]["timings"]
+    assert timings["entries"]["p99_ns"] < SLACK_MS * MS
+    replayed = airpath.run("replay", run.directory, user=port_way.user).check()
+    assert replayed.out.startswith("identical: ")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from airpath.run import load_run
+from live.test_link import PIPELINE
 
 if TYPE_CHECKING:
     from live.harness import Airpath, User
@@ -39,6 +40,21 @@ def test_a_minute_of_ping_takes_seconds(warp: Warp, user: User) -> None:
     told = re.search(r"warp: ([\d.]+) s of virtual time in ([\d.]+) s", result.err)
     assert told is not None
     assert float(told[1]) > 60
+
+
+def test_a_window_stops_the_sender(warp: Warp) -> None:
+    path, out = warp.airpath.path("datagrams"), warp.airpath.path("run")
+    report = warp.airpath.path("counters")
+    server = warp.airpath.server("datagram-server", 4, "udp", 0, 5000, path, report)
+    client = warp.airpath.program("datagram-client", 4, "udp", 0, 5000, 250, 500, 0, 4)
+    scenario = warp.airpath.file("pipeline.toml", PIPELINE)
+    plain = ("--scenario", scenario, "--log", "events", "--out", out, "--server", server)
+    warp.run(*plain, "--", *client).check()
+    assert len(path.read_text().splitlines()) == 250
+    results = load_run(out).manifest["results"]
+    assert results["verdict"]["grade"] == "trusted", results["verdict"]
+    assert results["timings"]["entries"]["max_ns"] < 1_000_000
+    assert warp.airpath.run("replay", out).check().out.startswith("identical: ")
 
 
 def test_the_summary_names_the_clock(warp: Warp) -> None:

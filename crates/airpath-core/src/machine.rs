@@ -268,6 +268,14 @@ pub trait Machine: Send {
         false
     }
 
+    /// True if the machine may pause `port`, with the parameters in force as of the last call. A driver advances such a
+    /// machine to the instant of an offer before it looks whether the port is paused; and while it is, it calls the
+    /// machine at [`Machine::next_emission`], which is then no later than the instant at which it is released.
+    /// What is offered to a paused port all the same is taken like everything else.
+    fn controls_flow(&self, _port: PortId) -> bool {
+        false
+    }
+
     /// Number of PDUs of endpoints inside.
     fn held(&self) -> u64;
 
@@ -311,6 +319,9 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     }
     fn wants_headers(&self, port: PortId) -> bool {
         (**self).wants_headers(port)
+    }
+    fn controls_flow(&self, port: PortId) -> bool {
+        (**self).controls_flow(port)
     }
     fn held(&self) -> u64 {
         (**self).held()

@@ -7,6 +7,7 @@
 
 mod asleep;
 mod egress;
+mod held_back;
 mod ingress;
 mod layout;
 mod link;
@@ -443,10 +444,10 @@ impl EngineLoop {
             if !link.is_behind() {
                 link.measurements.looked();
             }
-            let paused: SmallVec<[(PortId, bool); 2]> = link.take_flow_control().collect();
-            for (port, pause) in paused {
+            let unread: SmallVec<[(PortId, bool); 2]> = link.take_unread_ports().collect();
+            for (port, leave) in unread {
                 let descriptor = link.ports()[usize::from(port.0)].as_fd();
-                self.waiter.watch_port(descriptor, ports[0] + u32::from(port.0), !pause)?;
+                self.waiter.watch_port(descriptor, ports[0] + u32::from(port.0), !leave)?;
             }
         }
         if driven {

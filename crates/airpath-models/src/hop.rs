@@ -15,6 +15,7 @@ use airpath_core::{Bits, Cause, Cx, Direction, DrawKey, DrawScope, End, Origin, 
 use crate::agenda::CATCH_UP;
 use crate::config::HopConfig;
 use crate::entity::{Arrival, EntityBeginning, EntityModel, LinkEntity};
+use crate::flow_control::{Gate, Window};
 use crate::link::{Link, OnAir, receiver, sender};
 use crate::medium::{Medium, MediumBeginning, MediumModel, UserMedium};
 use crate::queueing::Queueing;
@@ -229,6 +230,38 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         self.link.lanes[direction as usize].queue.length() + self.link.ends[sender(direction)].waiting()
     }
 
+    /// Length of the input queue of `direction`.
+    pub(crate) fn queue_length(&self, direction: Direction) -> QueueLength {
+        self.link.lanes[direction as usize].queue.length()
+    }
+
+    /// Puts the window of the next hop in force for what leaves the queue of `direction` from now on.
+    pub(crate) fn set_window(&mut self, direction: Direction, window: Option<Window>) {
+        let gate = &mut self.link.lanes[direction as usize].gate;
+        match (gate.as_mut(), window) {
+            (Some(gate), Some(window)) => gate.window = window,
+            (_, window) => *gate = window.map(|window| Box::new(Gate::new(window))),
+        }
+    }
+
+    /// Notes at `at` how many packets are `beyond` the hop and within the window of the next one, and lets the queue of
+    /// `direction` go on if that stopped it and does so no more.
+    pub(crate) fn follow_window(&mut self, at: Time, direction: Direction, beyond: QueueLength, cx: &mut Cx<'_>) {
+        let Some(gate) = &mut self.link.lanes[direction as usize].gate else { return };
+        gate.beyond = beyond;
+        if gate.is_shut {
+            if self.link.pump(at, direction, Arrival::FollowsOthers, cx) {
+                self.ask(at, direction);
+            }
+            self.note_due();
+        }
+    }
+
+    /// True if a packet waits before a window, or may come to do so while another one waits for the send buffer.
+    pub(crate) fn waits_before_window(&self) -> bool {
+        self.link.lanes.iter().any(|lane| lane.gate.is_some() && lane.queue.length().packets > 0)
+    }
+
     /// True if no packet is on its way over the hop.
     pub(crate) fn is_empty(&self) -> bool {
         self.link.is_empty()
@@ -298,7 +331,11 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             }
         }
         if !self.link.out.is_empty() {
-            for (direction, pdu) in self.link.out.drain(..) {
+            let Link { out, lanes, .. } = &mut self.link;
+            for (direction, pdu) in out.drain(..) {
+                if let Some(gate) = &mut lanes[direction as usize].gate {
+                    gate.beyond = gate.beyond + QueueLength { packets: 1, bytes: pdu.len.into() };
+                }
                 leave(direction, pdu, cx);
             }
         }

@@ -36,6 +36,7 @@ pub mod entity;
 mod examples;
 pub mod fading;
 pub mod file;
+pub mod flow_control;
 pub mod hop;
 pub mod impairment;
 pub mod line_header;
@@ -53,6 +54,7 @@ pub mod sdus;
 pub mod serve;
 pub mod stage;
 pub mod states;
+mod windows;
 
 pub use cell::{Cell, CellConfig};
 pub use config::{BearerConfig, HopConfig, LinkConfig, PathConfig, Setting, StateConfig};

@@ -16,6 +16,7 @@ use crate::blackout::{Blackout, BlackoutConfig, InFlight};
 use crate::channel::{Channel, ChannelOutcome, Transmission};
 use crate::config::HopConfig;
 use crate::entity::{Answer, Arrival, ErrorPositions, LinkEntity, SduKey, Sdus};
+use crate::flow_control::{Gate, length_of};
 use crate::impairment::Impairment;
 use crate::quality::Quality;
 use crate::queueing::{InputQueue, Queueing};
@@ -49,6 +50,8 @@ pub(crate) struct Lane {
     pub(crate) arrives: Time,
     pub(crate) impairment: Impairment,
     pub(crate) blackout: Blackout,
+    /// The window of the next hop, where that has flow control.
+    pub(crate) gate: Option<Box<Gate>>,
     /// Frames that a blackout has caught under transmission, to be sent again.
     pub(crate) again: VecDeque<Frame>,
     /// True if one has come to them since the medium's last step.
@@ -97,6 +100,10 @@ impl<E: LinkEntity> Link<E> {
     fn pump_queued(&mut self, at: Time, direction: Direction, mut arrival: Arrival, cx: &mut Cx<'_>) -> bool {
         let mut moved = false;
         let lane = &mut self.lanes[direction as usize];
+        self.sdus.take_in(direction);
+        if lane.gate.is_some() {
+            return self.pump_gated(at, direction, arrival, cx);
+        }
         let sender = &mut self.ends[sender(direction)];
         loop {
             let mut stage = Self::stage(self.index, self.state, at, direction, Stage::Queue, cx);
@@ -106,6 +113,40 @@ impl<E: LinkEntity> Link<E> {
             moved = true;
         }
         moved
+    }
+
+    /// The same as far as the window of the next hop allows.
+    #[cold]
+    fn pump_gated(&mut self, at: Time, direction: Direction, mut arrival: Arrival, cx: &mut Cx<'_>) -> bool {
+        let mut moved = false;
+        loop {
+            let past_queue = self.past_queue(direction);
+            let lane = &mut self.lanes[direction as usize];
+            let Some(gate) = &mut lane.gate else { return moved };
+            let on_the_way = past_queue + gate.beyond;
+            // A queue that manages its delay may drop as soon as it is asked.
+            gate.is_shut = gate.window.is_full(on_the_way);
+            if gate.is_shut {
+                return moved;
+            }
+            let sender = &mut self.ends[sender(direction)];
+            let mut stage = Self::stage(self.index, self.state, at, direction, Stage::Queue, cx);
+            let fits = |next: &Pdu| {
+                gate.is_shut = !gate.window.admits(on_the_way, next.len);
+                !gate.is_shut && sender.has_room(next)
+            };
+            let Some(pdu) = lane.queue.dequeue(fits, &mut stage) else { return moved };
+            sender.accept(pdu, arrival, &mut self.sdus, &mut stage.of(Stage::Entity));
+            arrival = Arrival::FollowsOthers;
+            moved = true;
+        }
+    }
+
+    /// Packets in `direction` that have left the input queue and not the hop.
+    fn past_queue(&self, direction: Direction) -> QueueLength {
+        let leaving = self.out.iter().filter(|(way, _)| *way == direction).map(|(_, pdu)| pdu);
+        let held_back = self.lanes[direction as usize].impairment.packets();
+        length_of(self.sdus.inside_in(direction).chain(held_back).chain(leaving))
     }
 
     /// Begins, changes or ends a blackout.
@@ -202,7 +243,9 @@ impl<E: LinkEntity> Link<E> {
         let again: u64 = lane.again.iter().map(|frame| frame.bits.get()).sum();
         let own = self.ends[sender(direction)].backlog(at, &self.sdus);
         let waiting = own.bits + again;
-        let queued = lane.queue.length().bytes * 8;
+        // What a window stops could not be sent, whatever the medium grants.
+        let is_shut = lane.gate.as_ref().is_some_and(|gate| gate.is_shut);
+        let queued = if is_shut { 0 } else { lane.queue.length().bytes * 8 };
         Backlog { bits: if waiting == 0 { 0 } else { waiting + queued }, since: own.since }
     }
 
@@ -379,6 +422,7 @@ impl Lane {
                 [key("reorder"), key("duplicate")],
             ),
             blackout: Blackout::new(link.blackout),
+            gate: None,
             again: VecDeque::new(),
             caught_more: false,
             on_air: 0,

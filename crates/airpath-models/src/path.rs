@@ -23,10 +23,12 @@ use crate::agenda::{Agenda, KEEP_UP, Next};
 use crate::bearers::Bearers;
 use crate::config::{HopConfig, PathConfig, Setting};
 use crate::entity::{EntityModel, LinkEntity};
+use crate::flow_control::length_of;
 use crate::hop::Hop;
 use crate::load::Loads;
 use crate::medium::{Medium, MediumModel, UserMedium};
 use crate::states::Schedule;
+use crate::windows::Windows;
 
 /// A path of hops with any link entities and media; the defaults are those that a scenario builds.
 pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
@@ -40,6 +42,8 @@ pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     /// Packets on the boundary between two hops: when, into which hop, in which direction.
     transfers: VecDeque<(Time, usize, Direction, Pdu)>,
     loads: Loads,
+    /// The windows, where hops have flow control.
+    windows: Option<Box<Windows>>,
     /// The framing for which escapes are to be counted, uplink first. No state changes it.
     framings: [Option<Framing>; 2],
     /// True if lengths depend on headers, uplink first. No state changes it.
@@ -149,9 +153,10 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         let further = config.states.iter().map(|state| (state.name.as_str(), state.at, &state.stay));
         let schedule = Schedule::new(&config.initial, further, seed);
         let names: Vec<&str> = config.hops.iter().map(|hop| hop.name.as_str()).collect();
-        Path {
+        let mut path = Path {
             hops,
             bearers: Bearers::new(&config.hops),
+            windows: None,
             states,
             schedule,
             transfers: VecDeque::new(),
@@ -160,7 +165,53 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
             reads_headers: Direction::ALL.map(|direction| config.reads_headers(direction)),
             users_inside: 0,
             place,
+        };
+        path.set_windows(&config.hops);
+        path
+    }
+
+    /// Puts the windows of `configs` in force.
+    fn set_windows(&mut self, configs: &[HopConfig]) {
+        self.windows = Windows::configured(self.windows.take(), configs);
+        if let Some(windows) = &self.windows {
+            windows.put_up(&mut self.hops, self.bearers.as_deref());
         }
+    }
+
+    /// Lets go on what a window stopped and does so no more.
+    #[inline(always)]
+    pub(crate) fn follow_windows(&mut self, at: Time, cx: &mut Cx<'_>) {
+        if self.windows.is_some() {
+            self.look_at_windows(at, cx);
+        }
+    }
+
+    #[cold]
+    fn look_at_windows(&mut self, at: Time, cx: &mut Cx<'_>) {
+        let Path { hops, bearers, transfers, windows, place, .. } = self;
+        let Some(windows) = windows else { return };
+        let between = |hop: usize, direction: Direction| {
+            let here = transfers.iter().filter(|(_, to, way, _)| (*to, *way) == (hop, direction));
+            length_of(here.map(|(.., pdu)| pdu))
+        };
+        windows.follow(at, (hops, bearers.as_deref()), between, place.user, cx);
+    }
+
+    /// True if hops have flow control, or had it in a state before.
+    pub(crate) fn has_windows(&self) -> bool {
+        self.windows.is_some()
+    }
+
+    /// True if a port is paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.windows.as_ref().is_some_and(|windows| windows.is_any_paused())
+    }
+
+    /// The least time in which a packet passes any of the hops, if packets wait before a window: when any event lets
+    /// them go on, what they cause leaves their hop no sooner than that after it.
+    pub(crate) fn least_behind_windows(&self) -> Option<Span> {
+        let waits = self.windows.is_some() && self.hops.iter().any(Hop::waits_before_window);
+        waits.then(|| self.hops.iter().map(Hop::least_transit).min().unwrap_or(Span::ZERO))
     }
 
     /// The hops, the client's end first; one with several bearers is several.
@@ -238,14 +289,25 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
     fn enter(&mut self, at: Time, state: u16, cx: &mut Cx<'_>) {
         self.schedule.enter(at, state);
         cx.record(self.of_path(at, Direction::Uplink, EventKind::StateChanged, &Pdu::default()));
-        let Path { hops, bearers, states, .. } = self;
-        configure(at, hops, bearers, &states[usize::from(state)].1, state, cx);
+        // Nothing below looks at the list.
+        let states = std::mem::take(&mut self.states);
+        self.put_in_force(at, &states[usize::from(state)].1, cx);
+        self.states = states;
+    }
+
+    /// Puts `configs` in force.
+    fn put_in_force(&mut self, at: Time, configs: &[HopConfig], cx: &mut Cx<'_>) {
+        self.set_windows(configs);
+        // What is behind the windows has to be known before the hops go on.
+        self.follow_windows(at, cx);
+        configure(at, &mut self.hops, &mut self.bearers, configs, self.schedule.state(), cx);
+        self.follow_windows(at, cx);
     }
 
     /// Puts `configs` in force without another state.
     fn configure(&mut self, at: Time, configs: &[HopConfig], kind: EventKind, cx: &mut Cx<'_>) {
         cx.record(self.of_path(at, Direction::Uplink, kind, &Pdu::default()));
-        configure(at, &mut self.hops, &mut self.bearers, configs, self.schedule.state(), cx);
+        self.put_in_force(at, configs, cx);
     }
 
     /// True if `configs` have a hop for each of the path's, with as many bearers.
@@ -345,6 +407,7 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         cx.record(self.of_path(at, direction, EventKind::Offered, &pdu));
         let bearer = self.bearer_taking(hop, direction, &pdu);
         self.hops[bearer].offer(at, direction, pdu, cx);
+        self.follow_windows(at, cx);
         bearer
     }
 
@@ -361,7 +424,10 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         let departure = self.hops.iter().map(Hop::next_departure).min().unwrap_or(Time::NEVER);
         // A state may shorten delays, and a transfer may reach a hop without any.
         let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
-        departure.min(self.schedule.due()).min(transfer)
+        let released = self
+            .least_behind_windows()
+            .map_or(Time::NEVER, |least| self.hops.iter().map(Hop::next_deadline).min().unwrap_or(Time::NEVER) + least);
+        departure.min(self.schedule.due()).min(transfer).min(released)
     }
 
     /// Minimum transit time of a packet of `bytes` from `end` at `at`. Beside what hops take of themselves, `shared`
@@ -442,6 +508,7 @@ impl<E: LinkEntity, M: Medium> Agenda for Path<E, M> {
             }
             Next::Load => self.generate(at, cx),
         }
+        self.follow_windows(at, cx);
     }
 }
 
@@ -500,6 +567,10 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     }
 
     fn next_emission(&self) -> Option<Time> {
+        // Whoever waits for the port is told when it may go on, at that instant.
+        if self.is_paused() {
+            return self.due().0.finite();
+        }
         if self.loads.is_empty() {
             return self.next_departure().finite();
         }
@@ -540,6 +611,10 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
 
     fn wants_headers(&self, port: PortId) -> bool {
         self.reads_headers.get(usize::from(port.0)).is_some_and(|reads| *reads)
+    }
+
+    fn controls_flow(&self, port: PortId) -> bool {
+        self.windows.as_ref().is_some_and(|windows| windows.stops(port.end()))
     }
 
     fn never_idle(&self) -> bool {

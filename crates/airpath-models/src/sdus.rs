@@ -6,7 +6,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use airpath_core::{Cause, Pdu};
+use airpath_core::{Cause, Direction, Pdu};
 use slab::Slab;
 
 use crate::line_header::LineHeader;
@@ -44,6 +44,7 @@ pub struct Sdu {
     pub buffered_bits: u64,
     /// True if this link has cut it, so that frames behind the cut bring nothing and cost nothing.
     pub cut: bool,
+    direction: Direction,
     fate: Fate,
     generation: u32,
 }
@@ -67,6 +68,8 @@ impl Sdu {
 pub struct Sdus {
     held: Slab<Sdu>,
     taken: u32,
+    /// Direction of the packets that are taken.
+    taking: Option<Direction>,
 }
 
 impl Sdus {
@@ -75,14 +78,30 @@ impl Sdus {
         Sdus::default()
     }
 
+    /// Tells the direction of the packets that are taken from now on; the uplink before the first word.
+    #[inline]
+    pub(crate) fn take_in(&mut self, direction: Direction) {
+        self.taking = Some(direction);
+    }
+
     /// Takes a packet of `parts` parts at the beginning of its way.
     #[inline]
     pub fn insert(&mut self, pdu: Pdu, parts: u32) -> SduKey {
         let generation = self.taken;
         self.taken = self.taken.wrapping_add(1);
-        let fate = Fate::Inside;
-        let sdu =
-            Sdu { pdu, parts, accounted: 0, line: None, buffered: 0, buffered_bits: 0, cut: false, fate, generation };
+        let (direction, fate) = (self.taking.unwrap_or(Direction::Uplink), Fate::Inside);
+        let sdu = Sdu {
+            pdu,
+            parts,
+            accounted: 0,
+            line: None,
+            buffered: 0,
+            buffered_bits: 0,
+            cut: false,
+            direction,
+            fate,
+            generation,
+        };
         SduKey { index: self.held.insert(sdu) as u32, generation }
     }
 
@@ -140,6 +159,12 @@ impl Sdus {
     /// The packets that are neither handed up nor dropped.
     pub fn inside(&self) -> impl Iterator<Item = &Pdu> {
         self.held.iter().map(|(_, sdu)| sdu).filter(|sdu| sdu.is_inside()).map(|sdu| &sdu.pdu)
+    }
+
+    /// Those of them that travel in `direction`.
+    pub(crate) fn inside_in(&self, direction: Direction) -> impl Iterator<Item = &Pdu> {
+        let in_direction = move |sdu: &&Sdu| sdu.is_inside() && sdu.direction == direction;
+        self.held.iter().map(|(_, sdu)| sdu).filter(in_direction).map(|sdu| &sdu.pdu)
     }
 }
 

@@ -240,7 +240,7 @@ fn fit_grants(path: &mut PathConfig) {
     }
 }
 
-fn any_cell(count: usize) -> impl Strategy<Value = (CellConfig, Script)> {
+pub fn any_cell(count: usize) -> impl Strategy<Value = (CellConfig, Script)> {
     let users: Vec<_> = (0..count).map(any_user).collect();
     let media = proptest::sample::select(SharedMediumConfig::examples()).prop_map(|config| match config {
         // Users may be on it in either direction.

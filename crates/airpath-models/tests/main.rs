@@ -21,6 +21,7 @@ mod environments;
 mod error_traces;
 mod exactness;
 mod fading;
+mod flow_control;
 mod hand_computed;
 mod impairment;
 mod laws;

@@ -5,6 +5,7 @@
 
 use airpath_core::{Bits, Carry, Direction, LinkRate, Span};
 use airpath_models::entity::{EntityConfig, egprs, gprs};
+use airpath_models::flow_control::{FlowControlConfig, WindowConfig};
 use airpath_models::medium::{RateConfig, VaryingConfig};
 use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::dualpi2::Dualpi2Config;
@@ -38,7 +39,11 @@ impl Scenario {
                     early_marks(&place, hop.link(direction), mtu_bytes)
                 });
                 let early = hops.iter().filter_map(|hop| early_polls(hop).or_else(|| early_repeats(hop)));
-                for found in marks.chain(early) {
+                let windows = hops.iter().flat_map(|hop| Direction::ALL.map(|direction| (hop, direction)));
+                let windows = windows.flat_map(|(hop, direction)| {
+                    unfit_window(&format!("{}.{}", hop.name, direction.name()), hop.link(direction), mtu_bytes)
+                });
+                for found in marks.chain(early).chain(windows) {
                     let sentence = match state {
                         // States repeat what they do not change.
                         Some(_) if advice.contains(&found) => continue,
@@ -69,6 +74,44 @@ fn early_marks(place: &str, link: &LinkConfig, mtu_bytes: u32) -> Option<String>
             rounded(packet + packet),
         )
     })
+}
+
+/// Warnings about a window that lets one packet pass at a time, and about one that is larger than the queue behind it,
+/// which then drops packets in spite of the window.
+fn unfit_window(place: &str, link: &LinkConfig, mtu_bytes: u32) -> Vec<String> {
+    let FlowControlConfig::Window(WindowConfig { packets, bytes }) = &link.flow_control else { return Vec::new() };
+    let mut found = Vec::new();
+    let packet = Bits::from_bytes(u64::from(mtu_bytes));
+    if let Some(bytes) = bytes.filter(|bytes| *bytes < packet) {
+        found.push(format!(
+            "{place}.flow_control: a window of {} bytes is less than a packet of {mtu_bytes} bytes, so that only one such \
+             packet passes at a time; use a multiple of that: --set {place}.flow_control.bytes='{} bytes'",
+            bytes.get() / 8,
+            4 * mtu_bytes,
+        ));
+    }
+    let limit = match &link.queue {
+        QueueConfig::TailDrop(queue) => queue.limit,
+        QueueConfig::HeadDrop(queue) => queue.limit,
+        QueueConfig::RandomDrop(queue) => queue.limit,
+        _ => return found,
+    };
+    let fits = match (limit.packets, packets) {
+        (Some(limit), Some(window)) => *window <= limit,
+        (Some(_), None) => false,
+        (None, _) => true,
+    } && match (limit.bytes, bytes) {
+        (Some(limit), Some(window)) => window.get() / 8 <= limit,
+        (Some(_), None) => false,
+        (None, _) => true,
+    };
+    if !fits {
+        found.push(format!(
+            "{place}.flow_control: the queue holds {limit}, which is less than the window may let through, so that packets \
+             can be dropped in spite of it; use a window that is no larger than the queue's limit, in the same unit"
+        ));
+    }
+    found
 }
 
 /// Warning about RLP with a T1 below the least round trip of its link: an end that asks before it can have an answer

@@ -4,7 +4,7 @@
 //! From checked documents to the configuration of paths: hops as trees of parameters, and from those
 //! the types that the models read.
 
-use airpath_core::{Event, Time};
+use airpath_core::{Direction, Event, Time};
 use airpath_models::{HopConfig, LinkConfig, PathConfig, StateConfig};
 use serde::Deserialize;
 
@@ -129,6 +129,15 @@ pub fn configs(
             let name = join(&join(prefix, &hop.name), &join(Side::Link.name(), &problem.key));
             problems.push(Diagnostic::at(&place, name, problem.message));
         }
+    }
+    for (index, direction) in PathConfig::windows_behind_bearers(&configs) {
+        let hop = &hops[index];
+        let link = if direction == Direction::Uplink { &hop.uplink } else { &hop.downlink };
+        let place = locate(link, "flow_control").unwrap_or(&hop.place).clone();
+        let name = join(&join(prefix, &hop.name), &join(direction.name(), "flow_control"));
+        let message = "counts packets that come from a hop with bearers, whose queues have no window in common; leave it \
+                       out, or the bearers of the hop before";
+        problems.push(Diagnostic::at(&place, name, message));
     }
     configs
 }

@@ -91,3 +91,28 @@ fn polls_that_count_as_unanswered_too_early_are_told() {
     assert_eq!(advice(&gprs(", poll_timeout = \"320 ms\""), None), [""; 0]);
     assert_eq!(advice(&gprs(", signalling = \"ideal\""), None), [""; 0]);
 }
+
+#[test]
+fn windows_below_a_packet_or_beyond_the_queue_are_told() {
+    let with = |queue: &str, window: &str| {
+        let link = format!(
+            "queue = {{ type = \"tail_drop\", limit = \"{queue}\" }}\nflow_control = {{ type = \"window\", {window} }}"
+        );
+        advice(&hop(&link, ""), None)
+    };
+    assert_eq!(with("7 packets", "packets = 7"), [""; 0]);
+    assert_eq!(with("unlimited", "packets = 700"), [""; 0]);
+    assert_eq!(with("6 kB", "bytes = \"6 kB\", packets = 9"), [""; 0]);
+    let short = with("unlimited", "bytes = \"1499 bytes\"");
+    assert_eq!(short.len(), 1, "{short:?}");
+    for words in
+        ["radio.uplink.flow_control: a window of 1499 bytes", "--set radio.uplink.flow_control.bytes='6000 bytes'"]
+    {
+        assert!(short[0].contains(words), "{short:?}");
+    }
+    // A window of bytes says nothing of the number of packets, and a queue without its limit holds 1000.
+    for (queue, window) in [("7 packets", "packets = 8"), ("7 packets", "bytes = \"6 kB\""), ("6 kB", "packets = 4")] {
+        let found = with(queue, window);
+        assert!(found.len() == 1 && found[0].contains("can be dropped in spite of it"), "{found:?}");
+    }
+}

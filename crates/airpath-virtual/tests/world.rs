@@ -9,8 +9,11 @@ use std::sync::{Arc, Mutex};
 use airpath_core::{
     Command, CommandError, Cx, Direction, EventKind, Item, Machine, Origin, Pdu, PortId, Seed, Span, Time,
 };
+use airpath_models::flow_control::{FlowControlConfig, WindowConfig};
 use airpath_models::load::cbr::CbrConfig;
 use airpath_models::load::{BackgroundConfig, LoadConfig};
+use airpath_models::queueing::QueueConfig;
+use airpath_models::queueing::tail_drop::TailDropConfig;
 use airpath_models::{LinkConfig, Path, PathConfig};
 use airpath_virtual::{Ended, Ending, Endpoint, FinishedMachine, MachineId, Progress, Sent, Until, World, WorldError};
 
@@ -318,4 +321,30 @@ fn a_port_has_one_connection() {
     let machines: Vec<MachineId> = (0..3).map(|_| world.machine(link(&slow()), Watch::default())).collect();
     world.connect((machines[0], SERVER), (machines[1], CLIENT));
     world.connect((machines[0], SERVER), (machines[2], CLIENT));
+}
+
+/// A queue of two packets, and a window of two before it: of six packets at once the first is on the air, two wait in
+/// the queue, and three wait outside until there is room. The last one enters when the fourth leaves the queue.
+#[test]
+fn a_path_with_a_window_stops_its_endpoint() {
+    let window = WindowConfig { packets: Some(2), bytes: None };
+    let queue = QueueConfig::TailDrop(TailDropConfig { limit: read("2 packets") });
+    let with = LinkConfig { queue: queue.clone(), flow_control: FlowControlConfig::Window(window), ..slow() };
+    let machines_of = |link_config: &LinkConfig| {
+        let mut world = world();
+        let machine = world.machine(link(link_config), Watch::default());
+        world.attach(1, machine, CLIENT, Time::ZERO, Source::new(Span::ZERO, 100, 6));
+        world.attach(1, machine, SERVER, Time::ZERO, sink());
+        run(world, DONE)
+    };
+    let machines = machines_of(&with);
+    let expected: Vec<_> = (1..=6).map(|id| (id * 100 + 10, 1, id)).collect();
+    assert_eq!(departures(&machines), [expected]);
+    let offered: Vec<_> = machines[0].observer.offered.iter().map(|seen| seen.at).collect();
+    assert_eq!(offered, [0, 0, 0, 100, 200, 300].map(ms));
+    // Without the window three are dropped.
+    assert_eq!(
+        machines_of(&LinkConfig { queue, ..slow() })[0].counters.total(Direction::Uplink, EventKind::Dropped),
+        3
+    );
 }

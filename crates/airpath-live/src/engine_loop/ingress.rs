@@ -13,7 +13,7 @@ use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
 use crate::ports::{OffloadHeader, Received};
 
 /// A packet, or one of the segments of a super-packet, on its way to the machine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Arrival {
     /// Time of the offer.
     pub at: Time,

@@ -12,6 +12,7 @@ use airpath_core::{
 use airpath_log::{Delays, LatenessBound, Offered, Packet, Recorder};
 
 use super::egress::{self, Egress};
+use super::held_back::{Held, HeldBack};
 use super::ingress::Arrival;
 use super::measure::LinkMeasurements;
 use super::stamps::{ClockReport, Stamps};
@@ -80,6 +81,8 @@ pub struct LiveLink {
     may_leave_unread: Span,
     /// Packets of a port beyond one turn.
     unread: Unread,
+    /// Packets that were read and wait for the end of their port's pause.
+    held_back: HeldBack,
     /// Unfinished work of the last turn. Until it is done the ports are left alone: what waits there came
     /// later.
     unfinished: Option<Unfinished>,
@@ -134,12 +137,14 @@ impl LiveLink {
             next_deadline: Time::NEVER,
             may_leave_unread: Span::ZERO,
             unread: Unread::default(),
+            held_back: HeldBack::new(0),
             unfinished: None,
             unread_since: None,
             unread_limit,
             last_emission: Time::ZERO,
             measurements: LinkMeasurements::new(bound),
         };
+        link.held_back = HeldBack::new(link.ports.len());
         link.note_plans();
         link
     }
@@ -207,7 +212,7 @@ impl LiveLink {
     /// # Errors
     /// When the port is gone.
     pub fn read(&mut self, side: usize, reading: &mut Reading<'_>) -> io::Result<()> {
-        if self.unfinished.is_some() {
+        if self.unfinished.is_some() || self.held_back.leaves_unread(side) {
             return Ok(());
         }
         let slab = reading.pool.slab(LONGEST_PACKET_BYTES);
@@ -277,6 +282,8 @@ impl LiveLink {
         }
         self.record(clock)?;
         self.recorder.tick(now);
+        let driven_to = self.driven_to;
+        self.held_back.note_reading(driven_to);
         self.note_plans();
         if self.unfinished.is_some() || has_more {
             self.next_deadline = self.driven_to;
@@ -298,19 +305,26 @@ impl LiveLink {
         let mut offered = 0;
         for arrival in &arrivals[..ready] {
             // What comes before the first packet may be much, as the machine is left alone between turns.
-            if (is_busy || offered == 0) && !self.advance(arrival.at, &mut events) {
+            // Where packets wait for a port, it may be released before this one comes.
+            let is_first = offered == 0 || self.held_back.has_any();
+            if (is_busy || is_first) && !self.advance(arrival.at, &mut events) {
                 break;
             }
             let (machine, port) = (&self.machine, PortId(arrival.side));
             let least_transit = || machine.least_transit_of(arrival.at, port, arrival.first_bytes());
             let timings = &mut self.measurements.timings;
-            match arrival.kernel_at {
+            // What a pause has left in the kernel's queue was to be read when the pause was over.
+            let readable_at = arrival.kernel_at.map(|at| at.max(self.held_back.readable_since(arrival.side)));
+            match readable_at {
                 Some(kernel_at) => timings.read(kernel_at, now, arrival.at, least_transit),
                 // A stamp that fits no clock is told of as such.
                 None if self.ports[usize::from(arrival.side)].has_kernel_stamps() => {}
                 None => timings.read_unstamped(self.measurements.unwatched, least_transit),
             }
-            self.offer(arrival, now);
+            let taken = if self.held_back.has_some(port) { 0 } else { self.offer(arrival, 0, arrival.at, now) };
+            if taken < arrival.segments() {
+                self.held_back.push(arrival.clone(), taken, now);
+            }
             self.driven_to = self.driven_to.max(arrival.at);
             offered += 1;
         }
@@ -319,8 +333,20 @@ impl LiveLink {
         offered == ready && self.advance(to, &mut events)
     }
 
-    /// Runs the machine towards `to` as far as `events` allow; whether it got there.
+    /// Runs the machine towards `to` as far as `events` allow; whether it got there. What waits for a port goes in at
+    /// the very instant at which that is released.
     fn advance(&mut self, to: Time, events: &mut u32) -> bool {
+        self.release(self.driven_to);
+        while self.held_back.has_any()
+            && let Some(due) = self.machine.next_deadline().filter(|due| *due <= to)
+        {
+            if *events == 0 {
+                return false;
+            }
+            self.machine.advance_some(due, events, &mut Cx::new(&mut self.outputs));
+            self.driven_to = self.driven_to.max(due);
+            self.release(due);
+        }
         let mut reached = to;
         if self.machine.next_deadline().is_some_and(|due| due <= to) {
             if *events == 0 {
@@ -329,7 +355,41 @@ impl LiveLink {
             reached = self.machine.advance_some(to, events, &mut Cx::new(&mut self.outputs));
         }
         self.driven_to = self.driven_to.max(reached);
+        self.heed_pauses();
         reached == to
+    }
+
+    /// Heeds what the machine has said about its ports.
+    fn heed_pauses(&mut self) {
+        if !self.outputs.flow_control.is_empty() {
+            self.outputs.flow_control.drain(..).for_each(|(port, paused)| self.held_back.note(port, paused));
+        }
+    }
+
+    /// True if the machine takes nothing through `port` at `at`, once everything due by then has been run.
+    fn is_paused(&mut self, port: PortId, at: Time) -> bool {
+        if self.machine.controls_flow(port) {
+            self.machine.advance(at, &mut Cx::new(&mut self.outputs));
+        }
+        self.heed_pauses();
+        self.held_back.is_paused(port)
+    }
+
+    /// Offers at `at` what has waited for ports that are paused no more.
+    fn release(&mut self, at: Time) {
+        self.heed_pauses();
+        if !self.held_back.has_any() {
+            return;
+        }
+        for port in (0..self.ports.len()).map(|side| PortId(side as u16)) {
+            while let Some(held) = self.held_back.pop(port) {
+                let next = self.offer(&held.arrival, held.next, at, held.read_at);
+                if next < held.arrival.segments() {
+                    self.held_back.put_back(Held { next, ..held });
+                    break;
+                }
+            }
+        }
     }
 
     /// Records what the machine did, and writes what left it.
@@ -345,10 +405,15 @@ impl LiveLink {
         if self.outputs.emissions.is_empty() { Ok(()) } else { self.emit(clock) }
     }
 
-    fn offer(&mut self, arrival: &Arrival, now: Time) {
+    /// Offers the packets of `arrival`, which was read at `read_at`, from number `first` on at `at`; until its port is
+    /// paused. The number of the first one that is left.
+    fn offer(&mut self, arrival: &Arrival, first: u16, at: Time, read_at: Time) -> u16 {
         let port = PortId(arrival.side);
-        for index in 0..arrival.segments() {
-            let mut pdu = arrival.pdu(index, self.next_id);
+        for index in first..arrival.segments() {
+            if self.is_paused(port, at) {
+                return index;
+            }
+            let mut pdu = Pdu { arrived: at, ..arrival.pdu(index, self.next_id) };
             self.next_id += 1;
             let side = usize::from(arrival.side);
             let (framing, tells_headers) = (self.framings[side], self.tells_headers[side]);
@@ -362,16 +427,17 @@ impl LiveLink {
                     pdu.headers = HeaderBytes::of(&bytes, pdu.header_len);
                 }
                 self.recorder.offered(&Offered {
-                    at: arrival.at,
+                    at,
                     port,
                     pdu: &pdu,
                     packet: Packet::whole(&bytes, pdu.header_len),
-                    read_at: Some(now),
+                    read_at: Some(read_at),
                     kernel_at: arrival.kernel_at,
                 });
             }
-            self.machine.offer(arrival.at, port, Item::Pdu(pdu), &mut Cx::new(&mut self.outputs));
+            self.machine.offer(at, port, Item::Pdu(pdu), &mut Cx::new(&mut self.outputs));
         }
+        arrival.segments()
     }
 
     fn emit(&mut self, clock: impl Fn() -> Time) -> io::Result<()> {
@@ -410,9 +476,10 @@ impl LiveLink {
         Ok(())
     }
 
-    /// Ports whose reading the machine stopped (true) or released (false) since the last call.
-    pub(super) fn take_flow_control(&mut self) -> std::vec::Drain<'_, (PortId, bool)> {
-        self.outputs.flow_control.drain(..)
+    /// Ports that the loop has to leave alone from now on (true), because much of what came waits for the end of a
+    /// pause, or to read again.
+    pub(super) fn take_unread_ports(&mut self) -> std::vec::Drain<'_, (PortId, bool)> {
+        self.held_back.take_changes()
     }
 
     /// True if the last turn left work undone.
@@ -441,6 +508,7 @@ impl LiveLink {
         self.machine.control(at, command, &mut Cx::new(&mut self.outputs))?;
         self.driven_to = at;
         self.recorder.command(at, record);
+        self.release(at);
         Ok(())
     }
 

@@ -279,6 +279,11 @@ impl Cell {
         }
         while let Some(user) = self.touched.pop() {
             self.served[user] = UNTOUCHED;
+            if self.users[user].has_windows() {
+                self.users[user].follow_windows(at, cx);
+                // What a window lets go on comes behind the turn of the media, as what is handed over does.
+                self.settle(at, user);
+            }
             self.due[user] = self.users[user].due();
         }
     }
@@ -352,6 +357,8 @@ impl Cell {
             let hop = |(user, bearer): &(u16, u16)| &self.users[usize::from(*user)].hops()[usize::from(*bearer)];
             let hops = || medium.bearers.iter().map(hop);
             let propagation = hops().map(Hop::least_transit).min().unwrap_or(Span::ZERO);
+            let users = medium.bearers.iter().map(|(user, _)| &self.users[usize::from(*user)]);
+            let propagation = users.filter_map(UserPath::least_behind_windows).fold(propagation, Span::min);
             let idle = if hops().all(Hop::is_empty) { CATCH_UP } else { Span::ZERO };
             medium.model.next_deadline() + propagation + idle
         });
@@ -485,6 +492,9 @@ impl Machine for Cell {
     }
 
     fn next_emission(&self) -> Option<Time> {
+        if self.users.iter().any(UserPath::is_paused) {
+            return self.due().0.finite();
+        }
         if !self.has_loads() {
             return self.next_departure().finite();
         }
@@ -526,6 +536,10 @@ impl Machine for Cell {
         self.users.get(usize::from(port.user())).is_some_and(|user| user.wants_headers(PortId::of(0, port.end())))
     }
 
+    fn controls_flow(&self, port: PortId) -> bool {
+        self.users.get(usize::from(port.user())).is_some_and(|user| user.controls_flow(PortId::of(0, port.end())))
+    }
+
     fn never_idle(&self) -> bool {
         self.users.iter().any(Machine::never_idle) || self.media.iter().any(|medium| medium.model.never_idle())
     }
@@ -542,6 +556,9 @@ impl Cell {
             return;
         };
         let bearer = path.take(at, port.end(), pdu, cx);
+        if path.has_windows() {
+            return self.settle(at, user);
+        }
         self.flush(user, bearer, at, false);
         self.due[user] = self.users[user].due();
     }

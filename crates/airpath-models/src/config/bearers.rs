@@ -136,6 +136,7 @@ impl LinkConfig {
             rate: self.rate.clone(),
             propagation: self.propagation.clone(),
             queue: or(&bearer.queue, &self.queue),
+            flow_control: self.flow_control.clone(),
             overhead: or(&bearer.overhead, &self.overhead),
             compression: or(&bearer.compression, &self.compression),
             fragmentation: bearer.fragmentation.or(self.fragmentation),

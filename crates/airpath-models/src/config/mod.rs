@@ -18,6 +18,7 @@ use crate::channel::{Effect, ErrorProcessConfig, ErrorsConfig, Headers, Per};
 use crate::entity::{EntityConfig, EntityParameters, Fragmentation};
 use crate::fading::FadingConfig;
 use crate::file::{VisitFile, under};
+use crate::flow_control::FlowControlConfig;
 use crate::impairment::{DuplicateConfig, ReorderConfig};
 use crate::load::BackgroundConfig;
 use crate::medium::{MediumChoice, MediumConfig, MediumParameters, RateConfig, VaryingConfig};
@@ -40,6 +41,9 @@ pub struct LinkConfig {
     pub propagation: Random<Span>,
     /// The input queue.
     pub queue: QueueConfig,
+    /// Flow control of the packets that enter the hop in this direction: what stops the hop before, or the endpoint,
+    /// instead of filling the queue. A change takes effect at once.
+    pub flow_control: FlowControlConfig,
     /// Link-layer bits added to every packet, before fragmentation and not compressed.
     pub overhead: Bits,
     /// The factor by which the link compresses packets; below 1 shrinks them.
@@ -82,6 +86,7 @@ impl Default for LinkConfig {
             rate: RateConfig::default(),
             propagation: Span::ZERO.into(),
             queue: QueueConfig::default(),
+            flow_control: FlowControlConfig::default(),
             overhead: Bits::ZERO,
             compression: Ratio::ONE,
             fragmentation: None,
@@ -290,6 +295,7 @@ impl LinkConfig {
         let allocation = self.allocation_delay.problems().into_iter();
         problems.extend(allocation.map(|problem| problem.under("allocation_delay")));
         problems.extend(self.queue.problems().into_iter().map(|problem| problem.under("queue")));
+        problems.extend(self.flow_control.problems().into_iter().map(|problem| problem.under("flow_control")));
         problems.extend(self.errors.problems().into_iter().map(|problem| problem.under("errors")));
         let reorder = self.reorder.iter().flat_map(ReorderConfig::problems);
         problems.extend(reorder.map(|problem| problem.under("reorder")));
@@ -466,6 +472,22 @@ impl PathConfig {
             own.into_iter().any(|framing| Some(framing) != first)
         };
         (0..hops.len()).filter(|place| Direction::ALL.into_iter().any(|direction| differs(*place, direction))).collect()
+    }
+
+    /// Hops with flow control of packets that come from a hop with bearers, and the direction: several queues would
+    /// have one window.
+    pub fn windows_behind_bearers(hops: &[HopConfig]) -> Vec<(usize, Direction)> {
+        let is_behind = |(place, direction): &(usize, Direction)| {
+            let before = match direction {
+                Direction::Uplink => place.checked_sub(1),
+                Direction::Downlink => Some(place + 1),
+            };
+            let before = before.and_then(|before| hops.get(before));
+            hops[*place].link(*direction).flow_control.window().is_some()
+                && before.is_some_and(|before| before.bearer_count() > 1)
+        };
+        let all = (0..hops.len()).flat_map(|place| Direction::ALL.map(|direction| (place, direction)));
+        all.filter(is_behind).collect()
     }
 
     /// Visits the files that the parameters of all hops name, in every state, and those of the states

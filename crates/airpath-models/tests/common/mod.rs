@@ -16,6 +16,7 @@ use airpath_core::{
 use airpath_models::blackout::BlackoutConfig;
 use airpath_models::channel::ErrorsConfig;
 use airpath_models::entity::LinkEntity;
+use airpath_models::flow_control::FlowControlConfig;
 use airpath_models::load::{BackgroundConfig, LoadConfig};
 use airpath_models::medium::Medium;
 use airpath_models::queueing::QueueConfig;
@@ -133,6 +134,8 @@ pub struct Trace {
     pub events: Vec<Event>,
     pub links: Vec<LinkRecord>,
     pub counters: Counters,
+    /// Ports paused (true) and released, in order.
+    pub pauses: Vec<(PortId, bool)>,
     pub held: u64,
 }
 
@@ -168,6 +171,7 @@ impl Trace {
         first(&self.links, &other.links, what, "records of link entities");
         first(&self.departures, &other.departures, what, "departures");
         assert_eq!(self.counters, other.counters, "{what}: counters");
+        first(&self.pauses, &other.pauses, what, "pauses of ports");
         assert_eq!(self.held, other.held, "{what}: held");
     }
 }
@@ -395,6 +399,7 @@ impl<M: Hops> Runner<M> {
             events: self.outputs.events,
             links: self.outputs.links,
             counters: self.outputs.counters,
+            pauses: self.outputs.flow_control,
             held: self.machine.held(),
         }
     }
@@ -539,6 +544,7 @@ pub fn link_with(
             rate: time.rate,
             propagation: delay.propagation,
             queue,
+            flow_control: FlowControlConfig::default(),
             overhead: framing.overhead,
             compression: framing.compression,
             fragmentation: framing.fragmentation,
@@ -629,7 +635,12 @@ fn any_state(number: u16, count: u16, hops: usize) -> impl Strategy<Value = Stat
 
 /// A path of one to three hops with up to three states, and a script for it.
 pub fn any_path() -> impl Strategy<Value = (PathConfig, Script)> {
-    (1usize..=3, 0u16..=3).prop_flat_map(|(hops, count)| {
+    any_path_of(1..=3)
+}
+
+/// A path of so many hops with up to three states, and a script for it.
+pub fn any_path_of(hops: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = (PathConfig, Script)> {
+    (hops, 0u16..=3).prop_flat_map(|(hops, count)| {
         let states: Vec<_> = (1..=count).map(|number| any_state(number, count, hops)).collect();
         let first = proptest::option::of((any_duration(), any_next(0, count)));
         let loads = proptest::collection::vec(any_load(hops), 0..=2).prop_map(named);

@@ -364,7 +364,7 @@ impl<O: Observer> Node<O> {
             return;
         }
         for port in std::mem::take(&mut self.released) {
-            while !self.port(port).paused
+            while !self.is_paused(at, port)
                 && let Some(item) = self.port(port).backlog.pop_front()
             {
                 self.offer_now(at, port, item);
@@ -387,9 +387,21 @@ impl<O: Observer> Node<O> {
         self.note_machine();
     }
 
+    /// True if the machine takes nothing through `port` at `at`, once everything due by then has been run.
+    fn is_paused(&mut self, at: Time, port: PortId) -> bool {
+        if self.machine.controls_flow(port) {
+            self.machine.advance(at, &mut Cx::new(&mut self.outputs));
+            if !self.outputs.flow_control.is_empty() {
+                self.note_flow_control();
+            }
+        }
+        self.port(port).paused
+    }
+
     fn offer(&mut self, at: Time, port: PortId, item: Item) {
+        let paused = self.is_paused(at, port);
         let state = self.port(port);
-        if state.paused || !state.backlog.is_empty() {
+        if paused || !state.backlog.is_empty() {
             state.backlog.push_back(item);
         } else {
             self.offer_now(at, port, item);
