@@ -14,7 +14,7 @@ class Case:
     """A run, judged."""
 
     row: dict[str, Any] = field(repr=False)
-    """What the catalogue has of it."""
+    """Values of the run in the catalogue."""
     outcome: str
     """passed, failed, broken, or untrusted."""
     message: str = ""
