@@ -615,9 +615,30 @@ _OF_THE_ENGINES_COMMANDS = (
     ),
 )
 
+_SHELLS = (
+    Declaration(
+        "completions",
+        "Print completions for a shell",
+        "airpath.shells.command:completions",
+        ("airpath completions bash > ~/.local/share/bash-completion/completions/airpath",),
+        (Argument("SHELL", "The shell: bash, zsh or fish", "shell", type="text"),),
+        (),
+        "Completions are of the installed version; print them anew after an upgrade.",
+    ),
+    Declaration(
+        "man",
+        "Write manual pages of all commands",
+        "airpath.shells.command:man",
+        ("airpath man ~/.local/share/man/man1",),
+        (Argument("DIR", "Directory of the pages", "directory"),),
+        (),
+        "The date of the pages is today's, or that of SOURCE_DATE_EPOCH.",
+    ),
+)
+
 DECLARATIONS = {
     declaration.name: declaration
-    for declaration in (*_EXPERIMENTS, *_ANALYSIS, *_OF_THE_ENGINES_COMMANDS, *VIDEO)
+    for declaration in (*_EXPERIMENTS, *_ANALYSIS, *_OF_THE_ENGINES_COMMANDS, *VIDEO, *_SHELLS)
 }
 """Every command of Python's, by name."""
 
