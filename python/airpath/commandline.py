@@ -229,7 +229,7 @@ def help_text(command: Declaration) -> str:
     if command.arguments:
         rows = [(_place(one), one.help) for one in command.arguments]
         parts.append("Arguments:\n" + _table(rows, width))
-    options = [(f"    {_shown(one)}", _described(one)) for one in command.options]
+    options = [(f"    {_shown(one)}", described(one)) for one in command.options]
     parts.append("Options:\n" + _table([*options, ("-h, --help", "Print help")], width))
     heading = "Example:" if len(command.examples) == 1 else "Examples:"
     parts.append("\n".join([heading, *(f"  {example}" for example in command.examples)]))
@@ -259,7 +259,8 @@ def _shown(option: Option) -> str:
     return " ".join([option.flag, *(f"<{metavar}>" for metavar in option.metavars)])
 
 
-def _described(option: Option) -> str:
+def described(option: Option) -> str:
+    """Return the help of an option, with its default and its possible values."""
     text = option.help
     if option.default is not None:
         default = str(option.default)

@@ -20,6 +20,28 @@ ERROR_MODELS = ("gilbert_elliott", "mta", "on_off", "weibull", "best")
 
 _ONLY_SET = Option("--only", ("SET",), "This set only; may be given several times", several=True)
 _AS_JSON = ("--json", ())
+_JUDGEMENT = (
+    Option(
+        "--expect",
+        ("COMPARISON",),
+        "Comparison of a metric, parameter or column that every run fulfils, such as "
+        "'elapsed < 20'; other runs have failed",
+        several=True,
+    ),
+    Option("--strict", (), "Count runs whose verdict is not trusted as failed"),
+    Option(
+        "--junit",
+        ("FILE",),
+        "Write every run as a test case to this file, in JUnit's XML",
+        type="path",
+    ),
+    Option(
+        "--summary",
+        ("FILE",),
+        "Append a summary in Markdown to this file, such as $GITHUB_STEP_SUMMARY",
+        type="path",
+    ),
+)
 _MEASUREMENTS = Argument(
     "DIR",
     "Directories of measurements, as given to --out of airpath timing",
@@ -59,9 +81,11 @@ _EXPERIMENTS = (
                 (),
                 "Bring up the network of a set's first cell, and take commands from the terminal",
             ),
+            *_JUDGEMENT,
             Option(*_AS_JSON, "Print the outcome as JSON", key="json_"),
         ),
-        "Exit status: 0 if every replication succeeded, 1 if some did not or it could not go on, "
+        "Exit status: 0 if every replication succeeded, 1 if some did not, an expectation does not "
+        "hold, or it could not go on, "
         "2 if the file or the directory is wrong, 125 if packages are missing, 130 after Ctrl-C. "
         "--resume continues an interrupted run.",
         "experiments",
@@ -176,9 +200,10 @@ _EXPERIMENTS = (
                 "First rebuild the catalogue, and what is damaged of the journal, from the "
                 "directories of the runs",
             ),
+            *_JUDGEMENT,
             Option(*_AS_JSON, "Print JSON, one object per line", key="json_"),
         ),
-        "",
+        "With --expect, --strict, --junit or --summary the exit status is 1 if a run failed.",
         "experiments",
     ),
 )
@@ -653,9 +678,30 @@ _OF_THE_ENGINES_COMMANDS = (
     ),
 )
 
+_SHELLS = (
+    Declaration(
+        "completions",
+        "Print completions for a shell",
+        "airpath.shells.command:completions",
+        ("airpath completions bash > ~/.local/share/bash-completion/completions/airpath",),
+        (Argument("SHELL", "The shell: bash, zsh or fish", "shell", type="text"),),
+        (),
+        "Completions are of the installed version; print them anew after an upgrade.",
+    ),
+    Declaration(
+        "man",
+        "Write manual pages of all commands",
+        "airpath.shells.command:man",
+        ("airpath man ~/.local/share/man/man1",),
+        (Argument("DIR", "Directory of the pages", "directory"),),
+        (),
+        "The date of the pages is today's, or that of SOURCE_DATE_EPOCH.",
+    ),
+)
+
 DECLARATIONS = {
     declaration.name: declaration
-    for declaration in (*_EXPERIMENTS, *_ANALYSIS, *_OF_THE_ENGINES_COMMANDS, *VIDEO)
+    for declaration in (*_EXPERIMENTS, *_ANALYSIS, *_OF_THE_ENGINES_COMMANDS, *VIDEO, *_SHELLS)
 }
 """Every command of Python's, by name."""
 

@@ -272,6 +272,7 @@ pub fn any_cell(count: usize) -> impl Strategy<Value = (CellConfig, Script)> {
             }
             MediumOfCell { name: "cell".into(), config: SharedMediumConfig::Wifi(config) }
         }
+        config @ SharedMediumConfig::Poll(_) => MediumOfCell { name: "cell".into(), config },
     });
     let offers = (any_offer(), 0..count as u16).prop_map(|(action, user)| match action {
         Action::Offer { port, len, header_len } => {

@@ -21,8 +21,8 @@ from airpath.experiment.catalogue import Filter, FilterError, open_catalogue
 from airpath.experiment.folder import FolderError, open_results
 from airpath.experiment.jobs import Jobs
 from airpath.experiment.links import inline_toml
-from airpath.experiment.listing import USUAL_METRICS, cell_table
 from airpath.experiment.load import ExperimentError, Loaded, Problem, load, parse
+from airpath.experiment.rows import USUAL_METRICS, cell_table
 from airpath.experiment.runner import Progress, Report, Runner
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from airpath.experiment.quantities import counted, show_bytes, show_seconds
 from airpath.files import told
 
 if TYPE_CHECKING:
+    from airpath.experiment.judgement import Judging
     from airpath.experiment.plan import Plan
 
 STATUS_PROBLEM = 2
@@ -45,15 +46,22 @@ def run(
     resume: bool,
     out: Path | None,
     manual: bool,
+    expect: list[str] | None,
+    strict: bool,
+    junit: Path | None,
+    summary: Path | None,
     json_: bool,
 ) -> int:
     """Carry ``airpath run`` out."""
     from airpath.experiment.conduct import runner_in, usual_folder
-    from airpath.experiment.runner import summary
+    from airpath.experiment.judgement import Judging
+    from airpath.experiment.runner import summary as in_short
 
+    judging = Judging(expect or (), strict, junit, summary)
     try:
         how_many = Jobs.of(jobs)
         made = plan_of(file, only)
+        judging.check({name for planned in made.cells for name in planned.cell.parameters})
     except (ExperimentError, EngineError, ValueError) as error:
         return _fail("run", error)
     if manual:
@@ -88,7 +96,7 @@ def run(
     for note in report.notes:
         print(f"airpath run: {note}", file=sys.stderr)
     if json_:
-        print(json.dumps(summary(report, root, seconds)))
+        print(json.dumps(in_short(report, root, seconds)))
     else:
         words = [f"{report.succeeded} succeeded"]
         words += [f"{report.failed} failed"] if report.failed else []
@@ -99,6 +107,7 @@ def run(
             print(f"not trusted: {reason}")
         if how_many.words():
             print(how_many.words())
+    is_well = not judging or _judge(root, made, judging, report.stopped)
     if report.stopped == "interrupted":
         print(
             "airpath run: interrupted; what is complete is kept, --resume goes on", file=sys.stderr
@@ -106,7 +115,28 @@ def run(
         return STATUS_INTERRUPTED
     if report.stopped:
         return _fail("run", report.stopped, STATUS_INCOMPLETE)
-    return STATUS_INCOMPLETE if report.failed or report.broken else 0
+    return STATUS_INCOMPLETE if report.failed or report.broken or not is_well else 0
+
+
+def _judge(root: Path, made: Plan, judging: Judging, stopped: str) -> bool:
+    """Judge the runs of an experiment's sets; say whether all is well."""
+    from airpath.experiment.catalogue import Filter, FilterError
+    from airpath.experiment.judgement import judge_results
+
+    sets = tuple(dict.fromkeys(planned.cell.set_name for planned in made.cells))
+    try:
+        return judge_results(
+            open_results(root),
+            Filter(sets=sets),
+            judging,
+            lambda line: _tell(f"airpath run: {line}"),
+            stopped,
+        )
+    except (FolderError, FilterError) as error:
+        _fail("run", error)
+    except OSError as error:
+        _fail("run", told(error))
+    return False
 
 
 def _why_not_trusted(folders: list[Path]) -> str:
@@ -235,13 +265,22 @@ def results(
     remove: bool,
     yes: bool,
     rebuild: bool,
+    expect: list[str] | None,
+    strict: bool,
+    junit: Path | None,
+    summary: Path | None,
     json_: bool,
 ) -> int:
     """Carry ``airpath results`` out."""
     from airpath.experiment.catalogue import Filter, FilterError
+    from airpath.experiment.judgement import Judging
     from airpath.experiment.listing import Request, carry_out, list_folders
     from airpath.experiment.metrics import MetricError
 
+    judging = Judging(expect or (), strict, junit, summary)
+    if judging and (directory is None or remove):
+        what = "--remove" if remove else "the list of directories"
+        return _fail("results", f"{what} takes no --expect, --strict, --junit or --summary")
     if directory is None:
         return list_folders(Path("results"), json_)
     request = Request(
@@ -262,6 +301,7 @@ def results(
         yes=yes,
         rebuild=rebuild,
         as_json=json_,
+        judging=judging,
     )
     try:
         return carry_out(open_results(directory, damaged=rebuild), request)

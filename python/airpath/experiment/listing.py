@@ -11,19 +11,21 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airpath.analysis.intervals import Mean, mean_with_half_width
+from airpath.analysis.intervals import mean_with_half_width
 from airpath.experiment.catalogue import Catalogue, Filter, FilterError, open_catalogue
 from airpath.experiment.catalogue import rebuild as build_anew
 from airpath.experiment.folder import FolderError, Results, open_results
+from airpath.experiment.judgement import Judging, judge, metrics_of, tell
 from airpath.experiment.metrics import choices, pick
 from airpath.experiment.quantities import alike, show_bytes
 from airpath.experiment.replicate import remove as remove_folder
+from airpath.experiment.rows import USUAL_METRICS, by_cell, cell_table, interval, number
 from airpath.nearest import nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-USUAL_METRICS = ("elapsed", "goodput")
+STATUS_FAILED = 1
 
 MOST_COLUMNS = 4
 """Of a usual metric that has several values, such as one for each flow."""
@@ -43,6 +45,7 @@ class Request:
     yes: bool = False
     rebuild: bool = False
     as_json: bool = False
+    judging: Judging = field(default_factory=Judging)
 
 
 def list_folders(base: Path, as_json: bool) -> int:
@@ -94,12 +97,14 @@ def carry_out(results: Results, request: Request) -> int:
             if changes:
                 catalogue.follow(results)
             _check_names(catalogue, request.which)
-            wanted = [*request.metrics, *catalogue.metrics_of(request.which)]
+            expected = metrics_of(catalogue, request.judging)
+            wanted = [*request.metrics, *expected, *catalogue.metrics_of(request.which)]
             progress = _Progress()
             for note in catalogue.measure(request.which, wanted, progress.tell):
                 _note(note)
             progress.end()
             rows = catalogue.select(request.which)
+            cases = judge(catalogue, rows, request.which, request.judging)
             if request.add_tags or request.remove_tags:
                 for row in rows:
                     catalogue.tag(row["path"], request.add_tags, request.remove_tags)
@@ -109,21 +114,26 @@ def carry_out(results: Results, request: Request) -> int:
                 return _remove(results, catalogue, rows, request)
     finally:
         results.close()
+    status = 0
+    if request.judging and not tell(
+        results.root.resolve().name, cases, request.judging, _note, stopped=""
+    ):
+        status = STATUS_FAILED
     metrics = _chosen(rows, request.metrics)
     if request.compare:
-        return _compare(rows, request, metrics)
+        return _compare(rows, request, metrics) or status
     if request.runs or request.as_json:
         _print_runs(rows, metrics, request.as_json)
     else:
         _print_table(cell_table(rows, metrics))
-        for key, of_cell in _by_cell(rows).items():
+        for key, of_cell in by_cell(rows).items():
             # In real time no two are the same.
             told = [r["metrics"] for r in of_cell if r["clock"] != "live"]
             if said := alike(told):
                 _note(f"{key}: {said}")
         for note in _none_trusted(rows):
             _note(note)
-    return 0
+    return status
 
 
 def _note(line: str) -> None:
@@ -135,7 +145,7 @@ def _none_trusted(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"{cell}: none of the {len(of_cell)} runs is trusted; `airpath analyse` of the folder says "
         f"why, and what to do"
-        for cell, of_cell in _by_cell(rows).items()
+        for cell, of_cell in by_cell(rows).items()
         if all(row["verdict"] != "trusted" for row in of_cell)
     ]
 
@@ -216,7 +226,7 @@ def _print_runs(rows: list[dict[str, Any]], metrics: list[str], as_json: bool) -
         return
     table = [["run", "status", "verdict", "seed", *metrics, "tags"]]
     for row in rows:
-        figures = [_number(row["metrics"].get(name)) for name in metrics]
+        figures = [number(row["metrics"].get(name)) for name in metrics]
         where = row["path"].removeprefix("runs/")
         tags = " ".join(row["tags"])
         table.append([where, row["status"], row["verdict"], str(row["seed"]), *figures, tags])
@@ -226,41 +236,10 @@ def _print_runs(rows: list[dict[str, Any]], metrics: list[str], as_json: bool) -
             print(f"{row['path'].removeprefix('runs/')}: {row['message']}")
 
 
-def cell_table(rows: list[dict[str, Any]], metrics: list[str]) -> list[list[str]]:
-    """Return a head and a line of text for each cell: how many runs, means with intervals.
-
-    Args:
-        rows: what a catalogue selected.
-        metrics: names of metrics.
-
-    """
-    table = [["cell", "runs", "failed", "not trusted", *(f"{name} ± 95 %" for name in metrics)]]
-    for key, of_cell in _by_cell(rows).items():
-        good = [row for row in of_cell if row["status"] == "succeeded"]
-        line = [
-            key,
-            str(len(of_cell)),
-            str(len(of_cell) - len(good)),
-            str(sum(row["verdict"] != "trusted" for row in of_cell)),
-        ]
-        for name in metrics:
-            values = [row["metrics"][name] for row in good if name in row["metrics"]]
-            line.append(_interval(mean_with_half_width(values)) if values else "-")
-        table.append(line)
-    return table
-
-
-def _by_cell(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    cells: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        cells.setdefault(f"{row['set']}/{row['cell']}", []).append(row)
-    return cells
-
-
 def _compare(rows: list[dict[str, Any]], request: Request, metrics: list[str]) -> int:
     """Compare two cells: paired where replications of one number have the same seed."""
     assert request.compare is not None
-    cells = _by_cell([row for row in rows if row["status"] == "succeeded"])
+    cells = by_cell([row for row in rows if row["status"] == "succeeded"])
     sides = []
     for word in request.compare:
         # A set of one cell is meant by its name alone.
@@ -299,9 +278,9 @@ def _compare(rows: list[dict[str, Any]], request: Request, metrics: list[str]) -
         table.append(
             [
                 name,
-                _number(of_first.mean),
-                _number(of_second.mean),
-                _interval(difference),
+                number(of_first.mean),
+                number(of_second.mean),
+                interval(difference),
                 str(len(pairs)),
             ]
         )
@@ -342,16 +321,6 @@ def _remove(
         remove_folder(folder)
     print(f"{len(rows)} runs removed, {show_bytes(size)}")
     return 0
-
-
-def _interval(found: Mean) -> str:
-    if found.count < 2:
-        return _number(found.mean)
-    return f"{_number(found.mean)} ± {_number(found.half_width)}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}" if abs(value) < 1e5 else f"{value:.4e}"
 
 
 def _print_table(table: list[list[str]]) -> None:

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Runs of a catalogue as tables of text: by cell, with means and their intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airpath.analysis.intervals import mean_with_half_width
+
+if TYPE_CHECKING:
+    from airpath.analysis.intervals import Mean
+
+USUAL_METRICS = ("elapsed", "goodput")
+"""Metrics that are shown where none is named."""
+
+
+def cell_table(rows: list[dict[str, Any]], metrics: list[str]) -> list[list[str]]:
+    """Return a head and a line of text for each cell: how many runs, means with intervals.
+
+    Args:
+        rows: what a catalogue selected.
+        metrics: names of metrics.
+
+    """
+    table = [["cell", "runs", "failed", "not trusted", *(f"{name} ± 95 %" for name in metrics)]]
+    for key, of_cell in by_cell(rows).items():
+        good = [row for row in of_cell if row["status"] == "succeeded"]
+        line = [
+            key,
+            str(len(of_cell)),
+            str(len(of_cell) - len(good)),
+            str(sum(row["verdict"] != "trusted" for row in of_cell)),
+        ]
+        for name in metrics:
+            values = [row["metrics"][name] for row in good if name in row["metrics"]]
+            line.append(interval(mean_with_half_width(values)) if values else "-")
+        table.append(line)
+    return table
+
+
+def by_cell(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the runs of each cell, by SET/CELL."""
+    cells: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        cells.setdefault(f"{row['set']}/{row['cell']}", []).append(row)
+    return cells
+
+
+def interval(found: Mean) -> str:
+    """Return a mean with the half width of its interval."""
+    if found.count < 2:
+        return number(found.mean)
+    return f"{number(found.mean)} ± {number(found.half_width)}"
+
+
+def number(value: float | None) -> str:
+    """Return a number for people."""
+    return "-" if value is None else f"{value:.4g}" if abs(value) < 1e5 else f"{value:.4e}"
