@@ -194,7 +194,7 @@ fn reservations_beyond_the_medium_are_refused() {
         let mut problems = config.problems();
         problems.extend(config.problems_on(&NOMINAL));
         problems.extend(config.problems_of(&NAMES));
-        problems.first().map(ToString::to_string).unwrap_or_default()
+        problems.first().map(|problem| problem.message.clone()).unwrap_or_default()
     };
     let one = |flow: Value| json!({ "type": "elf", "flows": { "alice": flow } });
     assert!(problem(one(json!({ "rate": "801 kbit/s" }))).contains("carries 800 kbit/s"));
@@ -271,7 +271,7 @@ fn effort_limited_fairness_is_that_of_the_naive_reference() {
         let windows = json!("1000000000 slots");
         let config = parse(&json!({ "type": "elf", "flows": flows, "lag_limit": windows, "effort_window": windows }));
         let mut model = build(&config);
-        let (mut attempts, mut successes) = ([0.0; 4], [0.0; 4]);
+        let (mut attempts, mut successes) = ([0f64; 4], [0f64; 4]);
         let all = waiting(0..4);
         for number in 0..3000 {
             let now = f64::from(number);
