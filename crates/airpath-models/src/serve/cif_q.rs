@@ -152,15 +152,14 @@ impl CifQ {
         for (bearer, flow) in self.flows.iter_mut().enumerate() {
             flow.waits = waits.next_if(|waiting| usize::from(waiting.bearer) == bearer).is_some();
         }
-        for number in 0..self.flows.len() {
-            let Flow { is_active, waits, lag, .. } = self.flows[number];
-            if is_active && !waits && lag >= 0.0 {
-                self.flows[number].is_active = false;
-                self.flows[number].lag = 0.0;
-                let sum: f64 = self.flows.iter().filter(|flow| flow.is_active).map(|flow| flow.weight).sum();
-                for flow in self.flows.iter_mut().filter(|flow| flow.is_active) {
-                    flow.lag = (flow.lag + lag * flow.weight / sum).min(flow.most_lag);
-                }
+        // A lag that is left to the others may end a lead, with which a flow leaves, too.
+        while let Some(number) = self.flows.iter().position(|flow| flow.is_active && !flow.waits && flow.lag >= 0.0) {
+            let lag = self.flows[number].lag;
+            self.flows[number].is_active = false;
+            self.flows[number].lag = 0.0;
+            let sum: f64 = self.flows.iter().filter(|flow| flow.is_active).map(|flow| flow.weight).sum();
+            for flow in self.flows.iter_mut().filter(|flow| flow.is_active) {
+                flow.lag = (flow.lag + lag * flow.weight / sum).min(flow.most_lag);
             }
         }
         let first = least(&self.flows, |flow| flow.is_active, |flow| flow.virtual_time);
