@@ -202,7 +202,7 @@ proptest! {
         for port in [PortId::CLIENT, PortId::SERVER] {
             let of_port: Vec<bool> = trace.pauses.iter().filter(|(of, _)| *of == port).map(|(_, pause)| *pause).collect();
             prop_assert!(of_port.iter().enumerate().all(|(index, pause)| *pause == (index % 2 == 0)), "{:?}", of_port);
-            prop_assert!(of_port.len() % 2 == 0, "{:?} stays paused", port);
+            prop_assert!(of_port.len().is_multiple_of(2), "{:?} stays paused", port);
         }
     }
 
@@ -236,12 +236,12 @@ proptest! {
         let has_loads = !config.background.is_empty();
         let trace = run(Path::new(&config, Seed(seed)), &script);
         for direction in Direction::ALL {
-            for into in 0..config.hops.len() {
+            for (into, window) in windows.iter().enumerate() {
                 let before = if direction == Direction::Uplink { into.wrapping_sub(1) } else { into + 1 };
                 if before >= config.hops.len() {
                     continue;
                 }
-                let (window, mut on_the_way) = (windows[into][direction as usize] as i64, 0);
+                let (window, mut on_the_way) = (window[direction as usize] as i64, 0);
                 let copies = config.hops[before].link(direction).duplicate.is_some();
                 for event in trace.events.iter().filter(|event| event.direction == direction) {
                     let (hop, queue) = (usize::from(event.hop), event.stage == Stage::Queue);

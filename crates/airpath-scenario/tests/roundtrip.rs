@@ -38,7 +38,8 @@ fn equal_directions_are_printed_once() {
     scenario.apply_plain(&options).unwrap();
     let printed = scenario.to_toml().unwrap();
     let expected = "[[hops]]\nname = \"radio\"\n\n[hops.link]\npropagation = \"20 ms\"\n\
-                    queue = { type = \"tail_drop\", limit = \"1000 packets\" }\n# overhead = \"0 bit\"\n";
+                    queue = { type = \"tail_drop\", limit = \"1000 packets\" }\n\
+                    # flow_control = { type = \"none\" }\n# overhead = \"0 bit\"\n";
     assert!(printed.starts_with(expected), "{printed}");
     assert!(
         printed.contains("\n[hops.uplink]\nrate = \"1 Mbit/s\"\n\n[hops.downlink]\nrate = \"2 Mbit/s\"\n"),

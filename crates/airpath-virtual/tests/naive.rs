@@ -37,6 +37,9 @@ struct Naive {
     /// Ports that lead to a port of another machine.
     wires: Vec<(PortId, usize, PortId)>,
     inbox: Vec<(PortId, Pdu)>,
+    /// Ports that the machine has paused, and what waits for them.
+    paused: Vec<PortId>,
+    waiting: Vec<(PortId, Pdu)>,
     offered: Vec<Seen>,
     emitted: Vec<Seen>,
 }
@@ -49,15 +52,30 @@ impl Naive {
             places: Vec::new(),
             wires: Vec::new(),
             inbox: Vec::new(),
+            paused: Vec::new(),
+            waiting: Vec::new(),
             offered: Vec::new(),
             emitted: Vec::new(),
         }
     }
 
-    /// `now` if something waits.
+    /// Runs the machine to `now`, and heeds what it says about its ports.
+    fn advance(&mut self, now: Time) {
+        self.machine.advance(now, &mut Cx::new(&mut self.outputs));
+        self.heed();
+    }
+
+    fn heed(&mut self) {
+        for (port, pauses) in std::mem::take(&mut self.outputs.flow_control) {
+            self.paused.retain(|other| *other != port);
+            self.paused.extend(pauses.then_some(port));
+        }
+    }
+
+    /// `now` if something waits that may go on.
     fn due(&self, now: Time) -> Time {
         let waiting = !self.inbox.is_empty() || !self.outputs.emissions.is_empty();
-        if waiting {
+        if waiting || self.waiting.iter().any(|(port, _)| !self.paused.contains(port)) {
             return now;
         }
         let machine = self.machine.next_deadline().unwrap_or(Time::NEVER);
@@ -76,7 +94,7 @@ fn run(machines: &mut [Naive], last: Time) {
         }
         let mut handed_over = Vec::new();
         let this = &mut machines[index];
-        this.machine.advance(now, &mut Cx::new(&mut this.outputs));
+        this.advance(now);
         let mut sent = Vec::new();
         let mut collect = |place: &Place, out: &mut Sent| {
             sent.extend(out.drain().map(|pdu| (place.port, Pdu { flow: place.flow, ..pdu })));
@@ -110,10 +128,17 @@ fn run(machines: &mut [Naive], last: Time) {
             }
         }
         let arrived = std::mem::take(&mut this.inbox);
-        for (port, pdu) in arrived.into_iter().chain(sent) {
+        let waited = std::mem::take(&mut this.waiting);
+        for (port, pdu) in waited.into_iter().chain(arrived).chain(sent) {
+            this.advance(now);
+            if this.paused.contains(&port) || this.waiting.iter().any(|(other, _)| *other == port) {
+                this.waiting.push((port, pdu));
+                continue;
+            }
             let pdu = Pdu { id: this.offered.len() as u64 + 1, arrived: now, ..pdu };
             this.offered.push(Seen::of(now, port, &pdu));
             this.machine.offer(now, port, Item::Pdu(pdu), &mut Cx::new(&mut this.outputs));
+            this.heed();
         }
         for (to, port, pdu) in handed_over {
             machines[to].inbox.push((port, pdu));
