@@ -58,11 +58,11 @@ def link(folder: Path, **keys: object) -> Link:
 
 
 def test_a_time_limit_ends_the_client(tmp_path: Path) -> None:
-    limited = link(tmp_path, rate="1 Mbit/s", time_limit="300 ms")
+    limited = link(tmp_path, rate="1 Mbit/s", time_limit="1 s")
     outcome = limited.run("echo begun; sleep 60; echo over")
     assert outcome.timed_out
     assert outcome.output == "begun\n"
-    with pytest.raises(AssertionError, match=r"was not over after 0\.3 s: begun"):
+    with pytest.raises(AssertionError, match=r"was not over after 1 s: begun"):
         outcome.check()
     own = link(tmp_path, rate="1 Mbit/s").run("exit 124")
     assert (own.status, own.timed_out) == (124, False)
@@ -80,6 +80,6 @@ def test_what_the_engine_refuses_is_an_error_with_its_message(tmp_path: Path) ->
 
 def test_strict_takes_no_run_that_tested_nothing(tmp_path: Path) -> None:
     strict = link(tmp_path, rate="1 Mbit/s", strict=True)
-    with pytest.raises(NotTrustedError, match="verdict is suspect: no packet entered"):
+    with pytest.raises(NotTrustedError, match=r"the verdict is .*no packet entered"):
         strict.run("true")
     assert len(strict.outcomes) == 1
