@@ -54,7 +54,7 @@ use transmission::{Controls, Opportunity, Transmission, Transmitter};
 /// A wireless LAN.
 #[derive(Clone, Debug)]
 pub struct Wifi {
-    transmitter: Transmitter,
+    transmitter: Box<Transmitter>,
     /// Contender of each bearer in each direction, and its place among those of the contender.
     places: Vec<[(u16, u16); 2]>,
     /// The contenders: those of the stations, and behind them those of the access point; of each the one with the
@@ -95,7 +95,7 @@ impl Wifi {
         let names: Vec<&str> = beginning.bearers.iter().map(|bearer| bearer.name.as_str()).collect();
         let categories = config.categories(&names);
         let mut wifi = Wifi {
-            transmitter: Transmitter {
+            transmitter: Box::new(Transmitter {
                 phy: config.phy(),
                 modes: config.modes(&names),
                 controls: controls(config, beginning).map(Box::new),
@@ -103,7 +103,7 @@ impl Wifi {
                 channels: beginning.stations.iter().map(channels).collect(),
                 services: Vec::new(),
                 config: Box::new(config.clone()),
-            },
+            }),
             places: vec![[(0, 0); 2]; names.len()],
             contenders: Vec::new(),
             owners: Vec::new(),
@@ -289,7 +289,7 @@ impl Wifi {
                 false => contender.found_busy(exchange.begin, at),
             }
         }
-        let Transmitter { phy, config, .. } = &self.transmitter;
+        let Transmitter { phy, config, .. } = &*self.transmitter;
         self.begin = match exchange.is_acknowledged || config.after_failure == Wait::Difs {
             true => at + self.space,
             false => at + phy.standard.sifs() + phy.slowest_ack() + self.space,
@@ -399,7 +399,7 @@ impl SharedMedium for Wifi {
     }
 
     fn least_time(&self, _at: Time, _direction: Direction, bits: Bits) -> Span {
-        let Transmitter { phy, config, .. } = &self.transmitter;
+        let Transmitter { phy, config, .. } = &*self.transmitter;
         let bytes = bits.get().div_ceil(8) + config.overhead_bytes();
         let times = self.transmitter.all_modes().iter().map(|mode| phy.air_time(*mode, bytes));
         times.min().unwrap_or(Span::ZERO)
