@@ -19,6 +19,7 @@ from airpath.radiocapture import commands, frames, probe
 from radio_frames import as_pcap, as_pcapng, radio_frame
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 LENGTH = 300
@@ -43,7 +44,9 @@ def run(source: Path, packets: int, tmp_path: Path) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("write", [as_pcap, as_pcapng, lambda one: as_pcap(one, order=">")])
-def test_errors_that_were_planted_are_found(write, tmp_path: Path) -> None:
+def test_errors_that_were_planted_are_found(
+    write: Callable[[list[bytes]], bytes], tmp_path: Path
+) -> None:
     whole = [radio_frame(probe.payload(number, LENGTH), LENGTH) for number in range(8)]
     cut = whole[5][: FRAME_HEADERS + 120] + whole[5][-4:]
     first = [IP_BITS, IP_BITS + 1, IP_BITS + 9, IP_BITS + 2000]
