@@ -156,8 +156,7 @@ fn tables_2_and_3_with_errors_at_fixed_places() {
 #[test]
 fn tables_2_and_3_with_random_errors() {
     let by_time = json!({ "type": "bernoulli", "probability": 0.5, "per": "block", "block": "12.75 ms" });
-    let by_time = serde_json::from_value::<airpath_models::channel::ErrorsConfig>(by_time.clone()).map(|_| by_time);
-    for errors in [Some(half()), by_time.ok()].into_iter().flatten() {
+    for errors in [half(), by_time] {
         let rows = [
             (elf_of_table_2(), table_2(&errors), [8.0, 350.0, 21.0, 21.0]),
             (wfq_of_table_2(), table_2(&errors), [4.0, 175.0, 110.5, 110.5]),
