@@ -75,12 +75,12 @@ fn a_lost_frame_is_repeated_in_the_next_exchange() {
     assert_eq!(trace.times(PortId::of(0, End::Client)), [2 * 12_750_000 + 5_100_000]);
 }
 
-/// Number of packets that each user receives in 4000 exchanges; all of them always have some.
+/// Number of packets that each user receives in 4000 exchanges; with 2000 each, all of them always have some.
 fn received(scheduler: &Value, users: &[(&str, Value)]) -> Vec<u64> {
     let config = radio(scheduler, users);
     let count = users.len() as u16;
     let script: Script =
-        (0..4000).flat_map(|_| (0..count).map(|user| offer(ms(0), PortId::of(user, End::Server), 1275))).collect();
+        (0..2000).flat_map(|_| (0..count).map(|user| offer(ms(0), PortId::of(user, End::Server), 1275))).collect();
     let end = airpath_core::Time::from_nanos(4000 * EXCHANGE_US * 1000);
     let trace = run_to(Cell::new(&config, Seed(7)), &script, end);
     (0..count).map(|user| trace.times(PortId::of(user, End::Client)).len() as u64).collect()
@@ -156,8 +156,7 @@ fn tables_2_and_3_with_errors_at_fixed_places() {
 #[test]
 fn tables_2_and_3_with_random_errors() {
     let by_time = json!({ "type": "bernoulli", "probability": 0.5, "per": "block", "block": "12.75 ms" });
-    let by_time = serde_json::from_value::<airpath_models::channel::ErrorsConfig>(by_time.clone()).map(|_| by_time);
-    for errors in [Some(half()), by_time.ok()].into_iter().flatten() {
+    for errors in [half(), by_time] {
         let rows = [
             (elf_of_table_2(), table_2(&errors), [8.0, 350.0, 21.0, 21.0]),
             (wfq_of_table_2(), table_2(&errors), [4.0, 175.0, 110.5, 110.5]),
