@@ -41,6 +41,15 @@ def test_rank_intervals_hold_whatever_the_distribution(
 
 
 @pytest.mark.parametrize("count", study.COUNTS)
+@pytest.mark.parametrize("population", study.POPULATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("name", ["ratio, paired", "ratio, unpaired"])
+def test_intervals_of_ratios_hold_from_five_values_on(
+    name: str, population: study.Population, count: int
+) -> None:
+    assert (study.coverage(BY_NAME[name], population, count, SAMPLES) or 0) >= LEAST
+
+
+@pytest.mark.parametrize("count", study.COUNTS)
 def test_means_hold_where_values_are_normal_and_less_often_where_they_are_skewed(
     count: int,
 ) -> None:

@@ -89,7 +89,9 @@ class Material:
     def measured(self) -> Measured:
         """Metrics of all runs, as tables."""
         shown = self.presentation
-        measured = measure_all(self.entries, shown.wanted, usual=not shown.selectors)
+        measured = measure_all(
+            self.entries, shown.wanted, usual=not shown.selectors, asked_for=shown.asked
+        )
         measured.progress = lambda done, total: self.progress("figures of sets", done, total)
         return measured
 
