@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import interval_coverage as study
 from airpath.analysis import intervals
@@ -64,6 +65,29 @@ def test_medians_hold_nearly() -> None:
     for population, count in product((NORMAL, SKEWED), (5, 20)):
         found = study.coverage(BY_NAME["median"], population, count, 200) or 0
         assert found >= 0.9375 - 4 * math.sqrt(0.9375 * 0.0625 / 200)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("count", [5, 6, 10, 13, 60, 130])
+def test_intervals_of_medians_are_those_of_scipy(count: int) -> None:
+    random = np.random.default_rng(count)
+    samples = [random.lognormal(0, 1, count), random.integers(0, 3, count).astype(float)]
+    # All but one are equal: nothing is known of the acceleration.
+    samples.append(np.append(np.zeros(count - 1), 1.0))
+    for values in samples:
+        for method in ("BCa", "percentile"):
+            expected = stats.bootstrap(
+                (values,),
+                np.median,
+                n_resamples=intervals.RESAMPLES,
+                batch=250,
+                method=method,
+                rng=np.random.default_rng(intervals.BOOTSTRAP_SEED),
+            ).confidence_interval
+            if np.isfinite(expected.low):
+                break
+        found = intervals.median_interval(values)
+        assert found == pytest.approx((expected.low, expected.high), rel=1e-12)
 
 
 def test_rank_intervals_are_the_tests_inverted() -> None:

@@ -51,7 +51,9 @@ def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture
         keys = ["metric", "flow", "direction", "hop"]
         varied = table.filter(pl.col("value").n_unique().over(keys) > 1)
         marks = _marks(material, shown)
-        pictures = [*by_pages("distribution", varied, marks), *by_pages("cdf", varied, marks)]
+        # Boxes show every value; functions are for what the page is about.
+        tested = _tested(material, varied)
+        pictures = [*by_pages("distribution", varied, marks), *by_pages("cdf", tested, marks)]
         found = [
             entry.courses
             for name in shown
@@ -116,12 +118,6 @@ def of_sweeps(material: Material, notes: list[str]) -> Iterator[tuple[str, Pictu
 def of_answer(material: Material) -> Iterator[tuple[str, Picture]]:
     """Yield the pictures that show what the comparisons test: over what was swept, and by set."""
     measured = material.measured
-    keys = [name for name in asked.KEYS if name != "unit"]
-    tested = pl.DataFrame(
-        measured.tested[:MOST_TESTED], schema=dict.fromkeys(asked.KEYS, pl.String)
-    )
-    if tested.is_empty():
-        return
     for contrast in measured.contrasts:
         members = {each.first for each in contrast.strata}
         group = {str(material.parameters.get(name, {}).get("set", "")) for name in members}
@@ -131,21 +127,25 @@ def of_answer(material: Material) -> Iterator[tuple[str, Picture]]:
         if contrast.factor not in sweeps.swept(parameters):
             continue
         of_group = pl.col("set").is_in(list(parameters))
-        summary = measured.summary.filter(of_group).join(
-            tested, on=keys, how="semi", maintain_order="left"
-        )
+        summary = _tested(material, measured.summary.filter(of_group), MOST_TESTED)
         picture, _ = sweeps.draw_over(summary, parameters, contrast.factor)
         if picture is not None:
             yield "answer-sweep", picture
         break
     many = [name for name, entries in material.sets.items() if len(entries) > 1]
     shown = [name for name in many if len(many) <= MOST_SETS]
-    values = measured.main.filter(pl.col("set").is_in(shown)).join(
-        tested.head(1), on=keys, how="semi", maintain_order="left"
-    )
+    values = _tested(material, measured.main.filter(pl.col("set").is_in(shown)), 1)
     if values.height > 1:
         for picture in sets.draw([], values, ("distribution",), _marks(material, shown), shown):
             yield "answer-distribution", picture
+
+
+def _tested(material: Material, table: pl.DataFrame, most: int | None = None) -> pl.DataFrame:
+    """Return the rows of the metrics that comparisons test, or of the first of them."""
+    keys = pl.DataFrame(
+        material.measured.tested[:most], schema=dict.fromkeys(asked.KEYS, pl.String)
+    )
+    return table.join(keys, on=asked.KEYS, how="semi", maintain_order="left")
 
 
 def identity(*words: str) -> str:

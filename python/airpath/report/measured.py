@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from airpath.analysis.metric import REGISTRY, in_order
+from airpath.analysis.metric import REGISTRY
 from airpath.analysis.requests import transfers_only
 from airpath.analysis.statistics import select_trusted, summarise
 from airpath.analysis.table import COLUMNS
@@ -25,10 +25,9 @@ from airpath.report.comparison import Comparison, compare_all
 from airpath.report.contrasts import Contrast, contrasts
 from airpath.report.presentation import selects
 from airpath.report.values import MAIN
-from airpath.workers import LEAST_EACH, each, processes_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from airpath.experiment.shown import Selector
     from airpath.report.entry import Entry
@@ -57,8 +56,6 @@ class Measured:
     """Of sets without any trusted run: why, and what to do."""
 
     notes: list[str] = field(default_factory=list)
-    progress: Callable[[int, int], None] = field(default=lambda done, total: None, repr=False)
-    """Told how many sets are summarised, and of how many."""
 
     @cached_property
     def main(self) -> pl.DataFrame:
@@ -88,14 +85,7 @@ class Measured:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """Figures of each set."""
-        by_set = self.main.partition_by("set", maintain_order=True)
-        if processes_for(len(by_set), LEAST_EACH) < 2:
-            return summarise(self.main)
-        # Each set's figures come from its own rows alone.
-        parts = list(each(summarise, by_set, self.progress))
-        places = {metric.name: place for place, metric in enumerate(in_order())}
-        place = pl.col("metric").replace_strict(places, default=len(places), return_dtype=pl.Int64)
-        return pl.concat(parts).sort(place, "hop", "flow", "direction", "set", maintain_order=True)
+        return summarise(self.main)
 
     @cached_property
     def tested(self) -> list[dict[str, str]]:
@@ -105,9 +95,8 @@ class Measured:
     @property
     def tested_summary(self) -> pl.DataFrame:
         """Figures of each set for the metrics that comparisons test."""
-        keys = [name for name in asked.KEYS if name != "unit"]
         wanted = pl.DataFrame(self.tested, schema=dict.fromkeys(asked.KEYS, pl.String))
-        found = self.summary.join(wanted, on=keys, how="semi", maintain_order="left")
+        found = self.summary.join(wanted, on=asked.KEYS, how="semi", maintain_order="left")
         return self.summary if found.is_empty() else found
 
     @cached_property
