@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import interval_coverage as study
 from airpath.analysis import intervals
@@ -41,6 +42,15 @@ def test_rank_intervals_hold_whatever_the_distribution(
 
 
 @pytest.mark.parametrize("count", study.COUNTS)
+@pytest.mark.parametrize("population", study.POPULATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("name", ["ratio, paired", "ratio, unpaired"])
+def test_intervals_of_ratios_hold_from_five_values_on(
+    name: str, population: study.Population, count: int
+) -> None:
+    assert (study.coverage(BY_NAME[name], population, count, SAMPLES) or 0) >= LEAST
+
+
+@pytest.mark.parametrize("count", study.COUNTS)
 def test_means_hold_where_values_are_normal_and_less_often_where_they_are_skewed(
     count: int,
 ) -> None:
@@ -55,6 +65,29 @@ def test_medians_hold_nearly() -> None:
     for population, count in product((NORMAL, SKEWED), (5, 20)):
         found = study.coverage(BY_NAME["median"], population, count, 200) or 0
         assert found >= 0.9375 - 4 * math.sqrt(0.9375 * 0.0625 / 200)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("count", [5, 6, 10, 13, 60, 130])
+def test_intervals_of_medians_are_those_of_scipy(count: int) -> None:
+    random = np.random.default_rng(count)
+    samples = [random.lognormal(0, 1, count), random.integers(0, 3, count).astype(float)]
+    # All but one are equal: nothing is known of the acceleration.
+    samples.append(np.append(np.zeros(count - 1), 1.0))
+    for values in samples:
+        for method in ("BCa", "percentile"):
+            expected = stats.bootstrap(
+                (values,),
+                np.median,
+                n_resamples=intervals.RESAMPLES,
+                batch=250,
+                method=method,
+                rng=np.random.default_rng(intervals.BOOTSTRAP_SEED),
+            ).confidence_interval
+            if np.isfinite(expected.low):
+                break
+        found = intervals.median_interval(values)
+        assert found == pytest.approx((expected.low, expected.high), rel=1e-12)
 
 
 def test_rank_intervals_are_the_tests_inverted() -> None:

@@ -102,13 +102,85 @@ def test_the_page_asks_for_nothing_and_complains_of_nothing(
     assert beyond == [page.as_uri()]
 
 
+FOLDED = """[...document.querySelectorAll("main > section")].map((section) => {
+  const part = section.querySelector(":scope > details.part");
+  return [section.id, part !== null && !part.open];
+})"""
+
+SEEN = """(() => {
+  const seen = (element) => {
+    const box = element.getBoundingClientRect();
+    return box.height > 0 && box.top >= 0 && box.bottom <= window.innerHeight;
+  };
+  window.scrollTo(0, 0);
+  const answer = document.getElementById("answer");
+  return [...answer.querySelectorAll(".answers li, .verdict-line, figure")].filter(seen).length;
+})()"""
+
+UNFOLD = 'document.querySelectorAll("details.part").forEach((part) => { part.open = true; })'
+
+
+def test_the_answer_is_seen_first_and_all_else_is_folded(window: browser.Browser) -> None:
+    folded = dict(window.evaluate(FOLDED))
+    assert next(iter(folded)) == "answer"
+    assert folded.pop("answer") is False
+    assert {"comparisons", "sets", "verdicts", "runs", "configuration"} <= set(folded)
+    assert all(folded.values())
+    assert window.evaluate(SEEN) >= 4, "sentences, verdicts and both pictures on the first screen"
+
+
+def test_a_link_opens_the_section_that_it_leads_to(window: browser.Browser) -> None:
+    window.evaluate("document.querySelector('nav a[href=\"#sets\"]').click()")
+    shown = "document.getElementById('table-sets').checkVisibility()"
+    assert window.evaluate(f"new Promise((done) => setTimeout(() => done({shown}), 100))")
+    fold = "document.querySelector('#sets > details').open = false"
+    window.evaluate(f"{fold}; document.querySelector('nav a[href=\"#sets\"]').click()")
+    assert window.evaluate(shown), "a second click on the same link does as well"
+    row = "document.getElementById('run-1').checkVisibility()"
+    assert not window.evaluate(row)
+    window.evaluate("location.hash = '#run-1'")
+    assert window.evaluate(f"new Promise((done) => setTimeout(() => done({row}), 100))")
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_first_column_stays_in_view(window: browser.Browser, width: int) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    window.ask("Emulation.setDeviceMetricsOverride", **size)
+    window.evaluate(UNFOLD)
+    try:
+        for table in ("table-sets", "table-runs"):
+            moved = window.evaluate(
+                f"""(() => {{
+                  const wide = document.getElementById("{table}").closest(".wide");
+                  wide.scrollLeft = 10000;
+                  const left = wide.getBoundingClientRect().left;
+                  const head = wide.querySelector("tbody th").getBoundingClientRect();
+                  return [wide.scrollLeft, head.left - left, head.width / wide.clientWidth];
+                }})()"""
+            )
+            scrolled, apart, share = moved
+            assert scrolled > 50 or width > 1000, "narrow screens scroll"
+            assert abs(apart) <= 1, table
+            assert share < 0.5, "and there is room for the figures"
+    finally:
+        window.ask("Emulation.clearDeviceMetricsOverride")
+
+
 def test_pictures_and_diagrams_are_there(window: browser.Browser) -> None:
+    window.evaluate(UNFOLD)
+    window.evaluate("new Promise((done) => setTimeout(done, 100))")
     assert window.evaluate(PAINTED) > 5, "colours of the first diagram"
     pictures = window.evaluate(PICTURES)
     names = {name for name, _, _ in pictures}
     expected = {"model-sweep-network-radio-link-queue-limit", "distribution-delays"}
     expected |= {f"sets-model-{kind}-course" for kind in ("goodput", "delay", "queue")}
-    expected |= {"sets-model-distribution", "sets-model-cdf", "picture-1-time-sequence-1-downlink"}
+    expected |= {
+        "answer-sweep",
+        "answer-distribution",
+        "sets-model-distribution",
+        "sets-model-cdf",
+        "picture-1-time-sequence-1-downlink",
+    }
     assert expected <= names
     for name, width, height in pictures:
         assert width > 500, name
@@ -182,10 +254,12 @@ def test_tables_are_sorted_by_numbers_and_filtered(window: browser.Browser) -> N
 
 
 def test_the_page_prints(window: browser.Browser) -> None:
+    window.evaluate('document.querySelectorAll("details.part").forEach((p) => { p.open = false; })')
     document = window.pdf()
+    assert all(window.evaluate(FOLDED)[place][1] for place in (1, 2)), "folded again"
     assert document.startswith(b"%PDF")
     pages = re.findall(rb"/Type\s*/Page\b", document)
-    assert len(pages) > 3
+    assert len(pages) > 6, "with all that is folded on the screen"
     sizes = {
         tuple(float(edge) for edge in box.split())
         for box in re.findall(rb"/MediaBox\s*\[([^\]]*)\]", document)

@@ -147,6 +147,10 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser
     with browser.Browser(root / "profile") as started:
         started.open(path)
         assert [url for url in started.requests if not url.startswith("data:")] == [path.as_uri()]
+        started.evaluate(
+            'document.querySelectorAll("details.part").forEach((part) => { part.open = true; })'
+        )
+        started.evaluate("new Promise((done) => setTimeout(done, 100))")
         started.evaluate('document.querySelector("figure.layers").scrollIntoView()')
         yield started
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -74,7 +75,10 @@ def test_sets_have_medians_verdicts_and_a_comparison(results: Path, tmp_path: Pa
     assert "82.5" in text, "the median of elapsed without the suspect run"
     assert "model/limit=8packets: 0005 is suspect, and left out" in html
     assert 'id="comparison-1"' in html
-    assert "paired by seed: 4 pairs" in html
+    # 41 to 44 s and 81 to 84 s, by hand: exp of the mean of four logarithms of ratios, 3.182 times
+    # their standard error away from it.
+    words = "1.94 times the elapsed time of 4 packets, 95 % interval 1.90 to 1.99, 4 pairs."
+    assert f"<strong>Queue limit 8 packets</strong>: {words}" in html
     assert 'id="model-sweep-network-radio-link-queue-limit"' in html
     for name in ("distribution", "cdf", "goodput-course"):
         assert f'id="sets-model-{name}"' in html
@@ -89,7 +93,9 @@ def test_sets_have_medians_verdicts_and_a_comparison(results: Path, tmp_path: Pa
     )["value"].to_list()
     assert found == pytest.approx(expected)
     comparison = pl.read_csv(csv / "comparisons.csv").filter(pl.col("metric") == "elapsed")
-    assert comparison["shift"].to_list() == [40.0]
+    ratios = [81 / 41, 82 / 42, 83 / 43, 84 / 44]
+    assert comparison["effect"].to_list() == pytest.approx([math.prod(ratios) ** 0.25])
+    assert comparison["supported"].to_list() == [True]
 
 
 def test_the_experiment_and_a_command_for_each_replication_are_given(results: Path) -> None:

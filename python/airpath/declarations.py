@@ -375,7 +375,7 @@ _ANALYSIS = (
                 ("N",),
                 "Number of runs whose pictures the page shows, from the first on",
                 type="whole",
-                default=4,
+                default=2,
             ),
             Option(
                 "--figures",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from airpath.analysis.effects import paired_effect, unpaired_effect
 from airpath.analysis.intervals import (
     mean_interval,
     mean_with_half_width,
@@ -122,6 +123,28 @@ def _difference(population: Population, count: int, random: np.random.Generator)
     return abs(found.mean - SHIFT) <= found.half_width
 
 
+RATIO = 1.3
+
+
+def _ratio_paired(population: Population, count: int, random: np.random.Generator) -> bool | None:
+    """Compare pairs with a factor in common, of values above 0."""
+    common = random.lognormal(0, 1, count)
+    first, second = (common * _positive(population, count, random) for _ in range(2))
+    effect = paired_effect([(first, RATIO * second)])
+    return _inside((effect.low, effect.high), RATIO)
+
+
+def _ratio_unpaired(population: Population, count: int, random: np.random.Generator) -> bool | None:
+    first, second = (_positive(population, count, random) for _ in range(2))
+    effect = unpaired_effect([(first, RATIO * second)])
+    return _inside((effect.low, effect.high), RATIO)
+
+
+def _positive(population: Population, count: int, random: np.random.Generator) -> Values:
+    """Return values above 0; the normal population has one below in three million."""
+    return np.maximum(population.draw(random, count), 1e-3)
+
+
 def _stopped(population: Population, count: int, random: np.random.Generator) -> bool | None:
     """Run a stopping rule of 10 % that begins with so many values and may continue to 400."""
     values = population.draw(random, 400).tolist()
@@ -137,9 +160,11 @@ def _stopped(population: Population, count: int, random: np.random.Generator) ->
 INTERVALS = (
     Interval("mean", "`analyse --json`, `--csv`, `summarise`; `results`", _mean),
     Interval("median", "`analyse`, `summarise`, `report`, sweeps", _median, slow=True),
-    Interval("shift, paired", "`analyse --compare`, `compare`, `report`", _paired),
+    Interval("shift, paired", "`analyse --compare`, `compare`", _paired),
     Interval("shift, unpaired", "the same", _unpaired),
     Interval("mean of differences", "`results --compare`", _difference),
+    Interval("ratio, paired", "`report`", _ratio_paired),
+    Interval("ratio, unpaired", "`report`", _ratio_unpaired),
     Interval("mean, stopped at 10 %", "`until` in experiments, from *n* = `least`", _stopped),
 )
 

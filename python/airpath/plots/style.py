@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure as MatplotlibFigure
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.transforms import blended_transform_factory
 
 from airpath.facts import CAUSES, NO_VERDICT, TRUSTED
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     import polars as pl
     from matplotlib.axes import Axes
+    from matplotlib.text import Text
     from numpy.typing import NDArray
 
     from airpath.run import Run
@@ -112,6 +114,25 @@ class Span:
 
 class Figure(MatplotlibFigure):
     """A figure that notebooks show by themselves: pyplot, which would, keeps every figure."""
+
+    heading: Text | None = None
+    """Title at the left edge of the panels, whose place is known once they are laid out."""
+
+    def settle(self) -> None:
+        """Lay the panels out, once: every drawing of an unsettled figure would do it anew."""
+        engine = self.get_layout_engine()
+        if engine is None or isinstance(engine, PlaceHolderLayoutEngine):
+            return
+        with mpl.rc_context(cast("Any", SETTINGS)):
+            engine.execute(self)
+            if self.heading is not None:
+                self.heading.set_x(self.get_axes()[0].get_position().x0)
+            self.set_layout_engine("none")
+
+    def savefig(self, *arguments: Any, **options: Any) -> None:
+        """Save the figure, settled."""
+        self.settle()
+        super().savefig(*arguments, **options)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """Return the picture, and the size at which a notebook shows it, in pixels of a page."""
@@ -305,9 +326,9 @@ def _title(figure: Figure, run: Run, title: str, detail: str) -> None:
     top = figure.get_axes()[0]
     top.set_title("\n".join(lines), loc="left", color="#444444", pad=14, linespacing=1.4)
     whose = f"{run.name}, {run.user}" if run.user else run.name
-    heading = figure.suptitle(f"{whose}: {title}", ha="left", fontsize=10.5, fontweight="bold")
-    figure.draw_without_rendering()  # settles the layout, so that both titles can be aligned
-    heading.set_x(top.get_position().x0)
+    figure.heading = figure.suptitle(
+        f"{whose}: {title}", ha="left", fontsize=10.5, fontweight="bold"
+    )
 
 
 def _mark_states(run: Run, axes: Sequence[Axes], begin: float, end: float) -> None:

@@ -157,6 +157,16 @@ def short(name: str) -> str:
     return " ".join(words[-2:] if len(words) > 3 or words[-1] == "limit" else words[-1:])
 
 
+def value_text(name: str, value: str) -> str:
+    """Return a value as a reader takes it in: of probabilities the percentage."""
+    if not name.endswith(".probability"):
+        return value
+    try:
+        return f"{100 * float(value):g} %"
+    except ValueError:
+        return value
+
+
 def _evenly(items: Sequence[Item], most: int) -> list[Item]:
     if len(items) <= most:
         return list(items)

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from airpath.report.material import Material
 
 SECTIONS = (
-    "verdicts",
+    "answer",
     "notes",
-    "networks",
+    "comparisons",
     "sets",
     "references",
-    "comparisons",
     "sweeps",
+    "verdicts",
+    "networks",
     "runs",
     "diagrams",
     "layers",

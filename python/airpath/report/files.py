@@ -12,7 +12,7 @@ import polars as pl
 from airpath.files import make_folder, write_whole
 from airpath.plots import KINDS, draw, xplot
 from airpath.plots.style import Span
-from airpath.report import beside, gallery
+from airpath.report import beside, comparison, gallery
 from airpath.run import RunError
 
 if TYPE_CHECKING:
@@ -53,12 +53,7 @@ def write_tables(material: Material, folder: Path) -> list[Path]:
     if material.presentation.beside:
         tables["references"] = beside.table(material)
     if measured.comparisons:
-        tables["comparisons"] = pl.concat(
-            one.table.select(
-                pl.lit(one.first).alias("first"), pl.lit(one.second).alias("second"), pl.all()
-            )
-            for one in measured.comparisons
-        )
+        tables["comparisons"] = comparison.table(measured.comparisons)
     written = []
     for name, table in tables.items():
         path = folder / f"{name}.csv"

@@ -15,13 +15,17 @@ from airpath.experiment.shown import Selector
 from airpath.plots import sets, sweeps
 from airpath.plots.kinds import COURSE_PICTURES
 from airpath.plots.sets import natural_order
-from airpath.report.choice import groups, side_by_side_sets
+from airpath.report import asked
+from airpath.report.choice import MOST_SETS, groups, side_by_side_sets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from airpath.plots.style import Picture
     from airpath.report.material import Material
+
+MOST_TESTED = 2
+"""Metrics of the picture that shows the answer."""
 
 PAGE_INCHES = 8.5
 """Share of a picture's height for panels, if it is to print on A4 at its full width."""
@@ -47,7 +51,9 @@ def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture
         keys = ["metric", "flow", "direction", "hop"]
         varied = table.filter(pl.col("value").n_unique().over(keys) > 1)
         marks = _marks(material, shown)
-        pictures = [*by_pages("distribution", varied, marks), *by_pages("cdf", varied, marks)]
+        # Boxes show every value; functions are for what the page is about.
+        tested = _tested(material, varied)
+        pictures = [*by_pages("distribution", varied, marks), *by_pages("cdf", tested, marks)]
         found = [
             entry.courses
             for name in shown
@@ -107,6 +113,39 @@ def of_sweeps(material: Material, notes: list[str]) -> Iterator[tuple[str, Pictu
             if note:
                 notes.append(f"{group}: {note}" if group else note)
             yield identity("", group, picture.name), picture
+
+
+def of_answer(material: Material) -> Iterator[tuple[str, Picture]]:
+    """Yield the pictures that show what the comparisons test: over what was swept, and by set."""
+    measured = material.measured
+    for contrast in measured.contrasts:
+        members = {each.first for each in contrast.strata}
+        group = {str(material.parameters.get(name, {}).get("set", "")) for name in members}
+        parameters = {
+            name: of for name, of in material.parameters.items() if of and {of["set"]} == group
+        }
+        if contrast.factor not in sweeps.swept(parameters):
+            continue
+        of_group = pl.col("set").is_in(list(parameters))
+        summary = _tested(material, measured.summary.filter(of_group), MOST_TESTED)
+        picture, _ = sweeps.draw_over(summary, parameters, contrast.factor)
+        if picture is not None:
+            yield "answer-sweep", picture
+        break
+    many = [name for name, entries in material.sets.items() if len(entries) > 1]
+    shown = [name for name in many if len(many) <= MOST_SETS]
+    values = _tested(material, measured.main.filter(pl.col("set").is_in(shown)), 1)
+    if values.height > 1:
+        for picture in sets.draw([], values, ("distribution",), _marks(material, shown), shown):
+            yield "answer-distribution", picture
+
+
+def _tested(material: Material, table: pl.DataFrame, most: int | None = None) -> pl.DataFrame:
+    """Return the rows of the metrics that comparisons test, or of the first of them."""
+    keys = pl.DataFrame(
+        material.measured.tested[:most], schema=dict.fromkeys(asked.KEYS, pl.String)
+    )
+    return table.join(keys, on=asked.KEYS, how="semi", maintain_order="left")
 
 
 def identity(*words: str) -> str:

@@ -20,7 +20,7 @@ from airpath.report.measured import Measured, measure_all, parameters_of_sets
 from airpath.report.presentation import Presentation, present, unfinished
 from airpath.report.reduce import Task, reduce_run
 from airpath.run import NoRunError, RunError, load_run
-from airpath.workers import each
+from airpath.workers import each, least_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ class Material:
     entries: list[Entry]
     notes: list[str] = field(default_factory=list)
     """Notes for the reader of the page as a whole."""
-    most_pictures: int = 4
+    most_pictures: int = 2
     """Runs whose pictures are on the page."""
     unreadable: list[str] = field(default_factory=list)
     """Runs that could not be read at all, and why."""
@@ -73,7 +73,8 @@ class Material:
         def tell(done: int, total: int) -> None:
             self.progress("reading runs", done, total)
 
-        for entry, found in zip(self.entries, each(reduce_run, tasks, tell), strict=True):
+        least = least_runs([task.directory for task in tasks])
+        for entry, found in zip(self.entries, each(reduce_run, tasks, tell, least), strict=True):
             entry.facts, entry.values = found.facts, found.values
             entry.delays, entry.courses = found.delays, found.courses
             run = entry.run
@@ -89,9 +90,9 @@ class Material:
     def measured(self) -> Measured:
         """Metrics of all runs, as tables."""
         shown = self.presentation
-        measured = measure_all(self.entries, shown.wanted, usual=not shown.selectors)
-        measured.progress = lambda done, total: self.progress("figures of sets", done, total)
-        return measured
+        return measure_all(
+            self.entries, shown.wanted, usual=not shown.selectors, asked_for=shown.asked
+        )
 
     @property
     def with_diagrams(self) -> list[Entry]:

@@ -10,44 +10,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from airpath.analysis.metric import REGISTRY, in_order
+from airpath.analysis.metric import REGISTRY
 from airpath.analysis.requests import transfers_only
-from airpath.analysis.statistics import compare, holm, select_trusted, summarise
+from airpath.analysis.statistics import select_trusted, summarise
 from airpath.analysis.table import COLUMNS
 from airpath.analysis.why import of_sets
 from airpath.experiment.about import parameters_of
-from airpath.plots.sets import natural_order
+from airpath.report import asked
+from airpath.report.comparison import Comparison, compare_all
+from airpath.report.contrasts import Contrast, contrasts
 from airpath.report.presentation import selects
 from airpath.report.values import MAIN
-from airpath.workers import LEAST_EACH, each, processes_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from airpath.experiment.shown import Selector
     from airpath.report.entry import Entry
 
 MOST_FLOWS = 4
 """Flows of a set that tables and pictures show; files have all."""
-
-MOST_COMPARISONS = 12
-"""Pairs of sets on the page; ``airpath analyse --compare`` has any other."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two sets side by side."""
-
-    first: str
-    second: str
-    table: pl.DataFrame
-    """As ``airpath.analysis.statistics.compare`` returns it."""
-    notes: list[str]
 
 
 @dataclass
@@ -62,17 +48,20 @@ class Measured:
     """The metrics that an experiment names for its page, and those of references, in order."""
     usual: bool = True
     """True if the page has the usual metrics beside them, before them."""
+    asked: Sequence[Selector] = ()
+    """The metrics that an experiment names, which comparisons test; none for the main one."""
+    order: Sequence[str] = ()
+    """The sets, in the order of the page."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Of sets without any trusted run: why, and what to do."""
 
     notes: list[str] = field(default_factory=list)
-    progress: Callable[[int, int], None] = field(default=lambda done, total: None, repr=False)
-    """Told how many sets are summarised, and of how many."""
 
     @cached_property
     def main(self) -> pl.DataFrame:
         """The main metrics of trusted runs."""
-        parts = [_main(self.values)] if self.usual else []
+        usual = _main(self.values) if self.usual else pl.DataFrame(schema=COLUMNS)
+        parts = [asked.without_synonyms(usual, [one.name for one in self.wanted])]
         if self.wanted:
             parts.append(_chosen(self.values, self.wanted))
         shown = pl.concat(parts).unique(maintain_order=True)
@@ -96,58 +85,38 @@ class Measured:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """Figures of each set."""
-        by_set = self.main.partition_by("set", maintain_order=True)
-        if processes_for(len(by_set), LEAST_EACH) < 2:
-            return summarise(self.main)
-        # Each set's figures come from its own rows alone.
-        parts = list(each(summarise, by_set, self.progress))
-        places = {metric.name: place for place, metric in enumerate(in_order())}
-        place = pl.col("metric").replace_strict(places, default=len(places), return_dtype=pl.Int64)
-        return pl.concat(parts).sort(place, "hop", "flow", "direction", "set", maintain_order=True)
+        return summarise(self.main)
 
     @cached_property
-    def pairs(self) -> list[tuple[str, str]]:
-        """All pairs of sets worth a comparison, those that differ least first."""
-        counted = self.main.group_by("set", maintain_order=True).agg(pl.col("run").n_unique())
-        names = natural_order(name for name, runs in counted.iter_rows() if runs > 1)
-        found = []
-        for first, second in combinations(names, 2):
-            one, other = self.parameters.get(first), self.parameters.get(second)
-            distance = 0
-            if one is not None and other is not None:
-                distance = sum(one.get(key) != other.get(key) for key in one.keys() | other.keys())
-            found.append((distance, first, second))
-        return [(first, second) for _, first, second in sorted(found, key=lambda each: each[0])]
+    def tested(self) -> list[dict[str, str]]:
+        """The metrics that comparisons test, each with the flow, direction and hop it is of."""
+        return asked.tested(self.main, self.asked)
+
+    @property
+    def tested_summary(self) -> pl.DataFrame:
+        """Figures of each set for the metrics that comparisons test."""
+        wanted = pl.DataFrame(self.tested, schema=dict.fromkeys(asked.KEYS, pl.String))
+        found = self.summary.join(wanted, on=asked.KEYS, how="semi", maintain_order="left")
+        return self.summary if found.is_empty() else found
+
+    @cached_property
+    def contrasts(self) -> list[Contrast]:
+        """The comparisons that the experiment asks for, or of each set with the first."""
+        runs = dict(self.main.group_by("set").agg(pl.col("run").n_unique()).iter_rows())
+        return contrasts([name for name in self.order if runs.get(name, 0) > 1], self.parameters)
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        """The first pairs, with ``p_holm`` corrected over all tests of the page."""
-        done = []
-        for first, second in self.pairs[:MOST_COMPARISONS]:
-            both = self.main.filter(pl.col("set").is_in([first, second]))
-            selection = compare(both, first, second)
-            notes = [note for note in selection.notes if "p_holm" not in note]
-            done.append(Comparison(first, second, selection.table, notes))
-        tested = [p for one in done for p in one.table["p"].to_list() if p is not None]
-        corrected = iter(holm(tested))
-        return [
-            Comparison(
-                one.first,
-                one.second,
-                one.table.with_columns(
-                    p_holm=pl.Series(
-                        [None if p is None else next(corrected) for p in one.table["p"]],
-                        dtype=pl.Float64,
-                    )
-                ),
-                one.notes,
-            )
-            for one in done
-        ]
+        """The comparisons of the metrics tested, the most important first."""
+        return compare_all(self.main, self.contrasts, self.tested)
 
 
 def measure_all(
-    entries: Sequence[Entry], wanted: Sequence[Selector] = (), *, usual: bool = True
+    entries: Sequence[Entry],
+    wanted: Sequence[Selector] = (),
+    *,
+    usual: bool = True,
+    asked_for: Sequence[Selector] = (),
 ) -> Measured:
     """Return the tables of all runs.
 
@@ -155,6 +124,7 @@ def measure_all(
         entries: the runs.
         wanted: metrics that the page shows.
         usual: whether it has those that every page has too.
+        asked_for: metrics that comparisons test; none for the main one.
 
     """
     parts = [pl.DataFrame(schema=COLUMNS)]
@@ -173,7 +143,15 @@ def measure_all(
                 **{name: pl.col(name) for name in list(COLUMNS)[4:]},
             )
         )
-    return Measured(pl.concat(parts), parameters_of_sets(entries), wanted, usual, of_sets(entries))
+    return Measured(
+        pl.concat(parts),
+        parameters_of_sets(entries),
+        wanted,
+        usual,
+        asked_for,
+        list(dict.fromkeys(entry.set_name for entry in entries)),
+        of_sets(entries),
+    )
 
 
 def parameters_of_sets(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from importlib import resources
@@ -32,8 +33,8 @@ COLOURS = {
 }
 """Colours of things, in diagrams as in the pictures."""
 
-SCRIPTS = ("drawing.js", "diagram.js", "layers.js", "tables.js")
-"""In the order of the page: the first is used by the others."""
+SCRIPTS = ("folding.js", "drawing.js", "diagram.js", "layers.js", "tables.js")
+"""In the order of the page: what prints has to be unfolded before it is drawn."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,11 @@ class Section:
     title: str
     body: Markup
     """Its content, escaped where it has to be."""
+    folded: bool = True
+    """True if only its title is seen until somebody asks for more; print has all."""
 
 
+@functools.cache
 def environment() -> jinja2.Environment:
     """Return the environment of all templates: everything is escaped, nothing may be missing."""
     return jinja2.Environment(

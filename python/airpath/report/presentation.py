@@ -18,14 +18,14 @@ from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.shown import Selector, read_notes, read_text, split_run
 from airpath.files import read_text as read_plain
 from airpath.jsontext import parse_json
-from airpath.run import RunError
+from airpath.run import DIRECTIONS, RunError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from airpath.experiment.load import Loaded
-    from airpath.experiment.model import Figures, Reference
+    from airpath.experiment.model import Experiment, Figures, Reference
     from airpath.report.entry import Entry
 
 
@@ -49,6 +49,10 @@ class Presentation:
     """Content of the page beyond that of every page."""
 
     title: str | None = None
+    question: str = ""
+    """What the experiment says of itself."""
+    asked: list[Selector] = field(default_factory=list)
+    """The metrics that comparisons test, in order; none for the main one."""
     notes: list[str] = field(default_factory=list)
     """Markdown, one text an experiment."""
     selectors: list[Selector] = field(default_factory=list)
@@ -68,9 +72,9 @@ class Presentation:
 
     @property
     def wanted(self) -> list[Selector]:
-        """The metrics wanted, then what references have beside them."""
+        """The metrics wanted, then what references have beside them, and what is tested."""
         texts = [text for one in self.beside for text in one.reference.metrics]
-        return list(dict.fromkeys([*self.selectors, *map(Selector, texts)]))
+        return list(dict.fromkeys([*self.selectors, *map(Selector, texts), *self.asked]))
 
 
 def selects(selector: Selector, row: Mapping[str, Any]) -> bool:
@@ -163,6 +167,8 @@ def _add(found: Presentation, loaded: Loaded, notes: str, entries: Sequence[Entr
         found.notes.append(notes)
     wanted = map(Selector, page.metrics)
     found.selectors += [one for one in wanted if one not in found.selectors]
+    found.question = found.question or experiment.description.strip()
+    found.asked += [one for one in _asked(experiment) if one not in found.asked]
     found.percentiles = found.percentiles or page.spread == "percentiles"
     for reference in experiment.references:
         sets = _sets(entries, reference.sets)
@@ -178,6 +184,20 @@ def _add(found: Presentation, loaded: Loaded, notes: str, entries: Sequence[Entr
         ]
         for entry in matching:
             found.captions.setdefault(entry.number, shown.caption)
+
+
+def _asked(experiment: Experiment) -> list[Selector]:
+    """Return the metrics that an experiment names: for its page, else those it measures."""
+    if experiment.report.metrics:
+        return [Selector(text) for text in experiment.report.metrics]
+    named = list(experiment.metrics) if "metrics" in experiment.model_fields_set else []
+    named += [one.until.metric for one in experiment.sets if one.until is not None]
+    found = []
+    for text in named:
+        name, *places = text.split("/")
+        ways = [place for place in places if place in DIRECTIONS]
+        found.append(Selector("/".join([name, *ways])))
+    return list(dict.fromkeys(found))
 
 
 def _sets(entries: Iterable[Entry], patterns: Sequence[str]) -> tuple[str, ...]:

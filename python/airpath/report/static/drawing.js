@@ -215,19 +215,27 @@ const drawing = (() => {
     return "y0" in view ? { ...across, y0: view.y0 + dy, y1: view.y1 + dy } : across;
   };
 
-  // Reads and draws the figures of a kind when the part of the page that they are in is opened.
+  const isSeen = (part) => !part || part.open && isSeen(part.parentElement.closest("details"));
+
+  // Reads and draws the figures of a kind when all parts of the page that they are in are open.
   const openWith = (Kind, parts, figures) => {
     const opened = new Map();
     const open = (figure) => {
       if (!opened.has(figure)) opened.set(figure, new Kind(figure));
       opened.get(figure).draw();
     };
-    for (const part of document.querySelectorAll(parts)) {
-      const openAll = () => { if (part.open) part.querySelectorAll(figures).forEach(open); };
-      part.addEventListener("toggle", openAll);
+    const openAll = () => {
+      for (const part of document.querySelectorAll(parts)) {
+        if (isSeen(part)) part.querySelectorAll(figures).forEach(open);
+      }
+    };
+    // The event does not bubble.
+    document.addEventListener("toggle", openAll, true);
+    openAll();
+    const again = (print) => () => {
       openAll();
-    }
-    const again = (print) => () => opened.forEach((each) => { each.print = print; each.draw(); });
+      opened.forEach((each) => { each.print = print; each.draw(); });
+    };
     window.addEventListener("resize", again(1));
     window.addEventListener("beforeprint", again(3));
     window.addEventListener("afterprint", again(1));

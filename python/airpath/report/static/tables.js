@@ -72,17 +72,4 @@
       told.textContent = words.length ? `${shown} of ${rows.length}` : "";
     });
   }
-
-  // A link to a row that is filtered away, or inside what is folded, leads there all the same.
-  const reveal = () => {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!target) return;
-    target.hidden = false;
-    for (let part = target.closest("details"); part; part = part.parentElement.closest("details")) {
-      part.open = true;
-    }
-    target.scrollIntoView();
-  };
-  window.addEventListener("hashchange", reveal);
-  reveal();
 })();
