@@ -61,7 +61,7 @@ pub fn show(trace: &ErrorTrace, format: Format, args: &ShowArgs) -> Result<i32> 
         summary.runs = None;
     }
     let bits = args.length.get();
-    if bits == 0 || bits % 8 != 0 {
+    if bits == 0 || !bits.is_multiple_of(8) {
         return Err(Failure::usage(format!("--length {} must be whole bytes, at least one", args.length)));
     }
     summary.outcomes = trace.has_outcomes().then(|| outcomes(trace, bits / 8));

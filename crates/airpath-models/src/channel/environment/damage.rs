@@ -56,8 +56,11 @@ impl Damage {
         let mut attempt = FLIPS;
         self.burst(fitted, key, step, key.below(step, FIRST_BURST, length), &mut attempt);
         for (begin, end, probability) in [(0, length, fitted.burst_within), (length, frame, fitted.burst_beyond)] {
+            if probability == Probability::ZERO {
+                continue;
+            }
             let mut start = begin;
-            while probability != Probability::ZERO {
+            loop {
                 start = start.saturating_add(key.failures_before_success(step, attempt, probability));
                 attempt += 1;
                 if start >= end {

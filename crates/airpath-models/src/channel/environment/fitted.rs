@@ -122,7 +122,7 @@ pub(super) fn fitted(config: &EnvironmentConfig) -> Result<Fitted, Vec<Problem>>
     within("burst_errors", config.burst_errors, MOST_IN_BURST, &mut problems);
     within("burst_spacing", config.burst_spacing, MOST_IN_BURST, &mut problems);
     let bits = config.length.get();
-    if bits % 8 != 0 || !(16..=u64::from(LONGEST_PACKET_BYTES) * 8).contains(&bits) {
+    if !bits.is_multiple_of(8) || !(16..=u64::from(LONGEST_PACKET_BYTES) * 8).contains(&bits) {
         let message = format!("is {}; it must be whole bytes, from 2 to {LONGEST_PACKET_BYTES}", config.length);
         problems.push(Problem::new("length", message));
     }

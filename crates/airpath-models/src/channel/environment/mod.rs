@@ -171,8 +171,9 @@ impl Reconfigured for EnvironmentConfig {
 /// The process of errors in an environment.
 #[derive(Clone, Debug)]
 pub struct Environments {
-    config: EnvironmentConfig,
-    fitted: Fitted,
+    /// In boxes, as other processes are small.
+    config: Box<EnvironmentConfig>,
+    fitted: Box<Fitted>,
     key: DrawKey,
     bad: bool,
     /// Steps that are left of the present stay, the next one included; none where not drawn yet.
@@ -190,12 +191,12 @@ const BEGINNING: u64 = (1 << 20) - 2;
 
 impl Environments {
     pub(super) fn new(config: &EnvironmentConfig, key: DrawKey) -> Environments {
-        let fitted = fitted(config).expect("parameters have been checked");
+        let fitted = Box::new(fitted(config).expect("parameters have been checked"));
         Environments {
-            config: *config,
-            fitted,
+            config: Box::new(*config),
             key,
             bad: key.hit(0, BEGINNING, fitted.bad_share),
+            fitted,
             left: 0,
             stay: 0,
             last: (0, false),
@@ -204,10 +205,10 @@ impl Environments {
     }
 
     pub(super) fn configure(&mut self, config: &EnvironmentConfig) {
-        if self.config != *config {
+        if *self.config != *config {
             // A stay is memoryless, so that the rest of it may be drawn anew.
-            self.config = *config;
-            self.fitted = fitted(config).expect("parameters have been checked");
+            *self.config = *config;
+            *self.fitted = fitted(config).expect("parameters have been checked");
             self.left = 0;
         }
     }

@@ -116,11 +116,11 @@ mod tests {
             // Paths without weight do not go on for ever.
             for _ in 0..60 * distances {
                 let mut next = vec![vec![(0u64, 0u64); distances]; STATES];
-                for state in 1..STATES {
+                for (state, here) in at.iter().enumerate().skip(1) {
                     for bit in 0..2 {
                         let (to, weight) = step(phase, state, bit);
-                        for distance in 0..distances.saturating_sub(weight) {
-                            let (paths, bits) = at[state][distance];
+                        let fitting = here.iter().enumerate().take(distances.saturating_sub(weight));
+                        for (distance, &(paths, bits)) in fitting {
                             if paths > 0 {
                                 let entry = &mut next[to][distance + weight];
                                 entry.0 += paths;
