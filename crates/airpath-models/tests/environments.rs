@@ -82,8 +82,8 @@ fn by_state(row: &Row) -> [[f64; 3]; 2] {
     let bad_share = row.stays[1] / (row.stays[0] + row.stays[1]);
     let mut weights = [1.0 - bad_share, bad_share];
     let mut found = [[0.0; 3]; 2];
-    for column in 0..3 {
-        let bad = in_bad(row.means[column], weights, row.severity);
+    for (column, mean) in row.means.iter().enumerate().take(3) {
+        let bad = in_bad(*mean, weights, row.severity);
         found[0][column] = bad * row.severity;
         found[1][column] = bad;
         weights = [weights[0] * (1.0 - found[0][column]), weights[1] * (1.0 - bad)];

@@ -63,7 +63,7 @@ fn a_hidden_station_heeds_cts() {
         assert_eq!(microseconds(&trace, PortId::of(0, End::Server)), [first]);
         let left = microseconds(&trace, PortId::of(1, End::Server))[0];
         let wait = left - (first + 16 + 28 + 34 + 28 + 16 + 28 + 16 + 248);
-        assert!(wait % SLOT_US == 0 && wait / SLOT_US <= 15, "{wait} us");
+        assert!(wait.is_multiple_of(SLOT_US) && wait / SLOT_US <= 15, "{wait} us");
     }
 }
 
@@ -80,7 +80,7 @@ fn an_answer_of_a_hidden_station_is_protected() {
         assert!(trace.of_kind(EventKind::FrameLost).is_empty());
         let left = microseconds(&trace, PortId::of(1, End::Server))[0];
         let wait = left - (9 + 2072 + 16 + 44 + 34 + 2072);
-        assert!(wait % SLOT_US == 0 && wait / SLOT_US <= 15, "{wait} us");
+        assert!(wait.is_multiple_of(SLOT_US) && wait / SLOT_US <= 15, "{wait} us");
     }
 }
 
@@ -146,9 +146,8 @@ fn microsecond_by_microsecond(microseconds: u64) -> (f64, f64) {
     let mut answer: Option<(u64, u64)> = None;
     for now in 0..microseconds {
         // What ends.
-        for number in 0..2 {
-            if stations[number].sends_from.is_some_and(|begin| begin + 248 == now) {
-                let station = &mut stations[number];
+        for station in &mut stations {
+            if station.sends_from.is_some_and(|begin| begin + 248 == now) {
                 station.sends_from = None;
                 sent += 1.0;
                 if station.is_hit {

@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_port_is_left_alone_while_much_waits_and_read_again_at_half_of_it() {
         let mut held_back = HeldBack::new(2);
-        let mut changes = |held_back: &mut HeldBack, at| {
+        let changes = |held_back: &mut HeldBack, at| {
             held_back.note_reading(Time::from_nanos(at));
             held_back.take_changes().collect::<Vec<_>>()
         };
