@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.colors import to_rgb
 
 from airpath.app import run as run_app
-from airpath.plots import KINDS, delay, draw, queue, sets, throughput, time_sequence
+from airpath.facts import CAUSES
+from airpath.plots import KINDS, delay, draw, queue, sets, style, throughput, time_sequence
 from airpath.plots.style import Span, drop_styles
 from airpath.run import load_run
 from synthetic import event, write_events, write_run
@@ -327,3 +329,18 @@ def test_a_picture_of_one_run_needs_no_statistics_of_many() -> None:
         [sys.executable, "-c", loaded], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout == "False\n"
+
+
+def test_marks_of_light_colours_have_a_dark_edge() -> None:
+    with style.canvas(2) as figure:
+        axis = figure.subplots()
+    for cause, look in style.drop_styles(CAUSES).items():
+        style.mark_drops(axis, np.zeros(1), 1.0, look, cause)
+    for line in axis.get_lines():
+        face, edge = (
+            to_rgb(str(colour))
+            for colour in (line.get_markerfacecolor(), line.get_markeredgecolor())
+        )
+        # The luminance of white is 1: face or edge has to be far from it.
+        darkest = min(0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in (face, edge))
+        assert darkest < 0.65, line.get_label()

@@ -112,6 +112,18 @@ def test_the_experiment_and_a_command_for_each_replication_are_given(results: Pa
     assert configuration.repeat(entry) == "airpath sim --seed 2"
 
 
+def test_runs_without_a_name_have_that_of_their_network(results: Path, tmp_path: Path) -> None:
+    folder = results / "runs" / "model" / "limit=4packets" / "0001"
+    run = load_run(folder)
+    assert run.name == "Seawind case study"
+    run.manifest["scenario"].pop("name", None)
+    assert run.name == "gsm", "and not 0001"
+    write_run(tmp_path / "0001", size=2560)
+    alone = load_run(tmp_path / "0001")
+    alone.manifest["scenario"].pop("name", None)
+    assert alone.name == "0001"
+
+
 def test_cwnd_and_rto_of_the_sender_are_in_the_diagram(results: Path) -> None:
     run = load_run(results / "runs" / "model" / "limit=4packets" / "0001")
     (transfer,) = transfers(run)

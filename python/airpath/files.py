@@ -22,6 +22,9 @@ from airpath import interrupt
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+REPLICATION = "replication.json"
+"""Record of an experiment on a run."""
+
 FRESH = ".new"
 """End of a file's name until it is complete."""
 

@@ -29,7 +29,7 @@ from airpath.facts import (
     RUN_FORMAT_VERSION,
     TABLES,
 )
-from airpath.files import read_bytes, told
+from airpath.files import REPLICATION, read_bytes, told
 from airpath.html import table
 from airpath.jsontext import parse_json
 from airpath.manifest import within_shape
@@ -176,13 +176,14 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The scenario's name, or the folder's if it has none."""
+        """The scenario's name, or that of the experiment's network, or the folder's."""
         scenario = self.manifest.get("scenario")
         if isinstance(scenario, dict):
             name = scenario.get("name") or scenario.get("title")
             if isinstance(name, str) and name:
                 return name
-        return self.directory.resolve().name
+        # The folder of a replication is a number, which says nothing by itself.
+        return _network(self.directory / REPLICATION) or self.directory.resolve().name
 
     @property
     def results(self) -> dict[str, Any]:
@@ -516,6 +517,16 @@ def load_run(directory: Path) -> Run:
         )
         raise NoRunError(message)
     return Run(directory, manifest, [*notes, *damage], damage)
+
+
+def _network(record: Path) -> str:
+    """Return the network that an experiment's record of a run names; nothing if it names none."""
+    try:
+        about = parse_json(read_bytes(record).decode())
+    except (OSError, ValueError):
+        return ""
+    name = about.get("network") if isinstance(about, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _misfit(path: Path, error: Exception) -> str:

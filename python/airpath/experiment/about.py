@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airpath.files import read_text, told
+from airpath.files import REPLICATION, read_text, told
 from airpath.jsontext import parse_json
 from airpath.shape import NUMBER, SCALAR, TIME, Each, Object, fitting
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-RECORD = "replication.json"
+RECORD = REPLICATION
 
 _FIELDS = {
     "set_name": str,

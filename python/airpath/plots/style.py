@@ -45,6 +45,9 @@ GREY = "#7F7F7F"
 LIGHT_GREY = "#BBBBBB"
 WHITE = "#FFFFFF"
 
+PALE = (WHITE, YELLOW, LIGHT_GREY)
+"""Colours whose marks have a dark edge."""
+
 DIRECTION_COLOURS = {"uplink": ORANGE, "downlink": BLUE}
 DIRECTION_TEXTS = {
     "uplink": "Uplink (client to server)",
@@ -317,7 +320,8 @@ def _title(figure: Figure, run: Run, title: str, detail: str) -> None:
     congestion_control = run.settings.get("congestion_control")
     # Flows that asked for one of their own are not what the run was set to.
     several = run.tcp_state["congestion_control"].drop_nulls().n_unique() > 1
-    if isinstance(congestion_control, str) and not several:
+    named = isinstance(congestion_control, str) and congestion_control in detail
+    if isinstance(congestion_control, str) and not several and not named:
         small.append(congestion_control)
     lines = [" · ".join(small)]
     if run.verdict not in (TRUSTED, NO_VERDICT):
@@ -387,8 +391,9 @@ def mark_drops(
         "marker": style.marker,
         "markersize": 4.8,
         "markerfacecolor": style.colour,
-        "markeredgecolor": "#444444" if style.colour == WHITE else WHITE,
-        "markeredgewidth": 0.4,
+        # Light marks would not be seen on white without an edge.
+        "markeredgecolor": "#444444" if style.colour in PALE else WHITE,
+        "markeredgewidth": 0.6 if style.colour in PALE else 0.4,
         "zorder": 5,
     } | options
     settings["rasterized"] = len(times) > MANY_MARKS

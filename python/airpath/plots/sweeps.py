@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -41,6 +42,9 @@ MOST_FACETS = 4
 
 MOST_ROWS = 12
 """Metrics in one picture."""
+
+LABEL_LETTERS = 20
+"""Letters of a name beside a panel, which is not much higher than that."""
 
 MOST_LETTERS = 70
 """Letters of the names below all panels of a row that have room without being turned."""
@@ -205,13 +209,16 @@ def _draw(summary: pl.DataFrame, parameters: Parameters, layout: Layout) -> Pict
                     _line(axis, points, divisor, index, line or FIGURES, apart, numeric=numeric)
             whose = where(key)
             title = str(key["metric"]).replace("_", " ").capitalize()
-            lines = [title, *([whose] if whose else []), f"({name or 'ratio'})"]
+            lines = [*textwrap.wrap(title, LABEL_LETTERS), *([whose] if whose else [])]
+            lines.append(f"({name or 'ratio'})")
             axes[0].set_ylabel("\n".join(lines))
             # Nothing is cut off: differences are to be seen in proportion.
             axes[0].set_ylim(bottom=0, top=None if axes[0].get_ylim()[1] > 0 else 1)
         for axis, facet in zip(rows[0], layout.facets, strict=True):
             named = zip(layout.facet, facet, strict=True)
-            axis.set_title("\n".join(f"{short(key)} {value}" for key, value in named))
+            axis.set_title(
+                "\n".join(f"{short(key)} {value_text(key, value)}" for key, value in named)
+            )
         columns = _columns(len(metrics), len(layout.facets))
         drawn = [axis for axes in rows for axis in axes]
         for axis in drawn:
@@ -264,7 +271,7 @@ def _legend(figure: Figure, drawn: Sequence[Axes], layout: Layout) -> None:
     shown = [line for line in layout.lines if (line or FIGURES) in known]
     figure.legend(
         [known[line or FIGURES] for line in shown],
-        [line or FIGURES for line in shown],
+        [value_text(layout.line, line) if line else FIGURES for line in shown],
         loc="outside lower left",
         title=f"{short(layout.line)} ({FIGURES})" if layout.line else None,
         alignment="left",

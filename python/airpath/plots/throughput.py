@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Throughput over time: what was offered to the path, what it delivered, what of it was new."""
+"""Throughput over time: offered to the path, delivered by it, new bytes, and the link's rate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from airpath.plots.capacity import capacity
+from airpath.plots.rate_trace import outages
 from airpath.plots.style import (
+    BLACK,
     DIRECTION_COLOURS,
     DIRECTION_TEXTS,
     GREEN,
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 MOST_BINS = 150
 LEAST_PACKETS_PER_BIN = 3
+MOST_CAPACITY = 3.0
+"""Rate of a link, by the highest curve, up to which it is drawn: above, it limits nothing."""
+
 LEGEND_ROOM = 1.4
 """Height of a panel to that of its highest curve."""
 
@@ -73,6 +79,10 @@ def draw(run: Run, span: Span) -> list[Picture]:
                 rates = _histogram(seconds(new["time_ns"]), 8.0 * new["bytes"].to_numpy(), edges)
                 lines.append(("goodput (new TCP payload)", rates, GREEN, 1.0))
             highest = max(float(rates.max()) for _, rates, _, _ in lines)
+            able = capacity(run, direction, edges)
+            shown = able is not None and _limits(able, highest)
+            if able is not None and shown:
+                highest = max(highest, min(float(np.nanmax(able)), MOST_CAPACITY * highest))
             divisor, unit = rate_unit(highest)
             for text, rates, colour, thickness in lines:
                 axis.stairs(
@@ -83,13 +93,31 @@ def draw(run: Run, span: Span) -> list[Picture]:
                     linewidth=thickness,
                     baseline=None,
                 )
+            if able is not None and shown:
+                axis.stairs(
+                    able / divisor,
+                    edges,
+                    label="rate of the link",
+                    color=BLACK,
+                    linewidth=0.9,
+                    linestyle=(0, (4, 2)),
+                    baseline=None,
+                )
+            for out, back in [] if able is None else outages(edges, able):
+                axis.axvspan(out, back, color=GREY, alpha=0.15, linewidth=0)
             # Room for the legend above every curve.
             axis.set_ylim(0, highest / divisor * LEGEND_ROOM or 1)
             axis.set_ylabel(f"Rate ({unit})")
             axis.legend(
-                title=DIRECTION_TEXTS[direction], loc="upper right", ncols=3, alignment="right"
+                title=DIRECTION_TEXTS[direction], loc="upper right", ncols=4, alignment="right"
             )
     return [Picture("throughput", figure)]
+
+
+def _limits(able: NDArray[np.float64], highest: float) -> bool:
+    """Say whether the rate of a link is ever near what was sent, outages aside."""
+    rates = able[able > 0]
+    return rates.size > 0 and float(rates.min()) <= MOST_CAPACITY * highest
 
 
 def bin_width(duration: float, packets: int) -> float:
