@@ -24,6 +24,15 @@ ENVIRONMENT = "network.radio.link.errors.environment"
 POLICY = "network.radio.link.entity.policy"
 ENVIRONMENTS = ("office", "walking", "adjacent", "table", "walls")
 POLICIES = ("bold", "light", "robust", "flex")
+FIGURE_1 = {
+    ("figure-1", "tcp"): "Linux TCP",
+    ("figure-1", "tcp-1996"): "Linux TCP without SACK, RACK and timestamps, window 16 kB",
+    (
+        "figure-1-virtual",
+        "tcp-virtual",
+    ): "TCP without partial acknowledgements, timer of 1 s or more",
+}
+"""Sets and workloads of Figure 1, and what to call them."""
 LOSS_BURST = 5
 """Packets in a burst of Figure 3."""
 RUNS = "runs/*/*/*/replication.json"
@@ -79,25 +88,32 @@ def lines(cells: dict[Key, Cell]) -> list[str]:
     if clean:
         udp = cells.get(("clean", "udp", ()))
         found += [f"No errors: TCP {clean.text} kB/s, UDP {udp.text if udp else '-'} kB/s.", ""]
-    for of_set, title in (
-        ("figure-1", "Figure 1: no local retransmission"),
-        ("figure-3", "Figure 3: persistent local retransmission"),
-    ):
-        if numbers(cells, of_set):
-            found += [f"{title}:", "", "| lost | packet loss (%) | TCP (kB/s) |", "|---|---|---|"]
-        for number in numbers(cells, of_set):
-            lost, of = (number, 100) if of_set == "figure-1" else (LOSS_BURST, number)
-            throughput = cells[of_set, "tcp", (number,)].text
-            found.append(f"| {lost} of {of} | {100 * lost / of:.0f} | {throughput} |")
-        found.append("")
+    bursts = sorted({values[0] for of_set, _, values in cells if of_set.startswith("figure-1")})
+    if bursts:
+        found += ["Figure 1, no local retransmission (kB/s):", ""]
+        found += [f"| lost of 100 packets | {' | '.join(FIGURE_1.values())} |"]
+        found += ["|---" * (1 + len(FIGURE_1)) + "|"]
+    for number in bursts:
+        here = [cells.get((*key, (number,))) for key in FIGURE_1]
+        found.append(f"| {number} | {' | '.join(cell.text if cell else '-' for cell in here)} |")
+    found.append("")
+    if numbers(cells, "figure-3"):
+        found += ["Figure 3: persistent local retransmission (kB/s):", ""]
+        found += ["| lost | packet loss (%) | TCP |", "|---|---|---|"]
+    for number in numbers(cells, "figure-3"):
+        throughput = cells["figure-3", "tcp", (number,)].text
+        found.append(
+            f"| {LOSS_BURST} of {number} | {100 * LOSS_BURST / number:.0f} | {throughput} |"
+        )
+    found.append("")
     for workload in ("tcp", "udp"):
-        here = {key[2]: cell for key, cell in cells.items() if key[:2] == ("figure-8", workload)}
-        if here:
+        table = {key[2]: cell for key, cell in cells.items() if key[:2] == ("figure-8", workload)}
+        if table:
             found += [f"{workload.upper()} by environment and policy (kB/s):", ""]
             found += [f"| environment | {' | '.join(POLICIES)} |", "|---" * 5 + "|"]
-        for environment in ENVIRONMENTS if here else ():
+        for environment in ENVIRONMENTS if table else ():
             row = [
-                here[environment, policy].text if (environment, policy) in here else "-"
+                table[environment, policy].text if (environment, policy) in table else "-"
                 for policy in POLICIES
             ]
             found.append(f"| {environment} | {' | '.join(row)} |")
@@ -113,14 +129,19 @@ def draw(cells: dict[Key, Cell], picture: Path) -> None:
     from airpath.files import make_folder
     from airpath.plots.style import BLUE, GREEN, ORANGE, PURPLE, Picture, canvas
 
-    def curve(axis: Axes, of_set: str, share: float) -> None:
-        found = numbers(cells, of_set)
-        here = [cells[of_set, "tcp", (number,)] for number in found]
-        at = [number if of_set == "figure-1" else share / number for number in found]
+    def curve(
+        axis: Axes, key: tuple[str, str], share: float | None, colour: str, mark: str
+    ) -> None:
+        found = sorted(values[0] for *of, values in cells if tuple(of) == key)
+        here = [cells[*key, (number,)] for number in found]
+        at = [share / number if share else number for number in found]
         low = [cell.mean - min(cell.values) for cell in here]
         high = [max(cell.values) - cell.mean for cell in here]
         means = [cell.mean for cell in here]
-        axis.errorbar(at, means, yerr=[low, high], color=BLUE, marker="o", markersize=4, capsize=3)
+        axis.errorbar(
+            at, means, yerr=[low, high], color=colour, marker=mark, markersize=4, capsize=3,
+            label=FIGURE_1.get(key),
+        )  # fmt: skip
         axis.set_xlabel("packets lost (%)")
         axis.set_ylabel("TCP throughput (kB/s)")
         axis.set_ylim(bottom=0)
@@ -156,9 +177,12 @@ def draw(cells: dict[Key, Cell], picture: Path) -> None:
 
     with canvas(6.2) as figure:
         (one, three), (eight, nine) = figure.subplots(2, 2)
-        curve(one, "figure-1", 1)
+        looks = zip(FIGURE_1, (BLUE, GREEN, ORANGE), ("o", "^", "s"), strict=True)
+        for key, colour, mark in looks:
+            curve(one, key, None, colour, mark)
+        one.legend(fontsize=6)
         one.set_title("Figure 1: bursts of 1 to 8 in 100, not repaired", loc="left")
-        curve(three, "figure-3", 100 * LOSS_BURST)
+        curve(three, ("figure-3", "tcp"), 100 * LOSS_BURST, BLUE, "o")
         three.set_title("Figure 3: bursts of 5, repaired by the link", loc="left")
         bars(eight, "tcp")
         eight.legend(ncols=2)
