@@ -32,36 +32,36 @@ Courses = dict[str, "NDArray[np.float64]"]
 """Share of the expected throughput, by flow, at each time."""
 
 
-def courses(run: Run, capacity_bps: float, window_s: float) -> tuple[NDArray[np.float64], Courses]:
+def courses(run: Run, window_s: float) -> tuple[NDArray[np.float64], Courses]:
     """Return times in seconds, and the course of each flow and of the link.
+
+    Throughput is counted in packet slots, as in section 7 of the paper: frames that arrive, as a
+    share of all frames that were sent in the window.
 
     Args:
         run: whose downlink has the flows, as users or as bearers of one.
-        capacity_bps: of the link without errors.
         window_s: over which the average moves.
 
     """
-    rows = run.path_events("delivered").filter(pl.col("direction").cast(pl.String) == "downlink")
-    bearers = run.events.filter(pl.col("kind").cast(pl.String) == "dequeued").select(
-        "pdu", named=pl.col("bearer").cast(pl.String)
-    )
-    rows = rows.join(bearers.unique("pdu"), on="pdu", how="left")
-    name = pl.when(pl.col("named").fill_null("") == "").then(pl.col("user").cast(pl.String))
-    rows = rows.with_columns(flow=name.otherwise(pl.col("named")))
-    end_s = run.duration_ns / SECOND_NS
-    times = np.arange(window_s, end_s, 0.1)
+    kind, way = pl.col("kind").cast(pl.String), pl.col("direction").cast(pl.String)
+    frames = run.events.filter((way == "downlink") & kind.is_in(["frame_sent", "frame_lost"]))
+    bearer = pl.col("bearer").cast(pl.String).fill_null("")
+    flow = pl.when(bearer == "").then(pl.col("user").cast(pl.String)).otherwise(bearer)
+    frames = frames.select("time_ns", flow=flow, kind=kind).sort("time_ns")
+    times = np.arange(window_s, run.duration_ns / SECOND_NS, 0.1)
 
-    def rate(bits: pl.DataFrame) -> NDArray[np.float64]:
-        at = bits["time_ns"].to_numpy() / SECOND_NS
-        total = np.concatenate([[0.0], np.cumsum(bits["bits"].to_numpy().astype(float))])
-        upto = total[np.searchsorted(at, times, side="right")]
-        before = total[np.searchsorted(at, times - window_s, side="right")]
-        return np.asarray((upto - before) / window_s)
+    def within(rows: pl.DataFrame) -> NDArray[np.float64]:
+        at = rows["time_ns"].to_numpy() / SECOND_NS
+        until = np.searchsorted(at, times, side="right")
+        return np.asarray(until - np.searchsorted(at, times - window_s, side="right"), dtype=float)
 
-    rows = rows.sort("time_ns")
-    found: Courses = {"Link": rate(rows) / capacity_bps}
-    for flow, share in SHARES.items():
-        found[flow] = rate(rows.filter(pl.col("flow") == flow)) / (share * capacity_bps)
+    def arrived(rows: pl.DataFrame) -> NDArray[np.float64]:
+        return within(rows.filter(kind == "frame_sent")) - within(rows.filter(kind == "frame_lost"))
+
+    slots = within(frames.filter(kind == "frame_sent"))
+    found: Courses = {"Link": arrived(frames) / slots}
+    for name, share in SHARES.items():
+        found[name] = arrived(frames.filter(pl.col("flow") == name)) / (share * slots)
     return times, found
 
 
@@ -87,11 +87,10 @@ def main(words: list[str] | None = None) -> None:
     """Print the means and draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="of a run of figure11.toml or figure12.toml")
-    parser.add_argument("--capacity", type=float, default=800.0, help="of the link in kbit/s")
     parser.add_argument("--window", type=float, default=2.0, help="moving average, in seconds")
     parser.add_argument("--picture", type=Path, help="file of the picture, .png")
     options = parser.parse_args(words)
-    times, found = courses(load_run(options.folder), 1e3 * options.capacity, options.window)
+    times, found = courses(load_run(options.folder), options.window)
     print(
         "| flow | first sixth | second | third | fourth | fifth | sixth | all (%) |\n"
         + "|---" * 8

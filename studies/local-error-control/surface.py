@@ -25,6 +25,8 @@ TRIES = "network.radio.link.entity.retransmissions"
 PROBABILITY = "network.radio.downlink.errors.probability"
 GOOD_TO_BAD = "network.radio.downlink.errors.good_to_bad"
 BAD_TO_GOOD = 0.2
+PACKETS = 4000
+"""Packets of each run."""
 METRIC = "loss_ratio/downlink"
 RUNS = "runs/*/*/*/replication.json"
 
@@ -79,21 +81,32 @@ def lines(of_set: str, surface: Surface) -> list[str]:
     for loss in sorted({loss for loss, _ in surface}):
         words = []
         for number in numbers:
-            runs = surface[loss, number]
+            runs = surface.get((loss, number), [])
+            if not runs:
+                words.append("-")
+                continue
             words.append(f"{100 * sum(runs) / len(runs):.2f} ({100 * theory(loss, number):.2f})")
         found.append(f"| {100 * loss:.0f} | {' | '.join(words)} |")
     return found
 
 
 def furthest(of_set: str, surface: Surface) -> float:
-    """Return the greatest distance from the computed loss, in standard errors of the runs' mean."""
+    """Return the greatest distance from the computed loss, in standard errors.
+
+    They are binomial for independent errors, and those of the mean of the runs for bursts. Cells in
+    which fewer than 20 losses are expected are left out.
+    """
     theory = independent if of_set == "independent" else in_bursts
     worst = 0.0
     for (loss, number), runs in surface.items():
         expected = theory(loss, number)
-        spread = float(np.std(runs, ddof=1)) / math.sqrt(len(runs)) if len(runs) > 1 else 0.0
-        if spread > 0:
-            worst = max(worst, abs(sum(runs) / len(runs) - expected) / spread)
+        packets = PACKETS * len(runs)
+        if expected * packets < 20 or len(runs) < 2:
+            continue
+        spread = math.sqrt(expected * (1 - expected) / packets)
+        if of_set != "independent":
+            spread = float(np.std(runs, ddof=1)) / math.sqrt(len(runs))
+        worst = max(worst, abs(sum(runs) / len(runs) - expected) / spread)
     return worst
 
 

@@ -155,6 +155,7 @@ def draw(cells: dict[Key, Cell], picture: Path) -> None:
             at = [place + 0.2 * (index - 1.5) for place in range(len(ENVIRONMENTS))]
             axis.bar(at, means, 0.2, color=colour, label=policy.upper())
         axis.set_xticks(range(len(ENVIRONMENTS)), ENVIRONMENTS)
+        axis.margins(y=0.25)
         axis.set_ylabel(f"{workload.upper()} throughput (kB/s)")
 
     def against(axis: Axes) -> None:
