@@ -52,14 +52,14 @@ class Comparison:
 
     @property
     def supported(self) -> bool:
-        """Whether the data tell the two apart."""
+        """True if the data tell the two apart."""
         if self.effect.p is None:
             return self.effect.differs
         return self.p_holm is not None and self.p_holm < SIGNIFICANT
 
     @property
     def size(self) -> float:
-        """How large the change is, for an order within a factor."""
+        """Size of the change, for an order within a factor."""
         if self.effect.is_ratio:
             return abs(math.log(self.effect.estimate))
         reach = max(abs(self.effect.low), abs(self.effect.high))
