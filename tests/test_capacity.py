@@ -23,7 +23,7 @@ STEPS = {"type": "steps", "steps": ["0 s: 2 Mbit/s", "3 s: 0 bit/s", "4 s: 500 k
 
 @dataclass
 class Told:
-    """Facts of a run about its link."""
+    """Description of the link, as a run has it."""
 
     scenario: dict[str, Any]
     changes: list[tuple[int, str]] = field(default_factory=list)

@@ -55,7 +55,7 @@ class Effect:
 
     @property
     def differs(self) -> bool:
-        """True if the interval leaves out that nothing changes."""
+        """True if the interval leaves out no change."""
         nothing = 1.0 if self.is_ratio else 0.0
         same = math.isclose(self.estimate, nothing, rel_tol=_SAME)
         return not same and not self.low <= nothing <= self.high

@@ -50,7 +50,7 @@ class Presentation:
 
     title: str | None = None
     question: str = ""
-    """Description that the experiment gives of itself."""
+    """Description of the experiment, in its own words."""
     asked: list[Selector] = field(default_factory=list)
     """The metrics that comparisons test, in order; none for the main one."""
     notes: list[str] = field(default_factory=list)
