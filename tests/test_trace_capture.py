@@ -153,3 +153,17 @@ def test_radiotap_of_several_words() -> None:
     # Two words of fields, then flags without a time stamp: the frame check sequence is cut off.
     header = bytes.fromhex("0000 0d00 02000080 00000000 10".replace(" ", ""))
     assert frames.without_link_extras(header + b"frame" + bytes(4), frames.RADIOTAP) == b"frame"
+
+
+def test_captures_of_the_beginnings_of_packets_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = radio_frame(probe.payload(0, LENGTH), LENGTH)
+    content = bytearray(as_pcap([whole]))
+    content[24 + 12 : 24 + 16] = (len(whole) + 40).to_bytes(4, "little")
+    (tmp_path / "cut.pcap").write_bytes(content)
+    status, _ = run(tmp_path / "cut.pcap", 1, tmp_path)
+    assert status != 0
+    said = capsys.readouterr().err
+    assert f"has {len(whole)} of the {len(whole) + 40} bytes of a packet" in said
+    assert "--snaplen full" in said

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from airpath.experiment.case import BAD
 from airpath.experiment.metrics import choices
 from airpath.experiment.quantities import counted
 from airpath.experiment.rows import USUAL_METRICS, cell_table
@@ -38,6 +39,8 @@ def markdown(name: str, cases: Sequence[Case], stopped: str) -> str:
         for line in cells:
             of_cell = [case for case in cases if case.cell == line[0]]
             line.insert(2, str(sum(case.outcome == "passed" for case in of_cell)))
+            # An unmet expectation is a failure, too.
+            line[3] = str(sum(case.outcome in BAD for case in of_cell))
         # The rule below the head is no text.
         rule = f"| --- |{' --: |' * (len(head) - 1)}"
         lines += [_row(head), rule, *map(_row, cells), ""]

@@ -29,6 +29,9 @@ _RADIOTAP_FLAGS = 1
 _FCS_AT_END = 0x10
 _ALL_PROTOCOLS = 3
 _OUTGOING = 4
+_SO_RCVBUFFORCE, _SOL_PACKET, _PACKET_STATISTICS = 33, 263, 6
+"""Numbers of Linux that the module socket does not have."""
+_BUFFER_BYTES = 16 << 20
 _DEVICES = {1: 1, 772: 1, 801: 105, 803: RADIOTAP, 65534: 101}
 """Link types of the kernel's types of interfaces."""
 
@@ -106,6 +109,15 @@ def _damaged(path: Path, at: int, what: str) -> CaptureError:
     return CaptureError(f"{path}, byte {at}: {what}; the file is damaged, so capture it anew")
 
 
+def _cut(path: Path, at: int, captured: int, length: int) -> CaptureError:
+    message = (
+        f"{path}, byte {at}: the capture has {captured} of the {length} bytes of a packet, and the "
+        "rest would count as cut by the radio; capture whole packets (tcpdump -s 0, "
+        "airpath exec --snaplen full)"
+    )
+    return CaptureError(message)
+
+
 def _read_pcap(path: Path, content: bytes, order: str) -> Iterator[bytes]:
     if len(content) < 24:
         raise _damaged(path, len(content), "the file ends within its header")
@@ -114,9 +126,11 @@ def _read_pcap(path: Path, content: bytes, order: str) -> Iterator[bytes]:
     while at < len(content):
         if at + 16 > len(content):
             raise _damaged(path, at, "the file ends within a packet")
-        captured = struct.unpack_from(f"{order}I", content, at + 8)[0]
+        captured, length = struct.unpack_from(f"{order}II", content, at + 8)
         if captured > _LARGEST or at + 16 + captured > len(content):
             raise _damaged(path, at, f"a packet of {captured} bytes does not fit into the file")
+        if captured < length:
+            raise _cut(path, at, captured, length)
         yield _frame(path, at, content[at + 16 : at + 16 + captured], link_type)
         at += 16 + captured
 
@@ -142,9 +156,11 @@ def _read_pcapng(path: Path, content: bytes) -> Iterator[bytes]:
         elif kind == _ENHANCED:
             if len(body) < 20:
                 raise _damaged(path, at, "a packet block is too short")
-            interface, _, _, captured = struct.unpack_from(f"{order}IIII", body)
+            interface, _, _, captured, original = struct.unpack_from(f"{order}IIIII", body)
             if interface >= len(link_types) or captured > len(body) - 20:
                 raise _damaged(path, at, "a packet block tells of what is not there")
+            if captured < original:
+                raise _cut(path, at, captured, original)
             yield _frame(path, at, body[20 : 20 + captured], link_types[interface])
         elif kind == _SIMPLE:
             if len(body) < 4 or not link_types:
@@ -159,8 +175,8 @@ def listen(interface: str, silence_s: float) -> Iterator[bytes]:
     """Yield the frames that an interface receives, until none comes for so many seconds.
 
     Raises:
-        CaptureError: there is no such interface, it cannot be read, or it is a wireless one that is
-            not in monitor mode.
+        CaptureError: there is no such interface, it cannot be read, it is a wireless one that is
+            not in monitor mode, or packets came while the buffer was full.
 
     """
     about = Path("/sys/class/net") / interface
@@ -186,6 +202,7 @@ def listen(interface: str, silence_s: float) -> Iterator[bytes]:
         message = f"capturing from {interface} needs CAP_NET_RAW; run the command as root"
         raise CaptureError(message) from error
     with opened:
+        _enlarge(opened)
         opened.bind((interface, _ALL_PROTOCOLS))
         opened.settimeout(0.2)
         last = time.monotonic()
@@ -201,3 +218,25 @@ def listen(interface: str, silence_s: float) -> Iterator[bytes]:
                     continue
                 yield whole
                 last = time.monotonic()
+        missed = _missed(opened)
+    if missed:
+        message = (
+            f"{missed} packets came to {interface} while the buffer of the socket was full, and "
+            "would count as lost; send with a longer --interval, or capture on a less loaded "
+            "machine"
+        )
+        raise CaptureError(message)
+
+
+def _enlarge(opened: socket.socket) -> None:
+    """Give a socket room for a second or so of packets while the process does not run."""
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+    except PermissionError:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
+
+
+def _missed(opened: socket.socket) -> int:
+    """Return the number of packets for which the buffer of a packet socket had no room."""
+    counts = opened.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
+    return int(struct.unpack("II", counts)[1])
