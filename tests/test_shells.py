@@ -134,7 +134,7 @@ LINES = [
     ("airpath exec --profi", {"--profile"}),
     ("airpath exec --profile wifi-g", {"wifi-good"}),
     ("airpath exec --seed 1 --wake-latency ", {"hold", "leave"}),
-    ("airpath trace s", {"show"}),
+    ("airpath trace sh", {"show"}),
     ("airpath trace show --ru", {"--runs"}),
     ("airpath profiles show geo", {"geo-satellite"}),
     ("airpath plot --only queue-c", {"queue-course"}),
