@@ -35,6 +35,7 @@ use self::header::{Header, Report};
 use self::policy::{Adaptation, Flex};
 use self::receiving::Receiver;
 use self::sending::{Outgoing, Sender, SenderOptions};
+use super::losses::cause_of_loss;
 use super::persistence::limit_problems;
 use super::recording::{block_record, record_frame, record_start};
 use super::stream::{self, StreamSender, first_pdu};
@@ -236,8 +237,8 @@ impl LinkEntity for Blocks {
             return self.receiver.take(header, piece, sdus, stage, up);
         }
         record_frame(EventKind::FrameLost, &frame, sdus, &mut stage.of(Stage::Channel));
-        let is_black = outcome == ChannelOutcome::BlackedOut;
-        let cause = if is_black { Cause::Blackout } else { Cause::ChannelError };
+        // Flipped bits, too, cost a frame that is not decoded.
+        let cause = cause_of_loss(&outcome).unwrap_or(Cause::ChannelError);
         self.receiver.lose(header, piece, cause, sdus, stage);
     }
 

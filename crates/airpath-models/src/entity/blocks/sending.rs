@@ -11,7 +11,7 @@ use super::header::{Header, Report};
 use super::policy::Adaptation;
 use crate::air::{Backlog, Frame, Piece};
 use crate::entity::Sdus;
-use crate::entity::persistence::has_expired;
+use crate::entity::persistence::{drop_expired, has_expired};
 use crate::entity::stream::StreamSender;
 use crate::stage::StageCx;
 
@@ -168,13 +168,8 @@ impl Sender {
             self.end_packet();
             sdus.release(packet.sdu, Cause::Expired, stage);
         }
-        while self.current.is_none()
-            && let Some((sdu, _)) = self.stream.next()
-            && has_expired(sdu, expiry, at, sdus)
-            && let Some(packet) = self.stream.cut_piece(u32::MAX)
-        {
-            self.stream.settle_piece(&packet);
-            sdus.release(sdu, Cause::Expired, stage);
+        if self.current.is_none() {
+            drop_expired(&mut self.stream, expiry, at, sdus, stage);
         }
     }
 

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use self::header::{Acknowledgement, Header, REQUEST};
 use self::receiving::Receiver;
 use self::sending::{Outgoing, Sender, SenderOptions};
+use super::losses::cause_of_loss;
 use super::persistence::limit_problems;
 use super::recording::{log_block, record_frame, record_start};
 use super::stream::{Shape, StreamSender, first_pdu};
@@ -193,8 +194,8 @@ impl LinkEntity for Persistent {
         }
         record_frame(EventKind::FrameLost, &frame, sdus, &mut stage.of(Stage::Channel));
         if header.is_last && number != REQUEST {
-            let is_black = outcome == ChannelOutcome::BlackedOut;
-            let cause = if is_black { Cause::Blackout } else { Cause::ChannelError };
+            // Flipped bits, too, cost a frame.
+            let cause = cause_of_loss(&outcome).unwrap_or(Cause::ChannelError);
             self.receiver.lose(header, piece, cause, sdus, stage, up);
         }
     }

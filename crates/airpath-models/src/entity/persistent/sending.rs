@@ -11,7 +11,7 @@ use smallvec::smallvec;
 use super::header::{Acknowledgement, Header, REQUEST};
 use crate::air::{Backlog, Frame, Piece};
 use crate::entity::Sdus;
-use crate::entity::persistence::has_expired;
+use crate::entity::persistence::{drop_expired, has_expired};
 use crate::entity::stream::StreamSender;
 use crate::stage::StageCx;
 
@@ -194,11 +194,10 @@ impl Sender {
     /// Drops the packets that have become too old to be sent, or sent again.
     fn expire(&mut self, at: Time, sdus: &mut Sdus, stage: &mut StageCx<'_, '_>) {
         let Some(expiry) = self.options.expiry else { return };
-        let is_old = |sdu, sdus: &Sdus| has_expired(sdu, expiry, at, sdus);
         for index in 0..self.outstanding.len() {
             if let Some(packet) = self.outstanding[index]
                 && packet.progress == Progress::Waiting
-                && is_old(packet.piece.sdu, sdus)
+                && has_expired(packet.piece.sdu, expiry, at, sdus)
             {
                 self.waiting -= 1;
                 self.given_up = self.given_up.max(self.start + index as u64 + 1);
@@ -207,13 +206,8 @@ impl Sender {
             }
         }
         self.advance_start();
-        while self.has_new()
-            && let Some((sdu, _)) = self.stream.next()
-            && is_old(sdu, sdus)
-            && let Some(piece) = self.stream.cut_piece(u32::MAX)
-        {
-            self.stream.settle_piece(&piece);
-            sdus.release(sdu, Cause::Expired, stage);
+        if self.has_new() {
+            drop_expired(&mut self.stream, expiry, at, sdus, stage);
         }
     }
 
