@@ -271,7 +271,7 @@ pub trait Machine: Send {
     /// True if the machine may pause `port`, with the parameters in force as of the last call. A driver advances such a
     /// machine to the instant of an offer before it looks whether the port is paused; and while it is, it calls the
     /// machine at [`Machine::next_emission`], which is then no later than the instant at which it is released.
-    /// What is offered to a paused port all the same is taken like everything else.
+    /// A packet that is offered to a paused port all the same is taken like any other.
     fn controls_flow(&self, _port: PortId) -> bool {
         false
     }

@@ -72,7 +72,7 @@ pub struct LinkConfig {
     /// The medium: of the hop's own, where both directions have the same kind, or the name of a shared one. No state
     /// changes it.
     pub medium: MediumChoice,
-    /// The radio channel of the station, on a shared medium that has resources.
+    /// The radio channel of the station, on a shared medium of type `ofdm` or `wifi`.
     pub fading: Option<Box<FadingConfig>>,
     /// Bearers of the hop on shared media, each with a queue and a pair of link entities of its own. The first whose
     /// `match` fits a packet takes it; the last one has no `match`.

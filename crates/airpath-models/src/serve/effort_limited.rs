@@ -13,7 +13,7 @@
 //!
 //! The claims are accounts of outcome and effort (`claims.rs`), which lead to A_i exactly, in the long run, without an
 //! estimate of E_i. A reserved flow is served when the medium's time has passed its tag; the least tag goes first.
-//! What reserved flows do not need, or may not use, is for best effort. If that has nothing to send, reserved flows are
+//! Best effort has all that reserved flows do not need, or may not use. If that has nothing to send, reserved flows are
 //! served early, the one that is due first; this is not charged, but for a lag that it repays.
 //!
 //! A lag is repaid by whoever shares with the flow: by best effort as a whole where it is that of a reserved flow, and

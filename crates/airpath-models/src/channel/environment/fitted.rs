@@ -93,7 +93,7 @@ fn split(key: &str, mean: f64, weights: [f64; 2], severity: f64) -> Result<[f64;
 /// The environment as it is drawn.
 ///
 /// # Errors
-/// What is wrong with the parameters.
+/// Errors in the parameters.
 pub(super) fn fitted(config: &EnvironmentConfig) -> Result<Fitted, Vec<Problem>> {
     let mut problems = Vec::new();
     let numbers = given(config);

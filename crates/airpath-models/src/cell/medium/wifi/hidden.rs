@@ -9,7 +9,7 @@
 //! once, or one while it sends, receives neither of them (no capture). A frame that is heard whole sets the NAV of all
 //! whom it is not for to the end of its answer; one that is not makes them wait for EIFS.
 //!
-//! Where all hear each other this is the contention of `mod.rs`, exchange by exchange (a test).
+//! Without hidden stations, contention is that of `mod.rs`, exchange by exchange (a test).
 //!
 //! Idealised: an answer that is lost costs its contender the window of a failure, and the packets count as received; a
 //! contender knows as its frame ends that nobody answers. Frames of a transmission opportunity announce their own answer
