@@ -13,10 +13,12 @@ mod packet_batch;
 mod slab;
 mod tun;
 
+use std::fmt;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::thread;
 
+use airpath_core::Span;
 use bytes::BytesMut;
 
 use crate::netlink::{QueueDiscipline, RouteSocket};
@@ -71,7 +73,7 @@ pub struct Outgoing<'a> {
     pub offload: OffloadHeader,
 }
 
-/// Result of a call of [`Port::read_batch`].
+/// Result of a call of [`Adapter::read_batch`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadOutcome {
     /// Packets appended.
@@ -125,16 +127,14 @@ fn meddling_queues(socket: &mut RouteSocket, link_index: u32) -> io::Result<Vec<
     Ok(queues)
 }
 
-/// One end of the engine.
-#[derive(Debug)]
-pub enum Port {
-    /// A TUN device.
-    Tun(TunPort),
-    /// A packet socket on a veth.
-    Packet(Box<PacketPort>),
-}
+/// One end of the engine. A batch costs one dynamic call.
+pub type Port = Box<dyn Adapter + Send>;
 
-impl Port {
+/// A way for packets into and out of the engine: one file of this folder each.
+pub trait Adapter: AsFd + fmt::Debug {
+    /// A word for the record of the run, such as "tun".
+    fn label(&self) -> &'static str;
+
     /// Reads up to `limit` packets without blocking, appending them to `out`.
     /// They are split off the front of `slab`, whose own content is discarded
     /// and which is replaced when it has no room left (see
@@ -142,91 +142,44 @@ impl Port {
     ///
     /// # Errors
     /// The kernel's, such as `ENETDOWN` when the interface was taken down.
-    pub fn read_batch(
-        &mut self,
-        slab: &mut BytesMut,
-        limit: usize,
-        out: &mut Vec<Received>,
-    ) -> io::Result<ReadOutcome> {
-        match self {
-            Self::Tun(port) => port.read_batch(slab, limit, out),
-            Self::Packet(port) => port.read_batch(slab, limit, out),
-        }
-    }
+    fn read_batch(&mut self, slab: &mut BytesMut, limit: usize, out: &mut Vec<Received>) -> io::Result<ReadOutcome>;
 
     /// Writes packets without blocking.
     ///
     /// # Errors
     /// When the interface is gone; single packets that are refused are counted
     /// instead.
-    pub fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
-        match self {
-            Self::Tun(port) => port.write_batch(packets),
-            Self::Packet(port) => port.write_batch(packets),
-        }
-    }
+    fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome>;
 
     /// Packets lost beside the model.
     ///
     /// # Errors
     /// When the kernel's counters cannot be read.
-    pub fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel> {
-        match self {
-            Self::Tun(port) => port.drops_outside_model(),
-            Self::Packet(port) => port.drops_outside_model(),
-        }
-    }
+    fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel>;
 
     /// Changes of the endpoint's interface by others.
     ///
     /// # Errors
     /// The kernel's, such as `ENODEV` when the interface is gone.
-    pub fn interface_changes(&mut self) -> io::Result<InterfaceChanges> {
-        match self {
-            Self::Tun(port) => port.interface_changes(),
-            Self::Packet(port) => port.interface_changes(),
-        }
+    fn interface_changes(&mut self) -> io::Result<InterfaceChanges>;
+
+    /// Maximum time for which packets may be left unread. None: packets bear no receive stamp, and
+    /// come when they are read.
+    fn unread_limit(&self) -> Option<Span>;
+
+    /// True if packets carry the kernel's receive stamp.
+    fn has_kernel_stamps(&self) -> bool {
+        self.unread_limit().is_some()
     }
 
     /// Frames that were read and were no IP packets: none of them is for a link.
-    pub fn not_ip(&self) -> u64 {
-        match self {
-            Self::Tun(_) => 0,
-            Self::Packet(port) => port.not_ip(),
-        }
+    fn not_ip(&self) -> u64 {
+        0
     }
 
     /// Takes the interface away at once, where dropping the port would leave that to the kernel's
     /// own time: veth pairs end with a namespace, which is taken apart in the background.
-    pub fn remove_interface(&mut self) {
-        match self {
-            // Closing the device removes it.
-            Self::Tun(_) => {}
-            Self::Packet(port) => port.remove_interface(),
-        }
-    }
-
-    /// True if packets carry the kernel's receive stamp.
-    pub fn has_kernel_stamps(&self) -> bool {
-        matches!(self, Self::Packet(_))
-    }
-
-    /// "tun" or "packet", for the record of the run.
-    pub fn label(&self) -> &'static str {
-        match self {
-            Self::Tun(_) => "tun",
-            Self::Packet(_) => "packet",
-        }
-    }
-}
-
-impl AsFd for Port {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tun(port) => port.as_fd(),
-            Self::Packet(port) => port.as_fd(),
-        }
-    }
+    fn remove_interface(&mut self) {}
 }
 
 /// True if the error means "not now".

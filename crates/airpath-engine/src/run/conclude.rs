@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Never for a folder that cannot be written to: that is told, and the run keeps its exit status.
 pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
     let LiveOutcome { clients, servers, ends, losses, link, report, shares, mut manifest, writer } = outcome;
-    let stamped = link.ports.iter().all(airpath_live::ports::Port::has_kernel_stamps);
+    let stamped = link.ports.iter().all(|port| port.has_kernel_stamps());
     let look = LinkLook {
         at: report.ended,
         losses,

@@ -14,7 +14,6 @@ use airpath_live::command::CommandEnd;
 use airpath_live::end_waits::{Party, Register};
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, PortLosses, Word};
 use airpath_live::link_watch::LinkWatch;
-use airpath_live::ports::Port;
 use airpath_live::processor_time::{ProcessorShares, ProcessorTime};
 use airpath_live::session::{SessionEnd, SessionReport};
 use airpath_live::supervise::EngineProcess;
@@ -196,7 +195,7 @@ fn carry_out(
     let ends = interfaces::with_changes(results, &names, news, &mut link.ports);
     if request.enclosing {
         // The server's end is in somebody else's namespace: leave it as it was before this returns.
-        link.ports.iter_mut().skip(1).step_by(2).for_each(Port::remove_interface);
+        link.ports.iter_mut().skip(1).step_by(2).for_each(|port| port.remove_interface());
     }
     Ok(Carried { clients, servers, ends, losses, link, report, shares, manifest })
 }

@@ -23,8 +23,6 @@ use crate::ports::{LONGEST_PACKET_BYTES, Port, Received};
 /// Number of packets read from a port before the other one gets a look.
 const READ_LIMIT: usize = 64;
 
-/// A receive buffer that takes what comes in a millisecond at tens of gigabits a second.
-const LARGE_BUFFER_BYTES: usize = 8 << 20;
 /// Number of bytes of a discarded packet in the input log.
 const DISCARDED_HEADER_BYTES: usize = 64;
 /// Limit on the machine's work before the loop looks around: some milliseconds.
@@ -114,7 +112,8 @@ impl LiveLink {
             keeps_links: recorder.keeps_links(),
             ..Outputs::default()
         };
-        let unread_limit = ports.iter().map(unread_limit).min().unwrap_or(Span::ZERO);
+        let unread_limit =
+            ports.iter().map(|port| port.unread_limit().unwrap_or(Span::ZERO)).min().unwrap_or(Span::ZERO);
         let numbers = || (0..ports.len()).map(|port| PortId(port as u16));
         let framings = numbers().map(|port| machine.wants_escapes(port)).collect();
         let tells_headers = numbers().map(|port| machine.wants_headers(port)).collect();
@@ -162,7 +161,7 @@ impl LiveLink {
 
     /// True if packets of all ports bear the kernel's stamps.
     pub fn has_kernel_stamps(&self) -> bool {
-        self.ports.iter().all(Port::has_kernel_stamps)
+        self.ports.iter().all(|port| port.has_kernel_stamps())
     }
 
     /// The run begins: from now on packets are offered to the machine. Whatever came before has been
@@ -577,16 +576,6 @@ impl LiveLink {
             recorder: self.recorder,
             ports: self.ports,
         }
-    }
-}
-
-/// Maximum time for which packets may wait in `port`: zero without stamps of their arrival, and not so long
-/// that they fill its buffer.
-fn unread_limit(port: &Port) -> Span {
-    match port {
-        Port::Tun(_) => Span::ZERO,
-        Port::Packet(port) if port.receive_buffer_bytes() >= LARGE_BUFFER_BYTES => Span::from_millis(1),
-        Port::Packet(_) => Span::from_micros(200),
     }
 }
 

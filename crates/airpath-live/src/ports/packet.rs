@@ -7,13 +7,14 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use airpath_core::Span;
 use bytes::BytesMut;
 
 use super::features::restrict_segmentation;
 use super::packet_batch::{BATCH, ReadBuffers, WriteBuffers};
 use super::slab::{has_room, make_room};
 use super::{
-    DropsOutsideModel, InterfaceChanges, LONGEST_PACKET_BYTES, Outgoing, ReadOutcome, Received, WriteOutcome,
+    Adapter, DropsOutsideModel, InterfaceChanges, LONGEST_PACKET_BYTES, Outgoing, ReadOutcome, Received, WriteOutcome,
     meddling_queues, refuses_packet, would_block,
 };
 use crate::error::{Attempting, Result};
@@ -23,6 +24,9 @@ use crate::netlink::{LinkCounters, LinkOptions, RouteSocket};
 /// Asked for; without privilege over the host the kernel grants what
 /// net.core.rmem_max allows.
 const BUFFER_BYTES: libc::c_int = 64 << 20;
+
+/// A receive buffer that takes what comes in a millisecond at tens of gigabits a second.
+const LARGE_BUFFER_BYTES: usize = 8 << 20;
 
 const ETHERNET_PROTOCOL_ALL: u16 = libc::ETH_P_ALL as u16;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
@@ -63,13 +67,6 @@ impl Counted {
 }
 
 impl PacketPort {
-    /// Removes the veth pair.
-    pub(super) fn remove_interface(&mut self) {
-        let Counted { socket, link_index, .. } = &mut self.engine_side;
-        // Should it fail, the pair still ends with the engine's namespace.
-        let _ = socket.remove_link(*link_index);
-    }
-
     /// Makes a veth pair: `engine_name` in the namespace `engine`, `name` in
     /// `endpoint`, and a socket on the former. With `super_packets` the
     /// endpoint's kernel hands over up to 64 KiB of a flow at once.
@@ -127,24 +124,14 @@ impl PacketPort {
             not_ip: 0,
         })
     }
+}
 
-    /// Bytes that the kernel lets wait in the socket's buffer (counted with
-    /// its own overhead).
-    pub fn receive_buffer_bytes(&self) -> usize {
-        self.receive_buffer_bytes
+impl Adapter for PacketPort {
+    fn label(&self) -> &'static str {
+        "packet"
     }
 
-    /// Frames of other protocols, discarded.
-    pub fn not_ip(&self) -> u64 {
-        self.not_ip
-    }
-
-    pub(super) fn read_batch(
-        &mut self,
-        slab: &mut BytesMut,
-        limit: usize,
-        out: &mut Vec<Received>,
-    ) -> io::Result<ReadOutcome> {
+    fn read_batch(&mut self, slab: &mut BytesMut, limit: usize, out: &mut Vec<Received>) -> io::Result<ReadOutcome> {
         let mut outcome = ReadOutcome::default();
         make_room(slab, LONGEST_PACKET_BYTES);
         while outcome.packets < limit && has_room(slab, LONGEST_PACKET_BYTES) {
@@ -169,7 +156,7 @@ impl PacketPort {
         Ok(outcome)
     }
 
-    pub(super) fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
+    fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
         let mut outcome = WriteOutcome::default();
         while outcome.done < packets.len() {
             match self.writing.write(self.socket.as_fd(), &packets[outcome.done..]) {
@@ -187,7 +174,7 @@ impl PacketPort {
         Ok(outcome)
     }
 
-    pub(super) fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel> {
+    fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel> {
         // Reading the statistics resets them.
         self.socket_drops += u64::from(packet_statistics(self.socket.as_fd())?.tp_drops);
         Ok(DropsOutsideModel {
@@ -197,7 +184,7 @@ impl PacketPort {
         })
     }
 
-    pub(super) fn interface_changes(&mut self) -> io::Result<InterfaceChanges> {
+    fn interface_changes(&mut self) -> io::Result<InterfaceChanges> {
         let Counted { socket, link_index, .. } = &mut self.engine_side;
         // The pair is made without a carrier, and gets one when its other end goes up.
         let losses = socket.carrier_losses(*link_index)?.unwrap_or_default();
@@ -209,6 +196,25 @@ impl PacketPort {
             other => other?,
         };
         Ok(InterfaceChanges { downs, queues })
+    }
+
+    /// So long that unread packets do not fill the socket's buffer.
+    fn unread_limit(&self) -> Option<Span> {
+        Some(if self.receive_buffer_bytes >= LARGE_BUFFER_BYTES {
+            Span::from_millis(1)
+        } else {
+            Span::from_micros(200)
+        })
+    }
+
+    fn not_ip(&self) -> u64 {
+        self.not_ip
+    }
+
+    fn remove_interface(&mut self) {
+        let Counted { socket, link_index, .. } = &mut self.engine_side;
+        // Should it fail, the pair still ends with the engine's namespace.
+        let _ = socket.remove_link(*link_index);
     }
 }
 

@@ -10,12 +10,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use airpath_core::Span;
 use bytes::BytesMut;
 
 use super::offload::{HEADER_BYTES, OffloadHeader};
 use super::slab::{has_room, make_room};
 use super::{
-    DropsOutsideModel, InterfaceChanges, LONGEST_PACKET_BYTES, Outgoing, ReadOutcome, Received, WriteOutcome,
+    Adapter, DropsOutsideModel, InterfaceChanges, LONGEST_PACKET_BYTES, Outgoing, ReadOutcome, Received, WriteOutcome,
     meddling_queues, refuses_packet, would_block,
 };
 use crate::error::{Attempting, Result};
@@ -72,13 +73,14 @@ impl TunPort {
             Ok(Self { file, counters, link_index, counters_at_start, refused: 0 })
         })?
     }
+}
 
-    pub(super) fn read_batch(
-        &mut self,
-        slab: &mut BytesMut,
-        limit: usize,
-        out: &mut Vec<Received>,
-    ) -> io::Result<ReadOutcome> {
+impl Adapter for TunPort {
+    fn label(&self) -> &'static str {
+        "tun"
+    }
+
+    fn read_batch(&mut self, slab: &mut BytesMut, limit: usize, out: &mut Vec<Received>) -> io::Result<ReadOutcome> {
         let mut outcome = ReadOutcome::default();
         make_room(slab, LONGEST_PACKET_BYTES);
         while outcome.packets < limit && has_room(slab, LONGEST_PACKET_BYTES) {
@@ -96,7 +98,7 @@ impl TunPort {
         Ok(outcome)
     }
 
-    pub(super) fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
+    fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
         let mut outcome = WriteOutcome::default();
         for packet in packets {
             match write_packet(&self.file, packet) {
@@ -113,7 +115,7 @@ impl TunPort {
         Ok(outcome)
     }
 
-    pub(super) fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel> {
+    fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel> {
         let now = self.counters.link_counters(self.link_index)?;
         let start = self.counters_at_start;
         let received = now.receive_dropped - start.receive_dropped;
@@ -125,8 +127,12 @@ impl TunPort {
         })
     }
 
-    pub(super) fn interface_changes(&mut self) -> io::Result<InterfaceChanges> {
+    fn interface_changes(&mut self) -> io::Result<InterfaceChanges> {
         Ok(InterfaceChanges { downs: 0, queues: meddling_queues(&mut self.counters, self.link_index)? })
+    }
+
+    fn unread_limit(&self) -> Option<Span> {
+        None
     }
 }
 

@@ -80,10 +80,10 @@ fn create_ports_of_kind(
     let create = |link: Link, network: &NetNamespace, end: End| -> Result<Port> {
         let name = link.interface_name();
         match &engine {
-            None => TunPort::create(network, &name, options.super_packets).map(Port::Tun),
+            None => TunPort::create(network, &name, options.super_packets).map(|port| Box::new(port) as Port),
             Some(engine) => {
                 PacketPort::create(engine, end.name(), network, &name, options.mtu_bytes, options.super_packets)
-                    .map(|port| Port::Packet(Box::new(port)))
+                    .map(|port| Box::new(port) as Port)
             }
         }
     };
