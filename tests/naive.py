@@ -708,6 +708,27 @@ def queue(
                 if so_far >= share * total:
                     found[f"{column}_{suffix}"] = size
                     break
+    entered: dict[int, int] = {}
+    waits: dict[int, float] = {}
+    for row in mine:
+        if row.get("origin", "user") != "user":
+            continue
+        if row["kind"] == "enqueued":
+            entered.setdefault(row["pdu"], row["time_ns"])
+        elif row["kind"] == "dequeued":
+            waits[row["pdu"]] = (row["time_ns"] - entered[row["pdu"]]) / 1e9
+    # Copies are made behind the queue, so the last hop is that of the packet's last queue.
+    for pdu in list(waits):
+        reached = [row["hop"] for row in rows if row["pdu"] == pdu and row["kind"] == "enqueued"]
+        left_here = {row["hop"] for row in rows if row["pdu"] == pdu and row["kind"] == "passed"}
+        delivered = any(row["pdu"] == pdu and row["kind"] == "delivered" for row in rows)
+        if hop not in left_here and not (delivered and reached[-1] == hop):
+            del waits[pdu]
+    found |= {
+        name: value
+        for name, value in figures("queue_wait", list(waits.values())).items()
+        if not name.endswith("_min")
+    }
     busy = active = since = 0
     for row in rows:
         if row["hop"] != hop or row["kind"] not in ("frame_started", "frame_sent"):

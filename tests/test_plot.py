@@ -102,7 +102,7 @@ def test_damaged_segments_are_marked(tmp_path: Path) -> None:
 def test_an_untrusted_run_says_so_in_every_picture(tmp_path: Path) -> None:
     write_run(tmp_path / "run", verdict="suspect", two_hops=True)
     pictures = draw(load_run(tmp_path / "run"), KINDS, WHOLE)
-    assert len(pictures) == 5
+    assert len(pictures) == 6
     for picture in pictures:
         assert "Verdict suspect: 12 packets left more than 1 ms late" in texts(picture.figure)
 

@@ -15,6 +15,7 @@ import polars as pl
 from airpath.analysis import (
     fairness_metrics,
     flow_metrics,
+    hop_times,
     link_metrics,
     program_metrics,
     quic_metrics,
@@ -30,7 +31,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-DECLARED_IN = (link_metrics, flow_metrics, fairness_metrics, quic_metrics, program_metrics)
+DECLARED_IN = (
+    link_metrics,
+    hop_times,
+    flow_metrics,
+    fairness_metrics,
+    quic_metrics,
+    program_metrics,
+)
 """The modules whose import fills the registry."""
 
 COLUMNS: dict[str, pl.DataType] = {

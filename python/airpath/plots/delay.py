@@ -23,6 +23,7 @@ from airpath.plots.style import (
     mark_drops,
     panels,
     seconds,
+    time_unit,
     within,
 )
 from airpath.run import DIRECTIONS
@@ -89,7 +90,7 @@ def offered_drops(run: Run) -> pl.DataFrame:
 def _panel(axis: Axes, delays: pl.DataFrame, drops: pl.DataFrame, direction: str) -> None:
     colour = DIRECTION_COLOURS[direction]
     values = delays["delay_ns"].to_numpy()
-    divisor, unit = _time_unit(float(values.max()))
+    divisor, unit = time_unit(float(values.max()))
     axis.plot(
         seconds(delays["time_ns"]),
         values / divisor,
@@ -120,10 +121,3 @@ def _panel(axis: Axes, delays: pl.DataFrame, drops: pl.DataFrame, direction: str
         f"99 % {extreme:.3g} {unit}"
     )
     axis.legend(title=title, loc="upper right", ncols=4, alignment="right")
-
-
-def _time_unit(largest_ns: float) -> tuple[float, str]:
-    for divisor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if largest_ns >= divisor:
-            return divisor, unit
-    return 1.0, "ns"

@@ -21,6 +21,7 @@ RUN = {
     "fairness": "fairness",
     "tcp-state": "tcp_state",
     "link": "link",
+    "hops": "hops",
 }
 """Of one run: the name of a kind, and the module of ``airpath.plots`` that draws it."""
 
@@ -28,6 +29,8 @@ RUN = {
 NO_PACKETS = "no packets in its logs (run with --log packets or --log events)"
 NOTHING = {
     "time-sequence": "no TCP transfer in its captures (run with --log packets)",
+    "hops": "one hop only, more than 16 queues (choose with --user), or no packets in its logs "
+    "(run with --log packets or --log events)",
     "fairness": "no flows that compete, or no packets in its logs (run with --log packets)",
     "tcp-state": "no TCP sender in tcp.arrow, which live runs leave with --tcp-state "
     "(docs/tcp-state.md)",

@@ -250,6 +250,7 @@ def panels(
     ratios: Sequence[float] | None = None,
     detail: str = "",
     time_label: str = "Time since the run began (s)",
+    shares_time: bool = True,
 ) -> Iterator[tuple[Figure, list[Axes]]]:
     """Set up a figure of panels over a common time axis, and finish it after the body.
 
@@ -262,20 +263,22 @@ def panels(
         ratios: heights of the panels to one another; equal by default.
         detail: what small print says first.
         time_label: what the time axis shows.
+        shares_time: the horizontal axis is the time of the run, the same for all panels.
 
     """
     with mpl.rc_context(cast("Any", SETTINGS)):
         height = row_inches * rows + 0.9
         figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
         axes = list(
-            figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
+            figure.subplots(rows, 1, sharex=shares_time, squeeze=False, height_ratios=ratios)[:, 0]
         )
         yield figure, axes
-        begin, end = span.limits(run)
-        margin = 0.01 * (end - begin)
-        axes[-1].set_xlim(begin - margin, end + margin)
-        axes[-1].set_xlabel(time_label)
-        _mark_states(run, axes, begin, end)
+        if shares_time:
+            begin, end = span.limits(run)
+            margin = 0.01 * (end - begin)
+            axes[-1].set_xlim(begin - margin, end + margin)
+            axes[-1].set_xlabel(time_label)
+            _mark_states(run, axes, begin, end)
         _title(figure, run, title, detail)
 
 
@@ -398,6 +401,14 @@ def mark_drops(
     } | options
     settings["rasterized"] = len(times) > MANY_MARKS
     axis.plot(times, np.broadcast_to(heights, times.shape), label=label, **settings)
+
+
+def time_unit(largest_ns: float) -> tuple[float, str]:
+    """Return the divisor and name of the unit in which a time in nanoseconds reads best."""
+    for divisor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if largest_ns >= divisor:
+            return divisor, unit
+    return 1.0, "ns"
 
 
 def bytes_unit(largest: float) -> tuple[float, str]:
