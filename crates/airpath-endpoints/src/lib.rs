@@ -8,8 +8,9 @@
 //! flow number, the seed and what they receive: the same again, packet by packet.
 //!
 //! What they leave out is said where they are made: [`tcp`](mod@tcp) for TCP, [`quic`](mod@quic) for
-//! QUIC, [`datagram`] and [`media`](mod@media) for what goes over UDP, [`pcap`](mod@pcap) for captures.
+//! QUIC, [`datagram`], [`media`](mod@media) and [`adaptive`] for what goes over UDP, [`pcap`](mod@pcap) for captures.
 
+pub mod adaptive;
 pub mod datagram;
 mod error;
 mod ip;
@@ -59,6 +60,7 @@ pub fn endpoints(workload: &Workload, flow: u32, seed: Seed, options: &Options) 
         Kind::Saturate(saturate) => datagram::saturate(saturate, &context),
         Kind::Quic(quic) => quic::bulk(quic, &context),
         Kind::Media(media) => media::media(media, &context),
+        Kind::AdaptiveMedia(media) => adaptive::adaptive_media(media, &context),
         Kind::Pcap(pcap) => pcap::replay(pcap, &context),
     }?;
     Ok(Pair { start, client, server, results })

@@ -3,6 +3,7 @@
 
 //! All tests of the crate, as one program.
 
+mod adaptive;
 mod captures;
 mod common;
 mod datagrams;

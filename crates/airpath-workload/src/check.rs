@@ -6,7 +6,7 @@
 use airpath_core::{Rate, Span};
 
 use crate::keys::Keys;
-use crate::kinds::{IP_AND_UDP_BYTES, Kind, Pcap, RTP_BYTES};
+use crate::kinds::{AdaptiveMedia, IP_AND_UDP_BYTES, Kind, Pcap, RTP_BYTES};
 use crate::value::{Bytes, Count, Period, UdpProtocol};
 
 /// Bytes of UDP-Lite's header, which is always covered.
@@ -55,10 +55,31 @@ pub(crate) fn consistency(kind: &Kind, keys: &mut Keys<'_>) {
                 keys.problem("frames_per_second", "frames_per_second: it must be at most 1000".into());
             }
         }
+        Kind::AdaptiveMedia(media) => adaptive(media, keys),
         Kind::Pcap(Pcap { from: Some(_), client: Some(_), .. }) => {
             keys.problem("client", "`from` and `client` both name the sender; use only one".into());
         }
         Kind::Pcap(_) => {}
+    }
+}
+
+fn adaptive(media: &AdaptiveMedia, keys: &mut Keys<'_>) {
+    datagrams(("mtu", media.mtu), UdpProtocol::Udp, None, keys);
+    if media.greatest_rate < media.least_rate {
+        keys.problem(
+            "greatest_rate",
+            format!("greatest_rate: {} is below least_rate, {}", media.greatest_rate, media.least_rate),
+        );
+    }
+    if media.frames_per_second > Count(1_000) {
+        keys.problem("frames_per_second", "frames_per_second: it must be at most 1000".into());
+    }
+    match (media.pause, media.resume) {
+        (None, Some(_)) => keys.problem("resume", "`resume` needs `pause`".into()),
+        (Some(pause), Some(resume)) if resume <= pause => {
+            keys.problem("resume", format!("resume: {resume} is not after the pause at {pause}"));
+        }
+        _ => {}
     }
 }
 

@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use airpath_core::{End, Probability, Rate, Span};
 
 use crate::macros::{key_default, key_read, key_serialize, key_type, key_write, kinds};
-use crate::value::{Bytes, Count, Period, QuicCongestionControl, TcpCongestionControl, UdpProtocol, Value};
+use crate::value::{
+    Bytes, Count, EcnUse, MediaControl, Period, QuicCongestionControl, TcpCongestionControl, UdpProtocol, Value,
+};
 
 /// Bytes of an IPv4 header without options and of a UDP or UDP-Lite header.
 pub const IP_AND_UDP_BYTES: u64 = 28;
@@ -21,6 +23,10 @@ pub const RTP_BYTES: u64 = 12;
 
 /// The window that a TCP receiver offers where none is given.
 const RECEIVE_WINDOW: Bytes = Bytes(1 << 20);
+/// RMIN of RFC 8698.
+const LEAST_MEDIA_RATE: Rate = Rate::new(150_000).unwrap();
+/// RMAX of RFC 8698.
+const GREATEST_MEDIA_RATE: Rate = Rate::new(1_500_000).unwrap();
 
 kinds! {
     /// A bulk transfer over one TCP connection, which the client opens.
@@ -186,6 +192,41 @@ kinds! {
         /// Duration of the flow.
         duration: Span => optional,
         /// Number of frames to send.
+        frames: Count => optional,
+    }
+
+    /// A video whose rate a congestion control adapts to the path, in RTP packets, with reports of the
+    /// receiver. Rates are those of IP packets.
+    AdaptiveMedia = "adaptive-media" {
+        /// The congestion control.
+        control: MediaControl => default(MediaControl::Nada),
+        /// Least rate of the encoder.
+        least_rate: Rate => default(LEAST_MEDIA_RATE),
+        /// Greatest rate of the encoder.
+        greatest_rate: Rate => default(GREATEST_MEDIA_RATE),
+        /// Rate at the beginning; without it, the least rate.
+        initial_rate: Rate => optional,
+        /// Weight among flows that share a bottleneck.
+        weight: Count => default(Count(1)),
+        /// Number of frames per second.
+        frames_per_second: Count => default(Count(30)),
+        /// Maximum deviation of a frame's size from what the rate asks for; uniformly drawn.
+        variation: Probability => default(Probability::ZERO),
+        /// The largest IP packet; without it, the link's MTU.
+        mtu: Bytes => optional,
+        /// Playout delay after the capture of a frame; packets that arrive later are late.
+        playout: Span => default(Span::from_millis(400)),
+        /// ECN: packets may be marked instead of dropped.
+        ecn: EcnUse => default(EcnUse::No),
+        /// Time from the beginning at which the sender pauses.
+        pause: Span => optional,
+        /// Time from the beginning at which the sender resumes; without it, never.
+        resume: Span => optional,
+        /// The end that sends.
+        from: End => default(End::Server),
+        /// Duration of the flow.
+        duration: Span => optional,
+        /// Number of frames to capture.
         frames: Count => optional,
     }
 

@@ -21,9 +21,9 @@ pub mod value;
 mod words;
 
 pub use error::{WorkloadError, WorkloadProblem};
-pub use kinds::{Cbr, Kind, Media, OnOff, Pcap, Poisson, Quic, Request, Saturate, Tcp};
+pub use kinds::{AdaptiveMedia, Cbr, Kind, Media, OnOff, Pcap, Poisson, Quic, Request, Saturate, Tcp};
 pub use macros::{KeyDescription, KindDescription};
-pub use value::{Bytes, Count, Period, QuicCongestionControl, TcpCongestionControl, UdpProtocol};
+pub use value::{Bytes, Count, EcnUse, MediaControl, Period, QuicCongestionControl, TcpCongestionControl, UdpProtocol};
 
 use airpath_core::Span;
 
@@ -54,7 +54,8 @@ impl Workload {
             | Kind::Saturate(Saturate { duration, packets, bytes, .. }) => {
                 duration.is_some() || packets.is_some() || bytes.is_some()
             }
-            Kind::Media(Media { duration, frames, .. }) => duration.is_some() || frames.is_some(),
+            Kind::Media(Media { duration, frames, .. })
+            | Kind::AdaptiveMedia(AdaptiveMedia { duration, frames, .. }) => duration.is_some() || frames.is_some(),
         }
     }
 }

@@ -117,6 +117,24 @@ words! {
 }
 
 words! {
+    /// Congestion control of media.
+    MediaControl {
+        /// NADA (RFC 8698).
+        Nada = "nada",
+    }
+}
+
+words! {
+    /// Use of explicit congestion notification.
+    EcnUse {
+        /// Packets are not ECN-capable.
+        No = "no",
+        /// Packets are ECN-capable (ECT(0)).
+        Yes = "yes",
+    }
+}
+
+words! {
     /// The transport protocol of datagrams.
     UdpProtocol {
         /// UDP (RFC 768).

@@ -54,7 +54,7 @@ fn a_mistake_is_shown_where_it_stands_with_what_was_meant() {
         "workload, word 1: `tpc` is not a kind of workload; did you mean `tcp`?\n     \
          | tpc bytes=1\n     \
          | ^^^\n     \
-         valid: tcp, request, quic, cbr, poisson, on-off, saturate, media, pcap"
+         valid: tcp, request, quic, cbr, poisson, on-off, saturate, media, adaptive-media, pcap"
     );
     assert_eq!(
         mistakes("tcp cc=cubik"),

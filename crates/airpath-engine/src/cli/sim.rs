@@ -21,7 +21,7 @@ Examples:
 
 A workload is KIND key=value …; `from` names the sending end, `user` the user of a cell. Without
 `user`, every user has such a workload, with a flow of its own. The kinds are tcp, request, quic, cbr,
-poisson, on-off, saturate, media and pcap. An unknown key produces an error that lists the valid keys.
+poisson, on-off, saturate, media, adaptive-media and pcap. An unknown key produces an error that lists the valid keys.
 Exit status: 0 if every workload completed, 1 if one did not, 2 if the options, the scenario or a
 workload are invalid, 125 if airpath fails.";
 
