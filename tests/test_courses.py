@@ -105,3 +105,16 @@ def test_names_are_in_the_order_of_their_numbers() -> None:
         "b4",
         "b16",
     ]
+
+
+def test_names_are_in_the_order_of_their_amounts_whatever_the_units() -> None:
+    assert natural_order(["limit=1s", "limit=300ms", "limit=20ms"]) == [
+        "limit=20ms",
+        "limit=300ms",
+        "limit=1s",
+    ]
+    assert natural_order(["2 Gbit/s", "64 kbit/s", "1Mbit/s"]) == [
+        "64 kbit/s",
+        "1Mbit/s",
+        "2 Gbit/s",
+    ]

@@ -81,7 +81,12 @@ def test_values_of_a_sweep_lie_where_their_numbers_are() -> None:
         {"4 packets": 4.0, "16 packets": 16.0},
         "packets",
     )
-    assert sweeps.axis_values(["64 kbit/s", "1 Mbit/s"])[0] == {"64 kbit/s": 0.0, "1 Mbit/s": 1.0}
+    assert sweeps.axis_values(["64 kbit/s", "1 Mbit/s"]) == (
+        {"64 kbit/s": 64.0, "1 Mbit/s": 1000.0},
+        "kbit/s",
+    )
+    assert sweeps.axis_values(["1 s", "20 ms"]) == ({"1 s": 1000.0, "20 ms": 20.0}, "ms")
+    assert sweeps.axis_values(["1 s", "2 packets"])[1] is None, "units of two quantities"
     assert sweeps.axis_values(["reno", "cubic"]) == ({"reno": 0.0, "cubic": 1.0}, None)
     assert sweeps.axis_values([0, 1e-05, 0.03])[1] == "", "numbers without a unit"
 

@@ -150,6 +150,8 @@ EXIT_STATUSES: dict[str, int] = {
 """The engine's exit statuses: done, undone, usage, not_trusted, failed."""
 
 LEAST_MTU_BYTES: int = _FACTS["limits"]["least_mtu_bytes"]
+FIRST_PORTS: dict[str, int] = _FACTS["first_ports"]
+"""Ports of flow 0 in virtual time, by end; those of other flows count up from there."""
 LONGEST_PACKET_BYTES: int = _FACTS["limits"]["longest_packet_bytes"]
 """The longest IP packet, and the largest MTU."""
 

@@ -23,7 +23,7 @@ mod report;
 pub mod tcp;
 
 pub use error::EndpointError;
-pub use options::Options;
+pub use options::{FIRST_CLIENT_PORT, FIRST_SERVER_PORT, Options};
 pub use record::Results;
 pub use report::{Delivery, FlowReport, MediaReport, QuicReport, QuicReports, RequestReport, WorkloadOutcome};
 

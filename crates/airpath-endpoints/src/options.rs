@@ -9,9 +9,10 @@ use airpath_core::{End, FiveTuple};
 
 use crate::error::EndpointError;
 
-/// The ports of flow 0; those of others count up from there.
-const FIRST_CLIENT_PORT: u16 = 49_152;
-const FIRST_SERVER_PORT: u16 = 5_001;
+/// The client's port of flow 0; those of others count up from there.
+pub const FIRST_CLIENT_PORT: u16 = 49_152;
+/// The server's port of flow 0; those of others count up from there.
+pub const FIRST_SERVER_PORT: u16 = 5_001;
 /// Number of flows with ports of their own; later ones start over, which matters to captures only.
 const PORTS: u32 = 16_384;
 

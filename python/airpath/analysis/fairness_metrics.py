@@ -12,12 +12,15 @@ import polars as pl
 from airpath.analysis.metric import metric
 from airpath.analysis.requests import LEAST_SHARE
 from airpath.analysis.streams import STREAM
+from airpath.headers import PROTOCOL_UDP, PROTOCOL_UDP_LITE
 
 if TYPE_CHECKING:
     from airpath.analysis.traffic import Traffic
 
 SECOND_NS = 1_000_000_000
 GROUP = "Fairness"
+LEAST_DATAGRAMS = 100
+"""Number of datagrams that a flow needs to compete: fewer are questions and answers."""
 OVERLAP = """the overlap of all flows that compete in a direction"""
 OVERLAP_SPAN = """The overlap is the time in which all of them send: from the first new byte that
     arrives of the flow that begins last to the last new byte of the flow that ends first."""
@@ -27,11 +30,12 @@ def arrivals(traffic: Traffic) -> pl.DataFrame:
     """Return flow (index), direction, time_ns and bits of what arrived first of competing flows.
 
     A flow competes in a direction in which it carried at least LEAST_SHARE of what it carried in
-    the other, where another one does, too.
+    the other, where another one does, too. One of datagrams has LEAST_DATAGRAMS at least.
     """
     fresh = traffic.tcp.received.filter(pl.col("new") > 0).select(
         *STREAM, "time_ns", bits=8 * pl.col("new")
     )
+    fresh = pl.concat([fresh, _datagrams(traffic).cast(fresh.schema)])
     carried = pl.col("bits").sum()
     competing = (
         fresh.group_by(STREAM)
@@ -40,6 +44,16 @@ def arrivals(traffic: Traffic) -> pl.DataFrame:
         .filter(pl.len().over("direction") >= 2)
     )
     return fresh.join(competing.select(STREAM), on=STREAM, how="semi", maintain_order="left")
+
+
+def _datagrams(traffic: Traffic) -> pl.DataFrame:
+    """Return flow, direction, time_ns and bits of the payload of datagrams that arrived."""
+    of = pl.col("protocol").is_in([PROTOCOL_UDP, PROTOCOL_UDP_LITE])
+    flows = traffic.flows.filter(of).select("flow")
+    arrived = traffic.arrivals.drop_nulls("flow").join(flows, on="flow", how="semi")
+    arrived = arrived.filter(pl.col("payload") > 0).unique("pdu", keep="first", maintain_order=True)
+    arrived = arrived.filter(pl.len().over(STREAM) >= LEAST_DATAGRAMS)
+    return arrived.select(*STREAM, time_ns="arrived_ns", bits=8 * pl.col("payload"))
 
 
 def overlap(competing: pl.DataFrame) -> pl.DataFrame:
@@ -91,8 +105,8 @@ def _all_flows(traffic: Traffic) -> pl.DataFrame:
     "bit/s",
     "flow",
     f"""Bits of payload that reached the receiver, each byte of the stream counted once, in
-    {OVERLAP}, over the length of the overlap. {OVERLAP_SPAN} Only where two or more TCP flows
-    compete (see jain_fairness).""",
+    {OVERLAP}, over the length of the overlap. {OVERLAP_SPAN} Only where two or more flows of
+    TCP or of 100 datagrams compete (see jain_fairness).""",
     group=GROUP,
     better="higher",
 )

@@ -88,11 +88,28 @@ _told(
 _told(
     "program_loss_ratio",
     "1",
-    """Datagrams lost to datagrams sent, as iperf3 and airpath send tell it; of ping, echo requests
-    without a reply to requests.""",
+    """Datagrams lost to datagrams sent, as iperf3, airpath send and workloads of virtual time tell
+    it; of ping, echo requests without a reply to requests.""",
     "lower",
 )
-_told("program_jitter", "s", "Jitter of datagrams as iperf3 tells it (RFC 3550).", "lower")
+_told(
+    "program_jitter",
+    "s",
+    "Jitter of datagrams as iperf3 and workloads of virtual time tell it (RFC 3550).",
+    "lower",
+)
+_told(
+    "program_delay_mean",
+    "s",
+    "The mean one-way delay of a workload's datagrams in virtual time.",
+    "lower",
+)
+_told(
+    "program_delay_max",
+    "s",
+    "The greatest one-way delay of a workload's datagrams in virtual time.",
+    "lower",
+)
 _told("program_transfers", "transfers", "Transfers of which curl told.")
 _told("program_transfer_time", "s", "The mean of the times that curl's transfers took.", "lower")
 _told("program_bytes", "B", "What all of curl's transfers brought, or the stream of ffmpeg.")
@@ -126,12 +143,35 @@ for _suffix, _words in ECHO_TIMES.items():
         f"The {_words} of the times from ping's echo requests to their replies.",
         "lower",
     )
+_FRAMES: tuple[tuple[str, str, Better], ...] = (
+    ("frames_sent", "Pictures of the stream.", ""),
+    ("frames_lost", "Pictures that did not come, or not whole (virtual time).", "lower"),
+    ("frames_damaged", "Pictures that came and decode to something else.", "lower"),
+)
+for _name, _text, _better in _FRAMES:
+    _told(
+        f"program_{_name}",
+        "frames",
+        f"{_text} Of a stream of ffmpeg, or of media in virtual time, as the receiver tells.",
+        _better,
+    )
+_MEDIA_FRAMES: tuple[tuple[str, str, Better], ...] = (
+    ("frames_on_time", "Pictures that were whole in time to be played.", "higher"),
+    ("frames_late", "Pictures that were whole after their time.", "lower"),
+    ("frames_decodable", "Pictures in time, like all before them in their group.", "higher"),
+)
+for _name, _text, _better in _MEDIA_FRAMES:
+    _told(f"program_{_name}", "frames", f"{_text} Of media in virtual time.", _better)
+_told(
+    "program_frames_on_time_ratio",
+    "1",
+    "Pictures that were whole in time to pictures sent. Of media in virtual time.",
+    "higher",
+    headline=True,
+)
 for _name, _unit, _text in (
-    ("frames_sent", "frames", "Pictures of the stream."),
     ("frames_received", "frames", "Pictures that came, however damaged."),
     ("frames_intact", "frames", "Pictures that decode as they do from the stream without a link."),
-    ("frames_damaged", "frames", "Pictures that came and decode to something else."),
-    ("frames_lost", "frames", "Pictures that did not come."),
     ("datagrams_lost", "packets", "Datagrams of RTP that did not come."),
     ("frozen_time", "s", "The time that the lost pictures would have taken."),
     ("longest_freeze_time", "s", "The longest time for which a player showed one picture."),

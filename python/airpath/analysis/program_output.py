@@ -19,6 +19,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+DATAGRAM_KINDS = ("cbr", "poisson", "on-off", "saturate", "media", "adaptive-media")
+"""Kinds of workloads of virtual time whose packets are sent once each."""
+
+SENDS = {"client": "uplink", "server": "downlink"}
+"""Direction in which an end sends."""
+
+DATAGRAM_TIMES = {
+    "jitter_ns": "program_jitter",
+    "mean_delay_ns": "program_delay_mean",
+    "longest_delay_ns": "program_delay_max",
+}
+"""Times of datagrams in the report of a workload, and their metrics."""
+
+MEDIA_FRAMES = (
+    "frames_sent",
+    "frames_on_time",
+    "frames_late",
+    "frames_lost",
+    "frames_damaged",
+    "frames_decodable",
+)
+"""Numbers of frames in the report of a media workload."""
+
 Figures = dict[str, dict[str, float]]
 """Metric, then program: the figure."""
 
@@ -77,9 +100,30 @@ def _of_workload(report: dict[str, Any], add: Callable[[str, str, float], None])
     delivered_bytes = sum(way.get("delivered_bytes") or 0 for way in ways)
     if elapsed_ns and delivered_bytes:
         add("program_goodput", name, delivered_bytes * 8e9 / elapsed_ns)
+    _of_datagrams(report, add)
     sent_again = [way.get("packets_retransmitted") for way in ways]
     if any(isinstance(number, int) for number in sent_again):
         add("program_retransmissions", name, sum(number or 0 for number in sent_again))
+
+
+def _of_datagrams(report: dict[str, Any], add: Callable[[str, str, float], None]) -> None:
+    """Add what the receiver of datagrams tells: of workloads whose sender repeats nothing."""
+    workload = report.get("workload") or {}
+    sender = workload.get("from")
+    if workload.get("kind") not in DATAGRAM_KINDS or sender not in SENDS:
+        return
+    name, way = report["name"], report.get(SENDS[sender]) or {}
+    if way.get("packets_sent"):
+        add("program_loss_ratio", name, way["packets_lost"] / way["packets_sent"])
+    for key, metric in DATAGRAM_TIMES.items():
+        if isinstance(way.get(key), int):
+            add(metric, name, way[key] / 1e9)
+    media = report.get("media") or {}
+    for key in MEDIA_FRAMES:
+        if isinstance(media.get(key), int):
+            add(f"program_{key}", name, media[key])
+    if media.get("frames_sent"):
+        add("program_frames_on_time_ratio", name, media["frames_on_time"] / media["frames_sent"])
 
 
 def _read(text: str) -> dict[str, float]:

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from airpath.analysis.program_output import reports_of
 from airpath.analysis.qlog import Endpoint, read_folder
 from airpath.analysis.streams import ARRIVAL_SLACK_NS, StreamTables, stream_tables
+from airpath.facts import FIRST_PORTS
 from airpath.headers import FLAG_ACK, FLAG_SYN, PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_UDP_LITE
 from airpath.run import DIRECTIONS
 
@@ -106,9 +108,9 @@ class Traffic:
     def flows(self) -> pl.DataFrame:
         """The connections and datagram flows, in order of their first packet.
 
-        flow (index), label ("tcp-1", by protocol), protocol, client, client_port, server,
-        server_port, first_ns, last_ns (both directions, at either end), user (null unless several
-        are measured together).
+        flow (index), label (the name of its workload in virtual time, or "tcp-1", by protocol),
+        protocol, client, client_port, server, server_port, first_ns, last_ns (both directions, at
+        either end), user (null unless several are measured together).
         """
         packets = self.captured.filter(pl.col("protocol") != 0)
         flows = (
@@ -123,9 +125,22 @@ class Traffic:
         names = {str(number): name for number, name in PROTOCOL_NAMES.items()}
         name = pl.col("protocol").cast(pl.String)
         name = name.replace_strict(names, default=pl.lit("ip-") + name)
-        return flows.with_columns(name=name).with_columns(
-            label=pl.col("name") + "-" + pl.int_range(1, pl.len() + 1).over("name").cast(pl.String)
-        )
+        numbered = pl.col("name") + "-" + pl.int_range(1, pl.len() + 1).over("name").cast(pl.String)
+        flows = flows.with_columns(name=name).with_columns(label=numbered)
+        # Two flows of one name would be taken for one.
+        workloads = self._workload_names(flows)
+        taken = workloads.is_duplicated() | workloads.is_in(flows["label"].implode())
+        named = pl.when(workloads.is_not_null() & ~taken).then(workloads)
+        return flows.with_columns(label=pl.coalesce(named, "label"))
+
+    def _workload_names(self, flows: pl.DataFrame) -> pl.Series:
+        """Return the name of the workload of each flow in virtual time; null for others."""
+        names = {report["flow"]: report["name"] for report in reports_of(self.run.manifest)}
+        client = flows["client_port"].cast(pl.Int64) - FIRST_PORTS["client"]
+        server = flows["server_port"].cast(pl.Int64) - FIRST_PORTS["server"]
+        numbers = zip(client, server, strict=True)
+        found = [names.get(one) if one == other else None for one, other in numbers]
+        return pl.Series("label", found, dtype=pl.String)
 
     def label(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Replace the index of flows by their label; one that bears labels stays as it is."""

@@ -74,18 +74,29 @@ def resolve(words: list[str], here: Path) -> str:
     return _ask([find_engine(), "sim", *words, "--print-scenario"], here)
 
 
-def check_virtual(words: list[str], here: Path) -> None:
+def check_virtual(words: list[str], scenario: str, here: Path) -> None:
     """Have the engine look at workloads of virtual time.
 
-    They run for a moment, on any link: the engine refuses wrong ones before it begins.
+    They run for a moment: the engine refuses wrong ones before it begins.
+
+    Args:
+        words: the options of the workloads.
+        scenario: the link, in TOML; "" for any.
+        here: the folder of the experiment's file.
 
     Raises:
         LinkError: it refuses one.
 
     """
-    command = [find_engine(), "sim", "--rate", "1 Gbit/s", *words, "--log", "none", "--quiet"]
-    with suppress(subprocess.TimeoutExpired):
-        _ask(command, here, allowed=(0, 1), patience_s=1)
+    with interrupt.temporary_folder("airpath-") as folder:
+        link = ["--rate", "1 Gbit/s"]
+        if scenario:
+            file = folder / "scenario.toml"
+            file.write_text(scenario)
+            link = ["--scenario", str(file)]
+        command = [find_engine(), "sim", *link, *words, "--log", "none", "--quiet"]
+        with suppress(subprocess.TimeoutExpired):
+            _ask(command, here, allowed=(0, 1), patience_s=1)
 
 
 def resolve_cell(network: Network, cell: Cell, here: Path) -> str:

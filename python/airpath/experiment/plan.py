@@ -137,10 +137,14 @@ def make_plan(
             words = [w for text in cell.workload.virtual for w in ("--workload", text)]
             if cell.workload.duration:
                 words += ["--duration", cell.workload.duration]
-            if " ".join(words) not in checked:
-                checked.add(" ".join(words))
+            # Whether there is such a user, the scenario decides.
+            names_user = any("user=" in text for text in cell.workload.virtual)
+            scenario = scenarios[asked] if names_user else ""
+            once = f"{' '.join(words)}\n{scenario}"
+            if scenario is not None and once not in checked:
+                checked.add(once)
                 try:
-                    check_virtual(words, here)
+                    check_virtual(words, scenario, here)
                 except LinkError as error:
                     what = f"workload `{cell.workload_name}`: {error}"
                     problems.append(loaded.problem(("workloads", cell.workload_name), what))

@@ -17,6 +17,7 @@ import polars as pl
 from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import outliers, select_trusted
 from airpath.analysis.text import scale
+from airpath.facts import UNITS
 from airpath.plots import courses
 from airpath.plots.kinds import COURSE_PICTURES, COURSES
 from airpath.plots.style import (
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 COLOURS = (BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, BLACK, GREY)
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+_FACTORS = {unit: factor for units in UNITS.values() for unit, factor in units.items()}
 
 METRICS = ("elapsed_time", "transfer_time", "goodput", "retransmitted_segments")
 """Metrics that are drawn when nobody names any."""
@@ -213,11 +216,19 @@ def _legend(figure: Figure, axes: Sequence[Axes], names: Sequence[str], more: st
 
 
 def natural_order(names: Iterable[str]) -> list[str]:
-    """Return names in the order of the numbers in them: 4 packets before 16 packets."""
+    """Return names in the order of the amounts in them: 4 packets before 16, 20 ms before 1 s."""
 
     def key(name: str) -> list[tuple[float, str]]:
-        parts = re.split(r"([0-9]+(?:\.[0-9]+)?)", name)
-        return [(float(part), "") if odd % 2 else (-1.0, part) for odd, part in enumerate(parts)]
+        parts: list[tuple[float, str]] = []
+        # What follows a number up to the next sign or number is its unit, if it is one.
+        for text, number, unit in re.findall(
+            r"([^0-9]*)(?:([0-9]+(?:\.[0-9]+)?)\s*([a-zµμ%]+(?:/s)?)?)?", name, re.IGNORECASE
+        ):
+            parts.append((-1.0, text))
+            if number:
+                parts.append((float(number) * _FACTORS.get(unit, 1), ""))
+                parts.append((-1.0, "" if unit in _FACTORS else unit))
+        return parts
 
     return sorted(names, key=key)
 

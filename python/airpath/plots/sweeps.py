@@ -19,6 +19,7 @@ import matplotlib as mpl
 import numpy as np
 
 from airpath.analysis.text import scale, where
+from airpath.facts import UNITS
 from airpath.plots.sets import COLOURS, LINES, MARKERS
 from airpath.plots.style import SETTINGS, WIDTH_INCHES, Figure, Picture
 
@@ -63,14 +64,22 @@ Item = TypeVar("Item")
 def axis_values(values: Sequence[Any]) -> tuple[dict[str, float], str | None]:
     """Return where each value of a parameter lies on the axis, and the unit of their numbers.
 
-    Amounts of one unit (which may be none, "") lie where their numbers are; others side by side,
-    in their order, and have no unit.
+    Amounts of one unit (which may be none, "") lie where their numbers are, and amounts of one
+    quantity where they are in the least of their units; others side by side, in their order, and
+    have no unit.
     """
     texts = list(dict.fromkeys(str(value) for value in values))
-    found = {text: _AMOUNT.fullmatch(text) for text in texts}
-    units = {match[2].strip() if match else None for match in found.values()}
-    if len(units) == 1 and None not in units:
-        return {text: float(match[1]) for text, match in found.items() if match}, units.pop()
+    found = {text: match for text in texts if (match := _AMOUNT.fullmatch(text))}
+    if len(found) == len(texts):
+        units = {match[2].strip() for match in found.values()}
+        of_quantity = [known for known in UNITS.values() if units <= set(known)]
+        factors = of_quantity[0] if of_quantity else dict.fromkeys(units, 1)
+        if of_quantity or len(units) == 1:
+            least = min(units, key=lambda unit: (factors[unit], unit))
+            return {
+                text: float(match[1]) * (factors[match[2].strip()] / factors[least])
+                for text, match in found.items()
+            }, least
     return {text: float(place) for place, text in enumerate(texts)}, None
 
 

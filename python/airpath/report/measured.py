@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from airpath.experiment.shown import Selector
     from airpath.report.entry import Entry
 
-MOST_FLOWS = 4
+MOST_FLOWS = 6
 """Flows of a set that tables and pictures show; files have all."""
 
 
@@ -183,15 +183,18 @@ def _main(values: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chosen(values: pl.DataFrame, wanted: Sequence[Selector]) -> pl.DataFrame:
-    """Return the metrics wanted: of queues at every hop, of all others over the whole path."""
+    """Return the metrics wanted: of queues at every hop, of all others over the whole path.
+
+    A metric of flows, users or programs is that of the first MOST_FLOWS of them.
+    """
     kept = transfers_only(values)
-    flows = kept.filter((pl.col("flow") != "") & (pl.col("metric") == "goodput"))
     first = (
-        flows.select("set", "flow")
+        kept.filter(pl.col("flow") != "")
+        .select("set", "metric", "flow")
         .unique(maintain_order=True)
-        .filter(pl.int_range(pl.len()).over("set") < MOST_FLOWS)
+        .filter(pl.int_range(pl.len()).over("set", "metric") < MOST_FLOWS)
     )
-    of_flow = kept.join(first, on=["set", "flow"], how="semi", maintain_order="left")
+    of_flow = kept.join(first, on=["set", "metric", "flow"], how="semi", maintain_order="left")
     shown = pl.concat([kept.filter(pl.col("flow") == ""), of_flow]).unique(maintain_order=True)
     place = pl.lit(None, dtype=pl.Int64)
     for number, selector in enumerate(wanted):

@@ -59,7 +59,7 @@ const BETA_V: f64 = 0.1;
 /// Number of samples of the minimum filter of the queuing delay (section 5.1.1).
 const DELAY_TAPS: usize = 15;
 
-/// What the receiver reports.
+/// Report of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Signal {
     /// Aggregate congestion signal.

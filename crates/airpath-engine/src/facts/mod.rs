@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use airpath_core::event::{CauseClass, Stage};
 use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 use airpath_core::{Cause, Direction, EventKind, Origin};
+use airpath_endpoints::{FIRST_CLIENT_PORT, FIRST_SERVER_PORT};
 use airpath_log::files::{self, RunFile};
 use airpath_log::tables::ColumnAbout;
 use airpath_log::tables::events::EventColumns;
@@ -43,6 +44,7 @@ struct Facts {
     run_format_version: u32,
     exit_statuses: Vec<ExitStatus>,
     limits: Limits,
+    first_ports: FirstPorts,
     defaults: Defaults,
     control: Control,
     commands: Vec<commands::Command>,
@@ -79,6 +81,13 @@ struct ExitStatus {
 struct Limits {
     least_mtu_bytes: u32,
     longest_packet_bytes: u32,
+}
+
+/// Ports of flow 0 in virtual time; those of other flows count up from there.
+#[derive(Serialize)]
+struct FirstPorts {
+    client: u16,
+    server: u16,
 }
 
 /// Values that apply when neither options nor scenario say otherwise.
@@ -126,6 +135,7 @@ fn facts() -> Facts {
         run_format_version: manifest::FORMAT_VERSION,
         exit_statuses: exit_statuses(),
         limits: Limits { least_mtu_bytes: LEAST_MTU_BYTES, longest_packet_bytes: LONGEST_PACKET_BYTES },
+        first_ports: FirstPorts { client: FIRST_CLIENT_PORT, server: FIRST_SERVER_PORT },
         defaults: Defaults {
             mtu_bytes: DEFAULT_MTU_BYTES,
             server_timeout: SERVER_TIMEOUT.to_string(),
