@@ -51,11 +51,11 @@ def test_a_pause_is_filled_by_others_and_frames_are_metrics(tmp_path: Path) -> N
 def test_flows_bear_the_names_of_their_workloads(tmp_path: Path) -> None:
     subprocess.run(
         [
-            *(str(find_engine()), "sim", "--quiet", "--seed", "1", "--rate", "2 Mbit/s"),
+            *(str(find_engine()), "sim", "--quiet", "--seed", "1", "--rate", "20 Mbit/s"),
             *("--out", str(tmp_path / "run")),
             *("--workload", "media bitrate=500kbit/s duration='5 s' name=film"),
             *("--workload", "cbr rate=500kbit/s size=500 duration='5 s' name=voice"),
-            *("--workload", "tcp bytes=100kB"),
+            *("--workload", "tcp bytes=2MB"),
         ],
         check=True,
         capture_output=True,
@@ -66,7 +66,7 @@ def test_flows_bear_the_names_of_their_workloads(tmp_path: Path) -> None:
     table = frame(find([tmp_path / "run"]), ["goodput_overlap", "program_loss_ratio"])
     shared = dict(table.filter(metric="goodput_overlap").select("flow", "value").iter_rows())
     # All three share the overlap: payload of voice is 472 of 500 bytes.
-    assert shared["voice"] == pytest.approx(500e3 * 472 / 500, rel=0.05)
+    assert shared["voice"] == pytest.approx(500e3 * 472 / 500, rel=0.1)
     lost = dict(table.filter(metric="program_loss_ratio").select("flow", "value").iter_rows())
     assert lost == {"film": 0.0, "voice": 0.0}
 
