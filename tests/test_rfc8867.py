@@ -62,7 +62,7 @@ def test_flows_bear_the_names_of_their_workloads(tmp_path: Path) -> None:
         timeout=60,
     )
     traffic = Traffic(load_run(tmp_path / "run"))
-    assert sorted(traffic.flows["label"]) == ["film", "cbr-3", "voice"]
+    assert sorted(traffic.flows["label"]) == ["cbr-3", "film", "voice"]
     table = frame(find([tmp_path / "run"]), ["goodput_overlap", "program_loss_ratio"])
     shared = dict(table.filter(metric="goodput_overlap").select("flow", "value").iter_rows())
     # All three share the overlap: payload of voice is 472 of 500 bytes.
