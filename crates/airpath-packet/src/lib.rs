@@ -10,6 +10,7 @@
 pub mod capture;
 pub mod checksum;
 pub mod edit;
+pub mod ethernet;
 pub mod flow;
 pub mod headers;
 pub mod protocol;

@@ -6,4 +6,5 @@
 mod build;
 mod captures;
 mod edits;
+mod ethernet;
 mod headers;

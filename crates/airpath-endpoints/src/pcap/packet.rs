@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use airpath_core::{Ecn, FiveTuple};
 use airpath_packet::Headers;
+use airpath_packet::ethernet::{EthernetHeader, is_ip};
 
 /// An IP packet of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,22 +56,15 @@ impl LinkType {
 
     /// The length of the header before the IP packet; none for a frame of something else.
     fn header_bytes(self, frame: &[u8]) -> Option<usize> {
-        const IPV4: u16 = 0x0800;
-        const IPV6: u16 = 0x86dd;
-        const VLAN: [u16; 2] = [0x8100, 0x88a8];
         let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
-        let is_ip = |kind: u16| kind == IPV4 || kind == IPV6;
         match self {
             LinkType::Raw => Some(0),
             LinkType::Loopback => Some(4),
             LinkType::LinuxCooked => is_ip(word(14)?).then_some(16),
             LinkType::LinuxCooked2 => is_ip(word(0)?).then_some(20),
             LinkType::Ethernet => {
-                let mut at = 12;
-                while VLAN.contains(&word(at)?) {
-                    at += 4;
-                }
-                is_ip(word(at)?).then_some(at + 2)
+                let header = EthernetHeader::read(frame)?;
+                header.is_ip().then_some(header.bytes())
             }
         }
     }

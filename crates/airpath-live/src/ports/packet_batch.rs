@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use airpath_packet::ethernet::{self, UNTAGGED_BYTES as ETHERNET_BYTES};
 use bytes::BytesMut;
 
 use super::offload::{HEADER_BYTES, OffloadHeader};
@@ -16,9 +17,8 @@ use super::{LONGEST_PACKET_BYTES, Outgoing, Received};
 /// Packets per system call.
 pub(super) const BATCH: usize = 32;
 
-const ETHERNET_BYTES: usize = 14;
-const IPV4: [u8; 2] = [0x08, 0x00];
-const IPV6: [u8; 2] = [0x86, 0xdd];
+const IPV4: [u8; 2] = ethernet::IPV4.to_be_bytes();
+const IPV6: [u8; 2] = ethernet::IPV6.to_be_bytes();
 
 /// Result of one call of reading.
 #[derive(Debug, Default)]
