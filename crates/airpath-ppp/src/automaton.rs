@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The automaton for option negotiation of RFC 1661, section 4.1.
+//! The automaton for option negotiation of RFC 1661, section 4.1. Its event RXR changes no
+//! state, and only LCP knows echoes: `endpoint.rs` answers them.
 
 /// State of a control protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,7 +29,7 @@ pub enum State {
     Opened,
 }
 
-/// What happens to the automaton.
+/// Event of the automaton.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Event {
     Up,
@@ -48,10 +49,9 @@ pub(crate) enum Event {
     UnknownCode,
     PermittedReject,
     CatastrophicReject,
-    Echo,
 }
 
-/// What the automaton asks for.
+/// Action that the automaton asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     ThisLayerUp,
@@ -66,15 +66,14 @@ pub(crate) enum Action {
     SendTerminateRequest,
     SendTerminateAck,
     SendCodeReject,
-    SendEchoReply,
 }
 
 /// Actions and next state; `None` for an event that cannot be in that state.
 pub(crate) fn step(state: State, event: Event) -> Option<(&'static [Action], State)> {
     use Action::{
-        InitialiseCounter as Irc, SendAck as Sca, SendCodeReject as Scj, SendEchoReply as Ser, SendNakOrReject as Scn,
-        SendRequest as Scr, SendTerminateAck as Sta, SendTerminateRequest as Str, ThisLayerDown as Tld,
-        ThisLayerFinished as Tlf, ThisLayerStarted as Tls, ThisLayerUp as Tlu, ZeroCounter as Zrc,
+        InitialiseCounter as Irc, SendAck as Sca, SendCodeReject as Scj, SendNakOrReject as Scn, SendRequest as Scr,
+        SendTerminateAck as Sta, SendTerminateRequest as Str, ThisLayerDown as Tld, ThisLayerFinished as Tlf,
+        ThisLayerStarted as Tls, ThisLayerUp as Tlu, ZeroCounter as Zrc,
     };
     use State::*;
     let (actions, next): (&'static [Action], State) = match (event, state) {
@@ -143,8 +142,6 @@ pub(crate) fn step(state: State, event: Event) -> Option<(&'static [Action], Sta
         (Event::CatastrophicReject, Closed | Closing) => (&[Tlf], Closed),
         (Event::CatastrophicReject, Opened) => (&[Tld, Irc, Str], Stopping),
         (Event::CatastrophicReject, _) => (&[Tlf], Stopped),
-        (Event::Echo, Opened) => (&[Ser], Opened),
-        (Event::Echo, _) => (&[], state),
     };
     Some((actions, next))
 }
@@ -163,7 +160,7 @@ mod tests {
         assert_eq!(step(AckSent, Event::Ack).unwrap(), (&[InitialiseCounter, ThisLayerUp][..], Opened));
         assert_eq!(step(Closing, Event::TimeoutLast).unwrap(), (&[ThisLayerFinished][..], Closed));
         assert_eq!(step(Opened, Event::TimeoutMore), None);
-        assert_eq!(step(Starting, Event::Echo), None);
+        assert_eq!(step(Starting, Event::Ack), None);
     }
 
     /// A layer that is left or entered says so, whatever the way.
@@ -186,7 +183,6 @@ mod tests {
             Event::UnknownCode,
             Event::PermittedReject,
             Event::CatastrophicReject,
-            Event::Echo,
         ];
         for state in states {
             for event in events {

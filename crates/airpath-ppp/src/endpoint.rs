@@ -34,7 +34,7 @@ const LOOPS: u32 = 5;
 /// Time after which an end that has given up tries again.
 const AGAIN_NS: u64 = 10_000_000_000;
 
-/// What an end asks for and gives.
+/// Options of an end: those that it asks for, and those that it gives.
 #[derive(Debug, Clone)]
 pub struct Configuration {
     /// Our address; `None` to be given one.
@@ -98,7 +98,7 @@ pub struct Counters {
     pub openings: u64,
 }
 
-/// Why an end has no line to its peer.
+/// Reason for which an end has no line to its peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineDown {
     /// Nothing was agreed yet.
@@ -111,7 +111,7 @@ pub enum LineDown {
     Closed,
 }
 
-/// Why a packet was not sent.
+/// Reason for which a packet was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotSent {
     /// Its protocol is not open.
@@ -140,6 +140,8 @@ pub struct Endpoint {
     echoes_unanswered: u32,
     again_at_ns: Option<u64>,
     rejections: u8,
+    /// IPCP and IPV6CP, if the peer does not know them: they are not tried again.
+    unknown_to_peer: [bool; 2],
 }
 
 impl Endpoint {
@@ -164,6 +166,7 @@ impl Endpoint {
             echoes_unanswered: 0,
             again_at_ns: None,
             rejections: 0,
+            unknown_to_peer: [false; 2],
         }
     }
 
@@ -206,7 +209,7 @@ impl Endpoint {
         }
         if self.again_at_ns.is_some_and(|at| at <= now_ns) {
             self.again_at_ns = None;
-            self.restart(now_ns);
+            self.try_again(now_ns);
         }
         if self.echo_at_ns.is_some_and(|at| at <= now_ns) {
             self.echo(now_ns);
@@ -361,8 +364,14 @@ impl Endpoint {
     fn protocol_rejected(&mut self, now_ns: u64, data: &[u8]) {
         let protocol = data.first_chunk::<2>().map(|bytes| u16::from_be_bytes(*bytes));
         match (protocol, &mut self.ipv6cp) {
-            (Some(IPCP), _) => self.ipcp.tell(now_ns, Event::CatastrophicReject),
-            (Some(IPV6CP), Some(ipv6cp)) => ipv6cp.tell(now_ns, Event::CatastrophicReject),
+            (Some(IPCP), _) => {
+                self.unknown_to_peer[0] = true;
+                self.ipcp.tell(now_ns, Event::CatastrophicReject);
+            }
+            (Some(IPV6CP), Some(ipv6cp)) => {
+                self.unknown_to_peer[1] = true;
+                ipv6cp.tell(now_ns, Event::CatastrophicReject);
+            }
             (Some(LCP), _) => self.lcp.tell(now_ns, Event::CatastrophicReject),
             _ => {}
         }
@@ -386,10 +395,28 @@ impl Endpoint {
         self.write(LCP, &Packet { code: ECHO_REQUEST, identifier, data: &data }.bytes());
     }
 
-    fn restart(&mut self, now_ns: u64) {
+    /// Starts what has given up: else two ends that both have would wait for each other.
+    fn try_again(&mut self, now_ns: u64) {
+        if self.lcp.state == State::Stopped {
+            return self.restart(now_ns);
+        }
+        if self.ipcp.state == State::Stopped && !self.unknown_to_peer[0] {
+            start_again(&mut self.ipcp, now_ns);
+        }
+        if let Some(ipv6cp) = &mut self.ipv6cp
+            && ipv6cp.state == State::Stopped
+            && !self.unknown_to_peer[1]
+        {
+            start_again(ipv6cp, now_ns);
+        }
+    }
+
+    /// Negotiates from the beginning, as after a line that was hung up.
+    pub fn restart(&mut self, now_ns: u64) {
         self.lcp.tell(now_ns, Event::Down);
         self.settle(now_ns);
         self.lcp.tell(now_ns, Event::Up);
+        self.settle(now_ns);
     }
 
     /// Carries changes of LCP upwards, and packets of all protocols to the line.
@@ -400,6 +427,7 @@ impl Endpoint {
                 Change::Up => {
                     self.counters.openings += 1;
                     self.echoes_unanswered = 0;
+                    self.unknown_to_peer = [false; 2];
                     self.echo_at_ns = (self.echo_interval_ns > 0).then(|| now_ns + self.echo_interval_ns);
                     self.send_control(LCP);
                     begin(&mut self.ipcp, now_ns);
@@ -412,7 +440,10 @@ impl Endpoint {
                 Change::Finished => {}
             }
         }
-        let stopped = self.lcp.state == State::Stopped;
+        let ipv6cp_stopped = self.ipv6cp.as_ref().is_some_and(|ipv6cp| ipv6cp.state == State::Stopped);
+        let stopped = self.lcp.state == State::Stopped
+            || (self.ipcp.state == State::Stopped && !self.unknown_to_peer[0])
+            || (ipv6cp_stopped && !self.unknown_to_peer[1]);
         self.again_at_ns = stopped.then(|| self.again_at_ns.unwrap_or(now_ns + AGAIN_NS));
         for protocol in [LCP, IPCP, IPV6CP] {
             self.send_control(protocol);
@@ -454,6 +485,11 @@ impl Endpoint {
 
 fn begin<O: Options>(protocol: &mut Negotiation<O>, now_ns: u64) {
     protocol.tell(now_ns, Event::Open);
+    protocol.tell(now_ns, Event::Up);
+}
+
+fn start_again<O: Options>(protocol: &mut Negotiation<O>, now_ns: u64) {
+    protocol.tell(now_ns, Event::Down);
     protocol.tell(now_ns, Event::Up);
 }
 

@@ -13,7 +13,7 @@ const CONTROL: u8 = 0x03;
 /// Characters below 0x20 that are escaped before LCP has agreed on fewer.
 pub const DEFAULT_CHARACTER_MAP: u32 = 0xffff_ffff;
 
-/// Why the bytes between two flags were no frame.
+/// Reason for which the bytes between two flags were no frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FramingError {
     /// The sequence at its end does not fit its contents.

@@ -16,21 +16,21 @@ const ADDRESS_COMPRESSION: u8 = 8;
 /// Longest information field of a peer that says nothing else.
 pub(crate) const DEFAULT_MRU_BYTES: u16 = 1500;
 
-/// What the two ends of the line say of themselves.
+/// Options of the two ends of the line.
 #[derive(Debug)]
 pub(crate) struct Lcp {
     pub magic_number: u32,
     pub mru_bytes: u16,
     /// Characters that the peer is asked to escape.
     pub character_map: u32,
-    /// What the peer takes.
+    /// Frames that the peer takes.
     pub peer: PeerTakes,
     /// Requests of the peer with our own magic number, one after the other.
     pub loops: u32,
     rejected: [bool; 9],
 }
 
-/// How the peer takes frames, as agreed.
+/// Form of frames that the peer takes, as agreed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerTakes {
     pub mru_bytes: u16,

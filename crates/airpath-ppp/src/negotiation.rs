@@ -68,7 +68,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What a control protocol tells the one who runs it.
+/// Change that a control protocol tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Up,
@@ -263,7 +263,6 @@ impl<O: Options> Negotiation<O> {
                     self.send(CODE_REJECT, identifier, &rejected[..rejected.len().min(1000)]);
                 }
             }
-            Action::SendEchoReply => {}
         }
     }
 

@@ -76,6 +76,18 @@ fn silent_line_is_given_up_and_comes_back() {
     assert!(ends.iter().all(|end| end.ipv4_open() && end.ipv6_open()));
 }
 
+/// LCP may stay open while noise hits IPCP alone.
+#[test]
+fn addresses_are_negotiated_again_after_ipcp_gave_up() {
+    let mut ends = opened();
+    let mut line = Vec::new();
+    Framer::new(Fcs::Bits16).write(IPCP, &[5, 1, 0, 4], &mut line);
+    ends[0].receive(SECOND_NS, &line);
+    assert!(!ends[0].ipv4_open());
+    run(&mut ends, SECOND_NS, 40 * SECOND_NS, |bytes| bytes);
+    assert!(ends.iter().all(Endpoint::ipv4_open));
+}
+
 #[test]
 fn line_that_brings_back_our_bytes_is_called_a_loop() {
     let mut end = server();

@@ -50,7 +50,7 @@ proptest! {
     #[test]
     fn frames_come_back_whatever_noise_was_before(
         noise in proptest::collection::vec(any::<u8>(), 0..200),
-        information in proptest::collection::vec(any::<u8>(), 0..300),
+        information in proptest::collection::vec(any::<u8>(), 1..300),
         wide in any::<bool>(), address in any::<bool>(), short in any::<bool>(), map in any::<u32>(),
         protocol in prop_oneof![Just(0x21_u16), Just(0x57), Just(0x8021), Just(0xc223)],
     ) {
