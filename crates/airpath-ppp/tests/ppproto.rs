@@ -46,9 +46,13 @@ fn independent_client_gets_its_addresses_and_packets_pass_both_ways() {
     let mut peer = Peer { ppp, received: vec![0; 4096], packets: Vec::new() };
     peer.ppp.open().unwrap();
     ours.open(0);
-    for _ in 0..20 {
-        let to_peer = std::mem::take(ours.line());
-        ours.receive(0, &peer.exchange(&to_peer));
+    // It has no timers: our end must repeat what it did not hear.
+    for now_ns in (0..30).map(|seconds| seconds * 1_000_000_000) {
+        ours.advance(now_ns);
+        for _ in 0..10 {
+            let to_peer = std::mem::take(ours.line());
+            ours.receive(now_ns, &peer.exchange(&to_peer));
+        }
     }
     let status = peer.ppp.status().ipv4.expect("IPCP of the peer is open");
     assert_eq!(status.address, Some(Ipv4Addr::new(10, 9, 0, 2)));
