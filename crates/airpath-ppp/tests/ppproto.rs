@@ -64,7 +64,7 @@ fn independent_client_gets_its_addresses_and_packets_pass_both_ways() {
     ours.send(&packet).unwrap();
     let to_peer = std::mem::take(ours.line());
     assert_eq!(peer.exchange(&to_peer), []);
-    assert_eq!(peer.packets, [packet.clone()]);
+    assert_eq!(peer.packets, std::slice::from_ref(&packet));
 
     let mut line = [0; 4096];
     let length = peer.ppp.send(&packet, &mut line).unwrap();
