@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The targets, and how many inputs each gets: as many as take about a second where nothing is optimised.
-const TARGETS: [(&str, u64); 7] = [
+const TARGETS: [(&str, u64); 8] = [
     ("packets", 3_000),
     ("scenario", 120),
     ("texts", 600),
@@ -15,6 +15,7 @@ const TARGETS: [(&str, u64); 7] = [
     ("runs", 60),
     ("control", 12),
     ("load", 4_000),
+    ("ppp", 1_000),
 ];
 
 fn corpus() -> PathBuf {

@@ -10,6 +10,7 @@ mod features;
 mod offload;
 mod packet;
 mod packet_batch;
+mod ppp;
 mod slab;
 mod tun;
 
@@ -25,6 +26,7 @@ use crate::netlink::{QueueDiscipline, RouteSocket};
 
 pub use offload::{OffloadHeader, Segmentation};
 pub use packet::PacketPort;
+pub use ppp::PppPort;
 pub use tun::TunPort;
 pub(crate) use tun::{TRANSMIT_QUEUE_PACKETS, tun_available};
 

@@ -8,6 +8,7 @@ mod control;
 mod drive;
 mod load;
 mod packets;
+mod ppp;
 mod runs;
 mod scenario;
 mod texts;
@@ -41,6 +42,8 @@ pub enum Target {
     Control,
     /// Messages between `airpath send` and `recv`, and between the two ends of `timing sync`.
     Load,
+    /// Serial lines with PPP: frames, options, the automaton.
+    Ppp,
     /// Breaks on purpose.
     #[value(hide = true)]
     Broken,
@@ -48,8 +51,16 @@ pub enum Target {
 
 impl Target {
     /// All that the product has.
-    pub const ALL: [Target; 7] =
-        [Target::Packets, Target::Scenario, Target::Texts, Target::Traces, Target::Runs, Target::Control, Target::Load];
+    pub const ALL: [Target; 8] = [
+        Target::Packets,
+        Target::Scenario,
+        Target::Texts,
+        Target::Traces,
+        Target::Runs,
+        Target::Control,
+        Target::Load,
+        Target::Ppp,
+    ];
 
     /// The name of the target, and of the folder of its seeds.
     pub const fn name(self) -> &'static str {
@@ -61,6 +72,7 @@ impl Target {
             Target::Runs => "runs",
             Target::Control => "control",
             Target::Load => "load",
+            Target::Ppp => "ppp",
             Target::Broken => "broken",
         }
     }
@@ -72,7 +84,7 @@ impl Target {
             Target::Texts => texts::seeds(),
             Target::Load => load::seeds(),
             Target::Broken => broken::seeds(),
-            Target::Packets | Target::Traces | Target::Runs | Target::Control => Vec::new(),
+            Target::Packets | Target::Traces | Target::Runs | Target::Control | Target::Ppp => Vec::new(),
         }
     }
 
@@ -86,6 +98,7 @@ impl Target {
             Target::Runs => runs::run(input, context),
             Target::Control => control::run(input),
             Target::Load => load::run(input),
+            Target::Ppp => ppp::run(input),
             Target::Broken => broken::run(input),
         }
     }

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! PPP over serial lines: frames as in RFC 1662, negotiation as in RFC 1661,
+//! and the addresses of IPv4 (RFC 1332, RFC 1877) and IPv6 (RFC 5072).
+//!
+//! Bytes and packets go in and out, and time comes in as an argument: there are
+//! no system calls, and memory is bounded whatever the line brings.
+
+mod automaton;
+mod endpoint;
+mod fcs;
+mod framing;
+mod ipcp;
+mod ipv6cp;
+mod lcp;
+mod negotiation;
+mod options;
+
+pub use automaton::State;
+pub use endpoint::{Configuration, Counters, Endpoint, LineDown, NotSent};
+pub use fcs::Fcs;
+pub use framing::{Deframer, Framer, FramingError};
