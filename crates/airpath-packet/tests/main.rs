@@ -6,4 +6,5 @@
 mod build;
 mod captures;
 mod edits;
+mod expressions;
 mod headers;

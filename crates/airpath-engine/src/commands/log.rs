@@ -14,6 +14,7 @@ use airpath_log::render::{
     tcp_state_json, tcp_state_table, tcpdump,
 };
 use airpath_log::{LogError, Manifest, Places, files, folder};
+use airpath_packet::{ExpressionError, PacketFilter};
 
 use crate::cli::LogArgs;
 use crate::error::{Failure, Result};
@@ -105,6 +106,7 @@ fn filter(args: &LogArgs) -> Result<Filter> {
     {
         return Err(Failure::usage(format!("--to {to} is before --from {from}: the range is empty")));
     }
+    let packets = |error: ExpressionError| Failure::usage(format!("--filter: {error}"));
     let usage = |error: airpath_log::render::FilterError| Failure::usage(error.to_string());
     Ok(Filter {
         user: args.user.clone(),
@@ -116,5 +118,6 @@ fn filter(args: &LogArgs) -> Result<Filter> {
         pdu: args.pdu,
         from_ns: args.from.map(airpath_core::Span::nanos),
         to_ns: args.to.map(airpath_core::Span::nanos),
+        packets: args.filter.as_deref().map(PacketFilter::parse).transpose().map_err(packets)?,
     })
 }
