@@ -48,7 +48,7 @@ impl PacketFilter {
         parser::parse(text).map(|root| Self { root })
     }
 
-    /// Whether the packet of `length` bytes that begins with `bytes` matches. As in libpcap, a packet
+    /// The answer for the packet of `length` bytes that begins with `bytes`. As in libpcap, a packet
     /// does not match where a byte that decides was cut off, under `not` neither.
     pub fn matches(&self, bytes: &[u8], length: u32) -> bool {
         evaluate::node(&self.root, &Packet::new(bytes, length)).unwrap_or(false)

@@ -40,7 +40,7 @@ pub const PROTOCOLS: &[Protocol] =
 /// A packet, of which the end may be cut off.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
-    /// What is at hand, from the IP header on.
+    /// Bytes at hand, from the IP header on.
     pub bytes: &'a [u8],
     /// Length of the whole packet, in bytes.
     pub length: u32,

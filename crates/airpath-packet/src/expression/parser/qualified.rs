@@ -11,7 +11,7 @@ use crate::expression::relation::{Number, Relation};
 use crate::expression::{ExpressionError, Node};
 use crate::filters::PROTOCOLS;
 
-/// What stands before an address or port.
+/// Words before an address or port.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Qualifiers {
     version: Option<u8>,
