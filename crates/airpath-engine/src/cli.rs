@@ -426,8 +426,8 @@ pub struct LogArgs {
     /// Only events of this PDU number; b0.17 is packet 17 of the first background load.
     #[arg(long, value_name = "ID", value_parser = parse_pdu)]
     pub pdu: Option<u64>,
-    /// Only packets that match this expression, and their events: the language of tcpdump, with rtp, rtcp, quic,
-    /// dns, http, tls and sni, as in 'udp and port 53'. Packets without recorded headers match none.
+    /// Only packets that match this expression, and their events: the language of tcpdump, as in
+    /// 'udp and port 53'. Packets without recorded headers match none.
     #[arg(long, value_name = "EXPRESSION")]
     pub filter: Option<String>,
     /// Only events at or after this time of the run.

@@ -185,6 +185,9 @@ fn words_of_recognisers_choose_by_contents() {
             assert_eq!(matches(word, packet), word == other, "{word} of a packet of {other}");
         }
     }
+    let reads_contents = |text| PacketFilter::parse(text).unwrap().reads_contents();
+    assert!(reads_contents("udp and not (tcp or rtp)") && reads_contents("sni example.org"));
+    assert!(!reads_contents("udp and not (tcp[13] = 2 or port 53)"));
     assert!(matches("quic", &short));
     assert!(matches("rtp ssrc 9 and rtp payload-type 96", &rtp));
     assert!(!matches("rtp ssrc 8", &rtp) && !matches("rtp payload-type 0", &rtp));

@@ -48,10 +48,26 @@ impl PacketFilter {
         parser::parse(text).map(|root| Self { root })
     }
 
+    /// True if the filter looks behind the transport header by a word of a recogniser.
+    pub fn reads_contents(&self) -> bool {
+        self.root.reads_contents()
+    }
+
     /// The answer for the packet of `length` bytes that begins with `bytes`. As in libpcap, a packet
     /// does not match where a byte that decides was cut off, under `not` neither.
     pub fn matches(&self, bytes: &[u8], length: u32) -> bool {
         evaluate::node(&self.root, &Packet::new(bytes, length)).unwrap_or(false)
+    }
+}
+
+impl Node {
+    fn reads_contents(&self) -> bool {
+        match self {
+            Node::Everything | Node::Relation(_) => false,
+            Node::Not(inner) => inner.reads_contents(),
+            Node::And(left, right) | Node::Or(left, right) => left.reads_contents() || right.reads_contents(),
+            Node::Primitive(primitive) => primitive.reads_contents(),
+        }
     }
 }
 

@@ -71,6 +71,16 @@ pub(super) fn bits(address: IpAddr) -> u128 {
 }
 
 impl Primitive {
+    pub(super) fn reads_contents(&self) -> bool {
+        match self {
+            Primitive::Version(_) | Primitive::Number { .. } | Primitive::Net { .. } | Primitive::Ports { .. } => false,
+            Primitive::Recognised(_)
+            | Primitive::RtpSsrc(_)
+            | Primitive::RtpPayloadType(_)
+            | Primitive::ServerName(_) => true,
+        }
+    }
+
     pub(super) fn matches(&self, packet: &Packet<'_>) -> Result<bool, Cut> {
         let version = packet.bytes.first().ok_or(Cut)? >> 4;
         let fits = |wanted: Option<u8>| wanted.map_or(version == 4 || version == 6, |wanted| wanted == version);
