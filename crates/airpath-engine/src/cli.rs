@@ -393,14 +393,14 @@ pub struct LogArgs {
     #[arg(long, conflicts_with = "json")]
     pub tcpdump: bool,
     /// Print the TCP state at both ends instead of events (see --tcp-state of airpath exec).
-    #[arg(long, conflicts_with_all = ["tcpdump", "mahimahi", "user", "hop", "bearer", "direction", "kind", "origin", "pdu"])]
+    #[arg(long, conflicts_with_all = ["tcpdump", "mahimahi", "user", "hop", "bearer", "direction", "kind", "origin", "pdu", "filter"])]
     pub tcp: bool,
     /// Print JSON, one object per line.
     #[arg(long)]
     pub json: bool,
     /// Print one direction of a hop in the log format of Mahimahi's mm-link, for mm-throughput-graph and
     /// mm-delay-graph.
-    #[arg(long, conflicts_with_all = ["tcpdump", "json", "bearer", "kind", "pdu", "from", "to"])]
+    #[arg(long, conflicts_with_all = ["tcpdump", "json", "bearer", "kind", "pdu", "from", "to", "filter"])]
     pub mahimahi: bool,
     /// With --mahimahi: omit drops, which some versions of mm-throughput-graph cannot read.
     #[arg(long, requires = "mahimahi")]
@@ -426,6 +426,10 @@ pub struct LogArgs {
     /// Only events of this PDU number; b0.17 is packet 17 of the first background load.
     #[arg(long, value_name = "ID", value_parser = parse_pdu)]
     pub pdu: Option<u64>,
+    /// Only packets that match this expression, and their events: the language of tcpdump, as in
+    /// 'udp and port 53'. Packets without recorded headers match none.
+    #[arg(long, value_name = "EXPRESSION")]
+    pub filter: Option<String>,
     /// Only events at or after this time of the run.
     #[arg(long, value_name = "TIME")]
     pub from: Option<Span>,

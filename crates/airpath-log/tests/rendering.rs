@@ -69,6 +69,20 @@ fn packets_with_their_fates() {
 }
 
 #[test]
+fn packets_are_chosen_by_their_headers_and_events_by_their_packets() {
+    let folder = tempfile::tempdir().unwrap();
+    common::run(folder.path(), Level::Events, Snaplen::default(), 8);
+    let filter = |expression: &str| Filter { packets: Some(expression.parse().unwrap()), ..Filter::default() };
+    let lines = |render, expression: &str| text(render, folder.path(), &filter(expression)).lines().count();
+    assert_eq!(lines(tcpdump, "tcp dst port 80"), 4);
+    assert_eq!(lines(tcpdump, "udp or host 10.0.0.3"), 0);
+    assert_eq!(lines(events_json, "udp"), 0);
+    let all = text(events_json, folder.path(), &Filter::default()).lines().count();
+    let [there, back] = ["tcp dst port 80", "src port 80"].map(|expression| lines(events_json, expression));
+    assert!(there > 0 && back > 0 && there + back == all, "{there} and {back} of {all}");
+}
+
+#[test]
 fn a_hop_that_is_not_there_is_told_with_those_that_are() {
     let folder = tempfile::tempdir().unwrap();
     common::run(folder.path(), Level::Events, Snaplen::default(), 4);

@@ -7,4 +7,5 @@ mod build;
 mod captures;
 mod edits;
 mod ethernet;
+mod expressions;
 mod headers;

@@ -14,6 +14,7 @@ use airpath_log::render::{
     tcp_state_json, tcp_state_table, tcpdump,
 };
 use airpath_log::{LogError, Manifest, Places, files, folder};
+use airpath_packet::PacketFilter;
 
 use crate::cli::LogArgs;
 use crate::error::{Failure, Result};
@@ -116,5 +117,18 @@ fn filter(args: &LogArgs) -> Result<Filter> {
         pdu: args.pdu,
         from_ns: args.from.map(airpath_core::Span::nanos),
         to_ns: args.to.map(airpath_core::Span::nanos),
+        packets: args.filter.as_deref().map(packet_filter).transpose()?,
     })
+}
+
+/// The filter of packets in `text`; one that could match nothing in a log is refused.
+fn packet_filter(text: &str) -> Result<PacketFilter> {
+    let filter = PacketFilter::parse(text).map_err(|error| Failure::usage(format!("--filter: {error}")))?;
+    if filter.reads_contents() {
+        return Err(Failure::usage(format!(
+            "--filter '{text}' looks into contents of packets (dns, http, quic, rtcp, rtp, sni, tls), but the log has \
+             their headers only; choose by headers, as with 'udp and port 53'"
+        )));
+    }
+    Ok(filter)
 }

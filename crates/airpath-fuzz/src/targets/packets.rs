@@ -7,9 +7,9 @@ use airpath_core::Ecn;
 use airpath_live::packet_bytes::{ChecksumWork, Segmenter, complete_checksum, noise};
 use airpath_live::ports::{OffloadHeader, Segmentation};
 use airpath_log::render::{Sequences, describe};
-use airpath_packet::Headers;
 use airpath_packet::edit::{ecn_of, set_ecn, shorten};
 use airpath_packet::flow::flow_number;
+use airpath_packet::{Headers, PacketFilter};
 
 const HEAD_BYTES: usize = 10;
 
@@ -28,10 +28,29 @@ pub fn run(input: &[u8]) {
     for work in [ChecksumWork::Complete, ChecksumWork::Leave] {
         segment(packet, &offload, work);
     }
+    filter(packet);
     // The dissector sees the first bytes of packets, however many were kept.
     let mut sequences = Sequences::default();
     for kept in [packet.len(), packet.len() / 2, 20.min(packet.len())] {
         assert!(!describe(&packet[..kept], packet.len() as u32, &mut sequences).is_empty());
+    }
+}
+
+/// Filters that look at every header; each recogniser has its word in one of them.
+const FILTERS: [&str; 6] = [
+    "tcp[tcpflags] & tcp-syn != 0 or icmp6[0] = 128 or ip[ip[2:2]] = 0",
+    "rtp ssrc 1 or rtp payload-type 96 or rtcp or quic",
+    "dns or http or tls or sni example.org",
+    "src and dst net 10.0.0.0/8 or portrange 1-53",
+    "not port 53",
+    "len < 60",
+];
+
+fn filter(packet: &[u8]) {
+    for filter in FILTERS.map(|text| PacketFilter::parse(text).expect("an expression")) {
+        for kept in [packet.len(), packet.len() / 2, 20.min(packet.len())] {
+            filter.matches(&packet[..kept], packet.len() as u32);
+        }
     }
 }
 

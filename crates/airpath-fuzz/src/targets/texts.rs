@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use airpath_packet::PacketFilter;
 use airpath_scenario::{PlainOptions, Running, Scenario};
 use airpath_workload::Workload;
 
@@ -31,6 +32,7 @@ pub fn run(input: &[u8], corpus: &Path) {
         };
         let value = value.to_string();
         match option {
+            "filter" => _ = PacketFilter::parse(&value),
             "rate" => options.rate = Some(value),
             "delay" => options.delay = Some(value),
             "jitter" => options.jitter = Some(value),

@@ -5,8 +5,10 @@
 
 use airpath_core::nearest::nearest;
 use airpath_core::{Direction, EventKind, Origin};
+use airpath_packet::PacketFilter;
 
 use crate::tables::events::EventRow;
+use crate::tables::inputs::InputRow;
 
 /// A word that names nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -87,6 +89,8 @@ pub struct Filter {
     pub from_ns: Option<u64>,
     /// Only up to this time.
     pub to_ns: Option<u64>,
+    /// Only about packets whose recorded beginning matches.
+    pub packets: Option<PacketFilter>,
 }
 
 impl Filter {
@@ -108,6 +112,14 @@ impl Filter {
 
     pub(crate) fn user(&self, user: &str) -> bool {
         self.user.as_deref().is_none_or(|wanted| wanted == user)
+    }
+
+    /// True if the packet of `input` matches; one of which no header was recorded matches no filter.
+    pub(crate) fn packet(&self, input: &InputRow<'_>) -> bool {
+        let matches = |packets: &PacketFilter| {
+            input.header.is_some_and(|header| packets.matches(header, input.length.unwrap_or(0)))
+        };
+        self.packets.as_ref().is_none_or(matches)
     }
 
     pub(crate) fn time(&self, time_ns: u64) -> bool {

@@ -68,6 +68,7 @@ fn shown(filter: &Filter, fates: &Fates, input: &InputRow<'_>) -> bool {
     let sender = filter.direction.map(Direction::sender);
     filter.user(input.user)
         && filter.time(input.time_ns)
+        && filter.packet(input)
         && (filter.pdu.is_none() || filter.pdu == input.pdu)
         && (sender.is_none() || input.port.is_none() || sender == input.port.map(|port| PortId(port).end()))
         && input.pdu.map_or(!filter.asks_for_events(), |pdu| fates.wants(pdu))

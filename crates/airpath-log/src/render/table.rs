@@ -3,16 +3,19 @@
 
 //! Events as an aligned table, or one JSON object a line.
 
+use std::collections::HashSet;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use airpath_core::{Cause, EventKind, Stage, background_number};
+use airpath_core::{Cause, EventKind, PduId, Stage, background_number};
 
 use super::filter::{Filter, check_name};
 use super::{RenderError, Rendered, tolerate};
+use crate::batch::InputKind;
 use crate::files;
-use crate::read::open_events;
+use crate::read::{open_events, open_inputs};
 use crate::tables::events::{EventBatch, EventRow};
+use crate::tables::inputs::InputBatch;
 
 /// Sees to it that what `filter` names is in the log in `folder`.
 pub(super) fn check_names(folder: &Path, filter: &Filter) -> Result<(), RenderError> {
@@ -51,18 +54,36 @@ pub(super) fn for_each_event(
     filter: &Filter,
     mut row: impl FnMut(&EventRow<'_>, Widths) -> Result<(), RenderError>,
 ) -> Result<Rendered, RenderError> {
+    let chosen = chosen(folder, filter)?;
+    let wanted =
+        |event: &EventRow<'_>| filter.passes(event) && chosen.as_ref().is_none_or(|chosen| chosen.contains(&event.pdu));
     let log = open_events(folder)?;
     let path = folder.join(files::EVENTS);
     let mut rendered = Rendered { lines: 0, torn_bytes: log.torn_bytes() };
     for batch in log {
         let batch = EventBatch::new(&batch?, &path)?;
         let widths = Widths { hop: batch.hop_width(), user: batch.user_width(), bearer: batch.bearer_width() };
-        for event in batch.rows().filter(|event| filter.passes(event)) {
+        for event in batch.rows().filter(wanted) {
             row(&event, widths)?;
             rendered.lines += 1;
         }
     }
     Ok(rendered)
+}
+
+/// The packets that match the filter of packets, if there is one: events have no headers, arrivals do.
+fn chosen(folder: &Path, filter: &Filter) -> Result<Option<HashSet<PduId>>, RenderError> {
+    if filter.packets.is_none() {
+        return Ok(None);
+    }
+    let path = folder.join(files::INPUT);
+    let mut chosen = HashSet::new();
+    for batch in open_inputs(folder)? {
+        let batch = InputBatch::new(&batch?, &path)?;
+        let offers = batch.rows().filter(|input| input.kind == InputKind::Offer && filter.packet(input));
+        chosen.extend(offers.filter_map(|input| input.pdu));
+    }
+    Ok(Some(chosen))
 }
 
 fn width(words: impl Iterator<Item = &'static str>, heading: &str) -> usize {
