@@ -8,6 +8,7 @@ pub mod clocks;
 pub mod control;
 pub mod fading;
 mod load;
+mod mistakes;
 pub mod modes;
 mod replay;
 mod sim;
@@ -34,6 +35,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::defaults::{SERVER_GRACE, SERVER_TIMEOUT};
 
 pub use load::{RecvArgs, SendArgs};
+pub use mistakes::{Mistake, parse};
 pub use replay::ReplayArgs;
 pub use sim::SimArgs;
 
@@ -61,7 +63,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  airpath check train.toml")]
     Check(CheckArgs),
     /// Print the JSON Schema of scenario files.
-    #[command(after_help = "Example:\n  airpath schema > scenario.schema.json")]
+    #[command(
+        after_help = "Examples:\n  airpath schema > scenario.schema.json\n  airpath schema --experiment > experiment.schema.json"
+    )]
     Schema,
     /// Print units, columns of logs, causes of drops and verdicts as JSON, for other programs.
     #[command(after_help = "Example:\n  airpath facts | jq '.causes[].name'")]
