@@ -430,11 +430,11 @@ pub struct LogArgs {
     /// Only events of this PDU number; b0.17 is packet 17 of the first background load.
     #[arg(long, value_name = "ID", value_parser = parse_pdu)]
     pub pdu: Option<u64>,
-    /// Only events at or after this time of the run.
-    #[arg(long, value_name = "TIME")]
+    /// Only events at or after this time of the run, such as '2 s'; a bare number means seconds.
+    #[arg(long, value_name = "TIME", value_parser = parse_instant)]
     pub from: Option<Span>,
     /// Only events at or before this time of the run.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_instant)]
     pub to: Option<Span>,
 }
 
@@ -445,6 +445,13 @@ fn parse_pdu(text: &str) -> Result<u64, String> {
     };
     let wrong = || format!("`{text}` is not a PDU; write its number, or for example b0.17 for a background packet");
     text.parse().ok().or_else(virtual_packet).ok_or_else(wrong)
+}
+
+/// A time of a run; a bare number means seconds, as on the axes of pictures.
+fn parse_instant(text: &str) -> Result<Span, String> {
+    let is_bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let with_unit = if is_bare { format!("{text} s") } else { text.to_string() };
+    with_unit.parse().map_err(|error: airpath_core::quantity::QuantityError| error.to_string())
 }
 
 /// The MTUs that an end may have.
