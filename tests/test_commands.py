@@ -229,7 +229,7 @@ MISTAKES = [
         ["x", "--jobs", "0"],
         "invalid value '0' for '--jobs <N>': not a whole number of 1 or more",
     ),
-    ("plot", ["x", "--from", "y"], "invalid value 'y' for '--from <SECONDS>': not a number"),
+    ("plot", ["x", "--from", "y"], "invalid value 'y' for '--from <TIME>': not a time; write"),
     (
         "plot",
         ["x", "--jobs", "1", "--jobs=2"],
@@ -412,7 +412,7 @@ def test_checking_a_scenario_needs_no_package(tmp_path: Path) -> None:
     assert "error: airpath check of the experiment small.toml needs" in result.stderr
     assert "pip install 'airpath[experiments]'" in result.stderr
     result = without(MODULES, "check", "nowhere.toml", cwd=tmp_path)
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert result.stderr == "nowhere.toml:1: cannot be read: No such file or directory\n"
 
 

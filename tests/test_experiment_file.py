@@ -138,7 +138,7 @@ def test_a_workload_takes_what_it_does_not_say_from_another(tmp_path: Path) -> N
 
 def test_an_unreadable_file_is_told(tmp_path: Path) -> None:
     checked = airpath("check", tmp_path / "nowhere.toml")
-    assert checked.returncode == 1
+    assert checked.returncode == 2
     assert (
         checked.stderr == f"{tmp_path}/nowhere.toml:1: cannot be read: No such file or directory\n"
     )

@@ -22,6 +22,8 @@ def main() -> int:
     Commands that Python does not own never return: the process becomes the engine.
     """
     arguments = sys.argv[1:]
+    if arguments[:1] == ["help"] and len(arguments) > 1:  # airpath help exec
+        arguments = [*arguments[1:], "--help"]
     command = arguments[0] if arguments else "--help"
     if command in ("--help", "-h", "help"):
         from airpath.commands import overview

@@ -108,12 +108,27 @@ def _positive(word: str) -> int:
     return number
 
 
+def _seconds(word: str) -> float:
+    """Return a time of a run in seconds; a bare number is in seconds."""
+    from airpath.facts import UNITS
+
+    number = word.rstrip("".join(sorted(set("".join(UNITS["time"])))) + " ")
+    unit = word[len(number) :].strip()
+    if not unit:
+        return float(number)
+    nanoseconds = UNITS["time"].get(unit)
+    if nanoseconds is None:
+        raise ValueError(word)
+    return float(number) * nanoseconds / UNITS["time"]["s"]
+
+
 _TYPES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "text": (lambda value: value, ""),
     "path": (Path, ""),
     "whole": (int, "not a whole number"),
     "positive": (_positive, "not a whole number of 1 or more"),
     "number": (float, "not a number"),
+    "time": (_seconds, "not a time; write for example '2 s', or a number of seconds"),
 }
 """By the word of declarations what makes a value of a word, and what is wrong where it cannot."""
 

@@ -321,17 +321,17 @@ _ANALYSIS = (
             ),
             Option(
                 "--from",
-                ("SECONDS",),
-                "Start of the part to draw, since the run began",
+                ("TIME",),
+                "Start of the part to draw, since the run began, such as '2 s' or 2 (seconds)",
                 key="begin",
-                type="number",
+                type="time",
             ),
             Option(
                 "--to",
-                ("SECONDS",),
-                "End of the part to draw, since the run began",
+                ("TIME",),
+                "End of the part to draw, since the run began, such as '4 s' or 4 (seconds)",
                 key="end",
-                type="number",
+                type="time",
             ),
             Option(
                 "--user",

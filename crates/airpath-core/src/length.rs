@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::nearest::nearest;
 use crate::quantity::{self, QuantityError, Unit};
 use crate::time::{SPAN_UNITS, Span};
 
@@ -128,6 +129,14 @@ fn is_unit_of(text: &str, units: &[Unit]) -> bool {
     units.iter().any(|unit| unit.names.contains(&name))
 }
 
+/// The limit that was probably meant by one with an unknown unit, as the end of a message.
+fn meant(text: &str) -> String {
+    let (number, name) = quantity::split(text);
+    let units = BYTES_UNITS.iter().chain(SPAN_UNITS).flat_map(|unit| unit.names.iter().copied());
+    let near = nearest(name, units.chain(PACKETS_NAMES.iter().copied())).filter(|_| !name.is_empty());
+    near.map_or_else(String::new, |near| format!("; did you mean `{number} {near}`?"))
+}
+
 impl FromStr for QueueLimit {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<QueueLimit, QuantityError> {
@@ -151,8 +160,9 @@ impl FromStr for QueueLimit {
             } else {
                 return Err(QuantityError::new(
                     format!(
-                        "`{}` is not a queue limit (packets, bytes, kB, MB, GB, a time, or unlimited)",
-                        part.trim()
+                        "`{}` is not a queue limit (packets, bytes, kB, MB, GB, a time, or unlimited){}",
+                        part.trim(),
+                        meant(part)
                     ),
                     EXAMPLE,
                 ));

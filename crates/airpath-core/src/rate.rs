@@ -79,8 +79,8 @@ impl fmt::Debug for Rate {
 
 /// Units a rate may be written in, the coarsest first; prefixes are decimal.
 pub const RATE_UNITS: &[Unit] = &[
-    Unit { names: &["Gbit/s", "Gbps", "gbit"], factor: 1_000_000_000, shown: true },
-    Unit { names: &["Mbit/s", "Mbps", "mbit"], factor: 1_000_000, shown: true },
+    Unit { names: &["Gbit/s", "Gbps", "Gbit", "gbit"], factor: 1_000_000_000, shown: true },
+    Unit { names: &["Mbit/s", "Mbps", "Mbit", "mbit"], factor: 1_000_000, shown: true },
     Unit { names: &["kbit/s", "kbps", "kbit"], factor: 1_000, shown: true },
     Unit { names: &["bit/s", "bps", "bit"], factor: 1, shown: true },
     Unit { names: &["MB/s"], factor: 8_000_000, shown: false },

@@ -8,6 +8,7 @@ pub mod clocks;
 pub mod control;
 pub mod fading;
 mod load;
+mod mistakes;
 pub mod modes;
 mod replay;
 mod sim;
@@ -34,6 +35,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::defaults::{SERVER_GRACE, SERVER_TIMEOUT};
 
 pub use load::{RecvArgs, SendArgs};
+pub use mistakes::{Mistake, parse};
 pub use replay::ReplayArgs;
 pub use sim::SimArgs;
 
@@ -61,7 +63,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  airpath check train.toml")]
     Check(CheckArgs),
     /// Print the JSON Schema of scenario files.
-    #[command(after_help = "Example:\n  airpath schema > scenario.schema.json")]
+    #[command(
+        after_help = "Examples:\n  airpath schema > scenario.schema.json\n  airpath schema --experiment > experiment.schema.json"
+    )]
     Schema,
     /// Print units, columns of logs, causes of drops and verdicts as JSON, for other programs.
     #[command(after_help = "Example:\n  airpath facts | jq '.causes[].name'")]
@@ -430,11 +434,11 @@ pub struct LogArgs {
     /// 'udp and port 53'. Packets without recorded headers match none.
     #[arg(long, value_name = "EXPRESSION")]
     pub filter: Option<String>,
-    /// Only events at or after this time of the run.
-    #[arg(long, value_name = "TIME")]
+    /// Only events at or after this time of the run, such as '2 s'; a bare number means seconds.
+    #[arg(long, value_name = "TIME", value_parser = parse_instant)]
     pub from: Option<Span>,
     /// Only events at or before this time of the run.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_instant)]
     pub to: Option<Span>,
 }
 
@@ -445,6 +449,13 @@ fn parse_pdu(text: &str) -> Result<u64, String> {
     };
     let wrong = || format!("`{text}` is not a PDU; write its number, or for example b0.17 for a background packet");
     text.parse().ok().or_else(virtual_packet).ok_or_else(wrong)
+}
+
+/// A time of a run; a bare number means seconds, as on the axes of pictures.
+fn parse_instant(text: &str) -> Result<Span, String> {
+    let is_bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let with_unit = if is_bare { format!("{text} s") } else { text.to_string() };
+    with_unit.parse().map_err(|error: airpath_core::quantity::QuantityError| error.to_string())
 }
 
 /// The MTUs that an end may have.

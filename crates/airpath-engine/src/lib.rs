@@ -19,15 +19,20 @@ mod status;
 mod terminal;
 mod wsim;
 
-use clap::Parser;
-
 use crate::terminal::say;
-use cli::{Cli, Command};
+use cli::{Command, Mistake};
 use error::Failure;
 
 /// Does what the command line asks for, and ends the process with its exit status.
 pub fn main() -> ! {
-    let outcome = match Cli::parse().command {
+    let cli = cli::parse(std::env::args_os()).unwrap_or_else(|mistake| match mistake {
+        Mistake::Told(message) => {
+            say!("airpath: {message}");
+            std::process::exit(terminal::finish(status::USAGE))
+        }
+        Mistake::Parser(error) => error.exit(),
+    });
+    let outcome = match cli.command {
         Command::Exec(args) => commands::exec::run(&args),
         Command::Shell(args) => commands::shell::run(&args),
         Command::Check(args) => commands::check::run(&args),

@@ -5,8 +5,9 @@
 
 use std::path::Path;
 
-use airpath_core::bounded;
-use airpath_models::{MachineConfig, PathConfig};
+use airpath_core::{Direction, bounded};
+use airpath_models::channel::{Effect, ErrorProcessConfig};
+use airpath_models::{LinkConfig, MachineConfig, PathConfig};
 use airpath_scenario::{PlainOptions, Report, Scenario};
 
 use crate::cli::LinkArgs;
@@ -19,11 +20,7 @@ use crate::terminal::say;
 /// # Errors
 /// Everything that is wrong with it.
 pub fn scenario(args: &LinkArgs) -> Result<Scenario> {
-    let mut scenario = match (&args.profile, &args.scenario) {
-        (Some(name), _) => Scenario::profile(name).map_err(usage)?,
-        (None, Some(file)) => Scenario::from_toml(&read(file)?, &file.display().to_string()).map_err(usage)?,
-        (None, None) => Scenario::transparent(),
-    };
+    let mut scenario = base(args)?;
     if let Some(users) = args.users {
         scenario = scenario.with_users(users.into()).map_err(|why| Failure::usage(format!("--users: {why}")))?;
     }
@@ -45,9 +42,45 @@ pub fn scenario(args: &LinkArgs) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// Says what to think of before `scenario` runs with packets of `mtu_bytes`, if that was asked for.
-pub fn advise(scenario: &Scenario, mtu_bytes: Option<u32>, quiet: bool) -> Result<()> {
+/// The scenario that options change: a profile, a file, or a link that changes nothing.
+fn base(args: &LinkArgs) -> Result<Scenario> {
+    match (&args.profile, &args.scenario) {
+        (Some(name), _) => Scenario::profile(name).map_err(usage),
+        (None, Some(file)) => Scenario::from_toml(&read(file)?, &file.display().to_string()).map_err(usage),
+        (None, None) => Ok(Scenario::transparent()),
+    }
+}
+
+/// Sentences about `--loss` where it probably does not do what the user wants.
+fn advice_on_loss(args: &LinkArgs) -> Result<Vec<String>> {
+    let Some(loss) = &args.loss else { return Ok(Vec::new()) };
+    let mut advice = Vec::new();
+    let parts: Vec<&str> = loss.split(',').map(str::trim).collect();
+    if parts.contains(&"1") {
+        advice.push(
+            "--loss 1 is a probability of 100 %: no packet arrives; for one packet in a hundred, write 1%".into(),
+        );
+    }
+    let paths = base(args)?.paths().map_err(usage)?;
+    let hops = paths.iter().flat_map(|path| &path.config.hops);
+    let mut links = hops.flat_map(|hop| Direction::ALL.map(|direction| hop.link(direction)));
+    let repeats = |link: &LinkConfig| {
+        link.errors.effect.effect == Effect::Delay && !matches!(link.errors.process, ErrorProcessConfig::None(_))
+    };
+    if links.any(repeats) {
+        let whose = args.profile.as_deref().unwrap_or("the scenario");
+        advice.push(format!(
+            "--loss replaces the errors of {whose}, which stand for packets that the radio repeats and delivers later; \
+             to have both, add a hop with the losses to a scenario file (docs/scenario/errors.md#losses-beside-repetitions)"
+        ));
+    }
+    Ok(advice)
+}
+
+/// Says what to think of before `scenario`, made from `args`, runs with packets of `mtu_bytes`, if that was asked for.
+pub fn advise(args: &LinkArgs, scenario: &Scenario, mtu_bytes: Option<u32>, quiet: bool) -> Result<()> {
     if !quiet {
+        advice_on_loss(args)?.iter().for_each(|advice| say!("airpath: {advice}"));
         scenario.advice(mtu_bytes).map_err(usage)?.iter().for_each(|advice| say!("airpath: {advice}"));
     }
     Ok(())

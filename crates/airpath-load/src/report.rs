@@ -24,6 +24,8 @@ pub struct Endpoints {
 pub struct TcpSample {
     /// Segments retransmitted since the connection began.
     pub retransmits: u64,
+    /// Bytes acknowledged since the connection began, with the SYN as one; 0 where the kernel does not tell.
+    pub acknowledged_bytes: u64,
     /// Congestion window in bytes.
     pub congestion_window_bytes: u64,
     /// Send window that the receiver grants, in bytes; 0 where the kernel does not tell.

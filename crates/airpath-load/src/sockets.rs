@@ -128,6 +128,7 @@ pub fn tcp_sample(socket: &TcpStream) -> Option<TcpSample> {
     };
     (done == 0).then(|| TcpSample {
         retransmits: u64::from(info.tcpi_total_retrans),
+        acknowledged_bytes: info.tcpi_bytes_acked,
         congestion_window_bytes: u64::from(info.tcpi_snd_cwnd) * u64::from(info.tcpi_snd_mss),
         send_window_bytes: u64::from(info.tcpi_snd_wnd),
         rtt_us: u64::from(info.tcpi_rtt),

@@ -267,6 +267,17 @@ fn watch(
     Ok(meter.intervals)
 }
 
+/// Bytes of the load that the other end has acknowledged, of `written_bytes` that a socket took. A socket takes
+/// seconds' worth of a slow link at once, which has not gone anywhere yet.
+fn arrived_bytes(acknowledged_bytes: u64, stream: &Stream, written_bytes: u64) -> u64 {
+    const SYN_BYTES: u64 = 1;
+    let header_bytes = if stream.end == Side::Client { stream.header_bytes as u64 } else { 0 };
+    if acknowledged_bytes == 0 {
+        return written_bytes;
+    }
+    acknowledged_bytes.saturating_sub(SYN_BYTES + header_bytes).min(written_bytes)
+}
+
 /// Takes the differences between one reading of the streams and the next.
 struct Meter<'a> {
     streams: &'a [Stream],
@@ -285,9 +296,12 @@ impl<'a> Meter<'a> {
     fn read(&mut self, now_ns: u64) -> &Interval {
         let mut read = Vec::with_capacity(self.streams.len());
         for (stream, last) in self.streams.iter().zip(&mut self.last) {
-            let counts = stream.progress.counts();
+            let mut counts = stream.progress.counts();
             let has_state = stream.datagrams.is_none() && (stream.sends() || stream.end == Side::Client);
             let tcp = if has_state { sockets::tcp_sample(&stream.connection) } else { None };
+            if let Some(sample) = tcp.filter(|_| stream.sends() && matches!(stream.header.work, Work::Bulk(_))) {
+                counts.bytes = arrived_bytes(sample.acknowledged_bytes, stream, counts.bytes).max(last.bytes);
+            }
             read.push(IntervalStream {
                 bytes: counts.bytes - last.bytes,
                 packets: counts.packets - last.packets,

@@ -39,9 +39,12 @@ impl Scenario {
                     early_marks(&place, hop.link(direction), mtu_bytes)
                 });
                 let early = hops.iter().filter_map(|hop| early_polls(hop).or_else(|| early_repeats(hop)));
-                let windows = hops.iter().flat_map(|hop| Direction::ALL.map(|direction| (hop, direction)));
-                let windows = windows.flat_map(|(hop, direction)| {
-                    unfit_window(&format!("{}.{}", hop.name, direction.name()), hop.link(direction), mtu_bytes)
+                let windows = hops.iter().enumerate();
+                let windows = windows.flat_map(|(index, hop)| Direction::ALL.map(|direction| (index, hop, direction)));
+                let windows = windows.flat_map(|(index, hop, direction)| {
+                    let first = if direction == Direction::Uplink { 0 } else { hops.len() - 1 };
+                    let place = format!("{}.{}", hop.name, direction.name());
+                    unfit_window(&place, hop.link(direction), mtu_bytes, index == first)
                 });
                 for found in marks.chain(early).chain(windows) {
                     let sentence = match state {
@@ -78,7 +81,10 @@ fn early_marks(place: &str, link: &LinkConfig, mtu_bytes: u32) -> Option<String>
 
 /// Warnings about a window that lets one packet pass at a time, and about one that is larger than the queue behind it,
 /// which then drops packets in spite of the window.
-fn unfit_window(place: &str, link: &LinkConfig, mtu_bytes: u32) -> Vec<String> {
+///
+/// A window in bytes that stops an endpoint (`stops_endpoint`) lets one packet more through than it has room for, as
+/// the length of the next one is not known.
+fn unfit_window(place: &str, link: &LinkConfig, mtu_bytes: u32, stops_endpoint: bool) -> Vec<String> {
     let FlowControlConfig::Window(WindowConfig { packets, bytes }) = &link.flow_control else { return Vec::new() };
     let mut found = Vec::new();
     let packet = Bits::from_bytes(u64::from(mtu_bytes));
@@ -109,6 +115,18 @@ fn unfit_window(place: &str, link: &LinkConfig, mtu_bytes: u32) -> Vec<String> {
         found.push(format!(
             "{place}.flow_control: the queue holds {limit}, which is less than the window may let through, so that packets \
              can be dropped in spite of it; use a window that is no larger than the queue's limit, in the same unit"
+        ));
+    }
+    if let (true, true, Some(limit), Some(window)) = (fits, stops_endpoint, limit.bytes, bytes)
+        && packets.is_none()
+        && window.get() / 8 + u64::from(mtu_bytes) > limit
+    {
+        found.push(format!(
+            "{place}.flow_control: the last packet of an endpoint may exceed a window in bytes, and the queue of {limit} bytes \
+             has no room for it behind {} bytes; give the queue room for one more packet than the window ({} bytes), or \
+             use a window in packets",
+            window.get() / 8,
+            window.get() / 8 + u64::from(mtu_bytes),
         ));
     }
     found

@@ -3,6 +3,7 @@
 
 //! Built-in profiles: one TOML file each, listed once.
 
+use airpath_core::nearest::nearest;
 use airpath_core::{Direction, LinkRate, Rate, Span};
 use airpath_models::LinkConfig;
 
@@ -100,15 +101,20 @@ pub fn profiles() -> &'static [Profile] {
 /// The TOML of a built-in profile, with its comments.
 ///
 /// # Errors
-/// When there is none of that name; the report names the nearest.
-pub fn profile_text(name: &str) -> Result<&'static str, Report> {
+/// When there is none of that name; the report, about the option or command `asked_by`, names the nearest.
+pub fn profile_text(name: &str, asked_by: &str) -> Result<&'static str, Report> {
     PROFILES.iter().find(|profile| profile.name == name).map(|profile| profile.text).ok_or_else(|| {
         let message = format!("there is no profile `{name}`");
         let all = || PROFILES.iter().map(|profile| profile.name);
         // Somebody who asks for `gprs` wants to see which there are.
-        let family: Vec<&str> = all().filter(|known| !name.is_empty() && known.contains(name)).collect();
-        let names = if family.is_empty() { all().collect() } else { family };
-        Diagnostic::of_option("--profile", "", message).nearest_of(name, names).into()
+        let mut names: Vec<&str> = all().filter(|known| !name.is_empty() && known.contains(name)).collect();
+        if names.is_empty() {
+            let family = |name: &'_ str| name.split('-').next().unwrap_or_default().to_string();
+            let of = family(nearest(name, all()).unwrap_or(name));
+            names = all().filter(|known| family(known) == of).collect();
+        }
+        let names = if names.is_empty() { all().collect() } else { names };
+        Diagnostic::of_option(asked_by, "", message).nearest_of(name, names).into()
     })
 }
 
@@ -118,7 +124,7 @@ impl Scenario {
     /// # Errors
     /// When there is none; the report names the nearest.
     pub fn profile(name: &str) -> Result<Scenario, Report> {
-        Scenario::from_toml(profile_text(name)?, &format!("profile {name}"))
+        Scenario::from_toml(profile_text(name, "--profile")?, &format!("profile {name}"))
     }
 }
 

@@ -54,7 +54,7 @@ fn every_file_is_registered() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        assert_eq!(profile_text(name).unwrap(), std::fs::read_to_string(&path).unwrap());
+        assert_eq!(profile_text(name, "--profile").unwrap(), std::fs::read_to_string(&path).unwrap());
     }
 }
 

@@ -44,7 +44,7 @@ def _check_experiment(file: Path, *, as_json: bool) -> int:
         file.stat()
     except OSError as error:
         _tell(str(file), 1, f"cannot be read: {error.strerror}", as_json=as_json)
-        return 1
+        return 2  # as the engine does where it cannot read a scenario
     require("experiments", f"airpath check of the experiment {file}")
 
     from airpath.experiment.load import ExperimentError

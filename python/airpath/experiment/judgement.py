@@ -53,9 +53,12 @@ class Judging:
             parameters: names of what is swept.
 
         Raises:
-            FilterError: one cannot.
+            FilterError: one cannot, or a file of the judgement could not be written.
 
         """
+        for option, file in (("--junit", self.junit), ("--summary", self.summary)):
+            if file is not None and not file.absolute().parent.is_dir():
+                raise FilterError(f"{option} {file}: there is no folder {file.absolute().parent}")
         for text in self.expect:
             try:
                 condition = read_condition(text)

@@ -52,7 +52,9 @@ def interval(found: Mean) -> str:
     """Return a mean with the half width of its interval."""
     if found.count < 2:
         return number(found.mean)
-    return f"{number(found.mean)} ± {number(found.half_width)}"
+    # What rounding of equal values leaves is no spread.
+    width = 0.0 if found.half_width < abs(found.mean) * 1e-9 else found.half_width
+    return f"{number(found.mean)} ± {number(width)}"
 
 
 def number(value: float | None) -> str:

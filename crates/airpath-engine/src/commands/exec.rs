@@ -42,7 +42,7 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
         )));
     }
     if !is_guest() {
-        link::advise(&scenario, args.run.mtu, args.run.quiet)?;
+        link::advise(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
     }
     if args.replications > 1 {
         return replications::run(args, &scenario);

@@ -21,7 +21,7 @@ pub fn run(args: &ShellArgs) -> Result<i32> {
         show!("{}", scenario.to_toml().map_err(link::usage)?);
         return Ok(0);
     }
-    link::advise(&scenario, args.run.mtu, args.run.quiet)?;
+    link::advise(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
     let command = if args.command.is_empty() {
         vec![std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())]
     } else {

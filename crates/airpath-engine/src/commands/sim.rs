@@ -38,7 +38,7 @@ pub fn run(args: &SimArgs) -> Result<i32> {
         terminal::show!("{}", scenario.to_toml().map_err(link::usage)?);
         return Ok(0);
     }
-    link::advise(&scenario, args.mtu, args.quiet || args.json)?;
+    link::advise(&args.link, &scenario, args.mtu, args.quiet || args.json)?;
     let machine = link::machine(&scenario)?;
     let request = SimRequest {
         workloads: workloads(args, &machine)?,

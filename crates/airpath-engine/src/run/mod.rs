@@ -24,6 +24,7 @@ pub mod replay;
 pub mod replication;
 pub mod replications;
 pub mod request;
+pub mod round_trip;
 pub mod sim;
 mod users;
 pub mod warp;

@@ -122,6 +122,13 @@ pub fn summarise(finished: &[Finished], folder: Option<&Path>) {
         quantile(&sorted, 0.1),
         quantile(&sorted, 0.9)
     );
+    let (first, last) = (&sorted[0], &sorted[sorted.len() - 1]);
+    if finished.len() > 1 && first.seconds.to_bits() == last.seconds.to_bits() {
+        say!(
+            "airpath: all took the same time: nothing random changes these runs, and one replication says as much; add \
+             for example --loss 1%"
+        );
+    }
     let reasons = reasons(finished);
     if let Some((first, _)) = reasons.first() {
         let counts: Vec<String> = reasons.iter().map(|(why, count)| format!("{} in {count}", why.code)).collect();

@@ -15,7 +15,7 @@ use super::{hash, origin};
 const PATHS: usize = 2;
 
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
-    let text = |name: &str| profile_text(name).expect("a profile has a text").as_bytes().to_vec();
+    let text = |name: &str| profile_text(name, "fuzz").expect("a profile has a text").as_bytes().to_vec();
     profiles().iter().map(|profile| (format!("profile {}", profile.name), text(profile.name))).collect()
 }
 

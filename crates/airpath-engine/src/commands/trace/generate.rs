@@ -8,6 +8,7 @@
 
 use std::io::{self, BufWriter, Write};
 
+use airpath_core::nearest::nearest;
 use airpath_log::place;
 use airpath_models::channel::environment::Environment;
 use airpath_models::channel::trace_file::Record;
@@ -28,10 +29,12 @@ const LINE: u64 = 100;
 /// # Errors
 /// When the process is wrong, or the file cannot be written.
 pub fn run(args: &GenerateArgs) -> Result<i32> {
-    let is_name = serde_json::from_value::<Environment>(args.errors.as_str().into()).is_ok();
-    let config = match is_name {
-        true => of_toml(&format!("{{ type = \"environment\", environment = \"{}\" }}", args.errors))?,
-        false => of_toml(&args.errors)?,
+    let config = match serde_json::from_value::<Environment>(args.errors.as_str().into()) {
+        Ok(_) => of_toml(&format!("{{ type = \"environment\", environment = \"{}\" }}", args.errors))?,
+        Err(error) if args.errors.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) => {
+            return Err(no_environment(&args.errors, &error.to_string()));
+        }
+        Err(_) => of_toml(&args.errors)?,
     };
     let has_outcomes = config.has_outcomes();
     let seed = args.seed.unwrap_or_else(fresh_seed);
@@ -57,6 +60,18 @@ pub fn run(args: &GenerateArgs) -> Result<i32> {
         say!("airpath: {}; seed {seed}", counted.text(args.units));
     }
     Ok(0)
+}
+
+/// The failure of a word that names no environment; serde's `message` quotes those that there are.
+fn no_environment(word: &str, message: &str) -> Failure {
+    let known: Vec<&str> = message.split('`').skip(3).step_by(2).collect();
+    let near =
+        nearest(word, known.iter().copied()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    Failure::usage(format!(
+        "`{word}` is no environment of a wireless LAN{near}\n     valid: {}, or a table such as '{{ type = \"bernoulli\", \
+         probability = 0.01 }}'",
+        known.join(", ")
+    ))
 }
 
 /// Numbers of what was drawn.

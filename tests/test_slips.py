@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Slips on the command line: what is said of each, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments import SMALL
+
+START = "import sys; from airpath.cli import main; sys.exit(main())"
+ENVIRONMENT = {**os.environ, "COLUMNS": "100"}
+
+
+def airpath(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", START, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=ENVIRONMENT,
+        cwd=cwd,
+        check=False,
+    )
+
+
+WINDOW = """\
+[[hops]]
+name = "radio"
+[hops.link]
+rate = "1 Mbit/s"
+queue = { type = "tail_drop", limit = "64 kB" }
+flow_control = { type = "window", bytes = "64 kB" }
+"""
+
+SLIPS = [
+    ("exec --rate|-5 Mbit/s|-- true", 2, "`-5 Mbit/s` is not a rate: it is negative"),
+    ("exec --delay|-1 ms|-- true", 2, "it is negative"),
+    ("exec --replications -1 -- true", 2, "invalid value '-1' for '--replications <N>'"),
+    ("sim --seed -1", 2, "invalid value '-1' for '--seed <N>'"),
+    ("send --bytes -5 server", 2, "it is negative"),
+    ("recv --port -1", 2, "invalid value '-1' for '--port <N>'"),
+    (
+        "exec --rate|1 Mbit/s|curl http://server/",
+        2,
+        "put `--` before the command: airpath exec --rate '1 Mbit/s' -- curl http://server/",
+    ),
+    ("exec --seed 3 ping server", 2, "airpath exec --seed 3 -- ping server"),
+    ("shell --delay 20ms bash", 2, "airpath shell --delay 20ms -- bash"),
+    ("exec --json out.json -- true", 2, "unexpected argument 'out.json'"),
+    ("exec --rate 1 Mbit/s -- true", 2, "needs quotes: --rate '1 Mbit/s'"),
+    ("sim --delay 20 ms", 2, "needs quotes: --delay '20 ms'"),
+    ("exec --queue|64 KB|-- true", 2, "did you mean `64 kB`?"),
+    ("exec --queue|64 KiB|-- true", 2, "did you mean `64 kB`?"),
+    ("exec --queue|7 packet5|-- true", 2, "did you mean `7 packets`?"),
+    ("exec --queue 100 -- true", 2, "`100` is not a queue limit"),
+    ("exec --rate 5Mbits -- true", 2, "did you mean `Mbit"),
+    ("profiles show lte-egde", 2, "profiles show: there is no profile `lte-egde`"),
+    ("profiles show lte-god", 2, "did you mean `lte-good`?\n     valid: lte-good, lte-cell-edge\n"),
+    ("exec --profile lte-egde -- true", 2, "     valid: lte-good, lte-cell-edge\n"),
+    ("exec --profile nothing -- true", 2, "geo-satellite"),
+    ("trace generate wall out", 2, "no environment of a wireless LAN; did you mean `walls`?"),
+    ("trace generate wall out", 2, "valid: office, walking, adjacent, table, walls"),
+    ("check nowhere.toml", 2, "cannot be read: No such file or directory"),
+    ("plot run --from 5x", 2, "not a time; write for example '2 s'"),
+    ("log run --from x", 2, "`x` is not a time"),
+    ("log run --from 5", 2, "run is not a directory"),
+    ("plot run --from|5 s", 2, "run: no such folder"),
+    ("run small.toml --junit none/x.xml", 2, "--junit none/x.xml: there is no folder"),
+    ("run small.toml --summary none/x.md", 2, "--summary none/x.md: there is no folder"),
+]
+"""Words (with a bar around those that have spaces), exit status, and a part of the message."""
+
+
+@pytest.mark.parametrize(("line", "status", "said"), SLIPS)
+def test_a_slip_is_explained(line: str, status: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    parts = line.split("|")
+    words = [
+        word for index, part in enumerate(parts) for word in ([part] if index % 2 else part.split())
+    ]
+    done = airpath(*words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (status, ""), done.stderr
+    assert said in done.stderr
+    assert "Errno" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.toml"]
+
+
+ADVICE = [
+    ("--loss 1", "--loss 1 is a probability of 100 %"),
+    ("--loss 0%,1", "--loss 1 is a probability of 100 %"),
+    ("--profile lte-good --loss 1%", "--loss replaces the errors of lte-good"),
+    ("--profile lte-cell-edge --loss 1%", "--loss replaces the errors of lte-cell-edge"),
+    ("--profile slow-4g --loss 1%", ""),
+    ("--profile lte-good", ""),
+    ("--loss 1%", ""),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), ADVICE)
+def test_losses_that_do_something_else_are_told(options: str, said: str, tmp_path: Path) -> None:
+    workload = ["--workload", "cbr rate='64 kbit/s' size=200 from=client", "--duration", "1 s"]
+    done = airpath("sim", *options.split(), *workload, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stderr
+    assert ("--loss" in done.stderr) == bool(said)
+
+
+def test_equal_replications_are_told(tmp_path: Path) -> None:
+    workload = ["--rate", "1 Mbit/s", "--workload", "tcp bytes=20000", "--replications", "3"]
+    assert "nothing random changes these runs" in airpath("sim", *workload, cwd=tmp_path).stderr
+    lossy = airpath("sim", *workload, "--loss", "20%", "--seed", "1", cwd=tmp_path)
+    assert lossy.returncode == 0
+    assert "nothing random" not in lossy.stderr
+
+
+def test_a_window_in_bytes_without_room_for_the_last_packet_is_advised_against(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "link.toml").write_text(WINDOW)
+    told = airpath("check", "link.toml", cwd=tmp_path).stdout
+    assert "the queue of 64000 bytes has no room for it behind 64000 bytes" in told
+    (tmp_path / "link.toml").write_text(WINDOW.replace('limit = "64 kB"', 'limit = "66 kB"'))
+    assert "advice" not in airpath("check", "link.toml", cwd=tmp_path).stdout
+
+
+def test_help_of_a_command_is_its_help(tmp_path: Path) -> None:
+    for words in (["exec"], ["plot"], ["trace", "generate"]):
+        asked = airpath("help", *words, cwd=tmp_path)
+        assert asked.returncode == 0
+        assert asked.stdout == airpath(*words, "--help", cwd=tmp_path).stdout
+        assert f"Usage: airpath {' '.join(words)}" in asked.stdout
+
+
+def test_profiles_tell_the_idle_round_trip(tmp_path: Path) -> None:
+    rows = json.loads(airpath("profiles", "--json", cwd=tmp_path).stdout)
+    found = {row["name"]: row["idle_round_trip"] for row in rows}
+    # 560 ms of propagation, and 560 ms until the satellite has allocated capacity.
+    assert found["geo-satellite"] == "1.12 s"
+    # 0.1 ms beside 40 ms of propagation: 84 bytes at 15 and 35 Mbit/s.
+    assert found["lte-good"] == "40.1 ms"
+    assert None not in found.values()
+    assert "RTT IDLE" in airpath("profiles", cwd=tmp_path).stdout.splitlines()[0]
