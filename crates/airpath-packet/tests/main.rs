@@ -9,3 +9,4 @@ mod edits;
 mod ethernet;
 mod expressions;
 mod headers;
+mod random_expressions;
