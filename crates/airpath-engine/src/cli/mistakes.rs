@@ -17,7 +17,7 @@ use super::Cli;
 /// Commands that end in a command of the user's, after `--`.
 const WITH_COMMANDS: [&str; 2] = ["exec", "shell"];
 
-/// What was typed, or what is wrong with it: text for standard error, or the parser's own error.
+/// The command line, or the mistake in it.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, Mistake> {
     let words = joined(&Cli::command(), words);
     Cli::try_parse_from(&words).map_err(|error| match hint(&words, &error) {
