@@ -63,6 +63,7 @@ _EXPERIMENTS = (
         (
             "airpath run experiment.toml --jobs auto",
             "airpath run experiment.toml --only gprs --out results/gprs --resume",
+            "airpath run experiment.toml --executor dask://10.0.0.5:8786 --out /nfs/results",
         ),
         (Argument("FILE", "The experiment", "file"),),
         (
@@ -73,6 +74,13 @@ _EXPERIMENTS = (
                 "Number of parallel replications, or auto for as many as keep verdicts trusted, "
                 "found by trying",
                 default="auto",
+            ),
+            Option(
+                "--executor",
+                ("NAME",),
+                "Where replications run: local, dask (a cluster of this machine), or "
+                "dask://HOST:PORT (the scheduler of a cluster); docs/experiments/distributed.md",
+                default="local",
             ),
             Option("--resume", (), "Continue with what the directory holds; nothing runs twice"),
             Option("--out", ("DIR",), "Directory of results [default: results/NAME]", type="path"),

@@ -49,7 +49,8 @@ EXTRAS = {
         ("plots", "experiments"),
     ),
     "pandas": Extra((Package("pandas", "pandas"), Package("pyarrow", "pyarrow")), ("analysis",)),
-    "all": Extra((), ("report", "pandas")),
+    "distributed": Extra((Package("distributed", "distributed"),), ("experiments",)),
+    "all": Extra((), ("report", "pandas", "distributed")),
 }
 """Every extra, by name."""
 

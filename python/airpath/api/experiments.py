@@ -18,6 +18,7 @@ from airpath.api.tables import frame as measured
 from airpath.api.tables import to_pandas
 from airpath.experiment.about import name_of_set, parameters_of, read_about
 from airpath.experiment.catalogue import Filter, FilterError, open_catalogue
+from airpath.experiment.executors import LOCAL
 from airpath.experiment.folder import FolderError, open_results
 from airpath.experiment.jobs import Jobs
 from airpath.experiment.links import inline_toml
@@ -174,6 +175,7 @@ def run_experiment(
     *,
     only: str | Sequence[str] = (),
     jobs: int | Literal["auto"] = "auto",
+    executor: str = LOCAL,
     out: str | Path | None = None,
     resume: bool = True,
     progress: Callable[[int, int], None] | None = None,
@@ -188,6 +190,7 @@ def run_experiment(
             a mapping names are relative to the working directory.
         only: names of sets to run.
         jobs: how many replications at a time, or ``"auto"``.
+        executor: what carries them out: ``"local"``, ``"dask"`` or ``"dask://HOST:PORT"``.
         out: the folder of results; by default results/NAME.
         resume: go on with what the folder holds; False refuses a folder with results.
         progress: called with how many replications are done, and of how many for now.
@@ -200,6 +203,7 @@ def run_experiment(
             a program that it needs is missing.
         FolderError: the folder cannot be used, or running stopped before everything was done.
         EngineError: there is no engine.
+        ExecutorError: the executor is not known or cannot be used.
         ValueError: ``jobs`` is no number from 1 to 1024.
         KeyboardInterrupt: it was interrupted; what is complete is kept.
 
@@ -214,7 +218,7 @@ def run_experiment(
         raise ExperimentError([Problem(str(loaded.file), 1, text) for text in made.missing])
     root = Path(out) if out is not None else usual_folder(made)
     said: list[str] = []
-    with runner_in(root, made, how_many, said.append, resume=resume) as runner:
+    with runner_in(root, made, how_many, said.append, resume=resume, executor=executor) as runner:
         runner.progress = _Told(runner, progress)
         report = runner.run()
     warn([*said, *report.notes])

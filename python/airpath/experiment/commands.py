@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from airpath import interrupt
 from airpath.engine import EngineError
+from airpath.experiment.executors import ExecutorError
 from airpath.experiment.folder import FolderError, open_results
 from airpath.experiment.jobs import Jobs
 from airpath.experiment.load import ExperimentError
@@ -43,6 +44,7 @@ def run(
     *,
     only: list[str] | None,
     jobs: str,
+    executor: str,
     resume: bool,
     out: Path | None,
     manual: bool,
@@ -84,10 +86,10 @@ def run(
         # Signals are looked for between steps, so that none of them is left half-done.
         with (
             interrupt.noted(lambda: _tell("airpath run: ending what runs")),
-            runner_in(root, made, how_many, _tell, resume=resume) as runner,
+            runner_in(root, made, how_many, _tell, resume=resume, executor=executor) as runner,
         ):
             report = runner.run()
-    except (FolderError, EngineError) as error:
+    except (ExecutorError, FolderError, EngineError) as error:
         return _fail("run", error)
     except OSError as error:
         where = "" if error.filename else f"{root}: "

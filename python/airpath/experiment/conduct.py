@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airpath.experiment.executors import LOCAL, ExecutorError, check_name, open_workers
 from airpath.experiment.folder import (
     COPY,
     FORMAT_VERSION,
@@ -44,7 +45,13 @@ def usual_folder(made: Plan) -> Path:
 
 @contextmanager
 def runner_in(
-    root: Path, made: Plan, jobs: Jobs, tell: Callable[[str], None], *, resume: bool
+    root: Path,
+    made: Plan,
+    jobs: Jobs,
+    tell: Callable[[str], None],
+    *,
+    resume: bool,
+    executor: str = LOCAL,
 ) -> Iterator[Runner]:
     """Make or open a results folder, and yield what carries the plan out in it.
 
@@ -54,24 +61,52 @@ def runner_in(
         jobs: how many replications at a time.
         tell: takes lines for the user.
         resume: go on with what the folder holds.
+        executor: what carries replications out, as ``--executor`` names it.
 
     Raises:
+        ExecutorError: the executor is not known or cannot be used, or there are live runs.
         FolderError: the folder cannot be used, or holds results of another experiment, or any
             results where ``resume`` is not wanted.
         OSError: it cannot be written.
 
     """
+    check_name(executor)
+    if executor != LOCAL:
+        _check_clocks(made, executor)
     folder = Results(root)
     _prepare(folder, resume)
     try:
         check_same(made, folder)
         _write_plan(root, made)
         prepare_links(made, root)
-        runner = Runner(made, folder, jobs, tell)
-        runner.clean()
-        yield runner
+        with open_workers(executor, root) as workers:
+            if workers is None:
+                runner = Runner(made, folder, jobs, tell)
+            else:
+                if jobs.automatic:
+                    jobs.use(workers.slots)
+                runner = Runner(
+                    made, folder, jobs, tell, workers.pool, workers.carry_out, workers.stop
+                )
+            runner.clean()
+            yield runner
     finally:
         folder.close()
+
+
+def _check_clocks(made: Plan, executor: str) -> None:
+    """Refuse live runs on workers: how many of them one machine bears is found out on it.
+
+    Raises:
+        ExecutorError: there are some.
+
+    """
+    live = dict.fromkeys(one.cell.set_name for one in made.cells if one.cell.clock == "live")
+    if live:
+        raise ExecutorError(
+            f"--executor {executor}: live runs need the machine that watches them; the sets "
+            f"{', '.join(live)} are live: leave them out with --only, or use --executor local"
+        )
 
 
 def _prepare(folder: Results, resume: bool) -> None:

@@ -86,6 +86,11 @@ class Jobs:
             raise ValueError(message)
         return cls(int(text), automatic=False)
 
+    def use(self, number: int) -> None:
+        """Take a number that others know, such as that of the workers of a cluster."""
+        self.now = self.most = self.bound = max(1, min(number, MOST))
+        self.automatic = False
+
     @property
     def all_trusted_at(self) -> int | None:
         """The greatest number at which as many runs were trusted, and none below it suspect."""

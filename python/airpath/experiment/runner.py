@@ -86,6 +86,7 @@ class Runner:
         tell: Callable[[str], None],
         executor: Callable[[], Executor] | None = None,
         carry_out: Callable[[Task], Outcome] = replication.replicate,
+        stop: Callable[[], None] = replication.STOP.set,
     ) -> None:
         """Prepare.
 
@@ -96,6 +97,7 @@ class Runner:
             tell: takes lines for the user.
             executor: makes what runs the replications; threads, each with an engine's process.
             carry_out: what it runs.
+            stop: ends what runs, where it runs.
 
         """
         self.plan = plan
@@ -104,6 +106,7 @@ class Runner:
         self.tell = tell
         self.executor = executor or (lambda: ThreadPoolExecutor(MANY))
         self.carry_out = carry_out
+        self.stop = stop
         self.here = plan.loaded.file.resolve().parent
         self.experiment = plan.loaded.experiment
         self.keep_free = length_bytes(self.experiment.keep_free)
@@ -144,7 +147,8 @@ class Runner:
             except KeyboardInterrupt:
                 self.report.stopped = "interrupted"
             finally:
-                replication.STOP.set()
+                if self.flying:
+                    self.stop()
                 self.progress.clear()
                 while True:
                     try:
@@ -191,7 +195,7 @@ class Runner:
                         f"{error.filename or self.results.root}: {error.strerror}; "
                         f"mend that and go on with --resume"
                     )
-                    replication.STOP.set()
+                    self.stop()
                     continue
                 self._landed(outcome, task, state, beside, catalogue)
             self.progress.show(self._line())

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Replications on the workers of a dask cluster: nothing lost, nothing twice, the same results."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from experiments import START, airpath, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+REPLICATIONS = 40
+SWEEP = f"""
+name = "sweep"
+description = "A download with losses"
+seed = 1
+clock = "virtual"
+[networks.link]
+link = {{ rate = "2 Mbit/s", delay = "20 ms", loss = "1%,1%" }}
+[workloads.download]
+virtual = ["tcp bytes=20000"]
+[[sets]]
+name = "downloads"
+network = "link"
+workload = "download"
+repetitions = {REPLICATIONS}
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Any]:
+    """Return a cluster of two workers on loopback."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=50,
+        local_directory=str(tmp_path / "dask"),
+    ) as made:
+        yield made
+
+
+def journal(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "journal").read_text().splitlines()
+    return [entry for entry in map(json.loads, lines) if entry["kind"] == "done"]
+
+
+def figures(folder: Path) -> dict[int, tuple[int, dict[str, float]]]:
+    return {one["replication"]: (one["seed"], one["metrics"]) for one in journal(folder)}
+
+
+def test_a_killed_worker_loses_nothing_and_results_are_those_of_the_local_executor(
+    cluster: Any, tmp_path: Path
+) -> None:
+    file = written(tmp_path, SWEEP)
+    there, here = tmp_path / "there", tmp_path / "here"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-c", START, "run", str(file), "--out", str(there)),
+            *("--executor", f"dask://{cluster.scheduler_address.removeprefix('tcp://')}"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if (there / "journal").exists() and len(journal(there)) >= 3:
+            break
+        time.sleep(0.02)
+    victim = next(iter(cluster.workers.values())).pid
+    os.kill(victim, signal.SIGKILL)
+    out, errors = process.communicate(timeout=180)
+    assert process.returncode == 0, errors
+    assert f"{REPLICATIONS} succeeded" in out
+    numbers = [one["replication"] for one in journal(there)]
+    assert sorted(numbers) == list(range(1, REPLICATIONS + 1)), "each once"
+    folders = sorted(path.name for path in (there / "runs" / "downloads" / "all").iterdir())
+    assert folders == [f"{number:04}" for number in range(1, REPLICATIONS + 1)], "and nothing else"
+    local = airpath("run", file, "--out", here)
+    assert local.returncode == 0, local.stderr
+    assert figures(there) == figures(here)
+
+
+def test_a_cluster_of_this_machine_and_resuming(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    file = written(tmp_path, SWEEP.replace(f"= {REPLICATIONS}", "= 4"))
+    done = airpath("run", file, "--out", tmp_path / "out", "--executor", "dask")
+    assert done.returncode == 0, done.stderr
+    more = written(tmp_path, SWEEP.replace(f"= {REPLICATIONS}", "= 6"))
+    resumed = airpath("run", more, "--out", tmp_path / "out", "--executor", "dask", "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "6 succeeded" in resumed.stdout
+    assert not list((tmp_path / "out").glob(".workers*"))
+
+
+@pytest.mark.parametrize(
+    ("executor", "said"),
+    [
+        ("dusk", "there is no such executor; did you mean `dask`?"),
+        ("local://x", "there is no such executor"),
+        ("dask://127.0.0.1:9", "no scheduler answers there"),
+        ("dask://127.0.0.1", "no scheduler answers there"),
+    ],
+)
+def test_executors_that_cannot_be_used_are_told(executor: str, said: str, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    file = written(tmp_path, SWEEP)
+    done = airpath("run", file, "--out", tmp_path / "out", "--executor", executor)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_live_runs_stay_on_the_machine_that_watches_them(tmp_path: Path) -> None:
+    live = SWEEP.replace('"virtual"\n', '"live"\n').replace(
+        'virtual = ["tcp bytes=20000"]',
+        'programs = [{ end = "client", command = "true" }]',
+    )
+    file = written(tmp_path, live)
+    done = airpath("run", file, "--out", tmp_path / "out", "--executor", "dask")
+    assert done.returncode == 2
+    assert "the sets downloads are live" in done.stderr
+    assert not (tmp_path / "out").exists()
