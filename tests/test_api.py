@@ -171,7 +171,7 @@ def rivals() -> airpath.Runs:
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind in plots.KINDS if kind not in {"tcp-state", "link"}]
+    "kind", [kind for kind in plots.KINDS if kind not in {"tcp-state", "link", "hops"}]
 )
 def test_every_picture_of_a_run_is_a_figure(rivals: airpath.Runs, kind: str) -> None:
     figure: Any = airpath.plot(rivals[0], kind)
