@@ -310,7 +310,7 @@ def test_an_environment_as_a_trace_has_the_errors_of_a_run(
         ('{ type = "bernouli", probability = 0.1 }', (), "bernoulli"),
         ('{ type = "bernoulli", probability = 1.1 }', (), "1.1"),
         ('{ type = "bernoulli" }', (), "probability"),
-        ("bernoulli", (), "expected a table"),
+        ("bernoulli", (), "or a table such as"),
         ('{ type = "bernoulli", probability = 0.1, per = "frame" }', (), "belong to the scenario"),
         ('{ type = "bernoulli", probability = 0.1, effect = "corrupt" }', (), "belong to the"),
         ('{ type = "trace", file = "/nowhere" }', (), "/nowhere"),

@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from airpath import interrupt
 from airpath.engine import EngineError, find_engine
 from airpath.experiment import replicate as replication
 from airpath.experiment.executors import ExecutorError, Workers
@@ -70,7 +71,10 @@ def workers(address: str, root: Path) -> Iterator[Workers]:
         "distributed.admin.tick.limit": "1h",
         "distributed.comm.timeouts.connect": f"{CONNECT_S}s",
     }
-    with dask.config.set(settings):
+    with (
+        interrupt.temporary_folder("airpath-") as scratch,
+        dask.config.set({**settings, "temporary-directory": str(scratch)}),
+    ):
         if address:
             client = _connect(address)
             cluster = None
@@ -82,7 +86,7 @@ def workers(address: str, root: Path) -> Iterator[Workers]:
                 host="127.0.0.1",
                 dashboard_address=None,
                 silence_logs=50,
-                local_directory=os.environ.get("TMPDIR", "/tmp"),
+                local_directory=str(scratch),
             )
             client = Client(cluster, timeout=CONNECT_S)
         try:
