@@ -6,7 +6,7 @@
 use airpath_core::{Rate, Span};
 
 use crate::keys::Keys;
-use crate::kinds::{AdaptiveMedia, IP_AND_UDP_BYTES, Kind, Pcap, RTP_BYTES};
+use crate::kinds::{ADAPTIVE_RTP_BYTES, AdaptiveMedia, IP_AND_UDP_BYTES, Kind, Pcap, RTP_BYTES};
 use crate::value::{Bytes, Count, Period, UdpProtocol};
 
 /// Bytes of UDP-Lite's header, which is always covered.
@@ -65,6 +65,10 @@ pub(crate) fn consistency(kind: &Kind, keys: &mut Keys<'_>) {
 
 fn adaptive(media: &AdaptiveMedia, keys: &mut Keys<'_>) {
     datagrams(("mtu", media.mtu), UdpProtocol::Udp, None, keys);
+    let headers = IP_AND_UDP_BYTES + ADAPTIVE_RTP_BYTES;
+    if media.mtu.is_some_and(|mtu| mtu.0 <= headers) {
+        keys.problem("mtu", format!("mtu: it must be above the {headers} bytes of headers"));
+    }
     if media.greatest_rate < media.least_rate {
         keys.problem(
             "greatest_rate",

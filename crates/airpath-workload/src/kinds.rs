@@ -21,6 +21,9 @@ pub const IP_AND_UDP_BYTES: u64 = 28;
 /// Bytes of an RTP header without extensions (RFC 3550).
 pub const RTP_BYTES: u64 = 12;
 
+/// Bytes of an RTP header of adaptive media, with the time of sending and the place in the frame.
+pub const ADAPTIVE_RTP_BYTES: u64 = 28;
+
 /// The window that a TCP receiver offers where none is given.
 const RECEIVE_WINDOW: Bytes = Bytes(1 << 20);
 /// RMIN of RFC 8698.

@@ -10,13 +10,12 @@
 //! 5.3, and what a round trip time needs.
 
 use airpath_core::{Span, Time};
+use airpath_workload::kinds::ADAPTIVE_RTP_BYTES;
 
 use super::nada::Signal;
 
-/// Bytes of an RTP header with the extension.
-const RTP_BYTES: usize = 12 + 8;
-/// Bytes before the payload of a frame.
-pub(super) const HEADER_BYTES: usize = RTP_BYTES + 8;
+/// Bytes before the payload of a frame: the RTP header, its extension, and the place in the frame.
+pub(super) const HEADER_BYTES: usize = ADAPTIVE_RTP_BYTES as usize;
 /// Bytes of the feedback.
 pub(super) const FEEDBACK_BYTES: usize = 36;
 
