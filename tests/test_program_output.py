@@ -40,6 +40,13 @@ PAGES = """\
 {"page": 1, "load_seconds": 2.5, "first_byte_seconds": 0.25}
 """
 
+LOADS = """\
+{"page": 1, "protocol": "h2", "transfers": 31, "bytes": 484265, "first_byte_seconds": 0.5, \
+"first_contentful_paint_seconds": 1.0, "largest_contentful_paint_seconds": 2.0, "load_seconds": 3.0}
+{"page": 2, "protocol": "h2", "transfers": 31, "bytes": 484265, "first_byte_seconds": 0.25, \
+"first_contentful_paint_seconds": 2.0, "load_seconds": 4.0}
+"""
+
 SAMPLES: dict[str, tuple[str, dict[str, float]]] = {
     "iperf3": (
         json.dumps(
@@ -78,6 +85,19 @@ SAMPLES: dict[str, tuple[str, dict[str, float]]] = {
             "program_page_load_time": 2.5,
             "program_page_load_time_max": 2.5,
             "program_first_byte_time": 0.25,
+        },
+    ),
+    "browser": (
+        LOADS,
+        {
+            "program_pages": 2,
+            "program_transfers": 62,
+            "program_bytes": 968530,
+            "program_first_byte_time": 0.375,
+            "program_first_contentful_paint": 1.5,
+            "program_largest_contentful_paint": 2.0,
+            "program_page_load_time": 3.5,
+            "program_page_load_time_max": 4.0,
         },
     ),
     "ping": (

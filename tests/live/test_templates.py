@@ -16,6 +16,7 @@ import pytest
 from airpath.experiment.model import Workload
 from airpath.experiment.programs import missing_programs, programs, unfit
 from airpath.experiment.templates.ends.interactive import pauses
+from airpath.experiment.templates.ends.site import make
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -245,6 +246,42 @@ def test_curl_fetches_a_file_at_the_rate_of_the_link(tmp_path: Path) -> None:
     )
     assert 1e6 < metrics["program_goodput"] < 2e6
     assert metrics["program_page_load_time"] >= metrics["program_transfer_time"] > 1.2
+
+
+# browser.
+
+
+@needs("chromium", "nginx", "openssl")
+def test_browser_tells_when_a_page_is_painted_and_loaded(tmp_path: Path) -> None:
+    keys = 'http = "2"\nsize = "20 kB"\nobjects = 6\nobject_size = "10 kB"'
+    metrics = run(tmp_path, "browser", keys)
+    assert (metrics["program_pages"], metrics["program_transfers"]) == (1, 7)
+    assert 80_000 < metrics["program_bytes"] < 85_000
+    # Connection, TLS and request: three round trips.
+    assert metrics["program_first_byte_time"] > 3 * 0.040
+    # One more for the style sheet, and 30 kB at 2 Mbit/s.
+    assert metrics["program_first_contentful_paint"] > 4 * 0.040 + 0.12
+    first, largest = (metrics[f"program_{one}_contentful_paint"] for one in ("first", "largest"))
+    assert first <= largest < 60
+    # 80 kB at 2 Mbit/s.
+    assert metrics["program_page_load_time"] > 4 * 0.040 + 0.32
+    left = [path.name for path in (of_run(tmp_path) / "programs").rglob("*-*") if path.is_dir()]
+    assert not left
+
+
+@pytest.mark.parametrize("objects", [0, 1, 4])
+def test_the_page_of_a_browser_has_the_lengths_asked_for(tmp_path: Path, objects: int) -> None:
+    make(tmp_path / "pages", 5000, objects, 3000)
+    lengths = {path.name: path.stat().st_size for path in (tmp_path / "pages").iterdir()}
+    assert lengths.pop("index.html") == 5000
+    assert len(lengths) == objects
+    assert set(lengths.values()) <= {3000}
+
+
+def test_the_browser_is_refused_in_warp() -> None:
+    workload = Workload.model_validate({"programs": [{"template": "browser"}]})
+    assert not unfit(workload, "live")
+    assert "take the clock live" in "".join(unfit(workload, "warp"))
 
 
 # interactive.

@@ -110,21 +110,42 @@ _told(
     "The greatest one-way delay of a workload's datagrams in virtual time.",
     "lower",
 )
-_told("program_transfers", "transfers", "Transfers of which curl told.")
+_told("program_transfers", "transfers", "Transfers of which curl or Chromium told.")
 _told("program_transfer_time", "s", "The mean of the times that curl's transfers took.", "lower")
-_told("program_bytes", "B", "What all of curl's transfers brought, or the stream of ffmpeg.")
-_told("program_pages", "pages", "Pages that curl loaded.")
+_told(
+    "program_bytes",
+    "B",
+    """What all transfers of curl brought, or all of Chromium with their headers, or the stream of
+    ffmpeg.""",
+)
+_told("program_pages", "pages", "Pages that curl or Chromium loaded.")
 _told(
     "program_page_load_time",
     "s",
-    "The mean time that a page took, from before curl starts to the last byte of its last part.",
+    """The mean time that a page took: from before curl starts to the last byte of its last part, or
+    in Chromium from the beginning of the navigation to the end of the load event.""",
     "lower",
 )
 _told("program_page_load_time_max", "s", "The longest that a page took.", "lower")
 _told(
     "program_first_byte_time",
     "s",
-    "The mean time from the start of a page's own transfer to its first byte.",
+    """The mean time from the start of a page's own transfer to its first byte; in Chromium from the
+    beginning of the navigation, with the connection's set-up.""",
+    "lower",
+)
+_told(
+    "program_first_contentful_paint",
+    "s",
+    """The mean time in Chromium from the beginning of the navigation to the first paint of text or
+    a picture (W3C, Paint Timing).""",
+    "lower",
+)
+_told(
+    "program_largest_contentful_paint",
+    "s",
+    """The mean time in Chromium from the beginning of the navigation to the paint of the largest
+    text or picture, as of half a second after the load event (W3C, Largest Contentful Paint).""",
     "lower",
 )
 for _suffix, _words, _ in RESPONSE_TIMES:

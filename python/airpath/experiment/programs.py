@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -59,9 +60,17 @@ def missing_programs(workload: Workload, directory: Path) -> list[str]:
             missing += [
                 _remedy(f"template `{one.tag()}`", name)
                 for name in one.needs
-                if name not in begun and shutil.which(name) is None
+                if name not in begun and shutil.which(name, path=search_path()) is None
             ]
     return missing
+
+
+def search_path() -> str:
+    """Return where programs that a template starts are looked for.
+
+    An ordinary user's PATH on Debian lacks the place of servers such as nginx.
+    """
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin"])
 
 
 def unfit(workload: Workload, clock: str) -> list[str]:

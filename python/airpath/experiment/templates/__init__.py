@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airpath.experiment.templates.browser import Browser
 from airpath.experiment.templates.curl import Curl
 from airpath.experiment.templates.ffmpeg import Ffmpeg
 from airpath.experiment.templates.interactive import Interactive
@@ -28,6 +29,7 @@ TEMPLATES: tuple[type[Template], ...] = (
     Send,
     Interactive,
     Curl,
+    Browser,
     Ping,
     Ffmpeg,
 )
