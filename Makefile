@@ -8,13 +8,14 @@
 # make soak    30 minutes of many flows and hostile packets over one link, as root
 # make lint    formatting, clippy, ruff, mypy, fresh schema and lock files
 # make format  rewrite Rust and Python files in the project's style
+# make docs    the documentation as a site under build/site, with search; no network is needed to read it
 # make wheel   one wheel under dist/ with the Python package and the engine, tried out
 # make clean   remove everything that was built
 
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: help setup demo test bench fuzz kills soak lint format wheel clean
+.PHONY: help setup demo test bench fuzz kills soak lint format docs wheel clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -50,10 +51,13 @@ format: setup
 	.venv/bin/ruff check --quiet --fix
 	.venv/bin/ruff format --quiet
 
+docs: setup
+	@scripts/docs
+
 wheel: setup
 	@scripts/wheel
 
 clean:
-	rm -rf .venv .venv-tools target build dist python/airpath.egg-info bench-results demo-results \
+	rm -rf .venv .venv-tools .docs-packages target build dist python/airpath.egg-info bench-results demo-results \
 		.mypy_cache .pytest_cache .ruff_cache
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -186,6 +186,38 @@ def test_the_page_for_those_who_come_from_elsewhere_was_read() -> None:
     assert len(commands_to_come_from()) >= 25
 
 
+def test_every_page_has_a_place_on_the_site() -> None:
+    """In a list of docs/site/index.md, or in the folder of a page that has one."""
+    index = ROOT / "docs/site/index.md"
+    listed = re.findall(r"^(?:.* <)?/([\w./-]+)>?$", index.read_text(), re.MULTILINE)
+    missing = [
+        str(page)
+        for file in sorted(ROOT.glob("docs/**/*.md"))
+        for page in [file.relative_to(ROOT)]
+        if page.parent != Path("docs/site")
+        if str(page.with_suffix("")) not in listed and f"{page.parent}" not in listed
+    ]
+    assert not missing, f"add to a list of docs/site/index.md: {missing}"
+    assert len(listed) >= 40
+    assert not [one for one in listed if not (ROOT / f"{one}.md").is_file()]
+
+
+def test_every_study_and_example_is_in_the_gallery() -> None:
+    gallery = (ROOT / "docs/gallery.md").read_text()
+    linked = set(re.findall(r"\]\(\.\./([^)#]+)\)", gallery))
+    wanted = {str(file.relative_to(ROOT)) for file in ROOT.glob("studies/*/README.md")}
+    for file in ROOT.glob("examples/*"):
+        readme = file / "README.md"
+        inner = sorted(file.glob("*"))[0] if file.is_dir() else file
+        one = readme if readme.exists() else inner
+        name = str(one.relative_to(ROOT))
+        if not file.is_dir() or readme.exists():
+            wanted.add(name)
+        else:
+            assert any(link.startswith(f"examples/{file.name}/") for link in linked), file.name
+    assert not wanted - linked, f"add to docs/gallery.md: {sorted(wanted - linked)}"
+
+
 def check_links(*pages: Path) -> subprocess.CompletedProcess[str]:
     command = [ROOT / "scripts" / "check-links", *pages]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
