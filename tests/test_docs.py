@@ -199,7 +199,8 @@ def test_every_page_has_a_place_on_the_site() -> None:
     ]
     assert not missing, f"add to a list of docs/site/index.md: {missing}"
     assert len(listed) >= 40
-    assert not [one for one in listed if not (ROOT / f"{one}.md").is_file()]
+    files = [[ROOT / f"{one}{suffix}" for suffix in (".md", ".ipynb")] for one in listed]
+    assert all(any(file.is_file() for file in of_one) for of_one in files)
 
 
 def test_every_study_and_example_is_in_the_gallery() -> None:

@@ -23,9 +23,10 @@ release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 version = release
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "pages"]
+extensions += ["notebooks"]
 root_doc = "docs/site/index"
 include_patterns = ["*.md", "docs/*.md", "docs/*/*.md", "studies/*/README.md"]
-include_patterns += ["examples/*/README.md"]
+include_patterns += ["examples/*/README.md", "examples/*.ipynb"]
 # Folders that Sphinx need not look into.
 exclude_patterns = [".*", "crates", "fuzz", "python", "schema", "scripts", "target", "tests"]
 exclude_patterns += ["bench-results", "build", "demo-results", "dist", "results", "LICENSES"]

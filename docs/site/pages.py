@@ -6,6 +6,7 @@
 - A page ``NAME.md`` beside a folder ``NAME`` lists the pages of the folder in the navigation.
 - Anchors in HTML (``<a id="seed"></a>``) become targets, so that Sphinx checks links to them.
 - Links to Markdown files that are no pages of the site, and to folders, become downloads and text.
+- Pages that docstrings name (``docs/workloads.md``) become links.
 - Blocks of the language of workloads have no colours.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygments.lexers.special import TextLexer
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 ANCHOR = re.compile(r'<a id="([\w-]+)"></a>')
+NAMED = re.compile(r"(?<![`\w/])(docs/[\w./-]+)\.md")
 LINK = re.compile(r"\]\(([\w./-]+\.md)(#[\w-]+)?\)")
 
 
@@ -42,8 +44,14 @@ def adapt(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = text
 
 
+def link(app: Sphinx, what: str, name: str, of: Any, options: Any, lines: list[str]) -> None:
+    """Make links of the pages that a docstring names."""
+    lines[:] = [NAMED.sub(r":doc:`/\1`", line) for line in lines]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension."""
     app.connect("source-read", adapt)
+    app.connect("autodoc-process-docstring", link)
     app.add_lexer("workload", TextLexer)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
