@@ -69,8 +69,8 @@ class Browser(Template):
         if clock != "warp":
             return []
         return [
-            "Chromium does not run by the clock warp, whose kernel has one processor and little "
-            'memory; take the clock live, or `template = "curl"`'
+            "Chromium does not run by the clock warp: it starts there, and its pages never answer; "
+            'take the clock live, or `template = "curl"`'
         ]
 
     @classmethod

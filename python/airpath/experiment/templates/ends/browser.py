@@ -17,6 +17,7 @@ import signal
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,11 +116,10 @@ def main() -> int:
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(one, stop)
     # Chromium writes for a moment after its processes were killed: errors of removal are ignored.
-    with tempfile.TemporaryDirectory(
-        prefix="browser-", dir=".", ignore_cleanup_errors=True
-    ) as name:
+    removed = partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
+    with removed(prefix="browser-", dir=".") as profile, removed(prefix="browser-") as sockets:
         try:
-            with Browser(program, Path(name).resolve(), PATIENCE_S) as browser:
+            with Browser(program, Path(profile).resolve(), Path(sockets), PATIENCE_S) as browser:
                 for number in range(1, pages + 1):
                     if number > 1:
                         time.sleep(pause_s)

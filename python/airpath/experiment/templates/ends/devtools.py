@@ -53,12 +53,13 @@ class BrowserError(Exception):
 class Browser:
     """A browser; ``events`` are those that came and were not yet taken."""
 
-    def __init__(self, program: str, profile: Path, patience_s: float) -> None:
+    def __init__(self, program: str, profile: Path, sockets: Path, patience_s: float) -> None:
         """Start it.
 
         Args:
             program: name or path of Chromium.
             profile: an empty folder, for all that the browser writes.
+            sockets: an empty folder for its socket, whose path is limited to some 100 characters.
             patience_s: longest wait for one answer or event.
 
         Raises:
@@ -77,12 +78,13 @@ class Browser:
         self._write, self._read = apart[1], apart[2]
         os.close(apart[0])
         os.close(apart[3])
+        own = {"HOME": str(profile), "XDG_CONFIG_HOME": str(profile), "TMPDIR": str(sockets)}
         words = [program, *OPTIONS, "--remote-debugging-pipe", f"--user-data-dir={profile}"]
         try:
             self._process = subprocess.Popen(
                 [*words, "about:blank"],
                 pass_fds=(THEIR_INPUT, THEIR_OUTPUT),
-                env=os.environ | {"HOME": str(profile), "XDG_CONFIG_HOME": str(profile)},
+                env=os.environ | own,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

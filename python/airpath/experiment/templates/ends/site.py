@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 SBIN = "/usr/local/sbin:/usr/sbin"
 """Folders of servers, in which an ordinary user's PATH on Debian does not look."""
 
-STYLE = "body { font: 16px sans-serif } .large { width: 640px } .small { width: 96px }\n"
+STYLE = "body { font: 16px sans-serif } img { margin: 2px }\n"
+LARGE, SMALL = (640, 360), (96, 96)
+"""Width and height of pictures. A browser does not count pixels beyond those of the file."""
+
 TEXT = "The quick brown fox jumps over the lazy dog. "
 CONFIGURATION = """\
 daemon off;
@@ -63,10 +66,12 @@ def chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", sum_of_all)
 
 
-def picture(length: int, colour: bytes, noise: random.Random) -> bytes:
-    """Return a PNG file of 160 by 90 pixels in one colour; no shorter than such a file is."""
-    rows = (b"\0" + colour * 160) * 90
-    head = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 160, 90, 8, 2, 0, 0, 0))
+def picture(length: int, width: int, height: int, noise: random.Random) -> bytes:
+    """Return a PNG file of one colour; no shorter than such a file is."""
+    # One bit a pixel: the lines take little of the file.
+    rows = (b"\0" + bytes(width // 8)) * height
+    header = struct.pack(">IIBBBBB", width, height, 1, 3, 0, 0, 0)
+    head = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"PLTE", noise.randbytes(3))
     tail = chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
     # A chunk that no reader of pictures knows, and every one skips.
     filling = max(0, length - len(head) - len(tail) - 12)
@@ -77,16 +82,17 @@ def page(length: int, objects: int) -> str:
     """Return the page; no shorter than the names of its objects make it."""
     style = '<link rel="stylesheet" href="0.css">' if objects else ""
     pictures = "".join(
-        f'<img class="{"large" if number == 1 else "small"}" src="{number}.png" alt="">'
+        f'<img width={width} height={height} src="{number}.png" alt="">'
         for number in range(1, objects)
+        for width, height in [LARGE if number == 1 else SMALL]
     )
     # Without an icon of its own the browser asks for one.
     icon = '<link rel="icon" href="data:,">'
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Page</title>'
     head += f"{icon}{style}<body>"
-    body = f"<h1>Page</h1><p>{TEXT}</p>{pictures}<p>"
-    left = length - len(head) - len(body)
-    return head + body + (TEXT * (left // len(TEXT) + 1))[: max(0, left)]
+    body = f"<h1>Page</h1><p>{TEXT}</p>{pictures}"
+    # As a comment: as text it would be larger than the large picture.
+    return head + body + f"<!--{'x' * max(0, length - len(head) - len(body) - 7)}-->"
 
 
 def make(folder: Path, page_bytes: int, objects: int, object_bytes: int) -> None:
@@ -98,7 +104,8 @@ def make(folder: Path, page_bytes: int, objects: int, object_bytes: int) -> None
         style = STYLE + "/*" + " " * max(0, object_bytes - len(STYLE) - 4) + "*/"
         (folder / "0.css").write_text(style)
     for number in range(1, objects):
-        (folder / f"{number}.png").write_bytes(picture(object_bytes, noise.randbytes(3), noise))
+        shape = LARGE if number == 1 else SMALL
+        (folder / f"{number}.png").write_bytes(picture(object_bytes, *shape, noise))
 
 
 def certify(folder: Path) -> None:
