@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from airpath.natural import natural_order
 from airpath.plots import courses
+from airpath.plots.course_panels import draw_courses
 from airpath.plots.kinds import COURSE_PICTURES, COURSES
-from airpath.plots.sets import draw_courses, natural_order
 from airpath.run import TCP_STATE_COLUMNS, load_run
 from airpath.tcp import goodput_events
 from synthetic import write_run

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from airpath.experiment.catalogue import Catalogue
     from airpath.experiment.folder import Results
 
+MOST_NAMES = 6
+"""Names of values that a run has instead of one that is expected."""
+
 
 @dataclass(frozen=True)
 class Judging:
@@ -116,12 +119,13 @@ def _told(text: str, row: dict[str, Any]) -> str:
     if found is None:
         with suppress(MetricError):
             found = pick(row["metrics"], name)
+    if found is None:
+        base = name.partition("/")[0]
+        there = [key for key in row["metrics"] if key.partition("/")[0] == base]
+        shown = ", ".join(there[:MOST_NAMES]) + ", …" * (len(there) > MOST_NAMES)
+        return f"expected {text}, but it has no {name}{f' (it has {shown})' if there else ''}"
     shown = f"{found:.6g}" if isinstance(found, int | float) else str(found)
-    return (
-        f"expected {text}, but it has no {name}"
-        if found is None
-        else (f"expected {text}, but {name} is {shown}")
-    )
+    return f"expected {text}, but {name} is {shown}"
 
 
 def _reasons(folder: Path) -> str:

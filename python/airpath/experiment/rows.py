@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airpath.analysis.intervals import mean_with_half_width
+from airpath.natural import natural_order
 
 if TYPE_CHECKING:
     from airpath.analysis.intervals import Mean
@@ -24,7 +25,12 @@ def cell_table(rows: list[dict[str, Any]], metrics: list[str]) -> list[list[str]
         metrics: names of metrics.
 
     """
-    table = [["cell", "runs", "failed", "not trusted", *(f"{name} ± 95 %" for name in metrics)]]
+    units = [_unit(name, rows) for name in metrics]
+    heads = [
+        f"{name}{f' ({unit})' if unit else ''} ± 95 %"
+        for name, (_, unit) in zip(metrics, units, strict=True)
+    ]
+    table = [["cell", "runs", "failed", "not trusted", *heads]]
     for key, of_cell in by_cell(rows).items():
         good = [row for row in of_cell if row["status"] == "succeeded"]
         line = [
@@ -33,19 +39,31 @@ def cell_table(rows: list[dict[str, Any]], metrics: list[str]) -> list[list[str]
             str(len(of_cell) - len(good)),
             str(sum(row["verdict"] != "trusted" for row in of_cell)),
         ]
-        for name in metrics:
-            values = [row["metrics"][name] for row in good if name in row["metrics"]]
+        for name, (divisor, _) in zip(metrics, units, strict=True):
+            values = [row["metrics"][name] / divisor for row in good if name in row["metrics"]]
             line.append(interval(mean_with_half_width(values)) if values else "-")
         table.append(line)
     return table
 
 
+def _unit(name: str, rows: list[dict[str, Any]]) -> tuple[float, str]:
+    """Return the unit in which a metric's values are shown, and how much of its own that is."""
+    # Here, as most commands over experiments measure nothing.
+    from airpath.analysis import REGISTRY
+    from airpath.analysis.text import scale
+
+    metric = REGISTRY.get(name.partition("/")[0])
+    unit = metric.unit if metric else "s" if name == "elapsed" else ""
+    values = [row["metrics"][name] for row in rows if name in row["metrics"]]
+    return scale("" if unit == "1" else unit, values) if values else (1.0, unit)
+
+
 def by_cell(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the runs of each cell, by SET/CELL."""
+    """Return the runs of each cell, by SET/CELL: limits of 4 packets before those of 16."""
     cells: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         cells.setdefault(f"{row['set']}/{row['cell']}", []).append(row)
-    return cells
+    return {key: cells[key] for key in natural_order(cells)}
 
 
 def interval(found: Mean) -> str:

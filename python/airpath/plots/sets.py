@@ -5,51 +5,33 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
 import polars as pl
 
 from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import outliers, select_trusted
 from airpath.analysis.text import scale
-from airpath.facts import UNITS
+from airpath.natural import natural_order
 from airpath.plots import courses
-from airpath.plots.kinds import COURSE_PICTURES, COURSES
+from airpath.plots.course_panels import draw_courses
+from airpath.plots.kinds import COURSE_PICTURES
+from airpath.plots.sheet import COLOURS, LINES, MARKERS, legend, sheet
 from airpath.plots.style import (
     BLACK,
-    BLUE,
-    GREEN,
     GREY,
-    ORANGE,
-    PURPLE,
-    SETTINGS,
-    SKY,
-    VERMILLION,
-    WIDTH_INCHES,
-    Figure,
     Picture,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
     from airpath.analysis.folders import Replication
     from airpath.analysis.statistics import Selection
-    from airpath.plots.courses import Courses
-
-COLOURS = (BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, BLACK, GREY)
-LINES = ("-", "--", "-.", ":")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-
-_FACTORS = {unit: factor for units in UNITS.values() for unit, factor in units.items()}
 
 METRICS = ("elapsed_time", "transfer_time", "goodput", "retransmitted_segments")
 """Metrics that are drawn when nobody names any."""
@@ -173,7 +155,7 @@ def draw(
     for kind, one in (("distribution", _strip), ("cdf", _cdf)):
         if kind not in kinds or not panels:
             continue
-        with _sheet(len(panels), row_inches(kind, len(names))) as (figure, axes):
+        with sheet(len(panels), row_inches(kind, len(names))) as (figure, axes):
             for axis, (key, part) in zip(axes, panels, strict=True):
                 divisor, unit = scale(str(key[4]), part["value"].to_list())
                 one(axis, part, names, divisor)
@@ -185,7 +167,7 @@ def draw(
                     + (f" ({unit})" if unit else "")
                 )
             if kind == "cdf":
-                _legend(figure, axes, names)
+                legend(figure, axes, names)
         pictures.append(Picture(kind, figure))
     over_time = [kind for kind in kinds if kind in COURSE_PICTURES]
     if over_time:
@@ -197,47 +179,6 @@ def draw(
 def row_inches(kind: str, number: int) -> float:
     """Return how high the panel of one metric is with a number of sets."""
     return 0.9 + 0.32 * number if kind == "distribution" else 2.4
-
-
-def _legend(figure: Figure, axes: Sequence[Axes], names: Sequence[str], more: str = "") -> None:
-    """Name all sets once, below the panels; one may have nothing to show in some of them."""
-    known = {
-        label: handle
-        for axis in axes
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
-    shown = [name for name in names if name in known]
-    figure.legend(
-        [known[name] for name in shown],
-        [f"{name}{more}" for name in shown],
-        loc="outside lower left",
-        ncols=2,
-    )
-
-
-def natural_order(names: Iterable[str]) -> list[str]:
-    """Return names in the order of the amounts in them: 4 packets before 16, 20 ms before 1 s."""
-
-    def key(name: str) -> list[tuple[float, str]]:
-        parts: list[tuple[float, str]] = []
-        # What follows a number up to the next sign or number is its unit, if it is one.
-        for text, number, unit in re.findall(
-            r"([^0-9]*)(?:([0-9]+(?:\.[0-9]+)?)\s*([a-zµμ%]+(?:/s)?)?)?", name, re.IGNORECASE
-        ):
-            parts.append((-1.0, text))
-            if number:
-                parts.append((float(number) * _FACTORS.get(unit, 1), ""))
-                parts.append((-1.0, "" if unit in _FACTORS else unit))
-        return parts
-
-    return sorted(names, key=key)
-
-
-@contextmanager
-def _sheet(rows: int, row_inches: float) -> Iterator[tuple[Figure, list[Axes]]]:
-    with mpl.rc_context(cast("Any", SETTINGS)):
-        figure = Figure(figsize=(WIDTH_INCHES, row_inches * rows + 0.3), layout="constrained")
-        yield figure, list(figure.subplots(rows, 1, squeeze=False)[:, 0])
 
 
 def _mark(axis: Axes, marks: Sequence[Mark], metric: str, direction: str, divisor: float) -> None:
@@ -354,77 +295,3 @@ def _cdf(axis: Axes, part: pl.DataFrame, names: list[str], divisor: float) -> No
         )
     axis.set_ylabel("Share of replications")
     axis.set_ylim(0, 1.02)
-
-
-def draw_courses(found: Sequence[Courses], length_ns: int, kinds: Sequence[str]) -> list[Picture]:
-    """Draw courses over time: of each set the median over replications, and the band of 5 to 95 %.
-
-    Args:
-        found: the courses of the replications.
-        length_ns: how long they last.
-        kinds: pictures, of ``COURSE_PICTURES``.
-
-    """
-    names = natural_order({one.set_name for one in found})
-    pictures = []
-    for name, kind in COURSES.items():
-        shown = courses.places(found, name) if f"{name}-course" in kinds else []
-        if not shown:
-            continue
-        with _sheet(len(shown), 2.4) as (figure, axes):
-            for axis, place in zip(axes, shown, strict=True):
-                by_set = {
-                    of: [
-                        one.values[name, place]
-                        for one in found
-                        if one.set_name == of and (name, place) in one.values
-                    ]
-                    for of in names
-                }
-                banded = {of: courses.bands(rows) for of, rows in by_set.items() if rows}
-                unit = _bands(axis, banded, kind.unit, names, length_ns / 1e9)
-                axis.set_ylabel(f"{kind.text}, {place}\n({unit})")
-            _legend(figure, axes, names, ": median, 5 to 95 %")
-            step = length_ns / 1e9 / courses.COURSE_BINS
-            for axis in axes:
-                axis.set_xlim(0, length_ns / 1e9)
-            axes[-1].set_xlabel(f"Time since the run began (s), in steps of {step:.2g} s")
-        pictures.append(Picture(f"{name}-course", figure))
-    return pictures
-
-
-def _bands(
-    axis: Axes,
-    banded: dict[str, NDArray[np.float64]],
-    unit: str,
-    names: list[str],
-    length_s: float,
-) -> str:
-    """Draw the bands of all sets; return the unit that they are drawn in."""
-    finite = [band[np.isfinite(band)] for band in banded.values()]
-    top = max((float(band.max()) for band in finite if band.size), default=0.0)
-    divisor, shown_unit = scale(unit, [top])
-    begins = np.linspace(0, length_s, courses.COURSE_BINS + 1)
-    for name, band in banded.items():
-        place = names.index(name)
-        # The last value holds to the end of its interval.
-        low, middle, high = np.column_stack([band, band[:, -1]]) / divisor
-        axis.fill_between(
-            begins,
-            low,
-            high,
-            step="post",
-            color=COLOURS[place % len(COLOURS)],
-            alpha=0.18,
-            linewidth=0,
-        )
-        axis.step(
-            begins,
-            middle,
-            where="post",
-            color=COLOURS[place % len(COLOURS)],
-            linestyle=LINES[place % len(LINES)],
-            label=name,
-        )
-    axis.set_ylim(0, None)
-    return shown_unit

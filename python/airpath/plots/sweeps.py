@@ -20,7 +20,7 @@ import numpy as np
 
 from airpath.analysis.text import scale, where
 from airpath.facts import UNITS
-from airpath.plots.sets import COLOURS, LINES, MARKERS
+from airpath.plots.sheet import COLOURS, LINES, MARKERS
 from airpath.plots.style import SETTINGS, WIDTH_INCHES, Figure, Picture
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from airpath.plots.sets import natural_order
+from airpath.natural import natural_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

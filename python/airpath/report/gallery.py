@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from airpath.experiment.shown import Selector
+from airpath.natural import natural_order
 from airpath.plots import sets, sweeps
+from airpath.plots.course_panels import draw_courses
 from airpath.plots.kinds import COURSE_PICTURES
-from airpath.plots.sets import natural_order
 from airpath.report import asked
 from airpath.report.choice import MOST_SETS, groups, side_by_side_sets
 
@@ -61,7 +62,7 @@ def of_sets(material: Material, notes: list[str]) -> Iterator[tuple[str, Picture
             if entry.courses is not None and (name, entry.name) in kept
         ]
         if found:
-            pictures += sets.draw_courses(found, drawn[shown[0]], COURSE_PICTURES)
+            pictures += draw_courses(found, drawn[shown[0]], COURSE_PICTURES)
         for picture in pictures:
             yield identity("sets", group, picture.name), picture
 

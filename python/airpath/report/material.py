@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airpath.experiment.about import name_of_set, read_about
 from airpath.facts import FILES_OF_A_RUN
-from airpath.plots.sets import natural_order
+from airpath.natural import natural_order
 from airpath.report.choice import MOST_CURVES, evenly, side_by_side_sets
 from airpath.report.entry import Entry
 from airpath.report.measured import Measured, measure_all, parameters_of_sets

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import PercentFormatter
 
-from airpath.plots import sets, style
+from airpath.plots import sheet, style
 from airpath.report import choice, gallery
 from airpath.report.page import Section, fill
 from airpath.report.sections.pictures import inline_svg
@@ -135,8 +135,8 @@ def _delays(entries: Sequence[Entry]) -> list[tuple[str, style.Picture]]:
                     found / 1e6,
                     np.linspace(0, 1, len(found)),
                     drawstyle="steps-post",
-                    color=sets.COLOURS[index % len(sets.COLOURS)],
-                    linestyle=sets.LINES[index % len(sets.LINES)],
+                    color=sheet.COLOURS[index % len(sheet.COLOURS)],
+                    linestyle=sheet.LINES[index % len(sheet.LINES)],
                     linewidth=0.8 if len(curves) > 1 else 1.2,
                     alpha=0.7 if len(curves) > 1 else 1,
                     label=None if entry.set_name in labelled else entry.set_name,
