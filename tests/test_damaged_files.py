@@ -24,6 +24,7 @@ from airpath.experiment.folder import FolderError, Results, open_results
 from airpath.experiment.load import ExperimentError, load
 from airpath.jsontext import parse_json
 from airpath.run import RunError, load_run
+from airpath.status import DAMAGED
 from readers import READERS, SLOW, Reader, damaged, sample_of
 from synthetic import write_run
 
@@ -56,7 +57,7 @@ def test_a_damaged_qlog_is_named_and_the_rest_is_shown(
 ) -> None:
     write_run(tmp_path / "run", size=2_560)
     shutil.copy(INPUTS / name, tmp_path / "run")
-    assert run_app(["analyse", str(tmp_path / "run"), "--metrics", "all"]) == 3
+    assert run_app(["analyse", str(tmp_path / "run"), "--metrics", "all"]) == DAMAGED
     told = capsys.readouterr()
     assert "packets_offered" in told.out
     line = next(line for line in told.err.splitlines() if name in line)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from airpath.analysis import find, frame
-from airpath.analysis.command import DAMAGED
 from airpath.app import run as run_app
 from airpath.run import RunError, load_run
+from airpath.status import DAMAGED
 from synthetic import write_run
 
 if TYPE_CHECKING:
@@ -147,3 +147,15 @@ def test_a_process_that_dies_is_an_error_that_names_its_run(
     )
     with pytest.raises(RunError, match=rf"set/\d: .* ended with status {os.EX_SOFTWARE}"):
         frame(find([runs]), METRICS, jobs=2)
+
+
+def test_files_that_were_recorded_and_are_gone_are_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("run.json", "events.arrow"):
+        folder = tmp_path / name
+        write_run(folder, size=2560)
+        (folder / name).unlink()
+        words = ["plot", str(folder), "--format", "svg", "--only", "time-sequence"]
+        assert run_app(words) == DAMAGED
+        assert f"{name} is missing, although the run " in capsys.readouterr().err

@@ -14,7 +14,8 @@ import pytest
 from airpath.app import run as run_app
 from airpath.experiment.catalogue import DATABASE, Catalogue
 from airpath.experiment.folder import FolderError, Results
-from airpath.files import write_whole
+from airpath.facts import EXIT_STATUSES
+from airpath.files import UnwritableError, write_whole
 from synthetic import write_run
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_a_folder_that_everybody_may_change_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "all"
     folder.mkdir()
     folder.chmod(0o777)
-    with pytest.raises(PermissionError, match=r"may be written to by everybody \(`chmod o-w`"):
+    with pytest.raises(UnwritableError, match=r"may be written to by everybody \(`chmod o-w`"):
         write_whole(folder / "page", "new")
     folder.chmod(0o1777)
     write_whole(folder / "page", "new")
@@ -84,7 +85,7 @@ def test_a_folder_of_another_user_is_refused(
         ["plot", run, "--format", "svg", "--out", str(folder)],
         ["report", run, "--out", str(link / "page.html")],
     ):
-        assert run_app(words) == 1
+        assert run_app(words) == EXIT_STATUSES["unwritable"]
         said = capsys.readouterr().err
         assert f"belongs to another user ({OTHER})" in said, said
     assert not list(folder.iterdir())

@@ -20,6 +20,7 @@ from airpath.facts import CAUSES
 from airpath.plots import KINDS, delay, draw, queue, sets, style, throughput, time_sequence
 from airpath.plots.style import Span, drop_styles
 from airpath.run import load_run
+from airpath.status import DAMAGED
 from synthetic import event, write_events, write_run
 
 if TYPE_CHECKING:
@@ -252,10 +253,10 @@ def test_captures_alone_give_the_diagram(
 ) -> None:
     write_run(tmp_path / "run")
     (tmp_path / "run" / "events.arrow").unlink()
-    assert run_app(["plot", str(tmp_path / "run")]) == 0
+    assert run_app(["plot", str(tmp_path / "run")]) == DAMAGED
     names = {path.stem for path in (tmp_path / "run" / "plots").iterdir()}
     assert names == {"time-sequence-1-downlink"}
-    assert "no events.arrow" in capsys.readouterr().err
+    assert "events.arrow is missing, although the run recorded it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from airpath.report.material import find_runs, load_material
 from airpath.report.reduce import Task, reduce_run
 from airpath.report.sections import diagrams, distributions
 from airpath.run import RunError, load_run
+from airpath.status import UNWRITABLE
 from airpath.tcp import transfers
 from synthetic import write_run
 
@@ -294,7 +295,9 @@ def test_a_place_that_cannot_be_written_is_told(
 ) -> None:
     (tmp_path / "file").write_text("")
     out = tmp_path / "file" / "report.html"
-    assert run_app(["report", str(replications), "--pictures", "0", "--out", str(out)]) == 1
+    assert (
+        run_app(["report", str(replications), "--pictures", "0", "--out", str(out)]) == UNWRITABLE
+    )
     assert str(tmp_path / "file") in capsys.readouterr().err
 
 

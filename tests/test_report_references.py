@@ -188,7 +188,7 @@ def test_a_wrong_file_is_told_and_no_page_is_written(
 ) -> None:
     file = experiment(tmp_path, EXPERIMENT.replace("elapsed = 20", 'elapsed = "long"'))
     page = tmp_path / "page.html"
-    assert run_app(["report", str(results), "--experiment", str(file), "--out", str(page)]) == 1
+    assert run_app(["report", str(results), "--experiment", str(file), "--out", str(page)]) == 2
     assert "experiment.toml:19: references.0.metrics.elapsed" in capsys.readouterr().err
     assert not page.exists()
 

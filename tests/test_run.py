@@ -103,7 +103,9 @@ def test_a_manifest_with_other_keys_is_read(tmp_path: Path) -> None:
     run = load_run(tmp_path)
     assert run.start_unix_ns == START_UNIX_NS
     assert run.events.is_empty()
-    assert run.notes == ["no events.arrow: the run's log level kept no events"]
+    assert run.notes == [
+        "no events.arrow: the run kept no events; run again with --log packets or --log events"
+    ]
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,12 @@ SLIPS = [
     ),
     ("exec --seed 3 ping server", 2, "airpath exec --seed 3 -- ping server"),
     ("shell --delay 20ms bash", 2, "airpath shell --delay 20ms -- bash"),
-    ("exec --json out.json -- true", 2, "unexpected argument 'out.json'"),
+    ("exec --json none/x.json -- true", 122, "cannot write none/x.json: No such file"),
+    ("exec --json x.json --replications 2 -- true", 2, "--json FILE is for one run"),
+    ("exec --server-ready 0 --server x -- true", 2, "0 is not a port: ports are 1 to 65535"),
+    ("exec --server-ready now -- true", 2, "--server <CMD>"),
+    ("exec --out small.toml/run -- true", 122, "cannot record in small.toml/run"),
+    ("report --pictures -1 run", 2, "--pictures -1 must not be negative"),
     ("exec --rate 1 Mbit/s -- true", 2, "needs quotes: --rate '1 Mbit/s'"),
     ("sim --delay 20 ms", 2, "needs quotes: --delay '20 ms'"),
     ("exec --queue|64 KB|-- true", 2, "did you mean `64 kB`?"),
@@ -99,6 +105,8 @@ ADVICE = [
     ("--loss 0%,1", "--loss 1 is a probability of 100 %"),
     ("--profile lte-good --loss 1%", "--loss replaces the errors of lte-good"),
     ("--profile lte-cell-edge --loss 1%", "--loss replaces the errors of lte-cell-edge"),
+    ("--profile lte-good --loss 0%,1%", "for losses beside them write --loss '+0%,+1%'"),
+    ("--profile lte-good --loss +1%", ""),
     ("--profile slow-4g --loss 1%", ""),
     ("--profile lte-good", ""),
     ("--loss 1%", ""),
@@ -112,6 +120,53 @@ def test_losses_that_do_something_else_are_told(options: str, said: str, tmp_pat
     assert done.returncode == 0, done.stderr
     assert said in done.stderr
     assert ("--loss" in done.stderr) == bool(said)
+
+
+def test_losses_beside_the_errors_of_a_link_are_a_hop_of_their_own(tmp_path: Path) -> None:
+    """Both directions of a profile, and what other options mean stays the link's hop."""
+    words = ("--profile", "lte-good", "--loss", "+0%,+1%", "--delay", "5 ms", "--print-scenario")
+    text = airpath("sim", *words, cwd=tmp_path).stdout
+    hops = {hop["name"]: hop for hop in tomllib.loads(text)["hops"]}
+    assert list(hops) == ["radio", "loss"]
+    assert hops["radio"]["link"]["propagation"] == "5 ms"
+    assert hops["radio"]["link"]["errors"]["effect"] == "delay"
+    assert hops["loss"]["downlink"]["errors"]["probability"] == 0.01
+    workload = ["--workload", "cbr rate='1 Mbit/s' size=200 from=server", "--duration", "2 s"]
+    done = airpath("sim", *words[:4], *workload, "--seed", "1", "--out", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    counted = airpath("log", "run", "--kind", "dropped", "--json", cwd=tmp_path).stdout
+    dropped = [json.loads(line) for line in counted.splitlines()]
+    assert 3 <= len(dropped) <= 30
+    assert {one["hop"] for one in dropped} == {"loss"}
+    held = airpath("log", "run", "--kind", "frame_delayed", "--json", cwd=tmp_path).stdout
+    assert held
+
+
+TWO_PATHS = """\
+[[paths]]
+name = "near"
+[[paths.hops]]
+link = { propagation = "10 ms" }
+[[paths]]
+name = "far"
+[[paths.hops]]
+link = { propagation = "150 ms" }
+"""
+
+
+def test_paths_that_share_nothing_are_told(tmp_path: Path) -> None:
+    (tmp_path / "paths.toml").write_text(TWO_PATHS)
+    told = "2 paths that share nothing"
+    checked = airpath("check", "paths.toml", cwd=tmp_path)
+    assert checked.returncode == 0
+    assert told in checked.stderr
+    workload = ("--workload", "tcp bytes=1000")
+    for words in (("sim", *workload), ("exec",), ("exec", "--clock", "warp"), ("shell",)):
+        command = [] if words[0] == "sim" else ["--", "true"]
+        done = airpath(*words, "--scenario", "paths.toml", *command, cwd=tmp_path)
+        assert done.returncode == 2
+        assert told in done.stderr
+        assert "[[media]]" in done.stderr
 
 
 def test_equal_replications_are_told(tmp_path: Path) -> None:

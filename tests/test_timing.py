@@ -16,6 +16,7 @@ import pytest
 
 from airpath.app import run as run_app
 from airpath.plots.timing import KINDS, cost, draw, errors, line_rate, look, packet_delay, requests
+from airpath.status import UNWRITABLE
 from airpath.timing import TimingError, load_report
 from airpath.timing_table import tables
 from test_plot import SUFFIXES, texts
@@ -304,10 +305,10 @@ def test_pictures_that_cannot_be_written_are_told_with_what_to_do(
 ) -> None:
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        assert run_app(["timing", "plot", str(quiet.directory), "--out", str(place)]) == 1
+        assert run_app(["timing", "plot", str(quiet.directory), "--out", str(place)]) == UNWRITABLE
         told = capsys.readouterr().err
         assert str(tmp_path / "file") in told
-        assert "another folder with --out" in told
+        assert "name another place" in told
 
 
 def test_the_command_draws_and_names_its_files(
@@ -332,6 +333,6 @@ def test_mistakes_are_told_without_a_traceback(
     assert run_app(["timing", "plot", str(tmp_path / "x"), "--only", "line-rate"]) == 1
     assert "--line-rates" in capsys.readouterr().err
     (tmp_path / "x" / "samples.arrow").write_bytes(b"nonsense")
-    assert run_app(["timing", "plot", str(tmp_path / "x"), "--only", "cost"]) == 1
+    assert run_app(["timing", "plot", str(tmp_path / "x"), "--only", "cost"]) == 2
     assert "samples.arrow" in capsys.readouterr().err
     assert run_app(["timing", "table", str(tmp_path / "x")]) == 0

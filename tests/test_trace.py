@@ -16,6 +16,7 @@ import pytest
 from airpath.app import run as run_app
 from airpath.engine import find_engine
 from airpath.plots import rate_trace
+from airpath.status import UNWRITABLE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -329,10 +330,10 @@ def test_what_cannot_be_generated_is_told(
 
 def test_a_trace_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     done = trace("generate", BURSTS, tmp_path / "missing/trace.txt")
-    assert done.returncode == 125
+    assert done.returncode == UNWRITABLE
     assert "missing/trace.txt: No such file or directory" in done.stderr
     full = trace("generate", BURSTS, "/dev/full")
-    assert full.returncode == 125
+    assert full.returncode == UNWRITABLE
     assert "cannot write /dev/full: No space left on device" in full.stderr
 
 

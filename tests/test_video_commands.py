@@ -24,6 +24,7 @@ import pytest
 from airpath.commandline import parse
 from airpath.declarations import DECLARATIONS
 from airpath.engine import find_engine
+from airpath.status import LACKING, UNWRITABLE
 from airpath.video import about, ffmpeg, rtp, sentlog, transport
 from airpath.video import packetise as packetising
 from airpath.video.endpoints import Endpoint
@@ -88,12 +89,12 @@ def test_what_is_no_video_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[s
     )
     for file in (text, empty, sound, tmp_path / "none.h264", tmp_path):
         for words in (("send", file, "--to", "127.0.0.1:9"), ("compare", file, file)):
-            assert call(*words) == 1, words
+            assert call(*words) == 2, words
             told = capfd.readouterr()
             assert told.out == ""
             assert told.err.startswith(f"airpath video {words[0]}: ")
             assert str(file) in told.err
-    assert call("send", sound, "--to", "127.0.0.1:9") == 1
+    assert call("send", sound, "--to", "127.0.0.1:9") == 2
     assert capfd.readouterr().err == f"airpath video send: {sound} holds no video\n"
 
 
@@ -104,7 +105,7 @@ def test_a_codec_without_payload_format_is_told(
     file = tmp_path / "clip.avi"
     made = ["ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=size=32x32", "-frames:v"]
     subprocess.run([*made, "2", "-c:v", "mpeg4", str(file)], check=True)
-    assert call("send", file, "--to", "127.0.0.1:9") == 1
+    assert call("send", file, "--to", "127.0.0.1:9") == 2
     told = capfd.readouterr().err
     assert f"{file} holds video of the codec mpeg4; airpath video sends h263p, h264" in told
     assert "-c:v libx264" in told
@@ -161,7 +162,7 @@ def test_without_ffmpeg_the_package_is_named(
         (("send", clip, "--to", "127.0.0.1:9"), "ffprobe"),
         (("compare", clip, clip), "ffmpeg"),
     ):
-        assert call(str(words[0]), *words[1:]) == 1
+        assert call(str(words[0]), *words[1:]) == LACKING
         assert f"{program} is not here: apt install ffmpeg" in capfd.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -189,7 +190,7 @@ def test_places_that_cannot_be_written_are_told(
         ("receive", "--listen", f"127.0.0.1:{free_port()}", "--out", below, "--wait", "100 ms"),
         ("compare", clip, clip, "--out", below),
     ):
-        assert call(str(words[0]), *words[1:]) == 1, words
+        assert call(str(words[0]), *words[1:]) == UNWRITABLE, words
         assert str(tmp_path / "file") in capfd.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

@@ -22,6 +22,7 @@ import pytest
 
 import wsim_loss as study
 from airpath.engine import find_engine
+from airpath.status import UNWRITABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -440,9 +441,9 @@ def test_mistakes_in_options_are_told(folder: Folder, words: list[str], said: st
         (1, ".", 2, "cannot read .: it is a folder; name a file"),
         (3, "none", 2, "cannot read the trace none: No such file or directory"),
         (3, "/dev/null", 2, "/dev/null is no error trace: there is no record in it"),
-        (5, "none/output", 125, "cannot write none/output: No such file or directory"),
-        (5, ".", 125, "cannot write .: is a directory"),
-        (5, "/dev/full", 125, "cannot write /dev/full: No space left on device"),
+        (5, "none/output", UNWRITABLE, "cannot write none/output: No such file or directory"),
+        (5, ".", UNWRITABLE, "cannot write .: is a directory"),
+        (5, "/dev/full", UNWRITABLE, "cannot write /dev/full: No space left on device"),
         (5, "{input}", 2, "--out {input} is the file of --input; name another file"),
         (7, "65501", 2, "an IP packet of 65535 bytes holds an ADU of 65500 at most"),
         (7, "0", 2, "0 is not in 1..="),
@@ -497,7 +498,7 @@ def test_a_failure_leaves_the_old_output(folder: Folder) -> None:
     )
     assert folder.out.read_text() == "old"
     done = wsim(*folder.words(), "--repeat", "--positions", "/dev/full")
-    assert done.returncode == 125
+    assert done.returncode == UNWRITABLE
     assert "cannot write /dev/full: No space left on device" in done.stderr.decode()
     assert folder.out.read_text() == "old"
     assert folder.names() == ["input", "output", "trace.txt"]
@@ -546,7 +547,7 @@ def test_a_full_disk_leaves_nothing_behind(folder: Folder) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 
     done = subprocess.run(command, capture_output=True, timeout=60, check=False, preexec_fn=limited)
-    assert done.returncode == 125
+    assert done.returncode == UNWRITABLE
     assert f"cannot write {folder.out}: File too large" in done.stderr.decode()
     assert folder.names() == ["input", "trace.txt"]
 
@@ -563,6 +564,6 @@ def test_files_without_permission_are_told() -> None:
         assert f"cannot read {folder.input}: Permission denied" in done.stderr.decode()
         folder.input.chmod(0o444)
         done = wsim(*folder.words(), "--repeat", user=user)
-        assert done.returncode == 125
+        assert done.returncode == UNWRITABLE
         assert f"cannot write {folder.out}: Permission denied" in done.stderr.decode()
         folder.path.chmod(0o755)

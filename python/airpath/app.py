@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def run(arguments: list[str]) -> int:
     """Parse and run one of Python's commands; return its exit status."""
     from airpath import interrupt
+    from airpath.status import DONE, UNWRITABLE
 
     interrupt.arm()
     name = " ".join(arguments[:2])
@@ -40,31 +41,31 @@ def run(arguments: list[str]) -> int:
             sys.stdout.flush()
     except BrokenPipeError:  # airpath … | head
         _discard_output()
-        return 1
+        return DONE  # as of the engine's commands: whoever read has seen enough
     except OSError as error:
         # Commands tell of their own files; what comes here has no name: the output.
         if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
             raise
         _discard_output()
         print(f"airpath {name}: output cannot be written: {error.strerror}", file=sys.stderr)
-        return 1
+        return UNWRITABLE
     return result
 
 
 def _tell_of_group(name: str, words: list[str]) -> int:
     """Print the help of a command that has subcommands alone, or that there is no such one."""
-    from airpath.facts import EXIT_STATUSES
+    from airpath.status import DONE, USAGE
 
     below = [one for one in DECLARATIONS.values() if one.name.startswith(f"{name} ")]
     if words and words[0] not in ("--help", "-h", "help"):
         print(unknown_subcommand(name, words[0], below), file=sys.stderr)
-        return EXIT_STATUSES["usage"]
+        return USAGE
     print(group_help(name, GROUPS[name], below))
-    return EXIT_STATUSES["done"] if words else EXIT_STATUSES["usage"]
+    return DONE if words else USAGE
 
 
 def _carry_out(command: Declaration, words: list[str]) -> int:
-    from airpath.facts import EXIT_STATUSES
+    from airpath.status import DONE, LACKING, USAGE
 
     try:
         values = parse(command, words)
@@ -74,13 +75,13 @@ def _carry_out(command: Declaration, words: list[str]) -> int:
         return function(**values)
     except HelpAsked as asked:
         print(asked)
-        return EXIT_STATUSES["done"]
+        return DONE
     except UsageError as error:
         print(error, file=sys.stderr)
-        return EXIT_STATUSES["usage"]
+        return USAGE
     except MissingExtraError as error:
         print(f"error: {error}", file=sys.stderr)
-        return EXIT_STATUSES["failed"]
+        return LACKING
 
 
 def _discard_output() -> None:
@@ -102,36 +103,34 @@ def plot(
     user: str | None,
 ) -> int:
     """Carry ``airpath plot`` out."""
-    from airpath.analysis.command import DAMAGED, plot_sets
+    from airpath.analysis.command import plot_sets
     from airpath.analysis.folders import is_run
-    from airpath.files import make_folder, told
+    from airpath.files import make_folder
     from airpath.plots import KINDS, draw
     from airpath.plots.kinds import NO_PACKETS, TEXTS, nothing
     from airpath.plots.style import Span
     from airpath.run import RunError, load_run
+    from airpath.status import DAMAGED, DONE, UNDONE, fail
 
     if begin is not None and end is not None and end <= begin:
-        print(f"airpath plot: --to {end:g} must be later than --from {begin:g}", file=sys.stderr)
-        return 2
+        return fail("plot", f"--to {end:g} must be later than --from {begin:g}")
     if file_format in TEXTS:
         kind = TEXTS[file_format]
         if any(each != kind for each in only or []) or metrics:
-            print(
-                f"airpath plot: --format {file_format} is for --only {kind} of one run alone; "
+            return fail(
+                "plot",
+                f"--format {file_format} is for --only {kind} of one run alone; "
                 f"leave the other kinds and --metrics out, or name another --format",
-                file=sys.stderr,
             )
-            return 2
         return _plot_text(directory, out, file_format, Span(begin, end), user)
     try:
         if directory.is_dir() and not is_run(directory) and any(directory.iterdir()):
             if user is not None:
-                print(
-                    f"airpath plot: --user is for one run, and {directory} has several below it;"
+                return fail(
+                    "plot",
+                    f"--user is for one run, and {directory} has several below it;"
                     f" name the directory of one",
-                    file=sys.stderr,
                 )
-                return 2
             return plot_sets(
                 directory,
                 out=out,
@@ -147,30 +146,23 @@ def plot(
         sets_only = [kind for kind in only or [] if kind not in KINDS]
         if sets_only or metrics:
             what = f"--only {sets_only[0]}" if sets_only else "--metrics"
-            print(
-                f"airpath plot: {what} is for sets of runs, and {directory} is one run;"
-                f" name the folder above it",
-                file=sys.stderr,
+            return fail(
+                "plot",
+                f"{what} is for sets of runs, and {directory} is one run; name the folder above it",
             )
-            return 2
         pictures = draw(run_folder, only or list(KINDS), Span(begin, end))
         for note in run_folder.notes:
             print(f"airpath plot: {note}", file=sys.stderr)
         if not pictures:
             is_part = begin is not None or end is not None
             why = nothing(only, is_part=is_part) if only else NO_PACKETS
-            print(f"airpath plot: nothing to draw in {directory}: {why}", file=sys.stderr)
-            return 1
+            return fail("plot", f"nothing to draw in {directory}: {why}", UNDONE)
         target = make_folder(out or directory / "plots")
         for picture in pictures:
             print(picture.save(target, file_format))
-    except RunError as error:
-        print(f"airpath plot: {error}", file=sys.stderr)
-        return error.status
-    except OSError as error:
-        print(f"airpath plot: {told(error)}", file=sys.stderr)
-        return 1
-    return DAMAGED if run_folder.damage else 0
+    except (RunError, OSError) as error:
+        return fail("plot", error)
+    return DAMAGED if run_folder.damage else DONE
 
 
 _NOTHING = {
@@ -184,9 +176,9 @@ _NOTHING = {
 def _plot_text(
     directory: Path, out: Path | None, file_format: str, span: Span, user: str | None
 ) -> int:
-    from airpath.analysis.command import DAMAGED
-    from airpath.files import make_folder, told
+    from airpath.files import make_folder
     from airpath.run import RunError, contradictions_named, load_run
+    from airpath.status import DAMAGED, DONE, UNDONE, fail
 
     try:
         run_folder = load_run(directory)
@@ -196,20 +188,15 @@ def _plot_text(
         module = importlib.import_module(f"airpath.plots.{file_format}")
         with contradictions_named(directory):
             paths = module.save(run_folder, target, span=span)
-    except RunError as error:
-        print(f"airpath plot: {error}", file=sys.stderr)
-        return error.status
-    except OSError as error:
-        print(f"airpath plot: {told(error)}", file=sys.stderr)
-        return 1
+    except (RunError, OSError) as error:
+        return fail("plot", error)
     for note in run_folder.notes:
         print(f"airpath plot: {note}", file=sys.stderr)
     for path in paths:
         print(path)
     if not paths:
-        print(f"airpath plot: {directory} {_NOTHING[file_format]}", file=sys.stderr)
-        return 1
-    return DAMAGED if run_folder.damage else 0
+        return fail("plot", f"{directory} {_NOTHING[file_format]}", UNDONE)
+    return DAMAGED if run_folder.damage else DONE
 
 
 def analyse(
@@ -225,14 +212,15 @@ def analyse(
     jobs: int | None,
 ) -> int:
     """Carry ``airpath analyse`` out."""
+    from airpath.status import DONE, fail
+
     if list_metrics:
         from airpath.analysis.text import metrics_text
 
         print(metrics_text())
-        return 0
+        return DONE
     if not directories:
-        print("airpath analyse: name at least one folder of runs", file=sys.stderr)
-        return 2
+        return fail("analyse", "name at least one folder of runs")
     from airpath.analysis import command
 
     return command.analyse(
@@ -250,25 +238,20 @@ def analyse(
 def trace_plot(files: list[Path], *, out: Path, bin_width: str) -> int:
     """Carry ``airpath trace plot`` out."""
     from airpath.engine import EngineError
-    from airpath.files import make_folder, told
+    from airpath.files import make_folder
     from airpath.plots import rate_trace
+    from airpath.status import DONE, fail
 
     if out.suffix not in (".png", ".svg", ".pdf"):
-        print(f"airpath trace plot: --out {out} must end with .png, .svg or .pdf", file=sys.stderr)
-        return 2
+        return fail("trace plot", f"--out {out} must end with .png, .svg or .pdf")
     try:
         traces = [(file.name, rate_trace.read(file, bin_width)) for file in files]
         picture = rate_trace.draw(traces)
         make_folder(out.parent)
         print(picture.save(out.parent, out.suffix[1:], name=out.stem))
-    except rate_trace.TraceError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (EngineError, OSError) as error:
-        what = told(error) if isinstance(error, OSError) else error
-        print(f"airpath trace plot: {what}", file=sys.stderr)
-        return 1
-    return 0
+    except (rate_trace.TraceError, EngineError, OSError) as error:
+        return fail("trace plot", error)
+    return DONE
 
 
 def timing_plot(
@@ -277,6 +260,7 @@ def timing_plot(
     """Carry ``airpath timing plot`` out."""
     from airpath.files import make_folder
     from airpath.plots.timing import KINDS, draw, nothing
+    from airpath.status import DONE, UNDONE, fail
     from airpath.timing import TimingError, load_report
 
     target = out or directories[0] / "plots"
@@ -291,49 +275,39 @@ def timing_plot(
                 print(picture.save(target, file_format), flush=True)
             if not pictures and only:
                 print(f"airpath timing plot: {nothing(kind)}", file=sys.stderr)
-    except TimingError as error:
-        print(f"airpath timing plot: {error}", file=sys.stderr)
-        return error.status
     except BrokenPipeError:  # `airpath timing plot … | head`
         return _nobody_reads()
-    except OSError as error:
-        place = error.filename or target
-        print(
-            f"airpath timing plot: cannot write {place}: {error.strerror}; "
-            f"make room or give the right to write there, or name another folder with --out",
-            file=sys.stderr,
-        )
-        return 1
+    except (TimingError, OSError) as error:
+        return fail("timing plot", error)
     if not drawn and not only:
         print(
             "airpath timing plot: nothing to draw: no way of sleeping was available",
             file=sys.stderr,
         )
-    return 0 if drawn else 1
+    return DONE if drawn else UNDONE
 
 
 def timing_table(directories: list[Path]) -> int:
     """Carry ``airpath timing table`` out."""
+    from airpath.status import DONE, UNWRITABLE, fail
     from airpath.timing import TimingError, load_report
     from airpath.timing_table import tables
 
     try:
         print(tables([load_report(directory) for directory in directories]), end="", flush=True)
     except TimingError as error:
-        print(f"airpath timing table: {error}", file=sys.stderr)
-        return error.status
+        return fail("timing table", error)
     except BrokenPipeError:  # `airpath timing table … | head`
         return _nobody_reads()
     except OSError as error:
-        print(
-            f"airpath timing table: cannot write to standard output: {error.strerror}",
-            file=sys.stderr,
-        )
-        return 1
-    return 0
+        what = f"cannot write to standard output: {error.strerror}"
+        return fail("timing table", what, UNWRITABLE)
+    return DONE
 
 
 def _nobody_reads() -> int:
     """Let what is still buffered go nowhere: whoever read has seen enough."""
+    from airpath.status import DONE
+
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    return DONE

@@ -32,7 +32,9 @@ def main() -> int:
             print(overview(), flush=True)
         except BrokenPipeError:  # `airpath --help | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0 if arguments else 2
+        from airpath.facts import EXIT_STATUSES
+
+        return EXIT_STATUSES["done" if arguments else "usage"]
     if command in ("--version", "-V"):
         from importlib.metadata import PackageNotFoundError, version
 
@@ -44,7 +46,9 @@ def main() -> int:
                 "run `make setup` in it, or ask airpath-engine --version",
                 file=sys.stderr,
             )
-            return 1
+            from airpath.facts import EXIT_STATUSES
+
+            return EXIT_STATUSES["lacking"]
         return 0
 
     from airpath.routing import NAMES, is_mistyped, is_of_python
@@ -55,9 +59,10 @@ def main() -> int:
         return run(arguments)
     if is_mistyped(command):
         from airpath.commandline import unknown_command
+        from airpath.facts import EXIT_STATUSES
 
         print(unknown_command(command, NAMES), file=sys.stderr)
-        return 2
+        return EXIT_STATUSES["usage"]
 
     from airpath.engine import EngineError, become_engine
 
@@ -65,4 +70,6 @@ def main() -> int:
         become_engine(arguments)
     except EngineError as error:
         print(f"airpath: {error}", file=sys.stderr)
-    return 127
+    from airpath.facts import EXIT_STATUSES
+
+    return EXIT_STATUSES["lacking"]

@@ -94,7 +94,7 @@ _EXPERIMENTS = (
         ),
         "Exit status: 0 if every replication succeeded, 1 if some did not, an expectation does not "
         "hold, or it could not go on, "
-        "2 if the file or the directory is wrong, 125 if packages are missing, 130 after Ctrl-C. "
+        "2 if the file or the directory is wrong, 123 if packages are missing, 130 after Ctrl-C. "
         "--resume continues an interrupted run.",
         "experiments",
     ),
@@ -269,7 +269,7 @@ _ANALYSIS = (
             ),
         ),
         "Exit status: 0 if everything was read, 1 if there is nothing to show, 2 if an argument is "
-        "wrong, 3 if files of some runs are damaged, 125 if packages are missing.",
+        "wrong, 4 if files of some runs are damaged, 123 if packages are missing.",
         "analysis",
     ),
     Declaration(
@@ -523,8 +523,8 @@ _OF_THE_ENGINES_COMMANDS = (
         ),
         "Models: Gilbert-Elliott, MTA, extended on/off, runs of Weibull lengths "
         "(docs/error-traces.md). Exit status: 0 if models were fitted, 2 if the file or an "
-        "argument is wrong or the trace has too few errors, 1 if the picture cannot be written, "
-        "125 if packages are missing.",
+        "argument is wrong or the trace has too few errors, 122 if the picture cannot be written, "
+        "123 if packages are missing.",
         "analysis",
     ),
     Declaration(
@@ -577,7 +577,7 @@ _OF_THE_ENGINES_COMMANDS = (
             ),
         ),
         "Ethernet, loopback and raw IP are read too, and show losses alone. Exit status: 0 if a "
-        "trace was written, 2 if the source or an argument is wrong, 1 if the system refuses.",
+        "trace was written, 2 if the source or an argument is wrong, 122 if it cannot be written.",
     ),
     Declaration(
         "fading show",
@@ -622,7 +622,7 @@ _OF_THE_ENGINES_COMMANDS = (
         ),
         "Theory is that of Rayleigh fading with the classical Doppler spectrum, where the channel "
         "has it (docs/fading.md). Exit status: 0 if the figures were printed, 2 if the channel or "
-        "the file is wrong, 1 if something cannot be read or written, 125 if packages are missing.",
+        "the file is wrong, 122 if the picture cannot be written, 123 if packages are missing.",
         "analysis",
     ),
     Declaration(
@@ -641,8 +641,8 @@ _OF_THE_ENGINES_COMMANDS = (
         (_VARIABLE,),
         "Suffixes are formats: .parquet, .mat (level 5), .npz and .npy (read only: ratios in "
         "decibels, or complex frequency responses by slot and resource), anything else for text. "
-        "Exit status: 0 if the file was written, 2 if the input is wrong, 1 if something cannot be "
-        "read or written, 125 if packages are missing.",
+        "Exit status: 0 if the file was written, 2 if the input is wrong, 122 if the output "
+        "cannot be written, 123 if packages are missing.",
         "analysis",
     ),
     Declaration(

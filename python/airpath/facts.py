@@ -147,7 +147,12 @@ RUN_FORMAT_VERSION: int = _FACTS["run_format_version"]
 EXIT_STATUSES: dict[str, int] = {
     status["name"]: status["status"] for status in _FACTS["exit_statuses"]
 }
-"""The engine's exit statuses: done, undone, usage, not_trusted, failed."""
+"""Exit statuses, by what they say, of the engine and of Python's commands."""
+
+BEFORE_PROGRAMS = frozenset(
+    EXIT_STATUSES[name] for name in ("usage", "unwritable", "lacking", "not_ready", "failed")
+)
+"""Exit statuses with which the engine ends where it started no program of a client."""
 
 LEAST_MTU_BYTES: int = _FACTS["limits"]["least_mtu_bytes"]
 FIRST_PORTS: dict[str, int] = _FACTS["first_ports"]

@@ -29,10 +29,48 @@ FRESH = ".new"
 """End of a file's name until it is complete."""
 
 
+class UnwritableError(OSError):
+    """Output cannot be written, or its folder not be made."""
+
+
 def told(error: OSError) -> str:
     """Return an error of the system in words: the file, and what is the matter with it."""
     what = error.strerror or str(error)
-    return f"{os.fsdecode(error.filename)}: {what}" if error.filename else what
+    if not error.filename:
+        return what
+    name = os.fsdecode(error.filename)
+    if not isinstance(error, UnwritableError):
+        return f"{name}: {what}"
+    mend = _MEND.get(error.errno or 0)
+    return f"cannot write {name}: {what}{f'; {mend}' if mend else ''}"
+
+
+_MEND = {
+    errno.EACCES: "name another place, or get the right to write there",
+    errno.EEXIST: "name another place: there is a file",
+    errno.EDQUOT: "make room there, or name another place",
+    errno.ENOENT: "make the folder, or name another place",
+    errno.ENOSPC: "make room there, or name another place",
+    errno.ENOTDIR: "name another place: a part of the name is a file",
+    errno.EROFS: "name another place: the file system there is read-only",
+}
+"""Advice on errors of the system when something is written."""
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Have errors of the system in the block be those of output.
+
+    Raises:
+        UnwritableError: there was one.
+
+    """
+    try:
+        yield
+    except UnwritableError:
+        raise
+    except OSError as error:
+        raise UnwritableError(error.errno, error.strerror, error.filename) from error
 
 
 def open_plain(path: Path) -> int:
@@ -149,11 +187,12 @@ def make_folder(folder: Path) -> Path:
     """Make a folder to write into, if it is not there; return it.
 
     Raises:
-        OSError: it cannot be made, or belongs to another user.
+        UnwritableError: it cannot be made, or belongs to another user.
 
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    check_folder(folder)
+    with writing():
+        folder.mkdir(parents=True, exist_ok=True)
+        check_folder(folder)
     return folder
 
 
@@ -165,9 +204,15 @@ def fresh(path: Path) -> Iterator[int]:
     left behind.
 
     Raises:
-        OSError: it cannot be written; the error names the file.
+        UnwritableError: it cannot be written; the error names the file.
 
     """
+    with writing(), _made(path) as handle:
+        yield handle
+
+
+@contextmanager
+def _made(path: Path) -> Iterator[int]:
     check_folder(path.parent)
     if path.exists() and not path.is_file():
         what = "is a folder" if path.is_dir() else "is no ordinary file"
@@ -190,6 +235,24 @@ def fresh(path: Path) -> Iterator[int]:
             if error.filename in (None, str(made), made):
                 raise OSError(error.errno, error.strerror, str(path)) from error
             raise
+
+
+def check_place(path: Path) -> None:
+    """Make sure that a file can be written, before there is anything to write.
+
+    Raises:
+        UnwritableError: it cannot.
+
+    """
+    with writing():
+        check_folder(path.parent)
+        made = path.with_name(path.name + FRESH)
+        with interrupt.unlinked(made):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                os.close(os.open(made, flags, 0o666))
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_all(handle: int, content: bytes) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of keys on the pages about scenarios and experiments.
+"""Tables of keys on the pages about scenarios and experiments, and of exit statuses.
 
 ``python -m airpath.key_tables``, in the root of the source tree, writes all of them anew between
 their marks, from the schemas in ``schema/``.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from airpath import experiment_tables, scenario_tables
+from airpath import experiment_tables, scenario_tables, status_table
 from airpath.schema_tables import SchemaTables
 
 COMMAND = "python -m airpath.key_tables"
@@ -26,5 +26,6 @@ def pages(root: Path) -> Iterator[tuple[Path, SchemaTables]]:
 
 
 if __name__ == "__main__":
+    status_table.PAGE.write_text(status_table.renewed(status_table.PAGE.read_text()))
     for page, tables in pages(Path()):
         page.write_text(tables.renewed(page.read_text()))

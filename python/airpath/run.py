@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airpath import facts
-from airpath.arrow import ArrowLogError, read_arrow_log
+from airpath.arrow import FILE_MAGIC, ArrowLogError, read_arrow_log
 from airpath.capture import CaptureError, read_capture
 from airpath.facts import (
     CAPTURES,
@@ -82,20 +82,16 @@ _LATER = frozenset(column.name for column in TABLES[FILES["events"]] if column.n
 class RunError(Exception):
     """A folder holds no run that could be read."""
 
-    status = EXIT_STATUSES["undone"]
+    status = EXIT_STATUSES["usage"]
     """Exit status of a command that ends with it."""
 
 
 class NoRunError(RunError):
     """A folder that was named does not exist, or holds no run."""
 
-    status = EXIT_STATUSES["usage"]
-
 
 class NoUserError(RunError):
     """A run has no user of that name."""
-
-    status = EXIT_STATUSES["usage"]
 
 
 SHOWN_USERS = 3
@@ -250,7 +246,19 @@ class Run:
         path = self.directory / FILES["events"]
         frame = pl.DataFrame()
         if not path.exists():
-            self.notes.append("no events.arrow: the run's log level kept no events")
+            level = self.manifest.get("log_level")
+            if level in ("events", "packets"):
+                missing = (
+                    f"events.arrow is missing, although the run recorded it (--log {level}); "
+                    f"restore the file, or run again"
+                )
+                self.notes.append(missing)
+                self.damage.append(missing)
+            else:
+                self.notes.append(
+                    "no events.arrow: the run kept no events; run again with --log packets or "
+                    "--log events"
+                )
         else:
             frame = self._read_log(path)
         try:
@@ -508,7 +516,13 @@ def load_run(directory: Path) -> Run:
             else:
                 damage.append("run.json is no JSON object and was left out")
     else:
-        notes.append("no run.json: the run was killed before its end")
+        if _has_ended(directory):
+            damage.append(
+                "run.json is missing, although the run ended: verdict, scenario and seed are "
+                "unknown; restore the file, or run again"
+            )
+        else:
+            notes.append("no run.json: the run was killed before its end")
     logs = [name for name in FILES_OF_A_RUN if name != FILES["manifest"]]
     if not manifest and not any((directory / log).exists() for log in logs):
         message = (
@@ -517,6 +531,14 @@ def load_run(directory: Path) -> Run:
         )
         raise NoRunError(message)
     return Run(directory, manifest, [*notes, *damage], damage)
+
+
+def _has_ended(directory: Path) -> bool:
+    """Say whether the log of a run was ended: then it is an Arrow file, before that a stream."""
+    try:
+        return read_bytes(directory / FILES["events"]).endswith(FILE_MAGIC)
+    except OSError:
+        return False
 
 
 def _network(record: Path) -> str:

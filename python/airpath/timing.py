@@ -75,14 +75,12 @@ _Value = TypeVar("_Value")
 class TimingError(Exception):
     """A folder holds no measurement that could be read."""
 
-    status = EXIT_STATUSES["undone"]
+    status = EXIT_STATUSES["usage"]
     """Exit status of a command that ends with it."""
 
 
 class NoMeasurementError(TimingError):
     """A folder that was named does not exist, or holds no measurement."""
-
-    status = EXIT_STATUSES["usage"]
 
 
 @dataclass(frozen=True)

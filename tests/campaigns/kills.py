@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from airpath.facts import EXIT_STATUSES
 from campaigns.common import Campaign, drawn_seed
 from live import harness
 from live.harness import Airpath, User
@@ -44,7 +45,7 @@ FATAL = (
     signal.SIGSEGV,
 )
 KINDS = ("exec", "server", "shell", "replications", "sim", "run")
-OWN_STATUSES = frozenset({0, 1, 2, 3, 125, 126, 127})
+OWN_STATUSES = frozenset(EXIT_STATUSES.values())
 """Exit statuses of a command that no signal has reached."""
 
 PATIENCE_S = 90.0

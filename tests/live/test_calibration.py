@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from live.harness import Airpath, Result, User
 
 USAGE = 2
-FAILED = 125
+UNWRITABLE = 122
 DISTURBED = 1
 SECONDS = 2
 
@@ -133,7 +133,7 @@ def test_a_place_that_cannot_be_written_is_told_after_the_table(
     result = airpath.run(
         "timing", "calibrate", "--seconds", "2", "--force", user=rootless, environment=environment
     )
-    result.check(FAILED)
+    result.check(UNWRITABLE)
     assert "selected:" in result.out
     assert "cannot be stored" in result.err
     assert "XDG_DATA_HOME" in result.err

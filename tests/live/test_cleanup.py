@@ -273,7 +273,7 @@ def test_a_folder_that_vanishes(airpath: Airpath, user: User) -> None:
 def test_a_folder_that_is_not_empty_is_left_alone(airpath: Airpath, user: User) -> None:
     out = airpath.folder("full")
     (out / "notes.txt").write_text("mine")
-    result = airpath.run("exec", "--out", out, "--", "true", user=user).check(125)
+    result = airpath.run("exec", "--out", out, "--", "true", user=user).check(2)
     assert str(out) in result.err
     assert "not empty" in result.err
     assert [path.name for path in out.iterdir()] == ["notes.txt"]
@@ -283,14 +283,14 @@ def test_a_folder_is_used_once(airpath: Airpath, user: User) -> None:
     out = airpath.path("run")
     airpath.run("exec", "--out", out, "--", "true", user=user).check()
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    result = airpath.run("exec", "--out", out, "--", "true", user=user).check(125)
+    result = airpath.run("exec", "--out", out, "--", "true", user=user).check(2)
     assert "holds a run" in result.err
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
 def test_a_run_that_cannot_begin_leaves_no_folder(airpath: Airpath, user: User) -> None:
     out = airpath.path("run")
-    airpath.run("exec", "--out", out, "--cc", "nonesuch", "--", "true", user=user).check(125)
+    airpath.run("exec", "--out", out, "--cc", "nonesuch", "--", "true", user=user).check(2)
     # So that the corrected command may use the same name.
     airpath.run("exec", "--out", out, "--", "true", user=user).check()
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from airpath.status import LACKING
 from live.harness import tun_opens
 from live.programs import content
 
@@ -116,11 +117,11 @@ def test_the_hosts_network(airpath: Airpath, user: User) -> None:
     if address is None:
         pytest.skip("this host has no network beside its loopback")
     if not shutil.which("slirp4netns"):
-        result = airpath.run("exec", "--internet", "--", "true", user=user).check(125)
+        result = airpath.run("exec", "--internet", "--", "true", user=user).check(LACKING)
         assert "slirp4netns" in result.err
         pytest.skip("slirp4netns is not installed; only the message was checked")
     if not tun_opens(user):
-        result = airpath.run("exec", "--internet", "--", "true", user=user).check(125)
+        result = airpath.run("exec", "--internet", "--", "true", user=user).check(LACKING)
         assert "/dev/net/tun" in result.err
         pytest.skip(f"{user} may not open /dev/net/tun; only the message was checked")
     data = content(12, 300_000)

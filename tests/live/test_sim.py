@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from live.harness import Airpath, Result, User
 
 USAGE = 2
-FAILED = 125
 UNDONE = 1
 
 SEAWIND = ROOT / "studies/seawind-case/scenario.toml"
@@ -348,7 +347,7 @@ def test_bad_input_is_told_and_leaves_nothing(airpath: Airpath, user: User, what
 def test_a_folder_in_use_is_refused(airpath: Airpath) -> None:
     out = airpath.path("run")
     sim(airpath, "--delay", "1 ms", "--workload", TCP, "--out", out).check()
-    again = sim(airpath, "--delay", "1 ms", "--workload", TCP, "--out", out).check(FAILED)
+    again = sim(airpath, "--delay", "1 ms", "--workload", TCP, "--out", out).check(2)
     assert "not empty" in again.err
 
 

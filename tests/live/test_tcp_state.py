@@ -16,6 +16,7 @@ import pytest
 from airpath.plots import tcp_state
 from airpath.plots.style import Span
 from airpath.run import TCP_STATE_COLUMNS, load_run
+from airpath.status import LACKING
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -202,7 +203,7 @@ def test_probe_without_root_is_refused_and_leaves_nothing(airpath: Airpath, root
     out = airpath.path("run")
     result = airpath.run(
         "exec", "--tcp-state", "probe", "--out", out, "--", "true", user=rootless
-    ).check(125)
+    ).check(LACKING)
     assert "--tcp-state probe:" in result.err
     assert "--tcp-state '1 ms'" in result.err
     assert not out.exists()

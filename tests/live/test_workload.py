@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from airpath.facts import EXIT_STATUSES
 from live.harness import await_true
 from live.programs import content
 
 if TYPE_CHECKING:
     from live.harness import Airpath, User, Way
+
+NOT_READY = EXIT_STATUSES["not_ready"]
+UNWRITABLE = EXIT_STATUSES["unwritable"]
 
 
 @pytest.mark.parametrize(
@@ -142,8 +146,8 @@ def test_the_client_starts_once_the_server_listens(airpath: Airpath, user: User,
 def test_a_server_that_ends_first(airpath: Airpath, user: User) -> None:
     result = airpath.run(
         "exec", "--server", "echo is broken; exit 4", "--", "echo", "client", user=user
-    ).check(125)
-    assert "ended before it listened (exit status 4)" in result.err
+    ).check(NOT_READY)
+    assert "ended before it was ready (exit status 4)" in result.err
     assert "echo is broken; exit 4" in result.err
     assert "client" not in result.out
     # Its last words are there to look at.
@@ -154,10 +158,55 @@ def test_a_server_that_never_listens(airpath: Airpath, user: User) -> None:
     result = airpath.run(
         "exec", "--server", "sleep 100", "--server-timeout", "500 ms", "--", "echo", "client",
         user=user,
-    ).check(125)  # fmt: skip
-    assert "did not listen within 500 ms" in result.err
+    ).check(NOT_READY)  # fmt: skip
+    assert "was not ready within 500 ms" in result.err
     assert "--server-timeout" in result.err
     assert result.out == ""
+
+
+def test_a_server_that_never_listens_may_be_ready_at_once(airpath: Airpath, user: User) -> None:
+    words = ("--server", "ping -c 20 -i 0.1 client", "--server-ready", "now")
+    result = airpath.run("exec", "-q", *words, "--", "sleep", "1", user=user).check()
+    assert " bytes from " in result.out
+
+
+def test_a_server_is_ready_once_it_says_so(airpath: Airpath, user: User) -> None:
+    path = airpath.path("ready")
+    line = f"echo begins; sleep 0.3; touch {path}; echo 'is ready' >&2; sleep 60"
+    client = ("sh", "-c", f"test -e {path} && echo client")
+    words = ("--server", line, "--server-ready", "is ready")
+    result = airpath.run("exec", "-q", *words, "--", *client, user=user).check()
+    assert sorted(result.out.split()) == ["begins", "client"]
+    assert "is ready" in result.err
+    late_words = ("--server", line, "--server-ready", "is done", "--server-timeout", "500 ms")
+    late = airpath.run("exec", "-q", *late_words, "--", "true", user=user).check(NOT_READY)
+    assert "its output has `is done`" in late.err
+
+
+def test_a_server_is_ready_at_a_port(airpath: Airpath, user: User) -> None:
+    line = "nc -lk 5000 & sleep 0.3; nc -lk 5001"
+    words = ("--server", line, "--server-ready", "5001")
+    result = airpath.run("exec", "-q", *words, "--", "nc", "-z", "server", "5001", user=user)
+    assert result.check().out == ""
+
+
+@pytest.mark.parametrize(
+    ("address", "families"), [("0.0.0.0", {4}), ("::", {4, 6}), ("none", {4, 6})]
+)
+def test_the_server_has_the_addresses_at_which_it_listens(
+    airpath: Airpath, user: User, address: str, families: set[int]
+) -> None:
+    listens = f"python3 -m http.server --bind {address} 8000 2>/dev/null >/dev/null"
+    ready = ("--server-ready", "now") if address == "none" else ()
+    words = ("--server", "sleep 60" if ready else listens, *ready)
+    client = ("sh", "-c", "getent ahosts server; echo and; getent ahosts server0")
+    result = airpath.run("exec", "-q", *words, "--", *client, user=user).check()
+    found, everywhere = (
+        {6 if ":" in line else 4 for line in part.split("\n") if line.strip()}
+        for part in result.out.split("and\n")
+    )
+    assert found == families & everywhere
+    assert 4 in everywhere
 
 
 def test_a_server_that_ignores_sigterm_is_killed(airpath: Airpath, user: User) -> None:
@@ -193,7 +242,7 @@ def test_signals_reach_the_command_once(
 
 
 def test_unknown_congestion_control(airpath: Airpath, user: User) -> None:
-    result = airpath.run("exec", "--cc", "nonesuch", "--", "true", user=user).check(125)
+    result = airpath.run("exec", "--cc", "nonesuch", "--", "true", user=user).check(2)
     assert "nonesuch" in result.err
     assert "available: " in result.err
     assert "reno" in result.err
@@ -368,5 +417,5 @@ def test_messages_that_cannot_be_written_cost_nothing(airpath: Airpath) -> None:
     refused = subprocess.run(
         ["sh", "-c", full], capture_output=True, text=True, timeout=60, check=False
     )
-    assert refused.returncode == 1
+    assert refused.returncode == UNWRITABLE
     assert "cannot write to standard output" in refused.stderr

@@ -122,6 +122,9 @@ pub enum ClockError {
 }
 
 impl ClockError {
+    /// The action of a [`ClockError::Io`] that read; all others wrote.
+    pub const READ: &'static str = "read";
+
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> ClockError {
         let hint = match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free space there, or name another place",

@@ -241,7 +241,7 @@ impl Estimate {
     /// # Errors
     /// When it cannot be read, or is no estimate of this format.
     pub fn read(path: &Path) -> Result<Estimate, ClockError> {
-        let text = std::fs::read(path).map_err(|source| ClockError::io("read", path, source))?;
+        let text = std::fs::read(path).map_err(|source| ClockError::io(ClockError::READ, path, source))?;
         #[derive(Deserialize)]
         struct Head {
             format_version: u32,

@@ -33,6 +33,7 @@ use clap::builder::RangedI64ValueParser;
 use clap::{Args, Parser, Subcommand};
 
 use crate::defaults::{SERVER_GRACE, SERVER_TIMEOUT};
+use crate::server_ready::ServerReady;
 
 pub use load::{RecvArgs, SendArgs};
 pub use mistakes::{Mistake, parse};
@@ -123,7 +124,7 @@ Examples:
   airpath exec --profile lte-good --set radio.downlink.rate='2 Mbit/s' --print-scenario
 
 The command can resolve two host names: `client` (itself, the mobile end) and `server` (the other end).
-Exit status: the command's; 2 if the options or the scenario are invalid; 3 with --strict if the\nverdict is not `trusted`; 125 if airpath fails.";
+Exit status: the command's; 2 if the options or the scenario are invalid; 3 with --strict if the\nverdict is not `trusted`; 122 to 125 if the command was not run (docs/running.md).";
 
 const SHELL_EXAMPLES: &str = "\
 Examples:
@@ -165,7 +166,8 @@ pub struct LinkArgs {
     /// correlated 100 ms', with the correlation time) keeps both exact at any rate.
     #[arg(long, value_name = "TIME[,TIME]")]
     pub jitter: Option<String>,
-    /// Packet loss probability of both directions, or UPLINK,DOWNLINK.
+    /// Packet loss probability of both directions, or UPLINK,DOWNLINK, instead of the errors of the link; '+1%' adds
+    /// losses to them.
     #[arg(long, value_name = "P[,P]")]
     pub loss: Option<String>,
     /// Reordering of both directions, or UPLINK,DOWNLINK: the probability that a packet is held back, and for how
@@ -264,9 +266,9 @@ pub struct RunArgs {
     /// Print no summary.
     #[arg(long, short, help_heading = "Run")]
     pub quiet: bool,
-    /// Print the summary as JSON.
-    #[arg(long, help_heading = "Run", conflicts_with = "quiet")]
-    pub json: bool,
+    /// Print the summary as JSON instead; or write it to FILE, and print the summary as usual.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Run", conflicts_with = "quiet")]
+    pub json: Option<Option<PathBuf>>,
     /// Also write the manifest to this inherited descriptor, as replications do.
     #[arg(long, value_name = "N", hide = true)]
     pub manifest_descriptor: Option<i32>,
@@ -292,7 +294,11 @@ pub struct ExecArgs {
     /// Shell command at the server end; the client's command starts once it listens.
     #[arg(long, value_name = "CMD", help_heading = "Ends")]
     pub server: Option<String>,
-    /// Timeout for the server's command to start listening.
+    /// Start the client's command at once (now), once the server listens at this port, or once the server's output has
+    /// this text [default: once the server listens at any port].
+    #[arg(long, value_name = "now|PORT|TEXT", requires = "server", help_heading = "Ends")]
+    pub server_ready: Option<ServerReady>,
+    /// Timeout for the server's command to be ready.
     #[arg(long, value_name = "TIME", default_value_t = SERVER_TIMEOUT, help_heading = "Ends")]
     pub server_timeout: Span,
     /// Time for the server's command to exit by itself after the client's.
@@ -351,6 +357,9 @@ pub struct ShellArgs {
     /// Shell command of another user of a cell, which gets SIGTERM when the shell ends.
     #[arg(long, value_name = "USER=CMD", help_heading = "Ends")]
     pub client: Vec<String>,
+    /// Print no banner, and leave the shell's prompt as it is.
+    #[arg(long, help_heading = "Ends")]
+    pub no_banner: bool,
     /// Command to run instead of your shell.
     #[arg(last = true, value_name = "CMD", help_heading = "Ends")]
     pub command: Vec<OsString>,

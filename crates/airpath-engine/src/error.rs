@@ -4,6 +4,12 @@
 //! Failures, as the user reads them.
 
 use std::fmt;
+use std::io;
+
+use airpath_clocks::ClockError;
+use airpath_live::LiveError;
+use airpath_log::LogError;
+use airpath_warp::WarpError;
 
 use crate::status;
 
@@ -18,35 +24,89 @@ pub struct Failure {
 pub type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    /// A failure while running.
+    /// A failure of Airpath itself.
     pub fn new(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), status: status::FAILED }
     }
 
-    /// A mistake in what was typed or written (exit status 2, as of every command line).
+    /// A mistake in what was typed, or in a file that was named.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), status: status::USAGE }
     }
 
-    /// A failure of a program like any other, behind a link or not: exit status 1.
+    /// Something that did not come out as it should.
     pub fn program(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), status: status::UNDONE }
     }
 
+    /// Output that cannot be written.
+    pub fn unwritable(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), status: status::UNWRITABLE }
+    }
+
+    /// Something that is not installed or not permitted here.
+    pub fn lacking(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), status: status::LACKING }
+    }
+
+    /// A server that was not ready for the client.
+    pub fn not_ready(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), status: status::NOT_READY }
+    }
+
     /// A failure of the system around the link.
-    pub fn live(error: airpath_live::LiveError) -> Failure {
-        Failure::new(error.to_string())
+    pub fn live(error: LiveError) -> Failure {
+        let status = match error {
+            LiveError::Request(_) => status::USAGE,
+            LiveError::Forbidden(_) | LiveError::Missing(_) => status::LACKING,
+            LiveError::System { ref source, .. } if is_out_of_files(source) => status::LACKING,
+            LiveError::System { .. } => status::FAILED,
+        };
+        Failure { message: error.to_string(), status }
     }
 
     /// A failure of the kernel for virtual time, or of the guest.
-    pub fn warp(error: airpath_warp::WarpError) -> Failure {
-        Failure::new(error.to_string())
+    pub fn warp(error: WarpError) -> Failure {
+        let status = match error {
+            WarpError::Missing(_) => status::LACKING,
+            WarpError::Interrupted(signal) => status::of_signal(signal),
+            WarpError::System { .. } | WarpError::Build(_) | WarpError::Guest(_) => status::FAILED,
+        };
+        Failure { message: error.to_string(), status }
+    }
+
+    /// A failure to compare clocks, or to correct logs by them.
+    pub fn clocks(error: ClockError) -> Failure {
+        let status = match error {
+            ClockError::Log(error) => return Failure::log(error),
+            ClockError::Io { action: ClockError::READ, .. } | ClockError::File { .. } | ClockError::Name { .. } => {
+                status::USAGE
+            }
+            ClockError::Io { .. } => status::UNWRITABLE,
+            _ => status::UNDONE,
+        };
+        Failure { message: error.to_string(), status }
+    }
+
+    /// A failure to read or write the files of a run.
+    pub fn log(error: LogError) -> Failure {
+        let status = match &error {
+            LogError::NotEmpty { .. } | LogError::Format { .. } | LogError::Content { .. } => status::USAGE,
+            LogError::Io { action: LogError::READ, .. } => status::USAGE,
+            LogError::Io { source, .. } if is_out_of_files(source) => status::LACKING,
+            LogError::Io { .. } => status::UNWRITABLE,
+        };
+        Failure { message: error.to_string(), status }
     }
 
     /// The exit status.
     pub fn status(&self) -> i32 {
         self.status
     }
+}
+
+fn is_out_of_files(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
 impl fmt::Display for Failure {

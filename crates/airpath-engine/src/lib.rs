@@ -14,6 +14,7 @@ mod link;
 mod load;
 mod run;
 mod seed;
+mod server_ready;
 mod signals;
 mod status;
 mod terminal;

@@ -56,7 +56,7 @@ fn advice_on_loss(args: &LinkArgs) -> Result<Vec<String>> {
     let Some(loss) = &args.loss else { return Ok(Vec::new()) };
     let mut advice = Vec::new();
     let parts: Vec<&str> = loss.split(',').map(str::trim).collect();
-    if parts.contains(&"1") {
+    if parts.iter().any(|part| part.trim_start_matches('+') == "1") {
         advice.push(
             "--loss 1 is a probability of 100 %: no packet arrives; for one packet in a hundred, write 1%".into(),
         );
@@ -67,11 +67,12 @@ fn advice_on_loss(args: &LinkArgs) -> Result<Vec<String>> {
     let repeats = |link: &LinkConfig| {
         link.errors.effect.effect == Effect::Delay && !matches!(link.errors.process, ErrorProcessConfig::None(_))
     };
-    if links.any(repeats) {
+    if parts.iter().any(|part| !part.starts_with('+')) && links.any(repeats) {
         let whose = args.profile.as_deref().unwrap_or("the scenario");
         advice.push(format!(
             "--loss replaces the errors of {whose}, which stand for packets that the radio repeats and delivers later; \
-             to have both, add a hop with the losses to a scenario file (docs/scenario/errors.md#losses-beside-repetitions)"
+             for losses beside them write --loss '{}'",
+            parts.iter().map(|part| format!("+{}", part.trim_start_matches('+'))).collect::<Vec<_>>().join(",")
         ));
     }
     Ok(advice)
@@ -100,11 +101,17 @@ pub fn only_path(scenario: &Scenario) -> Result<PathConfig> {
     let mut paths = scenario.paths().map_err(usage)?;
     match (paths.pop(), paths.len()) {
         (Some(path), 0) => Ok(path.config),
-        (_, others) => Err(Failure::usage(format!(
-            "the scenario has {} paths, but a command uses only one; keep one [[paths]]",
-            others + 1
-        ))),
+        (_, others) => Err(Failure::usage(apart(others + 1))),
     }
+}
+
+/// Problem of `paths` paths that share no medium.
+pub fn apart(paths: usize) -> String {
+    format!(
+        "the scenario has {paths} paths that share nothing, and a run is over one path, or over the paths of the users \
+         of a cell: let them share a hop by [[media]] (docs/scenario/cells.md; examples/cell-wired.toml), or keep one \
+         [[paths]]"
+    )
 }
 
 /// The machine that `scenario` describes.

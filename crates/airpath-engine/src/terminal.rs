@@ -8,6 +8,8 @@ use std::fmt::Arguments;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
+use crate::status::{DONE, UNWRITABLE};
+
 /// The first error of writing to standard output.
 static REFUSED: OnceLock<io::Error> = OnceLock::new();
 
@@ -35,7 +37,7 @@ pub fn write_output(text: Arguments<'_>) {
     }
 }
 
-/// The exit status after everything has been printed: `status`, or 1 if standard output refused it.
+/// The exit status after everything has been printed: `status`, or [`UNWRITABLE`] if standard output refused it.
 /// A reader that has seen enough (`airpath profiles | head`) is no failure.
 pub fn finish(status: i32) -> i32 {
     if let Err(error) = io::stdout().flush() {
@@ -44,7 +46,7 @@ pub fn finish(status: i32) -> i32 {
     match REFUSED.get() {
         Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             say!("airpath: cannot write to standard output: {error}");
-            if status == 0 { 1 } else { status }
+            if status == DONE { UNWRITABLE } else { status }
         }
         _ => status,
     }

@@ -19,9 +19,12 @@ pub enum LiveError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// The request makes no sense, or needs something that is not installed.
+    /// The request makes no sense.
     #[error("{0}")]
     Request(String),
+    /// Something that is needed is not installed, or not enough of it is there; the text says how to get it.
+    #[error("{0}")]
+    Missing(String),
 }
 
 impl LiveError {

@@ -10,10 +10,12 @@ mod tcp;
 mod udp;
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::str::FromStr;
 
 use crate::error::{Attempting, Result};
+use crate::netlink::SockDiag;
 use crate::session::SessionEnd;
 
 /// A port of the host's loopback behind the link: `PORT`, `PORT:HOST_PORT` or either with `USER:` before it.
@@ -58,6 +60,17 @@ impl fmt::Display for HostPort {
             true => write!(f, "{}", self.port),
             false => write!(f, "{}:{}", self.port, self.host_port),
         }
+    }
+}
+
+impl HostPort {
+    /// True if something listens at the port of the host, in the network of the calling thread.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn has_listener(&self) -> io::Result<bool> {
+        let there = SockDiag::open()?.servers()?;
+        Ok(there.iter().any(|socket| socket.local.port() == self.host_port))
     }
 }
 

@@ -33,7 +33,7 @@ const SETTINGS: [&str; 2] = ["ipv4/ip_forward", "ipv4/conf/internet/proxy_arp"];
 /// IPv4 only: slirp4netns has no stable IPv6.
 ///
 /// # Errors
-/// [`LiveError::Request`] names the package to install,
+/// [`LiveError::Missing`] names the package to install,
 /// [`LiveError::Forbidden`] what the system refuses.
 pub fn connect(server: &SessionEnd, mtu_bytes: u32) -> Result<u32> {
     tun_available().map_err(|error| {
@@ -109,7 +109,7 @@ fn start(server: &SessionEnd, mtu_bytes: u32, announce: &OwnedFd) -> Result<Chil
     unsafe { command.pre_exec(prepare) };
     match command.spawn() {
         Ok(child) => Ok(child),
-        Err(error) if error.kind() == io::ErrorKind::NotFound || !is_installed() => Err(LiveError::Request(format!(
+        Err(error) if error.kind() == io::ErrorKind::NotFound || !is_installed() => Err(LiveError::Missing(format!(
             "the internet cannot be reached from here: {PROGRAM} is not installed; install \
                  the package `{PROGRAM}` (`apt install {PROGRAM}`, `dnf install {PROGRAM}`)"
         ))),

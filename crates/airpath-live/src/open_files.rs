@@ -52,7 +52,7 @@ pub(crate) fn explain(error: LiveError, users: usize) -> LiveError {
 /// The error for users who need more open files than there may be.
 pub(crate) fn too_many_users(users: usize) -> LiveError {
     let most = limits().map_or_else(String::new, |(most, _)| format!(" ({most})"));
-    LiveError::Request(format!(
+    LiveError::Missing(format!(
         "{users} users need more open files than this process may have{most}; raise the limit, as root with \
          `ulimit -n 16384`"
     ))

@@ -58,6 +58,9 @@ pub enum LogError {
 }
 
 impl LogError {
+    /// The action of an [`LogError::Io`] that read; all others wrote.
+    pub const READ: &'static str = "read";
+
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> LogError {
         let too_many_open = [nix::errno::Errno::EMFILE, nix::errno::Errno::ENFILE].map(|errno| Some(errno as i32));
         let hint = match source.kind() {

@@ -21,7 +21,7 @@ use crate::read::capture::CaptureLog;
 /// When the folder holds anything, is no folder, or cannot be made or written.
 pub fn create(path: &Path) -> Result<(), LogError> {
     place::make_folder(path).map_err(|source| LogError::io("record in", path, source))?;
-    if !place::is_empty(path).map_err(|source| LogError::io("read", path, source))? {
+    if !place::is_empty(path).map_err(|source| LogError::io("open", path, source))? {
         if !began_nothing(path) {
             return Err(LogError::NotEmpty { path: path.to_owned(), what: what_it_holds(path) });
         }

@@ -477,7 +477,7 @@ impl Manifest {
     /// When there is none, or one of another format.
     pub fn read(folder: &Path) -> Result<Manifest, LogError> {
         let path = folder.join(MANIFEST);
-        let text = place::read(&path).map_err(|error| LogError::io("read", &path, error))?;
+        let text = place::read(&path).map_err(|error| LogError::io(LogError::READ, &path, error))?;
         #[derive(Deserialize)]
         struct Head {
             format_version: u64,

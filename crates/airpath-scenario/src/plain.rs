@@ -15,6 +15,7 @@ use crate::keys;
 use crate::parameter::Side;
 use crate::report::{Diagnostic, Report};
 use crate::scenario::{ONLY_HOP, Scenario};
+use crate::tree::HopTree;
 
 /// Parameters given as plain options. Each is one value for both directions or `UP,DOWN`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +27,8 @@ pub struct PlainOptions {
     /// The standard deviation of the delay, which becomes normal, cut at 0: `5 ms`, drawn for each packet, or
     /// `5 ms correlated 100 ms`, which changes with time. Order is kept.
     pub jitter: Option<String>,
-    /// The probability with which each packet is dropped by the link, independently: `1%`.
+    /// The probability with which each packet is dropped by the link, independently: `1%`, instead of the errors that
+    /// the link has, or `+1%`, beside them.
     pub loss: Option<String>,
     /// The probability with which each packet is held back, and until when: for a time (`1% 20 ms`) or
     /// until so many others have overtaken it (`1% 3 packets`; without anything until one has).
@@ -40,6 +42,8 @@ pub struct PlainOptions {
     pub blackouts: Vec<String>,
 }
 
+/// The hop for losses beside the errors of a link.
+const HOP_OF_LOSSES: &str = "loss";
 /// The word between a deviation and the time in which a delay changes.
 const CORRELATED: &str = "correlated";
 /// That time where none is given, in deviations: packets then never have to wait for each other (`wander`
@@ -118,9 +122,11 @@ impl Scenario {
     pub(crate) fn plain_hops(&self, place: &Place) -> Result<Vec<String>, Report> {
         let mut hops = Vec::new();
         for path in &self.paths {
-            let hop = match path.hops.as_slice() {
-                [only] => only,
-                several => several.iter().find(|hop| hop.name == ONLY_HOP).ok_or_else(|| {
+            let links: Vec<&HopTree> = path.hops.iter().filter(|hop| hop.name != HOP_OF_LOSSES).collect();
+            let hop = match (links.as_slice(), path.hops.as_slice()) {
+                ([only], _) => only,
+                (_, [only]) => only,
+                (_, several) => several.iter().find(|hop| hop.name == ONLY_HOP).ok_or_else(|| {
                     let names: Vec<&str> = several.iter().map(|hop| hop.name.as_str()).collect();
                     let message = format!(
                         "the hop is ambiguous, because none is called `{ONLY_HOP}`; \
@@ -163,6 +169,33 @@ impl Scenario {
     }
 
     fn put_loss(&mut self, side: &str, place: &Place, probability: &str) -> Result<(), Report> {
+        if let Some(beside) = probability.strip_prefix('+') {
+            let side = self.beside(side, place);
+            return self.put_losses(&side, place, beside.trim());
+        }
+        self.put_losses(side, place, probability)
+    }
+
+    /// The same direction of the hop behind that of `side` whose only work is to lose packets; it is added if the path
+    /// has none.
+    fn beside(&mut self, side: &str, place: &Place) -> String {
+        let (hop, direction) = side.rsplit_once('.').unwrap_or((side, ""));
+        let (path, _) = hop.rsplit_once('.').unwrap_or(("", hop));
+        for tree in self.paths.iter_mut().filter(|tree| path.is_empty() || tree.name == path) {
+            if tree.hops.iter().all(|hop| hop.name != HOP_OF_LOSSES) {
+                tree.hops.push(HopTree {
+                    name: HOP_OF_LOSSES.into(),
+                    place: place.clone(),
+                    link: Table::default(),
+                    uplink: Table::default(),
+                    downlink: Table::default(),
+                });
+            }
+        }
+        join(&join(path, HOP_OF_LOSSES), direction)
+    }
+
+    fn put_losses(&mut self, side: &str, place: &Place, probability: &str) -> Result<(), Report> {
         // Also for 0, so that states which change the probability keep their meaning.
         let text = |text: &str| Value::Text(text.into());
         let table = [

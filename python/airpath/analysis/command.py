@@ -16,9 +16,10 @@ from airpath.analysis.statistics import CompareError, compare, select_trusted, s
 from airpath.analysis.table import frame
 from airpath.analysis.why import of_sets
 from airpath.experiment.about import parameters_of_sets
-from airpath.files import make_folder, told
+from airpath.files import make_folder
 from airpath.plots.kinds import SETS, SWEEP
 from airpath.run import RunError
+from airpath.status import DAMAGED, DONE, UNDONE, fail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from airpath.analysis.folders import Replication
 
 PROGRESS_AFTER_S = 2.0
-
-DAMAGED = 3
-"""Exit status: shown is what could be read, but files of runs are damaged."""
 
 MOST_SETS = 16
 """Sets of an experiment that are drawn side by side unless that is asked for."""
@@ -48,7 +46,7 @@ def analyse(
 ) -> int:
     """Carry the command out, for all users or one; return its exit status."""
     if as_json and as_csv:
-        return _fail("--json and --csv exclude one another", 2)
+        return fail("analyse", "--json and --csv exclude one another")
     names = [name for word in metrics or [] for name in word.split(",") if name]
     notes: list[str] = []
     damage: list[str] = []
@@ -63,22 +61,18 @@ def analyse(
             notes=notes,
             problems=damage,
         )
-    except UnknownMetricError as error:
-        return _fail(str(error), 2)
-    except RunError as error:
-        return _fail(str(error), error.status)
-    except OSError as error:
-        return _fail(told(error), 1)
+    except (UnknownMetricError, RunError, OSError) as error:
+        return fail("analyse", error)
     selection = select_trusted(values, include_untrusted=include_untrusted, why=of_sets(found))
     notes += selection.notes
     values = selection.table
-    status = DAMAGED if damage else 0
+    status = DAMAGED if damage else DONE
     comparison = None
     if sets:
         try:
             compared = compare(values, *sets)
         except CompareError as error:
-            return _fail(str(error), 2)
+            return fail("analyse", error)
         notes += compared.notes
         comparison = compared.table
     if values.is_empty():
@@ -88,7 +82,7 @@ def analyse(
             else "nothing to show: no run has what these metrics are measured from (captures, by "
             "--log packets; for quic_* qlog files in the run's folder)"
         )
-        status = 1
+        status = UNDONE
     if as_csv:
         print((values if comparison is None else comparison).write_csv(), end="")
     elif as_json:
@@ -120,10 +114,9 @@ def plot_sets(
     known = [*SETS, SWEEP]
     wrong = [kind for kind in only or [] if kind not in known]
     if wrong:
-        return _fail(
-            f"--only {wrong[0]} is for one run, and {directory} holds several; name one of them",
-            2,
+        return fail(
             "plot",
+            f"--only {wrong[0]} is for one run, and {directory} holds several; name one of them",
         )
     names = [name for word in metrics or [] for name in word.split(",") if name]
     notes: list[str] = []
@@ -150,22 +143,18 @@ def plot_sets(
         for note in damage + notes + selection.notes:
             print(f"airpath plot: {note}", file=sys.stderr)
         if not pictures:
-            return _fail(
+            return fail(
+                "plot",
                 f"nothing to draw in {directory}: no values of these metrics, or all runs were "
                 f"left out (--include-untrusted keeps them)",
-                1,
-                "plot",
+                UNDONE,
             )
         target = make_folder(out or directory / "plots")
         for picture in pictures:
             print(picture.save(target, file_format))
-    except UnknownMetricError as error:
-        return _fail(str(error), 2, "plot")
-    except RunError as error:
-        return _fail(str(error), error.status, "plot")
-    except OSError as error:
-        return _fail(told(error), 1, "plot")
-    return DAMAGED if damage else 0
+    except (UnknownMetricError, RunError, OSError) as error:
+        return fail("plot", error)
+    return DAMAGED if damage else DONE
 
 
 def _kinds(known: list[str], sets: int, *, swept: bool, notes: list[str]) -> list[str]:
@@ -179,11 +168,6 @@ def _kinds(known: list[str], sets: int, *, swept: bool, notes: list[str]) -> lis
         )
         return [SWEEP]
     return known
-
-
-def _fail(message: str, status: int, command: str = "analyse") -> int:
-    print(f"airpath {command}: {message}", file=sys.stderr)
-    return status
 
 
 def _progress(total: int, command: str) -> Callable[[int, Replication], None]:

@@ -15,7 +15,8 @@ from airpath.errortrace.compare import Comparison, Fitted, compare
 from airpath.errortrace.mta import HIGHEST_ORDER
 from airpath.errortrace.trace import LAGS, QUANTILES, Statistics, TraceError, read
 from airpath.extras import require
-from airpath.files import make_folder, told
+from airpath.files import make_folder
+from airpath.status import DONE, fail
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,8 +38,7 @@ def run(
     """Carry ``airpath trace fit`` out."""
     problem = _problem(held_out, order, out)
     if problem:
-        print(f"airpath trace fit: {problem}", file=sys.stderr)
-        return 2
+        return fail("trace fit", problem)
     if out is not None:
         require("plots", "airpath trace fit --out")
     try:
@@ -47,14 +47,8 @@ def run(
             found = compare(read(file, file_format, units), held_out, order, _tell)
         finally:
             _tell("")
-    except TraceError as error:
-        text = str(error)
-        print(text if text.startswith("airpath") else f"airpath trace fit: {text}", file=sys.stderr)
-        return 2
-    except (EngineError, OSError) as error:
-        what = told(error) if isinstance(error, OSError) else error
-        print(f"airpath trace fit: {what}", file=sys.stderr)
-        return 1
+    except (TraceError, EngineError, OSError) as error:
+        return fail("trace fit", error)
     for warning in found.warnings:
         print(f"airpath trace fit: warning: {warning}", file=sys.stderr)
     if model is not None:
@@ -72,11 +66,10 @@ def run(
             picture = error_fit.draw(found, file.name)
             path = picture.save(out.parent, out.suffix[1:], name=out.stem)
         except OSError as error:
-            print(f"airpath trace fit: {told(error)}", file=sys.stderr)
-            return 1
+            return fail("trace fit", error)
         # Standard output may go into a scenario.
         print(path, file=sys.stderr)
-    return 0
+    return DONE
 
 
 def _tell(text: str) -> None:

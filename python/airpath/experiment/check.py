@@ -10,6 +10,7 @@ is found.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING
 from airpath.engine import EngineError, find_engine
 from airpath.experiment.detect import is_experiment
 from airpath.extras import require
+from airpath.files import open_plain
+from airpath.status import DONE, UNDONE, fail, status_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 def check(files: list[Path], *, json_: bool) -> int:
     """Carry ``airpath check`` out."""
-    status = 0
+    status = DONE
     try:
         for file in files:
             if is_experiment(str(file)):
@@ -34,17 +37,16 @@ def check(files: list[Path], *, json_: bool) -> int:
                 found = subprocess.run(words, check=False).returncode
             status = max(status, found)
     except EngineError as error:
-        print(f"airpath check: {error}", file=sys.stderr)
-        return 2
+        return fail("check", error)
     return status
 
 
 def _check_experiment(file: Path, *, as_json: bool) -> int:
     try:
-        file.stat()
+        os.close(open_plain(file))
     except OSError as error:
         _tell(str(file), 1, f"cannot be read: {error.strerror}", as_json=as_json)
-        return 2  # as the engine does where it cannot read a scenario
+        return status_of(error)  # as the engine does where it cannot read a scenario
     require("experiments", f"airpath check of the experiment {file}")
 
     from airpath.experiment.load import ExperimentError
@@ -56,13 +58,13 @@ def _check_experiment(file: Path, *, as_json: bool) -> int:
     except ExperimentError as error:
         for problem in error.problems:
             _tell(problem.file, problem.line, problem.what, as_json=as_json)
-        return 1  # as the engine does for scenarios
+        return UNDONE  # as the engine does for scenarios
     if not as_json:
         sets = len({p.cell.set_name for p in made.cells})
         print(f"{file}: right; {counted(sets, 'set')}, {counted(len(made.cells), 'cell')}")
     for line in made.missing:
         print(f"{file}: on this machine: {line}", file=sys.stderr)
-    return 0
+    return DONE
 
 
 def _tell(file: str, line: int, what: str, *, as_json: bool) -> None:

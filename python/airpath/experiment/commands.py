@@ -23,20 +23,27 @@ from airpath.experiment.load import ExperimentError
 from airpath.experiment.planned import plan_of
 from airpath.experiment.quantities import counted, show_bytes, show_seconds
 from airpath.files import told
+from airpath.status import (
+    DONE,
+    INTERRUPTED,
+    LACKING,
+    UNDONE,
+    UNWRITABLE,
+    fail,
+    status_of,
+)
 
 if TYPE_CHECKING:
     from airpath.experiment.judgement import Judging
     from airpath.experiment.plan import Plan
 
-STATUS_PROBLEM = 2
-STATUS_INCOMPLETE = 1
-STATUS_INTERRUPTED = 130
 
-
-def _fail(command: str, error: object, status: int = STATUS_PROBLEM) -> int:
-    text = str(error)
-    print(text if ".toml:" in text else f"airpath {command}: {text}", file=sys.stderr)
-    return status
+def _fail(command: str, error: Exception) -> int:
+    """Tell an error; one in a file begins with its name and line, as those of compilers do."""
+    if isinstance(error, ExperimentError):
+        print(error, file=sys.stderr)
+        return status_of(error)
+    return fail(command, error)
 
 
 def run(
@@ -73,13 +80,13 @@ def run(
             with interrupt.raised():
                 return run_manually(made, out)
         except KeyboardInterrupt:
-            return STATUS_INTERRUPTED
+            return INTERRUPTED
         except (FolderError, EngineError, OSError) as error:
             return _fail("run", error)
     if made.missing:
         for line in made.missing:
             print(f"airpath run: {line}", file=sys.stderr)
-        return STATUS_PROBLEM
+        return LACKING
     root = out or usual_folder(made)
     began = time.monotonic()
     try:
@@ -93,7 +100,7 @@ def run(
         return _fail("run", error)
     except OSError as error:
         where = "" if error.filename else f"{root}: "
-        return _fail("run", f"{where}{told(error)}", STATUS_INCOMPLETE)
+        return fail("run", f"{where}{told(error)}", UNWRITABLE)
     seconds = time.monotonic() - began
     for note in report.notes:
         print(f"airpath run: {note}", file=sys.stderr)
@@ -114,10 +121,10 @@ def run(
         print(
             "airpath run: interrupted; what is complete is kept, --resume goes on", file=sys.stderr
         )
-        return STATUS_INTERRUPTED
+        return INTERRUPTED
     if report.stopped:
-        return _fail("run", report.stopped, STATUS_INCOMPLETE)
-    return STATUS_INCOMPLETE if report.failed or report.broken or not is_well else 0
+        return fail("run", report.stopped, UNDONE)
+    return UNDONE if report.failed or report.broken or not is_well else DONE
 
 
 def _judge(root: Path, made: Plan, judging: Judging, stopped: str) -> bool:
@@ -134,10 +141,8 @@ def _judge(root: Path, made: Plan, judging: Judging, stopped: str) -> bool:
             lambda line: _tell(f"airpath run: {line}"),
             stopped,
         )
-    except (FolderError, FilterError) as error:
+    except (FolderError, FilterError, OSError) as error:
         _fail("run", error)
-    except OSError as error:
-        _fail("run", told(error))
     return False
 
 
@@ -166,14 +171,14 @@ def plan(file: Path, *, only: list[str] | None, pilot: bool, json_: bool) -> int
     pilots: dict[str, Any] = {}
     if pilot:
         if made.missing:
-            return _fail("plan", "; ".join(made.missing))
+            return fail("plan", "; ".join(made.missing), LACKING)
         try:
             with interrupt.raised():
                 pilots = _pilot(made)
         except KeyboardInterrupt:
-            return STATUS_INTERRUPTED
+            return INTERRUPTED
         except OSError as error:
-            return _fail("plan", told(error), STATUS_INCOMPLETE)
+            return fail("plan", error, UNWRITABLE)
     if json_:
         document = made.document()
         for cell in document["cells"]:
@@ -186,7 +191,7 @@ def plan(file: Path, *, only: list[str] | None, pilot: bool, json_: bool) -> int
                     "size_bytes": measured.size_bytes,
                 }
         print(json.dumps({**document, "missing": made.missing}))
-        return 0
+        return DONE
     width = max(len(p.cell.key) for p in made.cells)
     wall = size = 0.0
     for planned in made.cells:
@@ -219,7 +224,7 @@ def plan(file: Path, *, only: list[str] | None, pilot: bool, json_: bool) -> int
         )
     for line in made.missing:
         print(f"airpath plan: {line}", file=sys.stderr)
-    return 0
+    return DONE
 
 
 def _pilot(made: Plan) -> dict[str, Any]:
@@ -247,7 +252,7 @@ def schema(*, experiment: bool) -> int:
 
     assert experiment, "the engine prints the other"
     print(json.dumps(made(), indent=2, sort_keys=True))
-    return 0
+    return DONE
 
 
 def results(
@@ -282,7 +287,7 @@ def results(
     judging = Judging(expect or (), strict, junit, summary)
     if judging and (directory is None or remove):
         what = "--remove" if remove else "the list of directories"
-        return _fail("results", f"{what} takes no --expect, --strict, --junit or --summary")
+        return fail("results", f"{what} takes no --expect, --strict, --junit or --summary")
     if directory is None:
         return list_folders(Path("results"), json_)
     request = Request(
@@ -312,4 +317,4 @@ def results(
     except OSError as error:
         if error.filename is None:  # of the output, of which all commands tell alike
             raise
-        return _fail("results", told(error), STATUS_INCOMPLETE)
+        return _fail("results", error)

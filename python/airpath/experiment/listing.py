@@ -21,11 +21,10 @@ from airpath.experiment.quantities import alike, show_bytes
 from airpath.experiment.replicate import remove as remove_folder
 from airpath.experiment.rows import USUAL_METRICS, by_cell, cell_table, interval, number
 from airpath.nearest import nearest
+from airpath.status import DONE, UNDONE
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-STATUS_FAILED = 1
 
 MOST_COLUMNS = 4
 """Of a usual metric that has several values, such as one for each flow."""
@@ -53,7 +52,7 @@ def list_folders(base: Path, as_json: bool) -> int:
     found = sorted(path.parent for path in base.glob("*/plan.json"))
     if not found and not as_json:
         print(f"airpath results: no results beneath {base}/; name a folder", file=sys.stderr)
-        return 1
+        return UNDONE
     for root in found:
         try:
             entries = open_results(root).done.values()
@@ -66,7 +65,7 @@ def list_folders(base: Path, as_json: bool) -> int:
             print(json.dumps({"folder": str(root), "runs": len(entries), "succeeded": good}))
         else:
             print(f"{root}  {len(entries)} runs, {good} succeeded, {show_bytes(size)}")
-    return 0
+    return DONE
 
 
 def carry_out(results: Results, request: Request) -> int:
@@ -114,11 +113,11 @@ def carry_out(results: Results, request: Request) -> int:
                 return _remove(results, catalogue, rows, request)
     finally:
         results.close()
-    status = 0
+    status = DONE
     if request.judging and not tell(
         results.root.resolve().name, cases, request.judging, _note, stopped=""
     ):
-        status = STATUS_FAILED
+        status = UNDONE
     metrics = _chosen(rows, request.metrics)
     if request.compare:
         return _compare(rows, request, metrics) or status
@@ -294,7 +293,7 @@ def _compare(rows: list[dict[str, Any]], request: Request, metrics: list[str]) -
         print(json.dumps({"first": first_key, "second": second_key, "metrics": documents}))
     else:
         _print_table(table)
-    return 0
+    return DONE
 
 
 def _remove(
@@ -303,14 +302,14 @@ def _remove(
     size = sum(row["size_bytes"] for row in rows)
     if not rows:
         print("airpath results: no run to remove", file=sys.stderr)
-        return 1
+        return UNDONE
     if not request.yes:
         if not sys.stdin.isatty():
             message = f"{len(rows)} runs would be removed; say so with --yes"
             raise FolderError(message)
         answer = input(f"Remove {len(rows)} runs, {show_bytes(size)}, from {results.root}? [y/N] ")
         if answer.strip().lower() not in ("y", "yes"):
-            return 1
+            return UNDONE
     for row in rows:
         folder = (results.root / row["path"]).resolve()
         if not folder.is_relative_to((results.root / "runs").resolve()):
@@ -320,7 +319,7 @@ def _remove(
         catalogue.forget(row["path"])
         remove_folder(folder)
     print(f"{len(rows)} runs removed, {show_bytes(size)}")
-    return 0
+    return DONE
 
 
 def _print_table(table: list[list[str]]) -> None:

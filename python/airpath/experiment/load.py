@@ -24,6 +24,7 @@ from airpath.jsontext import MOST_DEPTH, check_depth
 from airpath.nearest import nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
@@ -170,12 +171,32 @@ def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
         experiment = Experiment.model_validate(filled)
     except ValidationError as error:
         problems += _problems(error, name, lines, (), Experiment)
+        problems += _unknown_names(raw, name, lines)
         raise ExperimentError(sorted(problems, key=lambda p: p.line)) from error
     loaded = Loaded(file, text, experiment, raw, lines)
     problems += _relations(loaded, files=files)
     if problems:
         raise ExperimentError(sorted(problems, key=lambda p: p.line))
     return loaded
+
+
+def _unknown_names(raw: dict[str, Any], file: str, lines: dict[KeyPath, int]) -> Iterator[Problem]:
+    """Yield what sets name and the file does not have, where other mistakes keep it from use."""
+    sets = raw.get("sets")
+    for index, one in enumerate(sets if isinstance(sets, list) else []):
+        for key, table in (("network", "networks"), ("workload", "workloads")):
+            known = raw.get(table)
+            words = one.get(key) if isinstance(one, dict) else None
+            if not isinstance(words, str | list) or not isinstance(known, dict):
+                continue
+            for word in as_list(words):
+                if isinstance(word, str) and word not in known:
+                    what = _no_such(one.get("name"), key, word, known)
+                    yield Problem(file, line_of(lines, ("sets", index, key)), what)
+
+
+def _no_such(of_set: object, key: str, word: str, known: Iterable[str]) -> str:
+    return f"set `{of_set}`: there is no {key} `{word}`{nearest(word, known)}"
 
 
 def _deepest(text: str) -> int:
@@ -445,10 +466,7 @@ def _relations(loaded: Loaded, *, files: bool) -> list[Problem]:
         for key, known in (("network", experiment.networks), ("workload", experiment.workloads)):
             for word in as_list(getattr(one, key)):
                 if word not in known:
-                    wrong(
-                        (*here, key),
-                        f"set `{one.name}`: there is no {key} `{word}`{nearest(word, known)}",
-                    )
+                    wrong((*here, key), _no_such(one.name, key, word, known))
         clock = one.clock or experiment.clock
         if one.lateness_bound and clock != "live":
             wrong(

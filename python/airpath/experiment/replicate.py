@@ -31,7 +31,7 @@ from airpath.experiment.metrics import measure_aside, needed
 from airpath.experiment.plan import PlannedCell, cell_folder
 from airpath.experiment.programs import programs
 from airpath.experiment.quantities import length_bytes, time_ns
-from airpath.facts import EXIT_STATUSES, FILES
+from airpath.facts import BEFORE_PROGRAMS, FILES
 
 if TYPE_CHECKING:
     from airpath.experiment.model import Experiment
@@ -55,9 +55,6 @@ compile it is half of what its start takes. Last in the path, it hides nothing."
 
 MOST_LAST_WORDS_BYTES = 200
 """Greatest part of a program's last output that the message of its failure repeats."""
-
-_OF_THE_ENGINE = (EXIT_STATUSES["failed"], EXIT_STATUSES["usage"])
-"""Exit statuses with which the engine ends where no program was started."""
 
 JOBS_VARIABLE = "AIRPATH_JOBS"
 """Variable with the number of runs that are active side by side, for the engine."""
@@ -386,7 +383,7 @@ def _judge(task: Task, part: Path, work: Path, status: int, timed_out: bool) -> 
                 for program in task.programs
                 if program["user"] is not None and program["name"] not in ran
             ]
-        if not records and not failures and status not in _OF_THE_ENGINE:
+        if not records and not failures and status not in BEFORE_PROGRAMS:
             failures = [last or "the programs left no record"]
     if timed_out:
         return Outcome("failed", verdict, f"took longer than {task.wall_limit_s:g} s")

@@ -16,7 +16,8 @@ from airpath.engine import EngineError, find_engine
 from airpath.extras import require
 from airpath.fading.statistics import SLOTS_PER_SECOND, Figure, measure
 from airpath.fading.table import Table, TableError, of_text, read, write
-from airpath.files import make_folder, told
+from airpath.files import make_folder
+from airpath.status import DONE, fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +42,7 @@ def show(
     """Carry ``airpath fading show`` out."""
     if out is not None:
         if out.suffix not in PICTURES:
-            return _refuse("show", f"--out {out} must end with .png, .svg or .pdf")
+            return fail("fading show", f"--out {out} must end with .png, .svg or .pdf")
         require("plots", "airpath fading show --out")
     try:
         table = _table(channel, slots, seed, variable)
@@ -55,18 +56,9 @@ def show(
             name = "channel" if channel.lstrip().startswith("{") else Path(channel).name
             picture = fading.draw(table, rate, name)
             print(picture.save(out.parent, out.suffix[1:], name=out.stem), file=sys.stderr)
-    except _EngineRefusal as error:
-        print(error, file=sys.stderr)
-        return 2
-    except TableError as error:
-        return _refuse("show", str(error))
-    except (EngineError, OSError) as error:
-        print(
-            f"airpath fading show: {told(error) if isinstance(error, OSError) else error}",
-            file=sys.stderr,
-        )
-        return 1
-    return 0
+    except (_EngineRefusal, TableError, EngineError, OSError) as error:
+        return fail("fading show", error)
+    return DONE
 
 
 def convert(input_: Path, output: Path, *, variable: str | None) -> int:
@@ -74,14 +66,11 @@ def convert(input_: Path, output: Path, *, variable: str | None) -> int:
     try:
         table = read(input_, variable)
         write(output, table)
-    except TableError as error:
-        return _refuse("convert", str(error))
-    except OSError as error:
-        print(f"airpath fading convert: {told(error)}", file=sys.stderr)
-        return 1
+    except (TableError, OSError) as error:
+        return fail("fading convert", error)
     slots, resources = table.decibels.shape
     print(f"airpath: {slots} slots of {resources} resources in {output}", file=sys.stderr)
-    return 0
+    return DONE
 
 
 def text_of(figures: Iterable[Figure]) -> str:
@@ -109,8 +98,3 @@ def _table(channel: str, slots: int, seed: int, variable: str | None) -> Table:
     if result.returncode != 0:
         raise _EngineRefusal(result.stderr.decode(errors="replace").strip())
     return of_text(result.stdout)
-
-
-def _refuse(command: str, what: str) -> int:
-    print(f"airpath fading {command}: {what}", file=sys.stderr)
-    return 2

@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airpath.files import told
+from airpath.files import told, writing
 from airpath.radiocapture import frames, probe
+from airpath.status import DONE, UNDONE, fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,8 +37,7 @@ def send(*, to: str, port: int, packets: int, length: int, interval_ms: float) -
     if not 0 <= interval_ms <= 3_600_000:
         problem = f"--interval {interval_ms:g} must be from 0 to 3600000 ms"
     if problem:
-        print(f"airpath trace send: {problem}", file=sys.stderr)
-        return 2
+        return fail("trace send", problem)
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
             begin = time.monotonic()
@@ -51,10 +51,9 @@ def send(*, to: str, port: int, packets: int, length: int, interval_ms: float) -
                     # An answer to an earlier packet; nobody needs to listen at the port.
                     continue
     except OSError as error:
-        print(f"airpath trace send: {to}: {told(error)}", file=sys.stderr)
-        return 1
+        return fail("trace send", f"{to}: {told(error)}", UNDONE)
     print(f"airpath: sent {packets} packets of {length} bytes to {to}", file=sys.stderr)
-    return 0
+    return DONE
 
 
 def records(found: Iterable[bytes], packets: int, length: int) -> list[str]:
@@ -90,8 +89,7 @@ def capture(source: str, output: Path, *, packets: int, length: int, silence_s: 
     if not 0 < silence_s <= 86_400:
         problem = f"--silence {silence_s:g} must be more than 0, and at most 86400 s"
     if problem:
-        print(f"airpath trace capture: {problem}", file=sys.stderr)
-        return 2
+        return fail("trace capture", problem)
     path = Path(source)
     try:
         if path.is_file():
@@ -108,14 +106,11 @@ def capture(source: str, output: Path, *, packets: int, length: int, silence_s: 
             )
             raise frames.CaptureError(message)
         head = f"# airpath trace capture: {packets} packets of {length} bytes\n"
-        output.write_text(head + "\n".join(lines) + "\n")
-    except frames.CaptureError as error:
-        print(f"airpath trace capture: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"airpath trace capture: {told(error)}", file=sys.stderr)
-        return 1
+        with writing():
+            output.write_text(head + "\n".join(lines) + "\n")
+    except (frames.CaptureError, OSError) as error:
+        return fail("trace capture", error)
     lost = lines.count("lost")
     damaged = packets - lost - lines.count("ok")
     print(f"airpath: {packets} packets, {lost} lost, {damaged} damaged", file=sys.stderr)
-    return 0
+    return DONE

@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airpath.analysis.command import DAMAGED
-from airpath.files import make_folder, told, write_whole
+from airpath.files import check_place, make_folder, write_whole
 from airpath.report import write_report
 from airpath.report.files import write_figures, write_tables, write_xplot
 from airpath.report.material import load_material
 from airpath.run import RunError
+from airpath.status import DAMAGED, DONE, fail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,17 +42,17 @@ def write(
 ) -> int:
     """Write the page, and files where folders are named; print all paths; return the status."""
     if pictures < 0:
-        print(f"airpath report: --pictures {pictures} must not be negative", file=sys.stderr)
-        return 2
+        return fail("report", f"--pictures {pictures} must not be negative")
     target = out or (directories[0] / NAME if len(directories) == 1 else Path(NAME))
     if target.is_dir():
-        print(f"airpath report: --out {target} is a folder; name a file", file=sys.stderr)
-        return 2
+        return fail("report", f"--out {target} is a folder; name a file")
     progress = Progress()
     try:
         for folder in (out.parent if out else None, figures, csv, xplot):
             if folder is not None:
                 make_folder(folder)
+        if target.parent.is_dir():
+            check_place(target)
         material = load_material(
             directories, title, pictures, experiment=experiment, progress=progress.tell
         )
@@ -70,15 +70,13 @@ def write(
         write_whole(target, page)
     except (RunError, OSError) as error:
         progress.end()
-        what = told(error) if isinstance(error, OSError) else error
-        print(f"airpath report: {what}", file=sys.stderr)
-        return error.status if isinstance(error, RunError) else 1
+        return fail("report", error)
     progress.end()
     for path in [*files, target]:
         print(path)
     for what in material.damage:
         print(f"airpath report: {what}", file=sys.stderr)
-    return DAMAGED if material.damage else 0
+    return DAMAGED if material.damage else DONE
 
 
 class Progress:

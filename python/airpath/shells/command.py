@@ -6,19 +6,18 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from airpath.engine import EngineError
-from airpath.facts import EXIT_STATUSES
-from airpath.files import make_folder, told, write_whole
+from airpath.files import make_folder, write_whole
 from airpath.nearest import nearest
 from airpath.shells import bash, fish, zsh
 from airpath.shells.man import file_name, overview, page
 from airpath.shells.shown import all_commands, profiles
 from airpath.shells.values import SHELLS
+from airpath.status import DONE, fail
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,17 +28,12 @@ _SCRIPTS = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}
 def completions(shell: str) -> int:
     """Carry ``airpath completions`` out."""
     if shell not in SHELLS:
-        print(
-            f"airpath completions: there are none for {shell!r}{nearest(shell, SHELLS)}",
-            file=sys.stderr,
-        )
-        return EXIT_STATUSES["usage"]
+        return fail("completions", f"there are none for {shell!r}{nearest(shell, SHELLS)}")
     try:
         print(_SCRIPTS[shell](all_commands(), profiles()), end="")
     except EngineError as error:
-        print(f"airpath completions: {error}", file=sys.stderr)
-        return EXIT_STATUSES["undone"]
-    return EXIT_STATUSES["done"]
+        return fail("completions", error)
+    return DONE
 
 
 def man(directory: Path) -> int:
@@ -59,8 +53,6 @@ def man(directory: Path) -> int:
         for name, text in pages.items():
             write_whole(directory / name, text)
     except (EngineError, OSError) as error:
-        what = told(error) if isinstance(error, OSError) else error
-        print(f"airpath man: {what}", file=sys.stderr)
-        return EXIT_STATUSES["undone"]
+        return fail("man", error)
     print(f"{len(pages)} pages in {directory}")
-    return EXIT_STATUSES["done"]
+    return DONE

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from airpath.engine import find_engine
 from airpath.extras import require
-from airpath.facts import EXIT_STATUSES, FILES, NEVER_INSIDE, NO_VERDICT, TRUSTED, causes_of
+from airpath.facts import BEFORE_PROGRAMS, FILES, NEVER_INSIDE, NO_VERDICT, TRUSTED, causes_of
 from airpath.files import read_text
 from airpath.testing.marks import NS_PER_S, USUAL_TIME_LIMIT, USUAL_WALL_LIMIT
 
@@ -282,7 +282,7 @@ class Link:
             limit_s,
         )
         self.outcomes.append(outcome)
-        if status == EXIT_STATUSES["failed"] and not outcome.has_status(status):
+        if status in BEFORE_PROGRAMS and not outcome.has_status(status):
             raise LinkError(_without_name(errors))
         if self.settings.get("strict") and outcome.verdict != TRUSTED:
             message = f"the verdict is {outcome.verdict}: {'; '.join(outcome.reasons)}"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airpath.files import read_bytes, write_whole
 from airpath.jsontext import parse_json
-from airpath.video.errors import VideoError
+from airpath.video.errors import FileError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,10 +70,10 @@ def read(file: Path) -> dict[str, Any] | None:
         return None
     except ValueError as error:
         message = f"{path} is damaged: {error}; remove it, or receive the video again"
-        raise VideoError(message) from error
+        raise FileError(message) from error
     if not isinstance(notes, dict):
         message = f"{path} is damaged: it is no JSON object; remove it, or receive the video again"
-        raise VideoError(message)
+        raise FileError(message)
     return notes
 
 
@@ -89,7 +89,7 @@ def frames_per_second(notes: Mapping[str, Any] | None, file: Path) -> float | No
         return None
     if not isinstance(value, int | float) or not math.isfinite(value) or not 0 < value <= 1000:
         message = f"{beside(file)} is damaged: frames_per_second is {value!r}"
-        raise VideoError(message)
+        raise FileError(message)
     return float(value)
 
 
@@ -115,6 +115,6 @@ def frames(notes: Mapping[str, Any] | None, file: Path, length_bytes: int) -> li
         )
         if not whole or row["offset_bytes"] + row["length_bytes"] > length_bytes:
             message = f"{beside(file)} does not fit {file}: frame {number}"
-            raise VideoError(message)
+            raise FileError(message)
         found.append(Frame(*(row[name] for name in Frame._fields)))
     return found

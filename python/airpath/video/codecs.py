@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from airpath.video.errors import VideoError
+from airpath.video.errors import FileError
 
 
 class Codec(NamedTuple):
@@ -58,7 +58,7 @@ def of_ffmpeg(name: str, file: object) -> Codec:
         f"{file} holds video of the codec {name}; airpath video sends {', '.join(CODECS)}: "
         f"convert it first, for example with ffmpeg -i {file} -c:v libx264 -bf 0 clip.h264"
     )
-    raise VideoError(message)
+    raise FileError(message)
 
 
 def of_payload_type(number: int) -> Codec | None:

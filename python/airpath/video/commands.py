@@ -12,15 +12,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airpath.facts import EXIT_STATUSES
-from airpath.files import told
+from airpath.status import DONE, INTERRUPTED, fail
 from airpath.video.codecs import CODECS
 from airpath.video.errors import OptionError, VideoError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-INTERRUPTED = 130
 _MOST_FRAMES = 1_000_000
 
 
@@ -28,7 +26,7 @@ class _Status:
     """Exit status of a command, set where it fails."""
 
     def __init__(self) -> None:
-        self.value = EXIT_STATUSES["done"]
+        self.value = DONE
 
 
 @contextlib.contextmanager
@@ -43,10 +41,7 @@ def _errors_told(command: str, program: Path | None = None) -> Iterator[_Status]
     except BrokenPipeError:
         raise
     except (VideoError, OSError) as error:
-        wrong = isinstance(error, OptionError)
-        status.value = EXIT_STATUSES["usage" if wrong else "undone"]
-        what = told(error) if isinstance(error, OSError) else str(error)
-        print(f"airpath video {command}: {what}", file=sys.stderr)
+        status.value = fail(f"video {command}", error)
 
 
 def _print(report: dict[str, Any], text: Callable[[], str], *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from airpath.files import make_folder
 from airpath.video import about, align, codecs, decode, ffmpeg, quality
-from airpath.video.errors import OptionError, VideoError
+from airpath.video.errors import FileError, OptionError
 from airpath.video.progress import Progress
 from airpath.video.result import Result
 
@@ -90,7 +90,7 @@ def _one(
     codec = codecs.CODECS.get(str((notes or {}).get("codec"))) or reference.codec
     if codec is None:
         message = f"{file}: its codec is unknown; compare it with the file that was sent"
-        raise VideoError(message)
+        raise FileError(message)
     if playout_ns is not None and noted is None:
         message = (
             f"--playout-delay needs the arrival of frames, which {about.beside(file)} of airpath "

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from airpath.video import about, codecs, ffmpeg
-from airpath.video.errors import VideoError
+from airpath.video.errors import FileError
 from airpath.video.packetise import frame_rate
 
 if TYPE_CHECKING:
@@ -85,15 +85,15 @@ def decode_reference(file: Path, folder: Path, given_fps: float | None) -> Refer
     width, height = int(found.get("width") or 0), int(found.get("height") or 0)
     if width < 1 or height < 1:
         message = f"{file}: ffprobe cannot tell the size of its pictures"
-        raise VideoError(message)
+        raise FileError(message)
     fps = given_fps or about.frames_per_second(notes, file) or frame_rate(found)
     if fps is None:
         message = f"{file} does not say its frame rate: give it with --fps"
-        raise VideoError(message)
+        raise FileError(message)
     pictures = _decode([*options, "-i", file], folder / "reference.yuv", width, height)
     if not pictures.times:
         message = f"ffmpeg cannot decode a frame of {file}: {pictures.complaint}"
-        raise VideoError(message)
+        raise FileError(message)
     by_name = {one.ffmpeg_name: one for one in codecs.CODECS.values()}
     return Reference(pictures, fps, by_name.get(str(found.get("codec_name"))))
 

@@ -11,7 +11,7 @@ import re
 import socket
 from typing import NamedTuple
 
-from airpath.video.errors import OptionError, VideoError
+from airpath.video.errors import OptionError
 
 DEPTH_VARIABLE = "AIRPATH_DEPTH"
 """Variable that the engine sets for the commands of a run."""
@@ -38,7 +38,7 @@ def split(text: str, flag: str) -> tuple[str, int]:
     """Return host and port of a text; the host is empty where it has none.
 
     Raises:
-        VideoError: it has no port.
+        OptionError: it has no port.
 
     """
     found = re.fullmatch(r"(?:\[([^\]]*)\]|([^:\[\]]*)):(\d{1,5})", text)
@@ -57,7 +57,7 @@ def resolve(text: str, flag: str, *, ipv4: bool = False) -> Endpoint:
         ipv4: whether only addresses of IPv4 count.
 
     Raises:
-        VideoError: there is no such host.
+        OptionError: there is no such host.
 
     """
     host, port = split(text, flag)
@@ -69,7 +69,7 @@ def resolve(text: str, flag: str, *, ipv4: bool = False) -> Endpoint:
         found = socket.getaddrinfo(host, port, family, socket.SOCK_DGRAM)
     except OSError as error:
         message = f"{flag} {text}: {host} is unknown: {error.strerror}"
-        raise VideoError(message) from error
+        raise OptionError(message) from error
     family, _, _, _, address = found[0]
     return Endpoint(family, str(address[0]), port)
 
@@ -81,7 +81,7 @@ def to_listen(text: str) -> Endpoint:
     there is one), and the loopback elsewhere, so that no other host reaches the receiver.
 
     Raises:
-        VideoError: there is no such host.
+        OptionError: there is no such host.
 
     """
     host, port = split(text, "--listen")

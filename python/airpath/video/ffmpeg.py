@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpath import interrupt
-from airpath.video.errors import OptionError, VideoError
+from airpath.video.errors import FileError, LackingError, OptionError, VideoError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,7 +69,7 @@ def find(program: str = "ffmpeg") -> str:
         # A path must hold in every working directory; a name alone is looked up in PATH, too.
         ffmpeg = shutil.which(str(given.absolute())) or shutil.which(str(given))
         if ffmpeg is None:
-            kind, source = (OptionError, "--ffmpeg") if option else (VideoError, VARIABLE)
+            kind, source = (OptionError, "--ffmpeg") if option else (LackingError, VARIABLE)
             message = f"{source} {named}: there is no such program, or it may not be executed"
             raise kind(message)
         if program == "ffmpeg":
@@ -80,7 +80,7 @@ def find(program: str = "ffmpeg") -> str:
     path = shutil.which(program)
     if path is None:
         message = f"{program} is not here: apt install ffmpeg (Debian; elsewhere the same name)"
-        raise VideoError(message)
+        raise LackingError(message)
     return path
 
 
@@ -132,7 +132,7 @@ def run(arguments: Sequence[str | Path], what: str, *, folder: Path | None = Non
     return output
 
 
-def check(status: int, messages: bytes, what: str) -> None:
+def check(status: int, messages: bytes, what: str, kind: type[VideoError] = VideoError) -> None:
     """Do nothing if a program succeeded.
 
     Raises:
@@ -143,7 +143,7 @@ def check(status: int, messages: bytes, what: str) -> None:
         lines = messages.decode(errors="replace").strip().splitlines()[-SHOWN_LINES:]
         told = "".join(f"\n  {line}" for line in lines) or "\n  (no message)"
         message = f"ffmpeg cannot {what} (exit status {status}):{told}"
-        raise VideoError(message)
+        raise kind(message)
 
 
 def probe(file: Path, options: Sequence[str] = ()) -> dict[str, Any]:
@@ -163,10 +163,10 @@ def probe(file: Path, options: Sequence[str] = ()) -> dict[str, Any]:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with started("ffprobe", arguments, **pipes) as process:
         output, messages = process.communicate()
-    check(process.returncode, messages, f"read {file}")
+    check(process.returncode, messages, f"read {file}", FileError)
     found = json.loads(output)
     streams = found.get("streams") or []
     if not streams:
         message = f"{file} holds no video"
-        raise VideoError(message)
+        raise FileError(message)
     return {**streams[0], "format": found.get("format", {}).get("format_name", "")}

@@ -11,7 +11,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airpath.video import about, codecs, ffmpeg, payload_av1, payload_nal, rtp
-from airpath.video.errors import VideoError
+from airpath.video.errors import FileError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +109,7 @@ def packetise(source: Source, packet_bytes: int) -> Stream:
     )
     if not made:
         message = f"{source.file} holds no frame"
-        raise VideoError(message)
+        raise FileError(message)
     times = _times(made, source)
     first = min(times)
     packets, frames = [], []
@@ -175,7 +175,7 @@ def _of_ffmpeg(source: Source, packet_bytes: int) -> list[rtp.Packet]:
         packets = _received(ours, packet_bytes, source)
         status = process.wait()
         messages.seek(0)
-        ffmpeg.check(status, messages.read(), f"cut {source.file} into RTP packets")
+        ffmpeg.check(status, messages.read(), f"cut {source.file} into RTP packets", FileError)
     return packets
 
 
@@ -185,7 +185,7 @@ def _received(ours: socket.socket, packet_bytes: int, source: Source) -> list[rt
         packet = rtp.parse(data)
         if packet is None:
             message = f"ffmpeg wrote something that is no RTP packet ({len(data)} bytes)"
-            raise VideoError(message)
+            raise FileError(message)
         packets.append(packet)
     if source.codec.name in ("h264", "h265"):
         # ffmpeg takes the first byte of a start code for the end of the NAL unit before it.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from airpath.video.errors import VideoError
+from airpath.video.errors import FileError
 
 _SEQUENCE_HEADER = 1
 _TEMPORAL_DELIMITER = 2
@@ -84,7 +84,7 @@ def obus(bitstream: bytes) -> list[Obu]:
         size = read_leb128(bitstream, at + header_bytes) if first & _HAS_SIZE else None
         if first & 0x80 or size is None or size[1] + size[0] > len(bitstream):
             message = f"the AV1 bitstream is damaged at byte {at}"
-            raise VideoError(message)
+            raise FileError(message)
         header = bytes([first & ~_HAS_SIZE]) + bitstream[at + 1 : at + header_bytes]
         at = size[1] + size[0]
         found.append(Obu(header, bitstream[size[1] : at]))
@@ -104,7 +104,7 @@ def temporal_units(bitstream: bytes) -> list[list[Obu]]:
             units.append([])
         elif not units:
             message = "the AV1 bitstream does not begin with a temporal delimiter"
-            raise VideoError(message)
+            raise FileError(message)
         else:
             units[-1].append(obu)
     return units

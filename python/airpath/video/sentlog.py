@@ -11,7 +11,7 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from airpath.files import read_text, write_whole
-from airpath.video.errors import VideoError
+from airpath.video.errors import FileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,9 +65,9 @@ def read(path: Path) -> dict[int, Sent]:
         rows = csv.reader(io.StringIO(read_text(path)))
         if next(rows, None) != list(Sent._fields):
             message = f"{path} is no log of airpath video send: its first line names other columns"
-            raise VideoError(message)
+            raise FileError(message)
         packets = [Sent(*(int(cell) for cell in row)) for row in rows]
     except (ValueError, TypeError, csv.Error) as error:
         message = f"{path} is damaged: {error}"
-        raise VideoError(message) from error
+        raise FileError(message) from error
     return {packet.sequence: packet for packet in packets}

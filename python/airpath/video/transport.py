@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from airpath.video import udplite
 from airpath.video.endpoints import Endpoint
-from airpath.video.errors import VideoError
+from airpath.video.errors import LackingError, VideoError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +93,7 @@ def _chosen(way: str, family: int) -> str:
         return "kernel" if kernel_has_udplite(family) else "raw"
     if way == "kernel" and not kernel_has_udplite(family):
         message = "this kernel has no UDP-Lite; leave --udp-lite-sockets out, or say raw"
-        raise VideoError(message)
+        raise LackingError(message)
     return way
 
 

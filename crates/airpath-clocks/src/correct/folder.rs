@@ -141,7 +141,7 @@ fn files(original: &Path) -> Result<Vec<PathBuf>, ClockError> {
     let mut folders = vec![PathBuf::new()];
     while let Some(inner) = folders.pop() {
         let path = original.join(&inner);
-        let failed = |source| ClockError::io("read", &path, source);
+        let failed = |source| ClockError::io(ClockError::READ, &path, source);
         for entry in fs::read_dir(&path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = inner.join(entry.file_name());
@@ -220,7 +220,7 @@ impl<'a> Work<'a> {
             Ok(unix_ns)
         };
         let read = |source: io::Error| unreadable(path, source);
-        let file = File::open(path).map_err(|source| ClockError::io("read", path, source))?;
+        let file = File::open(path).map_err(|source| ClockError::io(ClockError::READ, path, source))?;
         capture::copy(&mut BufReader::with_capacity(1 << 16, file), &mut io::sink(), &mut change).map_err(read)?;
         let mut stamps = Stamps { count, ..Stamps::default() };
         if count > 0 {
@@ -237,7 +237,7 @@ impl<'a> Work<'a> {
     }
 
     fn write(&self, name: &Path, from: &Path, to: &Path) -> Result<(), ClockError> {
-        let file = place::open_regular(from).map_err(|source| ClockError::io("read", from, source))?;
+        let file = place::open_regular(from).map_err(|source| ClockError::io(ClockError::READ, from, source))?;
         let new = place::create_new(to).map_err(|source| ClockError::io("write", to, source))?;
         let mut out = BufWriter::with_capacity(1 << 16, new);
         let mut left = self.correction.captures.get(&*name.to_string_lossy()).map_or(0, |stamps| stamps.count);
@@ -263,7 +263,7 @@ impl<'a> Work<'a> {
 /// A capture whose content is at fault rather than the disk.
 fn unreadable(path: &Path, source: io::Error) -> ClockError {
     if source.kind() != io::ErrorKind::InvalidData {
-        return ClockError::io("read", path, source);
+        return ClockError::io(ClockError::READ, path, source);
     }
     let hint = "name a run or a capture that was written to its end".into();
     ClockError::File { path: path.to_owned(), what: format!("cannot be corrected: {source}"), hint }
@@ -281,7 +281,8 @@ impl OutFolder {
         let existed = path.exists();
         folder::create(path)?;
         let out = OutFolder { path: path.to_owned(), existed, keep: false };
-        let resolved = |path: &Path| fs::canonicalize(path).map_err(|source| ClockError::io("read", path, source));
+        let resolved =
+            |path: &Path| fs::canonicalize(path).map_err(|source| ClockError::io(ClockError::READ, path, source));
         if resolved(path)?.starts_with(resolved(original)?) {
             return Err(ClockError::File {
                 path: path.to_owned(),

@@ -86,7 +86,7 @@ pub struct Stamps {
 /// When there is nothing to correct, stamps lie outside the estimate, or something cannot be read or
 /// written. Nothing of the copy is left then.
 pub fn correct(request: &Request<'_>) -> Result<Correction, ClockError> {
-    let kind =
-        std::fs::metadata(request.original).map_err(|source| ClockError::io("read", request.original, source))?;
+    let kind = std::fs::metadata(request.original)
+        .map_err(|source| ClockError::io(ClockError::READ, request.original, source))?;
     if kind.is_dir() { folder::correct(request) } else { folder::correct_capture(request) }
 }

@@ -159,11 +159,11 @@ fn check(host: &CalibratedHost, rights: Rights) -> i32 {
         Ok(None) => say!("airpath: no calibration of this machine for this user; {}", store::MEND),
         Err(error) => say!("airpath: {error}"),
     }
-    1
+    status::UNDONE
 }
 
 fn unusable(error: store::Unusable) -> Failure {
-    Failure::new(error.to_string())
+    Failure::unwritable(error.to_string())
 }
 
 fn heading(args: &CalibrateArgs) -> String {

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::cli::CheckArgs;
 use crate::error::Result;
-use crate::link::read;
+use crate::link::{apart, read};
+use crate::status::UNDONE;
 use crate::terminal::{say, show};
 
 /// Checks every file; the exit status is 1 if one is wrong.
@@ -27,7 +28,7 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
             .and_then(|scenario| Ok((scenario.paths()?, scenario.media()?, scenario.advice(None)?)));
         match checked {
             Ok((paths, media, advice)) if args.json => {
-                let warnings: Vec<_> = warnings(&paths).collect();
+                let warnings: Vec<_> = warnings(&paths, &media).collect();
                 let mut told = json!({
                     "file": name, "valid": true, "paths": paths.len(), "advice": advice, "warnings": warnings,
                 });
@@ -60,12 +61,12 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
                     );
                 }
                 advice.iter().for_each(|advice| show!("{name}: advice: {advice}\n"));
-                for warning in warnings(&paths) {
+                for warning in warnings(&paths, &media) {
                     say!("{name}: warning: {warning}");
                 }
             }
             Err(report) => {
-                status = 1;
+                status = UNDONE;
                 if args.json {
                     let problems = report.problems();
                     show!("{}\n", serde_json::json!({"file": name, "valid": false, "problems": problems}));
@@ -105,8 +106,9 @@ fn media_count(number: usize) -> String {
 }
 
 /// Warnings about valid settings that nobody can want.
-fn warnings(paths: &[NamedPath]) -> impl Iterator<Item = String> + '_ {
-    paths.iter().filter_map(|path| too_much(&path.config.background))
+fn warnings(paths: &[NamedPath], media: &[MediumOfCell]) -> impl Iterator<Item = String> {
+    let apart = (paths.len() > 1 && media.is_empty()).then(|| apart(paths.len()));
+    paths.iter().filter_map(|path| too_much(&path.config.background)).chain(apart)
 }
 
 fn count(number: usize, noun: &str) -> String {

@@ -4,12 +4,13 @@
 //! `airpath exec`: a command behind an emulated link.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use airpath_live::addressing::Nesting;
 use airpath_live::presence::Presence;
 use airpath_live::session::ServerEnds;
 use airpath_live::{privilege, supervise};
-use airpath_log::Clock;
+use airpath_log::{Clock, place};
 use airpath_warp::guest::is_guest;
 
 use crate::cli::ExecArgs;
@@ -43,6 +44,11 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
     }
     if !is_guest() {
         link::advise(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
+    }
+    if args.replications > 1 && matches!(args.run.json, Some(Some(_))) {
+        return Err(Failure::usage(
+            "--json FILE is for one run; of --replications each has a run.json below the folder of --out",
+        ));
     }
     if args.replications > 1 {
         return replications::run(args, &scenario);
@@ -80,10 +86,22 @@ pub fn nested() -> Result<bool> {
 pub fn start(mut request: RunRequest) -> Result<i32> {
     if let Some(folder) = &request.out {
         request.out_is_ours = !folder.exists();
-        airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
+        airpath_log::folder::create(folder).map_err(Failure::log)?;
         // The engine's process may be moved about; what it writes to is not.
         request.out = Some(absolute(folder)?);
     }
+    let opened = request.json_file.as_deref().map(|file| {
+        place::output(file).map_err(|error| Failure::unwritable(format!("cannot write {}: {error}", file.display())))
+    });
+    request.json = match opened.transpose() {
+        Ok(file) => file.map(Arc::new),
+        Err(failure) => {
+            if let Some(folder) = &request.out {
+                let _ = airpath_log::folder::take_back(folder, request.out_is_ours);
+            }
+            return Err(failure);
+        }
+    };
     let taken_back = |failure| {
         if let Some(folder) = &request.out {
             let _ = airpath_log::folder::take_back(folder, request.out_is_ours);

@@ -145,7 +145,7 @@ fn generate(args: &GenerateArgs) -> Result<i32> {
         true => write(&mut BufWriter::new(io::stdout().lock())),
         false => place::output(&args.output).and_then(|file| write(&mut BufWriter::new(file))),
     };
-    let mean = mean.map_err(|error| Failure::new(format!("cannot write {}: {error}", args.output.display())))?;
+    let mean = mean.map_err(|error| Failure::unwritable(format!("cannot write {}: {error}", args.output.display())))?;
     if !args.quiet {
         let (slots, resources) = (args.slots, config.resources);
         say!("airpath: {slots} slots of {resources} resources, mean {:.2} dB; seed {seed}", 10.0 * mean.log10());

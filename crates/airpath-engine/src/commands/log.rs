@@ -31,19 +31,20 @@ pub fn run(args: &LogArgs) -> Result<i32> {
     let manifest = Manifest::read(&args.dir);
     // What the logs of another format mean is not for this version to guess.
     if let Err(error @ LogError::Format { .. }) = &manifest {
-        return Err(Failure::new(error.to_string()));
+        return Err(Failure::usage(error.to_string()));
     }
     let mut out = std::io::stdout().lock();
     let told = |error: RenderError| match error {
         RenderError::Filter(error) => Failure::usage(error.to_string()),
-        other => Failure::new(other.to_string()),
+        RenderError::Log(error) => Failure::log(error),
+        RenderError::Output(_) => Failure::unwritable(error.to_string()),
     };
     let range = TimeRange { from_ns: filter.from_ns, to_ns: filter.to_ns };
     let rendered = match (args.tcpdump, args.json, args.mahimahi) {
         _ if args.tcp && args.json => tcp_state_json(&args.dir, range, &mut out).map_err(told)?,
         _ if args.tcp => tcp_state_table(&args.dir, range, &mut out).map_err(told)?,
         (_, _, true) => {
-            let manifest = manifest.as_ref().map_err(|error| Failure::new(error.to_string()))?;
+            let manifest = manifest.as_ref().map_err(|error| Failure::usage(error.to_string()))?;
             mahimahi::write(args, manifest, filter.direction, &mut out)?
         }
         (true, ..) => tcpdump(&args.dir, &filter, &mut out).map_err(told)?,

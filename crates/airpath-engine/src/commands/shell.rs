@@ -8,7 +8,7 @@ use crate::cli::ShellArgs;
 use crate::error::Result;
 use crate::link;
 use crate::run::from_options::request;
-use crate::run::{calibrated, commands};
+use crate::run::{calibrated, commands, greeting};
 use crate::terminal::show;
 
 /// Runs it; the exit status is the shell's.
@@ -27,7 +27,11 @@ pub fn run(args: &ShellArgs) -> Result<i32> {
     } else {
         args.command.clone()
     };
+    let name = scenario.name.clone();
     let mut request = request(&args.run, scenario, command)?;
+    if args.command.is_empty() && !args.no_banner && !args.run.quiet {
+        request.environment = greeting::greet(&args.link, name.as_deref(), &request.machine, &request.clients[0][0]);
+    }
     commands::of_shell(&mut request, args)?;
     calibrated::apply(&mut request, &args.run)?;
     request.enclosing |= exec::nested()?;

@@ -23,6 +23,7 @@ use crate::run::interrupt::Interrupt;
 use crate::run::replication::{self, Finished, Why};
 use crate::run::sim::{SimRequest, Simulated, run as simulate};
 use crate::seed::fresh_seed;
+use crate::status;
 use crate::terminal::{self, say};
 
 /// A workload to begin with, for whoever gave none.
@@ -80,7 +81,7 @@ pub fn run(args: &SimArgs) -> Result<i32> {
 fn in_folder<T>(folder: Option<&Path>, work: impl FnOnce(Option<&Path>) -> Result<T>) -> Result<T> {
     let Some(path) = folder else { return work(None) };
     let is_ours = !path.exists();
-    airpath_log::folder::create(path).map_err(|error| Failure::new(error.to_string()))?;
+    airpath_log::folder::create(path).map_err(Failure::log)?;
     work(Some(path)).inspect_err(|_| {
         let _ = airpath_log::folder::take_back(path, is_ours);
     })
@@ -189,7 +190,7 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64, interrupt: &Int
         if let Some(folder) = &args.out {
             say!("airpath: their records are in {}", folder.display());
         }
-        return Ok(128 + signal as i32);
+        return Ok(status::of_signal(signal as i32));
     }
     let (finished, summaries): (Vec<Finished>, Vec<serde_json::Value>) = done.into_iter().unzip();
     if args.json {

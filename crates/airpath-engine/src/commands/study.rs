@@ -26,7 +26,7 @@ pub fn become_it<S: AsRef<OsStr>>(options: impl IntoIterator<Item = S>) -> Failu
         Err(failure) => return failure,
     };
     let error = Command::new(&program).args(options).exec();
-    Failure::program(format!("cannot run {}: {error}; build it anew: {BUILD}", program.display()))
+    Failure::lacking(format!("cannot run {}: {error}; build it anew: {BUILD}", program.display()))
 }
 
 const BUILD: &str = "`cargo build --release -p airpath-sleep-study` in the source tree of Airpath";
@@ -50,7 +50,7 @@ fn find(named: Option<&OsStr>, engine: &Path) -> Result<PathBuf, Failure> {
     let built = trees.flat_map(|tree| ["release", "debug"].map(|profile| tree.join("target").join(profile)));
     let folders = engine.parent().map(Path::to_owned).into_iter().chain(built);
     folders.map(|folder| folder.join(PROGRAM)).find(|program| program.is_file()).ok_or_else(|| {
-        Failure::program(format!(
+        Failure::lacking(format!(
             "the study of sleep methods is a program of its own, which is not built here: {BUILD}, or name the program \
              with {VARIABLE}"
         ))

@@ -9,6 +9,7 @@ use airpath_warp::{WarpError, build, cache};
 
 use crate::cli::warp::{WarpAction, WarpArgs};
 use crate::error::{Failure, Result};
+use crate::status;
 use crate::terminal::{say, show};
 
 /// Builds the kernel, or tells whether there is one.
@@ -25,7 +26,7 @@ pub fn run(args: &WarpArgs) -> Result<i32> {
             }
             Err(error) => {
                 say!("airpath: {error}");
-                1
+                status::UNDONE
             }
         });
     }
@@ -38,7 +39,7 @@ pub fn run(args: &WarpArgs) -> Result<i32> {
         }
         Err(WarpError::Interrupted(signal)) => {
             say!("airpath: aborted; no files were left behind");
-            Ok(128 + signal)
+            Ok(status::of_signal(signal))
         }
         Err(error) => Err(Failure::warp(error)),
     }

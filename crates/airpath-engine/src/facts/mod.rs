@@ -174,14 +174,7 @@ fn causes() -> Vec<CauseFacts> {
 }
 
 fn exit_statuses() -> Vec<ExitStatus> {
-    let exit_status = |name, status, meaning| ExitStatus { name, status, meaning };
-    vec![
-        exit_status("done", 0, "Everything that was asked for was done."),
-        exit_status("undone", status::UNDONE, "A workload, a transfer or a comparison did not come out as it should."),
-        exit_status("usage", status::USAGE, "What was typed, or a file that it names, is wrong."),
-        exit_status("not_trusted", status::NOT_TRUSTED, "With --strict: the verdict is not trusted."),
-        exit_status("failed", status::FAILED, "Airpath itself failed."),
-    ]
+    status::ALL.iter().map(|one| ExitStatus { name: one.name, status: one.status, meaning: one.meaning }).collect()
 }
 
 #[cfg(test)]

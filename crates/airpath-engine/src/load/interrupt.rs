@@ -5,6 +5,7 @@
 
 use crate::error::Result;
 use crate::signals;
+use crate::status::of_signal;
 use crate::terminal::{finish, say};
 
 /// From now on, when a signal asks this process to end, says what `message` has to say, and ends with
@@ -17,6 +18,6 @@ pub fn on_interrupt(message: impl Fn() -> Option<String> + Send + 'static) -> Re
         if let Some(message) = message() {
             say!("airpath: interrupted by {signal}: {message}");
         }
-        std::process::exit(finish(128 + signal as i32));
+        std::process::exit(finish(of_signal(signal as i32)));
     })
 }

@@ -20,6 +20,7 @@ const SHOWN_NAMES: usize = 20;
 /// none.
 pub fn of_exec(request: &mut RunRequest, args: &ExecArgs) -> Result<()> {
     request.server.clone_from(&args.server);
+    request.server_ready = args.server_ready.clone().unwrap_or_default();
     request.server_timeout = args.server_timeout;
     request.server_grace = args.server_grace;
     request.server_ends = match args.server_ends {

@@ -3,6 +3,7 @@
 
 //! The end of a live run: what happened, whether it can be trusted, and the exit status.
 
+use std::io::Write;
 use std::time::Duration;
 
 use airpath_core::{End, Time};
@@ -164,6 +165,11 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         Report::Summary => say!("{summary}"),
         Report::Json => say!("{}", summary.to_json()),
         Report::Nothing => {}
+    }
+    if let Some(file) = &request.json
+        && let Err(error) = writeln!(&**file, "{}", summary.to_json())
+    {
+        say!("airpath: cannot write the summary as JSON: {error}");
     }
     ports::close(link.ports);
     let counted = match request.foreground {

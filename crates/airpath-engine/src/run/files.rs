@@ -30,13 +30,13 @@ impl KeptFiles {
         if !files.is_empty() {
             let all = folder.join(FILES);
             place::make_folder(&all)
-                .map_err(|error| Failure::new(format!("cannot create {}: {error}", all.display())))?;
+                .map_err(|error| Failure::unwritable(format!("cannot create {}: {error}", all.display())))?;
         }
         for file in files {
             let name = kept.unused_name(&file);
             let copy = folder.join(&name);
             place::copy(&file, &copy).map_err(|error| {
-                Failure::new(format!("cannot copy {} to {}: {error}", file.display(), copy.display()))
+                Failure::unwritable(format!("cannot copy {} to {}: {error}", file.display(), copy.display()))
             })?;
             kept.0.push((file, name));
         }

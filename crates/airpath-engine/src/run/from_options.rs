@@ -25,6 +25,7 @@ use crate::defaults::{DEFAULT_MTU_BYTES, SERVER_GRACE, SERVER_TIMEOUT};
 use crate::error::{Failure, Result};
 use crate::link;
 use crate::seed::fresh_seed;
+use crate::server_ready::ServerReady;
 use crate::terminal::say;
 
 /// The request that the common options mean.
@@ -60,6 +61,15 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
             commands::user_called(&machine, user, "--host-port")?;
         }
     }
+    if !args.quiet && !guest {
+        for port in args.host_port.iter().filter(|port| port.has_listener().is_ok_and(|there| !there)) {
+            say!(
+                "airpath: --host-port {port}: nothing listens at port {} of this host yet; until something does, \
+                 connections end at once",
+                port.host_port
+            );
+        }
+    }
     let frames = frames(args.frames, &machine);
     let mtu_bytes = args.mtu.or(scenario.mtu).unwrap_or(DEFAULT_MTU_BYTES);
     Ok(RunRequest {
@@ -71,6 +81,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         foreground: None,
         server: None,
         server_ends: ServerEnds::default(),
+        server_ready: ServerReady::default(),
         server_timeout: SERVER_TIMEOUT,
         server_grace: SERVER_GRACE,
         enclosing: false,
@@ -96,11 +107,14 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         tcp_state: tcp_state(args.tcp_state, level, args.out.as_deref())?,
         tcp_state_is_asked: args.tcp_state.is_some(),
         strict: args.strict,
-        report: match (args.quiet, args.json) {
+        environment: Vec::new(),
+        report: match (args.quiet, &args.json) {
             (true, _) => Report::Nothing,
-            (_, true) => Report::Json,
+            (_, Some(None)) => Report::Json,
             _ => Report::Summary,
         },
+        json_file: args.json.clone().flatten(),
+        json: None,
     })
 }
 

@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 
 use crate::error::Result;
 use crate::signals;
+use crate::status::of_signal;
 use crate::terminal::finish;
 
 /// Time after the first signal from which another one is a second one.
@@ -33,7 +34,7 @@ impl Interrupt {
         signals::on_each(move |signal| {
             let since_first = first.get_or_insert_with(Instant::now).elapsed();
             if since_first > IMPATIENT_AFTER {
-                std::process::exit(finish(128 + signal as i32));
+                std::process::exit(finish(of_signal(signal as i32)));
             }
             // Whoever sends one to a process and to its group means one: the first stays.
             let _ = asked.compare_exchange(0, signal as i32, Ordering::Relaxed, Ordering::Relaxed);

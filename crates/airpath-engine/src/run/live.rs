@@ -167,7 +167,7 @@ fn carry_out(
     let told = Around::environment(
         control.as_ref().ok().and_then(Option::as_ref).map(|control| (control.number, control.folder.as_path())),
     );
-    let environment = std::iter::once(told).chain(ends.environment()).collect();
+    let environment = std::iter::once(told).chain(ends.environment()).chain(request.environment.clone()).collect();
     let stage = Stage { process, request, ends: &ends, engine: &engine, environment };
     let ended = run_commands(&stage, (writer, sampler.as_ref()), |start_unix_ns| {
         manifest.start_unix_ns = start_unix_ns;
@@ -244,7 +244,12 @@ fn run_commands(
     let mut interrupted = None;
     if let Some(line) = &request.server {
         for (server, user) in ends.server_namespaces().iter().zip(ends.users_of_servers()) {
-            interrupted = workload.start_server(server, user, line, request.server_timeout)?;
+            let clients: Vec<&SessionEnd> = match user {
+                Some(user) => vec![&ends.clients[user.index]],
+                None => ends.clients.iter().collect(),
+            };
+            let sign = (&request.server_ready, request.server_timeout);
+            interrupted = workload.start_server((server, &clients), user, line, sign)?;
             if interrupted.is_some() {
                 break;
             }
@@ -299,7 +304,7 @@ fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {
         leaves_out: if request.frames { EventKinds::NONE } else { EventKinds::FRAMES },
         ..WriterOptions::of(&folder, request.level, request.places())
     };
-    Writer::start(&options).map_err(|error| Failure::new(error.to_string()))
+    Writer::start(&options).map_err(Failure::log)
 }
 
 /// Gets the recording of TCP state ready, if there is to be one; what is known of it before the run goes

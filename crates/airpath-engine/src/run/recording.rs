@@ -64,7 +64,7 @@ impl Recording {
             ring: RingSize { batches: RING_BATCHES, ..RingSize::default() },
             ..WriterOptions::of(folder, manifest.log_level, places.clone())
         };
-        let (recorder, writer) = Writer::start(&options).map_err(|error| Failure::new(error.to_string()))?;
+        let (recorder, writer) = Writer::start(&options).map_err(Failure::log)?;
         writer.set_start(START_UNIX_NS);
         Ok(Recording {
             recorder,

@@ -152,7 +152,7 @@ fn refused(folder: &Folder, error: &DriveError) -> Failure {
 }
 
 fn write(manifest: &Manifest, folder: &Folder) -> Result<()> {
-    manifest.write(folder).map_err(|error| Failure::new(error.to_string()))
+    manifest.write(folder).map_err(Failure::log)
 }
 
 /// The replay, written as a run of its own.
@@ -169,7 +169,7 @@ impl Copy<'_> {
         beginning: impl FnOnce(&KeptFiles) -> Manifest,
         keeps_links: bool,
     ) -> Result<Copy<'a>> {
-        airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
+        airpath_log::folder::create(folder).map_err(Failure::log)?;
         let mut manifest = beginning(&KeptFiles::keep(scenario, Some(folder))?);
         manifest.start_unix_ns = START_UNIX_NS;
         let recording = Recording::start(Some(folder), &manifest, keeps_links)?;

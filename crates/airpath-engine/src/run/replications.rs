@@ -27,6 +27,7 @@ use super::{arguments, calibrated, commands, warp};
 use crate::cli::ExecArgs;
 use crate::error::{Failure, Result};
 use crate::seed::fresh_seed;
+use crate::status;
 use crate::terminal::say;
 
 /// Time that replications have to end before they are killed.
@@ -62,7 +63,7 @@ pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
     let seed = args.run.seed.unwrap_or_else(fresh_seed);
     replication::check_seeds(seed, args.replications)?;
     if let Some(folder) = &args.run.out {
-        airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
+        airpath_log::folder::create(folder).map_err(Failure::log)?;
     }
     let mut signals = Signals::take()?;
     let mut waiting: VecDeque<u32> = (1..=args.replications).collect();
@@ -82,7 +83,7 @@ pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
             if let Some(folder) = &args.run.out {
                 say!("airpath: their records are in {}", folder.display());
             }
-            return Ok(128 + signal as i32);
+            return Ok(status::of_signal(signal as i32));
         }
         for (one, status) in reap(&mut running)? {
             let done = finish(one, status, args);
@@ -198,7 +199,8 @@ fn start(number: u32, seed: u64, folder: Option<&Path>, jobs: u32) -> Result<Run
         // The folder of the replication does not exist yet; its outputs lie beside it.
         let output = |kind: &str| {
             let path = folder.with_extension(kind);
-            place::create_new(&path).map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
+            place::create_new(&path)
+                .map_err(|error| Failure::unwritable(format!("cannot write {}: {error}", path.display())))
         };
         command.stdout(output("stdout")?).stderr(output("stderr")?);
     }
@@ -208,7 +210,7 @@ fn start(number: u32, seed: u64, folder: Option<&Path>, jobs: u32) -> Result<Run
     Ok(Running { number, seed, manifest: manifest.into(), begun: Instant::now(), child })
 }
 
-fn finish(one: Running, status: std::process::ExitStatus, args: &ExecArgs) -> Finished {
+fn finish(one: Running, ended: std::process::ExitStatus, args: &ExecArgs) -> Finished {
     use std::os::unix::process::ExitStatusExt;
     let mut file = &one.manifest;
     let manifest: Option<serde_json::Value> =
@@ -228,7 +230,7 @@ fn finish(one: Running, status: std::process::ExitStatus, args: &ExecArgs) -> Fi
         reasons: text("/results/verdict")
             .and_then(|value| serde_json::from_value(value).ok())
             .map_or_else(Vec::new, |verdict| Why::of(&verdict)),
-        status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+        status: ended.code().unwrap_or_else(|| status::of_signal(ended.signal().unwrap_or(0))),
     };
     if !args.run.quiet {
         done.tell(args.replications);

@@ -20,6 +20,7 @@ use airpath_models::MachineConfig;
 use airpath_scenario::Scenario;
 
 use super::manifest;
+use crate::server_ready::ServerReady;
 
 /// Everything that decides what a live run does.
 #[derive(Clone, Debug)]
@@ -41,7 +42,9 @@ pub struct RunRequest {
     pub server: Option<String>,
     /// Server ends of several users.
     pub server_ends: ServerEnds,
-    /// Maximum time until the server's command listens.
+    /// Sign that the server's command is ready.
+    pub server_ready: ServerReady,
+    /// Maximum time until the server's command is ready.
     pub server_timeout: Span,
     /// Time that it has to end by itself once the client's command has ended.
     pub server_grace: Span,
@@ -91,8 +94,14 @@ pub struct RunRequest {
     pub tcp_state_is_asked: bool,
     /// True if a run that is not trusted fails.
     pub strict: bool,
+    /// Additional environment of the clients' and servers' commands.
+    pub environment: Vec<(OsString, OsString)>,
     /// Output at the end.
     pub report: Report,
+    /// File for the summary as JSON, beside that output.
+    pub json_file: Option<PathBuf>,
+    /// The same once it was opened.
+    pub json: Option<Arc<File>>,
 }
 
 /// Output at the end of a run.

@@ -73,7 +73,7 @@ impl Simulated {
     /// lasting.
     pub fn status(&self) -> i32 {
         if let Some(signal) = self.interrupted {
-            return 128 + signal as i32;
+            return status::of_signal(signal as i32);
         }
         if self.undone().next().is_some() { status::UNDONE } else { 0 }
     }
@@ -224,7 +224,7 @@ fn begin(request: &SimRequest, seed: u64, files: &KeptFiles) -> Manifest {
 
 fn write(manifest: &Manifest, folder: Option<&Folder>) -> Result<()> {
     let Some(folder) = folder else { return Ok(()) };
-    manifest.write(folder).map_err(|error| Failure::new(error.to_string()))
+    manifest.write(folder).map_err(Failure::log)
 }
 
 #[cfg(test)]

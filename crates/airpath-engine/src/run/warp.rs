@@ -22,7 +22,6 @@ use super::{RunRequest, arguments};
 use crate::cli::warp::WarpLimits;
 use crate::error::{Failure, Result};
 use crate::run::request::Report;
-use crate::status;
 use crate::terminal::say;
 
 /// Default limit on a run by the wall clock.
@@ -65,7 +64,7 @@ pub fn run(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
     // the stamps of everything that follows.
     let folder = request.out.as_deref().map(|folder| (folder, !folder.exists()));
     if let Some((folder, _)) = folder {
-        airpath_log::folder::create(folder).map_err(|error| Failure::new(error.to_string()))?;
+        airpath_log::folder::create(folder).map_err(Failure::log)?;
     }
     let status = boot(request, limits);
     if let Some((folder, is_ours)) = folder {
@@ -94,10 +93,7 @@ fn boot(request: &RunRequest, limits: &WarpLimits) -> Result<i32> {
             Err(error) => {
                 say!("airpath: {error}");
                 condemn(request, &error);
-                match error {
-                    WarpError::Interrupted(signal) => 128 + signal,
-                    _ => status::FAILED,
-                }
+                Failure::warp(error).status()
             }
         }
     })

@@ -12,14 +12,16 @@ use std::time::{Duration, Instant};
 use airpath_core::Span;
 use airpath_live::command::{CommandEnd, CommandId, CommandSpec, Commands, start_failure_status};
 use airpath_live::end_waits::{EndWaits, Party, Register};
-use airpath_live::listening::ListenWatch;
 use airpath_live::session::SessionEnd;
 use airpath_live::supervise::{EngineProcess, EngineSignal};
 use airpath_log::{Holds, Waits};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
+use super::ready::{Families, ReadyWatch};
+use super::said::Said;
 use crate::error::{Failure, Result};
+use crate::server_ready::ServerReady;
 use crate::status;
 use crate::terminal::say;
 
@@ -57,7 +59,7 @@ impl Ended {
             Ended::Command(end) => end.exit_status(),
             Ended::NotStarted(status) => status,
             Ended::Idle => 0,
-            Ended::Interrupted(signal) => 128 + signal as i32,
+            Ended::Interrupted(signal) => status::of_signal(signal as i32),
         }
     }
 }
@@ -108,6 +110,8 @@ pub struct Workload<'a> {
     register: Register,
     /// Measures how long the commands wait for a processor.
     waits: Option<EndWaits>,
+    /// Output of servers that is passed on.
+    said: Vec<Said>,
 }
 
 impl<'a> Workload<'a> {
@@ -125,6 +129,7 @@ impl<'a> Workload<'a> {
             client_killed: None,
             register,
             waits: None,
+            said: Vec::new(),
         }
     }
 
@@ -161,48 +166,51 @@ impl<'a> Workload<'a> {
         self.environment.iter().cloned().chain(of_user).collect()
     }
 
-    /// Starts a server's command, that of `user` or of all users, and waits until it listens.
+    /// Starts a server's command, that of `user` or of all users, and waits until it is ready; then the name of the
+    /// server leads `clients` to the families of addresses at which it listens.
     ///
     /// # Errors
-    /// When it ends first or does not listen in time, with what to do.
+    /// When it ends first or is not ready in time, with what to do.
     pub fn start_server(
         &mut self,
-        server: &SessionEnd,
+        (server, clients): (&SessionEnd, &[&SessionEnd]),
         user: Option<&User>,
         line: &str,
-        timeout: Span,
+        (sign, timeout): (&ServerReady, Span),
     ) -> Result<Option<Ended>> {
-        let mut watch = ListenWatch::begin(server).map_err(Failure::live)?;
+        let (mut watch, stdio) = ReadyWatch::begin(server, sign)?;
         let mut spec = CommandSpec::shell_line(line);
         spec.own_session = true;
         spec.environment = self.environment(user);
+        if let Some([output, error]) = stdio {
+            spec.stdio = [Stdio::inherit(), output, error];
+        }
         let id = self.commands.start(server, spec).map_err(Failure::live)?;
         self.register.enter(id.pid(), Party::Server);
         self.servers.push((id, user.map(|user| user.name.clone())));
         let begun = Instant::now();
         loop {
-            let sockets = watch
-                .new_servers()
-                .map_err(|error| Failure::new(format!("cannot list the sockets of the server's end: {error}")))?;
-            if !sockets.is_empty() {
+            if let Some(sockets) = watch.look()? {
+                Families::of(&sockets).name(clients, server)?;
+                self.said.extend(watch.into_said());
                 return Ok(None);
             }
             if let Some(signal) = self.wait(Duration::from_millis(1))? {
                 return Ok(Some(Ended::Interrupted(signal)));
             }
             if let Some(end) = self.commands.ended(id) {
-                return Err(Failure::new(format!(
-                    "the server's command{} ended before it listened ({}): {line}\n  \
-                     It runs in its own network namespace; let it listen on 0.0.0.0 or [::], and see its output above.",
+                return Err(Failure::not_ready(format!(
+                    "the server's command{} ended before it was ready ({}): {line}\n  {}",
                     of(user),
-                    describe(end)
+                    describe(end),
+                    why_ended(end)
                 )));
             }
             if begun.elapsed() >= Duration::from_nanos(timeout.nanos()) {
-                return Err(Failure::new(format!(
-                    "the server's command{} did not listen within {timeout}: {line}\n  \
-                     Increase --server-timeout, or check that it opens a TCP or UDP socket that the client can reach (not on 127.0.0.1).",
-                    of(user)
+                return Err(Failure::not_ready(format!(
+                    "the server's command{} was not ready within {timeout}: {line}\n  Increase --server-timeout, or {}.",
+                    of(user),
+                    watch.advice()
                 )));
             }
         }
@@ -305,6 +313,7 @@ impl<'a> Workload<'a> {
         let by_themselves = (None, Duration::from_nanos(grace.nanos()));
         let servers: Vec<CommandId> = self.servers.iter().map(|(id, _)| *id).collect();
         self.end_sessions(&servers, &[&[by_themselves], &BY_FORCE[..]].concat())?;
+        self.said.drain(..).for_each(Said::finish);
         Ok(servers.into_iter().map(|id| self.commands.ended(id)).collect())
     }
 
@@ -398,4 +407,14 @@ pub fn describe(end: CommandEnd) -> String {
     }
 }
 
-const _: () = assert!(status::FAILED == airpath_live::supervise::ENGINE_FAILED_STATUS);
+/// Advice on a server's command that ended before it was ready.
+fn why_ended(end: CommandEnd) -> &'static str {
+    match end {
+        CommandEnd::Exited(127) => "The shell did not find a program in it; check the name, and PATH.",
+        CommandEnd::Exited(126) => "The shell could not start a program in it; is it executable?",
+        CommandEnd::Exited(0) => {
+            "If it goes on in the background, keep it in the foreground; if it is not to listen, add --server-ready now."
+        }
+        _ => "Its output above says why; it runs in its own network namespace, where it listens on 0.0.0.0 or [::].",
+    }
+}

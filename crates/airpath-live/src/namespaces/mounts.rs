@@ -51,11 +51,34 @@ impl HostNames {
     }
 }
 
+/// The file of names.
+const HOSTS: &str = "/etc/hosts";
+
+/// A hosts file in which `address` no longer has `name`.
+fn without(hosts: &str, address: IpAddr, name: &str) -> String {
+    let mut text = String::with_capacity(hosts.len());
+    for line in hosts.lines() {
+        let mut words = line.split_whitespace();
+        if words.next().and_then(|first| first.parse::<IpAddr>().ok()) != Some(address) {
+            text.push_str(line);
+            text.push('\n');
+            continue;
+        }
+        let kept: Vec<&str> = words.filter(|word| *word != name).collect();
+        if !kept.is_empty() {
+            text.push_str(&format!("{address}\t{}\n", kept.join(" ")));
+        }
+    }
+    text
+}
+
 /// A mount namespace held by a descriptor, for commands to enter.
 #[derive(Debug)]
 pub struct MountNamespace {
     descriptor: OwnedFd,
     notes: Vec<String>,
+    /// True if /etc/hosts is a file of this namespace alone.
+    has_own_hosts: bool,
 }
 
 impl MountNamespace {
@@ -64,7 +87,7 @@ impl MountNamespace {
     /// # Errors
     /// When the process has no descriptor left.
     pub fn try_clone(&self) -> std::io::Result<Self> {
-        Ok(Self { descriptor: self.descriptor.try_clone()?, notes: self.notes.clone() })
+        Ok(Self { descriptor: self.descriptor.try_clone()?, notes: self.notes.clone(), ..*self })
     }
 
     /// Copies the caller's mount namespace and changes the copy for commands
@@ -87,19 +110,37 @@ impl MountNamespace {
             let flags = MsFlags::MS_REC | MsFlags::MS_SLAVE;
             mount(None::<&str>, "/", None::<&str>, flags, None::<&str>)
                 .attempting(|| "keep a command's mounts to itself".into())?;
-            let existing = fs::read_to_string("/etc/hosts").unwrap_or_default();
+            let existing = fs::read_to_string(HOSTS).unwrap_or_default();
             let hosts = names.hosts_file(&existing);
-            let mut files = vec![("hosts", "/etc/hosts", hosts.as_str())];
+            let mut files = vec![("hosts", HOSTS, hosts.as_str())];
             if let Some(text) = resolv_conf {
                 files.push(("resolv.conf", "/etc/resolv.conf", text));
             }
             let mut notes = replace_files(&files)?;
+            let has_own_hosts = !notes.iter().any(|note| note.starts_with(HOSTS));
             notes.extend(show_interfaces());
             if confined {
                 barrier::protect_the_kernel()?;
             }
             let file = File::open("/proc/thread-self/ns/mnt").attempting(|| "open /proc/thread-self/ns/mnt".into())?;
-            Ok(Self { descriptor: file.into(), notes })
+            Ok(Self { descriptor: file.into(), notes, has_own_hosts })
+        })?
+    }
+
+    /// Takes `name` from `address`, for commands that look it up from now on; other names of the address stay.
+    ///
+    /// # Errors
+    /// When the file cannot be changed.
+    pub fn unname(&self, address: IpAddr, name: &str) -> Result<()> {
+        if !self.has_own_hosts {
+            return Ok(());
+        }
+        on_helper_thread(|| {
+            // A thread that shares its working directory with others may not enter another namespace of mounts.
+            unshare(CloneFlags::CLONE_FS).attempting(|| "prepare a thread for another mount namespace".into())?;
+            setns(&self.descriptor, CloneFlags::CLONE_NEWNS).attempting(|| "enter a mount namespace".into())?;
+            let text = fs::read_to_string(HOSTS).attempting(|| format!("read {HOSTS} of a run"))?;
+            fs::write(HOSTS, without(&text, address, name)).attempting(|| format!("write {HOSTS} of a run"))
         })?
     }
 
@@ -163,7 +204,7 @@ fn show_interfaces() -> Vec<String> {
         let workbench = WORKBENCHES
             .iter()
             .find(|directory| Path::new(directory).is_dir())
-            .ok_or_else(|| LiveError::Request("no directory to mount a fresh /sys on".into()))?;
+            .ok_or_else(|| LiveError::Missing("no directory to mount a fresh /sys on".into()))?;
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
         mount(Some("sysfs"), *workbench, Some("sysfs"), flags, None::<&str>)
             .attempting(|| "mount a fresh /sys".into())?;
@@ -198,6 +239,14 @@ mod tests {
                         10.77.0.1\tserver0\n\
                         ::1\tlocalhost\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn an_address_loses_one_name_and_keeps_the_others() {
+        let hosts = "# ours\n10.77.0.2\tserver server0\nfd00::2\tserver server0\n127.0.0.1\tlocalhost\n";
+        let text = without(hosts, "fd00::2".parse().unwrap(), "server");
+        assert_eq!(text, hosts.replace("fd00::2\tserver server0", "fd00::2\tserver0"));
+        assert_eq!(without("fd00::2 server\n", "fd00::2".parse().unwrap(), "server"), "");
     }
 
     #[test]

@@ -41,14 +41,14 @@ impl Probe {
     pub fn open() -> Result<Self> {
         let root = tracefs::open().map_err(refused)?;
         let text = tracefs::read(&root, FORMAT).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => LiveError::Request(format!(
+            io::ErrorKind::NotFound => LiveError::Missing(format!(
                 "--tcp-state probe: this kernel has no tracepoint tcp/tcp_probe, which Linux has since 4.16 where it \
                  is built with CONFIG_FTRACE; {INSTEAD}"
             )),
             _ => refused(error),
         })?;
         let format = ProbeFormat::parse(&text)
-            .map_err(|error| LiveError::Request(format!("--tcp-state probe: {error}; {INSTEAD}")))?;
+            .map_err(|error| LiveError::Missing(format!("--tcp-state probe: {error}; {INSTEAD}")))?;
         let rings = processors()?.into_iter().map(|processor| ring(&format, processor).map_err(refused));
         Ok(Self { rings: rings.collect::<Result<_>>()?, format })
     }

@@ -175,7 +175,7 @@ fn watch(endpoint: &SessionEnd, run: &mut TcpStateRun) -> Result<Watched> {
     let (asked, told) = endpoint.network().run(|| (TcpDiag::open(), ClosedSockets::open()))?;
     let mut asked = asked.attempting(|| "open a socket diagnosis socket".into())?;
     asked.sockets().map_err(|error| match error.raw_os_error() {
-        Some(libc::ENOENT) => LiveError::Request(
+        Some(libc::ENOENT) => LiveError::Missing(
             "the TCP state cannot be recorded: this kernel was built without INET_DIAG (CONFIG_INET_TCP_DIAG), or \
              its module inet_diag is not loaded; load it, or use --tcp-state off"
                 .into(),

@@ -44,7 +44,7 @@ impl ArrowLog {
     /// # Errors
     /// When the file is missing, is no Arrow data, or ends before its schema does.
     pub fn open(path: &Path) -> Result<ArrowLog, LogError> {
-        let io = |source| LogError::io("read", path, source);
+        let io = |source| LogError::io(LogError::READ, path, source);
         let damaged = |what: String| LogError::content(path, what, DAMAGED);
         let refused = |refusal| match refusal {
             Refusal::Damaged(what) => damaged(what),

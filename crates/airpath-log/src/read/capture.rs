@@ -64,7 +64,7 @@ impl CaptureLog {
     /// # Errors
     /// When it is missing or no capture that this crate wrote.
     pub fn open(path: &Path) -> Result<CaptureLog, LogError> {
-        let io = |source| LogError::io("read", path, source);
+        let io = |source| LogError::io(LogError::READ, path, source);
         let file = place::open_regular(path).map_err(io)?;
         let file_bytes = file.metadata().map_err(io)?.len();
         let reader = BufReader::with_capacity(1 << 16, file).take(file_bytes);
@@ -187,7 +187,7 @@ impl Iterator for CaptureLog {
                 Ok(Some(pcapng::PACKET)) => break,
                 Ok(Some(_)) => {}
                 Ok(None) => return None,
-                Err(source) => return Some(Err(LogError::io("read", &self.path, source))),
+                Err(source) => return Some(Err(LogError::io(LogError::READ, &self.path, source))),
             }
         }
         Some(self.decode().ok_or_else(|| {

@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use airpath_clocks::Estimate;
 use airpath_clocks::correct::{Correction, Request, correct};
 use airpath_clocks::segments::HostSide;
-use airpath_clocks::{ClockError, Estimate};
 
 use super::{ppm, signed, unsigned};
 use crate::cli::clocks::{CorrectArgs, RecordedAt};
@@ -21,7 +21,7 @@ use crate::terminal::show;
 /// # Errors
 /// When stamps lie outside the estimate, or something cannot be read or written.
 pub fn run(args: &CorrectArgs) -> Result<i32> {
-    let failure = |error: ClockError| Failure::program(error.to_string());
+    let failure = Failure::clocks;
     let estimate = Estimate::read(&args.by).map_err(failure)?;
     let out = args.out.clone();
     let (existed, free) = (out.is_dir(), std::fs::read_dir(&out).map_or(true, |mut entries| entries.next().is_none()));

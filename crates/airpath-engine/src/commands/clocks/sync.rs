@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use airpath_clocks::client::{self, MOST_REQUESTS, Plan, Progress};
 use airpath_clocks::server::{Notice, Server};
-use airpath_clocks::{ClockError, DEFAULT_PORT, Estimate};
+use airpath_clocks::{DEFAULT_PORT, Estimate};
 use airpath_log::{place, show};
 
 use super::{ppm, signed, status, unix, unsigned};
@@ -32,16 +32,12 @@ pub fn run(args: &SyncArgs) -> Result<i32> {
     }
 }
 
-fn failure(error: &ClockError) -> Failure {
-    Failure::program(error.to_string())
-}
-
 fn serve(args: &SyncArgs) -> Result<i32> {
     let (address, port) = match args.listen {
         Some(listen) => (listen.address, listen.port),
         None => (only_this_host()?, DEFAULT_PORT),
     };
-    let server = Arc::new(Server::bind(address, port, args.simulated_error).map_err(|error| failure(&error))?);
+    let server = Arc::new(Server::bind(address, port, args.simulated_error).map_err(Failure::clocks)?);
     let watched = Arc::clone(&server);
     on_interrupt(move || Some(format!("{} answered", show::counted(watched.answered(), "request"))))?;
     match server.local_addr() {
@@ -63,7 +59,7 @@ fn serve(args: &SyncArgs) -> Result<i32> {
         }
     };
     let Err(error) = server.serve(notice);
-    Err(failure(&error))
+    Err(Failure::clocks(error))
 }
 
 fn measure(args: &SyncArgs, host: &HostPort) -> Result<i32> {
@@ -87,7 +83,7 @@ fn measure(args: &SyncArgs, host: &HostPort) -> Result<i32> {
     let mut watch = Watch::new(&host.host, args.seconds);
     let outcome = client::measure(&host.host, host.port, &plan, |progress| watch.tell(progress));
     watch.end();
-    let estimate = outcome.map_err(|error| failure(&error))?;
+    let estimate = outcome.map_err(Failure::clocks)?;
     let mut document = serde_json::to_string_pretty(&estimate).expect("numbers and words make JSON");
     document.push('\n');
     if let Some(out) = &args.out {
@@ -105,7 +101,8 @@ fn measure(args: &SyncArgs, host: &HostPort) -> Result<i32> {
 
 /// Says before the measurement what would otherwise be said after it.
 fn may_be_written(path: &Path) -> Result<()> {
-    let cannot = |what: &str| Failure::program(format!("cannot write {}: {what}; name another file", path.display()));
+    let cannot =
+        |what: &str| Failure::unwritable(format!("cannot write {}: {what}; name another file", path.display()));
     if path.is_dir() {
         return Err(cannot("it is a folder"));
     }
@@ -119,7 +116,7 @@ fn may_be_written(path: &Path) -> Result<()> {
 /// Writes the file in one step: a reader sees the old one or the new one.
 fn write(path: &Path, text: &str) -> Result<()> {
     place::replace(path, |file| file.write_all(text.as_bytes())).map_err(|error| {
-        Failure::program(format!("cannot write {}: {error}; free space there, or name another file", path.display()))
+        Failure::unwritable(format!("cannot write {}: {error}; free space there, or name another file", path.display()))
     })
 }
 

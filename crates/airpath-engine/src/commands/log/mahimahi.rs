@@ -76,7 +76,8 @@ pub fn write(
     };
     mahimahi(&args.dir, &what, &mut opportunities, out).map_err(|error| match error {
         RenderError::Filter(error) => Failure::usage(error.to_string()),
-        other => Failure::new(other.to_string()),
+        RenderError::Log(error) => Failure::log(error),
+        RenderError::Output(_) => Failure::unwritable(error.to_string()),
     })
 }
 

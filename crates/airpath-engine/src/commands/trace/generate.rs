@@ -55,7 +55,8 @@ pub fn run(args: &GenerateArgs) -> Result<i32> {
         true => write(&mut BufWriter::new(io::stdout().lock())),
         false => place::output(&args.output).and_then(|file| write(&mut BufWriter::new(file))),
     };
-    let counted = counted.map_err(|error| Failure::new(format!("cannot write {}: {error}", args.output.display())))?;
+    let counted =
+        counted.map_err(|error| Failure::unwritable(format!("cannot write {}: {error}", args.output.display())))?;
     if !args.quiet {
         say!("airpath: {}; seed {seed}", counted.text(args.units));
     }

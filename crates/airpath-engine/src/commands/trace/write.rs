@@ -46,7 +46,7 @@ pub fn put(text: &str, output: &Path) -> Result<i32> {
     }
     place::output(output)
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::new(format!("cannot write {}: {error}", output.display())))?;
+        .map_err(|error| Failure::unwritable(format!("cannot write {}: {error}", output.display())))?;
     Ok(0)
 }
 

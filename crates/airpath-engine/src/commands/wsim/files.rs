@@ -14,6 +14,7 @@ use airpath_log::{place, show};
 use crate::cli::wsim::WsimArgs;
 use crate::error::{Failure, Result};
 use crate::signals;
+use crate::status::of_signal;
 use crate::terminal::{finish, say};
 
 /// Time between two words of progress.
@@ -45,7 +46,7 @@ impl Output {
         match place::file_behind(path) {
             Ok(Some(file)) => Ok(Output::File(file)),
             Ok(None) => Ok(Output::Direct(path.to_owned())),
-            Err(error) => Err(Failure::new(cannot_write_text(path, &error))),
+            Err(error) => Err(Failure::unwritable(cannot_write_text(path, &error))),
         }
     }
 
@@ -123,13 +124,13 @@ pub fn remove_on_interrupt(outputs: &Outputs) -> Result<()> {
             let _ = fs::remove_file(file);
         }
         say!("airpath: interrupted by {signal}; no output file was changed");
-        std::process::exit(finish(128 + signal as i32));
+        std::process::exit(finish(of_signal(signal as i32)));
     })
 }
 
 /// The failure of writing to `output`.
 pub fn cannot_write(output: &Output, error: &io::Error) -> Failure {
-    Failure::new(match output {
+    Failure::unwritable(match output {
         Output::Standard => cannot_write_text(Path::new("-"), error),
         Output::Direct(path) | Output::File(path) => cannot_write_text(path, error),
     })

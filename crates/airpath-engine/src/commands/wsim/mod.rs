@@ -62,9 +62,9 @@ fn failure(error: SimulationError, args: &WsimArgs, units: Option<u64>) -> Failu
             "{input} has no such units as --units {}: {what}; --units fixed takes any file",
             settings::name(args.units)
         )),
-        SimulationError::Write(error) => Failure::new(files::cannot_write_text(&args.out, &error)),
+        SimulationError::Write(error) => Failure::unwritable(files::cannot_write_text(&args.out, &error)),
         SimulationError::Positions(error) => {
-            Failure::new(files::cannot_write_text(args.positions.as_ref().unwrap_or(&args.out), &error))
+            Failure::unwritable(files::cannot_write_text(args.positions.as_ref().unwrap_or(&args.out), &error))
         }
         SimulationError::TraceEnded { needed } => Failure::usage(settings::too_short(args, needed, units.unwrap_or(0))),
     }

@@ -72,10 +72,7 @@ pub fn duration(manifest: &Manifest) -> Span {
 /// A log that is not as it was recorded cannot be replayed; one that the system does not let be read
 /// is another matter.
 fn unreadable(error: LogError) -> Failure {
-    match error {
-        LogError::Io { .. } => Failure::new(error.to_string()),
-        _ => Failure::usage(error.to_string()),
-    }
+    Failure::log(error)
 }
 
 fn damaged(path: &Folder, what: &str) -> Failure {
