@@ -141,7 +141,7 @@ def test_the_engine_inherits_no_ignored_signal_of_the_interpreter(tmp_path: Path
 
 def test_a_missing_engine_is_told_with_a_remedy(tmp_path: Path) -> None:
     result = airpath("exec", environment={"AIRPATH_ENGINE": str(tmp_path / "nowhere")})
-    assert result.returncode == 127
+    assert result.returncode == facts.EXIT_STATUSES["lacking"]
     assert "AIRPATH_ENGINE names" in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -151,7 +151,7 @@ def test_an_engine_that_cannot_run_is_told(tmp_path: Path) -> None:
     program.write_bytes(b"\x00not a program\x00")
     program.chmod(0o755)
     result = airpath("exec", environment={"AIRPATH_ENGINE": str(program)})
-    assert result.returncode == 127
+    assert result.returncode == facts.EXIT_STATUSES["lacking"]
     assert str(program) in result.stderr
     assert "Traceback" not in result.stderr
 

@@ -300,7 +300,7 @@ NEEDY = [name for name in NAMES if DECLARATIONS[name].extra]
 def test_a_command_without_its_packages_says_how_to_get_them(name: str, tmp_path: Path) -> None:
     declaration = DECLARATIONS[name]
     result = without(MODULES, *words_of(declaration.examples[0]), cwd=tmp_path)
-    assert result.returncode == EXIT_STATUSES["failed"]
+    assert result.returncode == EXIT_STATUSES["lacking"]
     assert result.stdout == ""
     assert re.fullmatch(
         rf"error: airpath {name} needs [\w, -]+ and [\w-]+, which are not installed: "
@@ -408,7 +408,7 @@ def test_checking_a_scenario_needs_no_package(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
     assert without(MODULES, "check", "link.toml", cwd=tmp_path).returncode == 0
     result = without(MODULES, "check", "link.toml", "small.toml", cwd=tmp_path)
-    assert result.returncode == EXIT_STATUSES["failed"]
+    assert result.returncode == EXIT_STATUSES["lacking"]
     assert "error: airpath check of the experiment small.toml needs" in result.stderr
     assert "pip install 'airpath[experiments]'" in result.stderr
     result = without(MODULES, "check", "nowhere.toml", cwd=tmp_path)
