@@ -64,6 +64,16 @@ class Effect:
 
 
 @dataclass(frozen=True)
+class Judgement:
+    """The verdict on an active run so far."""
+
+    grade: str
+    """trusted, suspect or invalid."""
+    reasons: tuple[str, ...]
+    """Reasons for a grade other than trusted."""
+
+
+@dataclass(frozen=True)
 class User:
     """A user of a cell in an active run."""
 
@@ -206,6 +216,18 @@ class Run:
         """
         value: object = self._ask({"command": "get", "parameter": parameter})["value"]
         return value
+
+    def verdict(self) -> Judgement:
+        """Return the verdict on the run from its begin until now.
+
+        Raises:
+            ControlError: the run has ended.
+
+        """
+        verdict = self._ask({"command": "verdict"})["verdict"]
+        return Judgement(
+            str(verdict["grade"]), tuple(str(one["what"]) for one in verdict["reasons"])
+        )
 
     def describe(self) -> Description:
         """Return what runs, at what time it is, and in which state.

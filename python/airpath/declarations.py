@@ -13,6 +13,7 @@ from airpath.declaration import IMAGES, Argument, Declaration, Option
 from airpath.plots.kinds import ALL as PICTURES
 from airpath.plots.kinds import TEXTS
 from airpath.plots.timing import KINDS as TIMING_PICTURES
+from airpath.ui.declarations import PAGE
 from airpath.video.declarations import VIDEO
 
 ERROR_MODELS = ("gilbert_elliott", "mta", "on_off", "weibull", "best")
@@ -709,7 +710,8 @@ _SHELLS = (
 
 DECLARATIONS = {
     declaration.name: declaration
-    for declaration in (*_EXPERIMENTS, *_ANALYSIS, *_OF_THE_ENGINES_COMMANDS, *VIDEO, *_SHELLS)
+    for group in (_EXPERIMENTS, _ANALYSIS, _OF_THE_ENGINES_COMMANDS, VIDEO, PAGE, _SHELLS)
+    for declaration in group
 }
 """Every command of Python's, by name."""
 

@@ -50,7 +50,15 @@ EXTRAS = {
     ),
     "pandas": Extra((Package("pandas", "pandas"), Package("pyarrow", "pyarrow")), ("analysis",)),
     "distributed": Extra((Package("distributed", "distributed"),), ("experiments",)),
-    "all": Extra((), ("report", "pandas", "distributed")),
+    "ui": Extra(
+        (
+            Package("starlette", "starlette"),
+            Package("uvicorn", "uvicorn"),
+            Package("tomlkit", "tomlkit"),
+        ),
+        ("report",),
+    ),
+    "all": Extra((), ("ui", "pandas", "distributed")),
 }
 """Every extra, by name."""
 

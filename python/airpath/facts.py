@@ -71,6 +71,13 @@ def _cause(fact: dict[str, str]) -> Cause:
 
 _FACTS = _read()
 
+
+def raw() -> dict[str, Any]:
+    """Return all facts as the engine prints them, for programs in other languages."""
+    return _FACTS
+
+
+
 UNITS: dict[str, dict[str, int]] = {
     quantity: {name: unit["factor"] for unit in about["units"] for name in unit["names"]}
     for quantity, about in _FACTS["units"].items()

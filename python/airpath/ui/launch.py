@@ -1,0 +1,215 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Runs that the page starts: a process of its own each, which goes on if the page's server ends.
+
+What a run's programs print goes into a file beside the run's folder, ``NAME-console.txt``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airpath.engine import EngineError, find_engine
+from airpath.ui.errors import UiError, not_found
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from airpath.ui.workspace import Workspace
+
+CONSOLE = "-console.txt"
+"""End of the name of the file with what a run's programs print."""
+
+MOST_CONSOLE_BYTES = 200_000
+"""Maximum length of its end that the page shows."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
+_END_S = 8.0
+"""Time that a run gets to end after the first signal."""
+
+
+@dataclass
+class Started:
+    """A run that the page started."""
+
+    name: str
+    folder: Path
+    console: Path
+    command: list[str]
+    process: subprocess.Popen[bytes]
+    began: float = field(default_factory=time.time)
+
+    def about(self) -> dict[str, Any]:
+        """Return what the page shows of it."""
+        status = self.process.poll()
+        return {
+            "name": self.name,
+            "folder": str(self.folder),
+            "command": shlex.join(["airpath", *self.command[1:]]),
+            "began": self.began,
+            "pid": self.process.pid,
+            "exit_status": status,
+            "running": status is None,
+        }
+
+
+@dataclass
+class Launcher:
+    """Starts and stops runs of a workspace."""
+
+    workspace: Workspace
+    started: dict[str, Started] = field(default_factory=dict)
+
+    def results(self) -> Path:
+        """Return the folder of the page's runs, which is made if it is missing.
+
+        Raises:
+            UiError: it cannot be made.
+
+        """
+        folder = self.workspace.folder / "results"
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise UiError(f"{folder}: {error.strerror}", 507) from error
+        return folder
+
+    def free_name(self, wanted: str) -> str:
+        """Return a name for a new run's folder: the wanted one, or that with a number behind it.
+
+        Raises:
+            UiError: it is no name.
+
+        """
+        if not _NAME.fullmatch(wanted):
+            raise UiError(f"{wanted!r} is no name for a run: use letters, digits, `_`, `.` and `-`")
+        folder = self.results()
+        for number in range(1, 10_000):
+            name = wanted if number == 1 else f"{wanted}-{number}"
+            if not (folder / name).exists() and not (folder / f"{name}{CONSOLE}").exists():
+                return name
+        raise UiError(f"there are 10,000 runs called {wanted}; choose another name")
+
+    def start(
+        self,
+        scenario: str,
+        name: str,
+        *,
+        client: str,
+        server: str = "",
+        clock: str = "live",
+        options: list[str] | None = None,
+    ) -> Started:
+        """Start a run with the scenario's text.
+
+        Args:
+            scenario: the scenario, in TOML.
+            name: name of the run's folder in ``results``.
+            client: shell command at the client's end.
+            server: shell command at the server's end, if any.
+            clock: ``live`` or ``warp``.
+            options: further options of ``airpath exec``.
+
+        Raises:
+            UiError: the run cannot be started.
+
+        """
+        if not client.strip():
+            raise UiError("the client's end needs a command, such as `ping -c 10 server`")
+        if clock not in ("live", "warp"):
+            raise UiError(f"{clock!r} is no clock of a run here; use live or warp")
+        name = self.free_name(name)
+        folder = self.results() / name
+        file = self.workspace.write_text(f"results/{name}.toml", ".toml", scenario)
+        words = ["exec", "--scenario", str(file), "--out", str(folder), "--clock", clock]
+        if server.strip():
+            words += ["--server", server]
+        words += [*(options or []), "--", "sh", "-c", client]
+        return self.begin(name, folder, words)
+
+    def begin(self, name: str, folder: Path, words: list[str]) -> Started:
+        """Start the engine with ``words``; its output goes into the run's console file.
+
+        Raises:
+            UiError: it cannot be started.
+
+        """
+        console = folder.with_name(f"{name}{CONSOLE}")
+        try:
+            # The page's server may die at any time: nothing of the run may depend on it.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            output = os.open(console, flags, 0o644)
+            try:
+                process = subprocess.Popen(
+                    [find_engine(), *words],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    cwd=self.workspace.folder,
+                    start_new_session=True,
+                )
+            finally:
+                os.close(output)
+        except (EngineError, OSError) as error:
+            raise UiError(f"the run cannot be started: {error}", 500) from error
+        one = Started(name, folder, console, ["airpath", *words], process)
+        self.started[name] = one
+        return one
+
+    def stop(self, name: str) -> None:
+        """End a run as Ctrl-C does; what it recorded stays.
+
+        Raises:
+            UiError: there is no such run.
+
+        """
+        one = self.of(name)
+        if one.process.poll() is None:
+            one.process.send_signal(signal.SIGINT)
+
+    def of(self, name: str) -> Started:
+        """Return a run that the page started.
+
+        Raises:
+            UiError: there is no such run.
+
+        """
+        if name not in self.started:
+            raise not_found(f"the page has not started a run called {name!r}")
+        return self.started[name]
+
+    def console(self, name: str) -> str:
+        """Return the end of what the programs of a run have printed.
+
+        Raises:
+            UiError: there is no such run.
+
+        """
+        one = self.of(name)
+        try:
+            with one.console.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - MOST_CONSOLE_BYTES))
+                return file.read().decode(errors="replace")
+        except OSError as error:
+            raise not_found(f"{one.console}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """End runs that are active, and wait for them."""
+        active = [one for one in self.started.values() if one.process.poll() is None]
+        for one in active:
+            one.process.send_signal(signal.SIGINT)
+        until = time.monotonic() + _END_S
+        for one in active:
+            try:
+                one.process.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                one.process.send_signal(signal.SIGTERM)

@@ -1,0 +1,247 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Experiments that wait for their turn, run, are paused and resumed: one at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airpath.ui.errors import UiError, not_found
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from airpath.ui.workspace import Workspace
+
+PATIENCE_S = 120.0
+"""Maximum time of a plan."""
+
+
+def _command() -> list[str]:
+    return [sys.executable, "-P", "-m", "airpath.cli"]
+
+
+@dataclass
+class Entry:
+    """An experiment in the queue."""
+
+    number: int
+    file: str
+    out: str
+    state: str = "waiting"
+    """waiting, running, pausing, paused, finished, failed or removed."""
+    process: subprocess.Popen[bytes] | None = None
+    exit_status: int | None = None
+    message: str = ""
+
+    def about(self, workspace: Workspace) -> dict[str, Any]:
+        """Return what the page shows of it."""
+        return {
+            "number": self.number,
+            "file": self.file,
+            "out": self.out,
+            "state": self.state,
+            "exit_status": self.exit_status,
+            "message": self.message,
+            "done": _done(workspace.folder / self.out),
+        }
+
+
+def _done(out: Path) -> int:
+    """Return the number of replications that are recorded as complete."""
+    try:
+        return sum(1 for _ in out.glob("runs/*/*/[0-9]*/replication.json"))
+    except OSError:
+        return 0
+
+
+@dataclass
+class Queue:
+    """The experiments of a workspace."""
+
+    workspace: Workspace
+    entries: dict[int, Entry] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def plan(self, file: str) -> dict[str, Any]:
+        """Return the cells of an experiment, and what is missing for it.
+
+        Raises:
+            UiError: the experiment has mistakes; the message names them all.
+
+        """
+        path = self.workspace.inside(file)
+        done = subprocess.run(
+            [*_command(), "plan", str(path), "--json"],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            cwd=self.workspace.folder,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise UiError(done.stderr.strip() or "the plan failed")
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def add(self, file: str, out: str) -> Entry:
+        """Put an experiment at the end of the queue.
+
+        Raises:
+            UiError: there is no such file, or the folder of results cannot be named so.
+
+        """
+        path = self.workspace.inside(file)
+        if not path.is_file():
+            raise not_found(f"there is no file {file!r}")
+        if not re.fullmatch(r"results/[A-Za-z0-9][A-Za-z0-9_.-]{0,60}", out):
+            raise UiError(f"{out!r} is no folder for results: name it results/NAME")
+        self.workspace.inside(out)
+        with self._lock:
+            entry = Entry(len(self.entries) + 1, file, out)
+            self.entries[entry.number] = entry
+            self._next()
+        return entry
+
+    def pause(self, number: int) -> Entry:
+        """End a running experiment so that it can be resumed; complete replications stay.
+
+        Raises:
+            UiError: it does not run.
+
+        """
+        with self._lock:
+            entry = self._of(number)
+            if entry.state == "waiting":
+                entry.state = "paused"
+            elif entry.state == "running" and entry.process is not None:
+                entry.state = "pausing"
+                entry.process.send_signal(signal.SIGINT)
+            else:
+                raise UiError(f"experiment {number} is {entry.state}: it cannot be paused")
+            return entry
+
+    def resume(self, number: int) -> Entry:
+        """Put a paused or failed experiment into the queue again.
+
+        Raises:
+            UiError: it is neither.
+
+        """
+        with self._lock:
+            entry = self._of(number)
+            if entry.state not in ("paused", "failed"):
+                raise UiError(f"experiment {number} is {entry.state}: it cannot be resumed")
+            entry.state, entry.message = "waiting", ""
+            self._next()
+            return entry
+
+    def remove(self, number: int) -> None:
+        """Take an experiment out of the queue; its results stay.
+
+        Raises:
+            UiError: it runs.
+
+        """
+        with self._lock:
+            entry = self._of(number)
+            if entry.state in ("running", "pausing"):
+                raise UiError(f"experiment {number} runs: pause it first")
+            entry.state = "removed"
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return the experiments in the order in which they were added."""
+        with self._lock:
+            kept = [one for one in self.entries.values() if one.state != "removed"]
+            return [entry.about(self.workspace) for entry in kept]
+
+    def close(self) -> None:
+        """Pause what runs."""
+        with self._lock:
+            running = [one for one in self.entries.values() if one.state == "running"]
+            for entry in self.entries.values():
+                if entry.state == "waiting":
+                    entry.state = "paused"
+        for entry in running:
+            if entry.process is not None:
+                entry.process.send_signal(signal.SIGINT)
+                try:
+                    entry.process.wait(10)
+                except subprocess.TimeoutExpired:
+                    entry.process.send_signal(signal.SIGTERM)
+
+    def _of(self, number: int) -> Entry:
+        if number not in self.entries:
+            raise not_found(f"there is no experiment {number} in the queue")
+        return self.entries[number]
+
+    def _next(self) -> None:
+        """Start the first that waits, if none runs."""
+        active = ("running", "pausing")
+        if any(entry.state in active for entry in self.entries.values()):
+            return
+        entry = next((one for one in self.entries.values() if one.state == "waiting"), None)
+        if entry is None:
+            return
+        words = [*_command(), "run", str(self.workspace.inside(entry.file)), "--resume", "--json"]
+        words += ["--out", str(self.workspace.folder / entry.out)]
+        results = self.workspace.folder / "results"
+        try:
+            results.mkdir(exist_ok=True)
+            console = self.workspace.folder / f"{entry.out}-console.txt"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            output = os.open(console, flags, 0o644)
+        except OSError as error:
+            entry.state, entry.message = "failed", f"{error.filename}: {error.strerror}"
+            return
+        try:
+            entry.process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.workspace.folder,
+                start_new_session=True,
+            )
+        finally:
+            os.close(output)
+        entry.state = "running"
+        threading.Thread(target=self._wait, args=(entry, console), daemon=True).start()
+
+    def _wait(self, entry: Entry, console: Path) -> None:
+        process = entry.process
+        if process is None:
+            return
+        status = process.wait()
+        with self._lock:
+            entry.exit_status = status
+            if entry.state == "pausing":
+                entry.state = "paused"
+            elif status == 0:
+                entry.state = "finished"
+            else:
+                entry.state = "failed"
+                entry.message = _last_lines(console)
+            self._next()
+
+
+def _last_lines(console: Path) -> str:
+    try:
+        return "\n".join(console.read_text(errors="replace").splitlines()[-12:])
+    except OSError as error:
+        return f"{console}: {error.strerror}"
+
+
+def free_bytes(workspace: Workspace) -> int:
+    """Return the free space of the workspace's disk in bytes."""
+    return shutil.disk_usage(workspace.folder).free

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Requests and answers in JSON, and the errors between them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse, Response
+
+from airpath.ui.errors import UiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+
+
+async def body(request: Request) -> dict[str, Any]:
+    """Return the object that a request carries.
+
+    Raises:
+        UiError: it carries none.
+
+    """
+    try:
+        found = json.loads(await request.body())
+    except (ValueError, RecursionError) as error:
+        raise UiError(f"the request is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UiError("the request is no JSON object")
+    return found
+
+
+def text(ask: dict[str, Any], key: str, default: str | None = None) -> str:
+    """Return a text of a request.
+
+    Raises:
+        UiError: it is missing, or no text.
+
+    """
+    value = ask.get(key, default)
+    if not isinstance(value, str):
+        raise UiError(f"`{key}` is missing, or no text")
+    return value
+
+
+def number(value: str | None, name: str, default: float) -> float:
+    """Return a number of an address.
+
+    Raises:
+        UiError: it is none.
+
+    """
+    try:
+        found = float(value) if value not in (None, "") else default
+    except ValueError:
+        found = float("nan")
+    if found != found:
+        raise UiError(f"`{name}` is no number: {value!r}")
+    return found
+
+
+async def answered(work: Callable[..., Any], *values: Any, **named: Any) -> Response:
+    """Return what a function gives, as JSON; it runs beside the server."""
+    return JSONResponse(await asyncio.to_thread(work, *values, **named))
+
+
+async def told(_request: Request, error: Exception) -> Response:
+    """Return an error as JSON."""
+    status = error.status if isinstance(error, UiError) else 500
+    return JSONResponse({"error": str(error)}, status_code=status)

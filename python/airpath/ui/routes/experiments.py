@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Experiments: what would run, and the queue of those that run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from airpath.ui.queue import free_bytes
+from airpath.ui.routes.answer import answered, body, text
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from airpath.ui.queue import Queue
+
+
+async def plan(request: Request) -> Response:
+    """Return the cells of an experiment."""
+    return await answered(_queue(request).plan, request.query_params.get("name", ""))
+
+
+async def listed(request: Request) -> Response:
+    """Return the queue."""
+    queue = _queue(request)
+    return JSONResponse({"queue": queue.listed(), "free_bytes": free_bytes(queue.workspace)})
+
+
+async def add(request: Request) -> Response:
+    """Put an experiment into the queue."""
+    ask = await body(request)
+    queue = _queue(request)
+    entry = queue.add(text(ask, "file"), text(ask, "out"))
+    return JSONResponse(entry.about(queue.workspace))
+
+
+async def pause(request: Request) -> Response:
+    """Pause an experiment."""
+    return _told(request, _queue(request).pause(request.path_params["number"]).number)
+
+
+async def resume(request: Request) -> Response:
+    """Put a paused experiment into the queue again."""
+    return _told(request, _queue(request).resume(request.path_params["number"]).number)
+
+
+async def remove(request: Request) -> Response:
+    """Take an experiment out of the queue."""
+    _queue(request).remove(request.path_params["number"])
+    return JSONResponse({})
+
+
+def _told(request: Request, number: int) -> Response:
+    queue = _queue(request)
+    return JSONResponse(queue.entries[number].about(queue.workspace))
+
+
+def _queue(request: Request) -> Queue:
+    found: Queue = request.app.state.queue
+    return found
+
+
+ROUTES = [
+    Route("/api/plan", plan),
+    Route("/api/queue", listed),
+    Route("/api/queue", add, methods=["POST"]),
+    Route("/api/queue/{number:int}/pause", pause, methods=["POST"]),
+    Route("/api/queue/{number:int}/resume", resume, methods=["POST"]),
+    Route("/api/queue/{number:int}", remove, methods=["DELETE"]),
+]

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The page's server, put together."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+
+from airpath.ui.errors import UiError
+from airpath.ui.guard import Guard
+from airpath.ui.launch import Launcher
+from airpath.ui.queue import Queue
+from airpath.ui.routes import build, drive, experiments, look, page
+from airpath.ui.routes.answer import told
+from airpath.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from airpath.ui.accounts import Accounts
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Names of this machine for itself."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the page is served."""
+
+    folder: Path
+    """The workspace, an absolute path without links."""
+    token: str
+    port: int
+    accounts: Accounts | None = None
+    """Accounts where other machines can reach the page."""
+
+
+def app(setting: Setting) -> Guard:
+    """Return the server as an ASGI application."""
+    workspace = Workspace(setting.folder)
+    launcher = Launcher(workspace)
+    queue = Queue(workspace)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        queue.close()
+        launcher.close()
+
+    inner = Starlette(
+        routes=[*build.ROUTES, *drive.ROUTES, *look.ROUTES, *experiments.ROUTES, *page.routes()],
+        exception_handlers={UiError: told, Exception: told},
+        lifespan=lifespan,
+    )
+    state = inner.state
+    state.workspace, state.launcher, state.queue = workspace, launcher, queue
+    state.token, state.accounts = setting.token, setting.accounts
+    names = [f"{name}:{setting.port}" for name in LOOPBACK]
+    if setting.accounts is not None:
+        return Guard(inner, setting.token, frozenset(), frozenset(), setting.accounts)
+    origins = frozenset(f"http://{name}" for name in names)
+    return Guard(inner, setting.token, frozenset(names), origins)
