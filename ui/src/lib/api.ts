@@ -1,0 +1,77 @@
+// Requests to the server. The token stands behind the # of the address that `airpath ui` prints; it
+// is taken out of the address at once, and kept for this tab alone.
+
+const KEY = "airpath-token";
+
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+export function takeToken(): void {
+  const found = /[#&]token=([A-Za-z0-9_-]+)/.exec(location.hash);
+  if (!found?.[1]) return;
+  sessionStorage.setItem(KEY, found[1]);
+  history.replaceState(null, "", location.pathname);
+}
+
+export function setToken(token: string): void {
+  sessionStorage.setItem(KEY, token);
+}
+
+export function hasToken(): boolean {
+  return sessionStorage.getItem(KEY) !== null;
+}
+
+function headers(): HeadersInit {
+  return { Authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ""}` };
+}
+
+async function answered(answer: Response): Promise<Response> {
+  if (answer.ok) return answer;
+  let message = `${answer.status} ${answer.statusText}`;
+  try {
+    message = ((await answer.json()) as { error?: string }).error ?? message;
+  } catch {
+    // No JSON: the status has to do.
+  }
+  if (answer.status === 401) sessionStorage.removeItem(KEY);
+  throw new Refused(message, answer.status);
+}
+
+/** Answer of a request for data. */
+export async function get<T>(path: string, ask: Record<string, string | number> = {}): Promise<T> {
+  const query = new URLSearchParams(Object.entries(ask).map(([key, value]) => [key, `${value}`]));
+  const address = query.size ? `${path}?${query}` : path;
+  return (await answered(await fetch(address, { headers: headers() }))).json() as Promise<T>;
+}
+
+/** Answer of a request that changes something, or carries much. */
+export async function send<T>(path: string, body: unknown = {}, method = "POST"): Promise<T> {
+  const answer = await fetch(path, { method, headers: headers(), body: JSON.stringify(body) });
+  return (await answered(answer)).json() as Promise<T>;
+}
+
+/** Content of a page, such as a report. */
+export async function page(path: string, ask: [string, string][]): Promise<Blob> {
+  const answer = await fetch(`${path}?${new URLSearchParams(ask)}`, { headers: headers() });
+  return (await answered(answer)).blob();
+}
+
+/** Lines of JSON of an answer that does not end, each as it comes. */
+export async function* lines<T>(path: string, signal: AbortSignal): AsyncGenerator<T> {
+  const answer = await answered(await fetch(path, { headers: headers(), signal }));
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  while (reader) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n");
+    rest = parts.pop() ?? "";
+    for (const part of parts) if (part) yield JSON.parse(part) as T;
+  }
+}

@@ -1,0 +1,143 @@
+// The scenario that is being built, shared by all views, with its history and its last check.
+
+import { get, send } from "./api";
+import type { About, Checked, Edit, Problem, Tree } from "./types";
+
+const DRAFT = "airpath-draft";
+const START = `name = "my-link"
+
+[[hops]]
+name = "radio"
+
+[hops.link]
+propagation = "20 ms"
+
+[hops.uplink]
+rate = "5 Mbit/s"
+queue = { type = "tail_drop", limit = "64 kB" }
+
+[hops.downlink]
+rate = "20 Mbit/s"
+queue = { type = "tail_drop", limit = "256 kB" }
+`;
+
+class Scenario {
+  text = $state(sessionStorage.getItem(DRAFT) ?? START);
+  file = $state<string | null>(null);
+  saved = $state(true);
+  tree = $state<Tree | null>(null);
+  problems = $state<Problem[]>([]);
+  valid = $state(false);
+  checking = $state(false);
+  failure = $state("");
+  past = $state<string[]>([]);
+  future = $state<string[]>([]);
+  private asked = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Takes a text that was typed; the check comes when typing pauses. */
+  type(text: string): void {
+    this.put(text);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.check(), 250);
+  }
+
+  /** Takes another scenario. */
+  async open(text: string, file: string | null): Promise<void> {
+    this.put(text);
+    this.file = file;
+    this.saved = true;
+    await this.check();
+  }
+
+  fresh(): Promise<void> {
+    return this.open(START, null);
+  }
+
+  private put(text: string): void {
+    if (text === this.text) return;
+    this.past = [...this.past.slice(-99), this.text];
+    this.future = [];
+    this.show(text);
+  }
+
+  private show(text: string): void {
+    this.text = text;
+    this.saved = false;
+    try {
+      sessionStorage.setItem(DRAFT, text);
+    } catch {
+      // A full store: the draft lives as long as the page.
+    }
+  }
+
+  async undo(): Promise<void> {
+    const last = this.past.at(-1);
+    if (last === undefined) return;
+    this.past = this.past.slice(0, -1);
+    this.future = [...this.future, this.text];
+    this.show(last);
+    await this.check();
+  }
+
+  async redo(): Promise<void> {
+    const next = this.future.at(-1);
+    if (next === undefined) return;
+    this.future = this.future.slice(0, -1);
+    this.past = [...this.past, this.text];
+    this.show(next);
+    await this.check();
+  }
+
+  async check(): Promise<void> {
+    const number = ++this.asked;
+    this.checking = true;
+    try {
+      const checked = await send<Checked>("/api/scenario/check", { toml: this.text });
+      if (number === this.asked) this.took(checked);
+    } catch (error) {
+      if (number === this.asked) this.failure = String((error as Error).message);
+    } finally {
+      if (number === this.asked) this.checking = false;
+    }
+  }
+
+  private took(checked: Checked): void {
+    if (checked.tree) this.tree = checked.tree;
+    this.problems = checked.problems;
+    this.valid = checked.valid;
+    this.failure = "";
+  }
+
+  private queue: Promise<void> = Promise.resolve();
+
+  /** Changes values; changes that come together are made one after the other. */
+  edit(...edits: Edit[]): Promise<void> {
+    this.queue = this.queue.then(async () => {
+      try {
+        const answer = await send<{ toml: string; checked: Checked }>("/api/scenario/edit", {
+          toml: this.text,
+          edits,
+        });
+        this.asked++;
+        this.put(answer.toml);
+        this.took(answer.checked);
+      } catch (error) {
+        this.failure = (error as Error).message;
+      }
+    });
+    return this.queue;
+  }
+}
+
+export const scenario = new Scenario();
+
+class Known {
+  about = $state<About | null>(null);
+
+  async load(): Promise<void> {
+    this.about = await get<About>("/api/about");
+  }
+}
+
+export const known = new Known();
