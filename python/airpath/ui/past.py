@@ -15,7 +15,7 @@ import polars as pl
 from airpath.capture import CaptureError
 from airpath.run import RunError, load_run
 from airpath.ui.errors import UiError, not_found
-from airpath.ui.feed import Feed, tcp_curves
+from airpath.ui.feed import BIN_NS, Feed, tcp_curves
 
 if TYPE_CHECKING:
     from airpath.run import Run
@@ -125,17 +125,23 @@ def curves(run: Run, begin_s: float, end_s: float) -> dict[str, Any]:
     marks = [mark for mark in update["marks"] if begin_s <= mark["t"] <= end_s]
     return {
         "t": update["t"],
-        "curves": {name: _part(*both, begin_s, end_s) for name, both in found.items()},
+        "curves": {name: _part(*both, begin_s, end_s, _pad_s(name)) for name, both in found.items()},
         "marks": marks[:MOST_POINTS],
         "drops": update["drops"],
         "counts": update["counts"],
     }
 
 
+def _pad_s(name: str) -> float:
+    """Return the time beyond a part for which points are given, so that lines reach its ends."""
+    return 2 * BIN_NS / 1e9 if name.startswith(("throughput", "offered")) else 0.02
+
+
 def _part(
-    times: list[float], values: list[float], begin_s: float, end_s: float
+    times: list[float], values: list[float], begin_s: float, end_s: float, pad_s: float
 ) -> list[list[float]]:
-    frame = pl.DataFrame({"t": times, "v": values}).filter(pl.col("t").is_between(begin_s, end_s))
+    near = pl.col("t").is_between(begin_s - pad_s, end_s + pad_s)
+    frame = pl.DataFrame({"t": times, "v": values}).filter(near)
     if frame.height > MOST_POINTS:
         stretch = frame.height * 2 // MOST_POINTS + 1
         parts = frame.with_row_index().with_columns(bin=pl.col("index") // stretch)

@@ -11,12 +11,12 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airpath.ui.errors import UiError, not_found
+from airpath.ui.itself import COMMAND
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 120.0
 """Maximum time of a plan."""
-
-
-def _command() -> list[str]:
-    return [sys.executable, "-P", "-m", "airpath.cli"]
 
 
 @dataclass
@@ -82,7 +78,7 @@ class Queue:
         """
         path = self.workspace.inside(file)
         done = subprocess.run(
-            [*_command(), "plan", str(path), "--json"],
+            [*COMMAND, "plan", str(path), "--json"],
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
@@ -193,7 +189,7 @@ class Queue:
         entry = next((one for one in self.entries.values() if one.state == "waiting"), None)
         if entry is None:
             return
-        words = [*_command(), "run", str(self.workspace.inside(entry.file)), "--resume", "--json"]
+        words = [*COMMAND, "run", str(self.workspace.inside(entry.file)), "--resume", "--json"]
         words += ["--out", str(self.workspace.folder / entry.out)]
         results = self.workspace.folder / "results"
         try:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from starlette.routing import Route
 
 from airpath.ui import past
 from airpath.ui.errors import UiError
+from airpath.ui.itself import COMMAND
 from airpath.ui.routes.answer import answered, number
 
 if TYPE_CHECKING:
@@ -75,12 +77,9 @@ async def report(request: Request) -> Response:
 
 
 def _report(folders: list[str]) -> bytes:
-    import subprocess
-    import sys
-
     with tempfile.TemporaryDirectory(prefix="airpath-ui-") as scratch:
         out = Path(scratch) / "report.html"
-        words = [sys.executable, "-P", "-m", "airpath.cli", "report", *folders, "--out", str(out)]
+        words = [*COMMAND, "report", *folders, "--out", str(out)]
         done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
         if not out.is_file():
             raise UiError(done.stderr.strip() or "the report failed", 422)

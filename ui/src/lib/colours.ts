@@ -1,0 +1,30 @@
+// Colours and dashes of curves: directions are told apart by both.
+
+import type uPlot from "uplot";
+
+const OTHERS = ["--uplink", "--downlink", "--good", "--warn", "--bad", "--soft"];
+
+function variable(name: string): string {
+  if (name.endsWith("uplink")) return "--uplink";
+  if (name.endsWith("downlink")) return "--downlink";
+  if (!name.includes("/")) return "--ink";
+  let sum = 0;
+  for (const letter of name) sum = (sum * 31 + letter.charCodeAt(0)) >>> 0;
+  return OTHERS[sum % OTHERS.length]!;
+}
+
+export function colourOf(name: string): string {
+  return `var(${variable(name)})`;
+}
+
+export function styleOf(name: string, css: (name: string) => string): uPlot.Series {
+  const dash = name.endsWith("downlink") ? [] : [6, 3];
+  const points = !name.startsWith("throughput") && !name.startsWith("offered");
+  return {
+    stroke: css(variable(name)),
+    width: name.startsWith("offered") ? 1 : 1.6,
+    dash: name.startsWith("offered") ? [2, 3] : points ? [] : dash,
+    spanGaps: true,
+    points: { show: false },
+  };
+}
