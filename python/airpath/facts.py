@@ -77,7 +77,6 @@ def raw() -> dict[str, Any]:
     return _FACTS
 
 
-
 UNITS: dict[str, dict[str, int]] = {
     quantity: {name: unit["factor"] for unit in about["units"] for name in unit["names"]}
     for quantity, about in _FACTS["units"].items()

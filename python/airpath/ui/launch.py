@@ -14,6 +14,7 @@ import shlex
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,12 @@ class Started:
     command: list[str]
     process: subprocess.Popen[bytes]
     began: float = field(default_factory=time.time)
+
+    def interrupt(self) -> None:
+        """Send what Ctrl-C in a terminal sends: the signal to all processes of the run's group."""
+        if self.process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGINT)
 
     def about(self) -> dict[str, Any]:
         """Return what the page shows of it."""
@@ -172,8 +179,7 @@ class Launcher:
 
         """
         one = self.of(name)
-        if one.process.poll() is None:
-            one.process.send_signal(signal.SIGINT)
+        one.interrupt()
 
     def of(self, name: str) -> Started:
         """Return a run that the page started.
@@ -206,7 +212,7 @@ class Launcher:
         """End runs that are active, and wait for them."""
         active = [one for one in self.started.values() if one.process.poll() is None]
         for one in active:
-            one.process.send_signal(signal.SIGINT)
+            one.interrupt()
         until = time.monotonic() + _END_S
         for one in active:
             try:

@@ -23,6 +23,9 @@ LOOK_EVERY_S = 0.1
 """Time between two looks at a log."""
 VERDICT_EVERY = 10
 """Number of looks from one question for the verdict to the next."""
+LOOKS_AFTER_END = 60
+"""Number of looks at the log of a run that answers no more until it counts as killed: a run that
+ends answers no more before its log has its end mark."""
 WAIT_FOR_LOG_S = 20.0
 """Maximum time until a run has begun its log."""
 
@@ -88,7 +91,7 @@ async def follow(folder: Path, number: int | None) -> AsyncIterator[bytes]:
         return
     tcp: Tail | None = None
     feed = Feed()
-    looks, alive = 0, number is not None
+    looks, silent, alive = 0, 0, number is not None
     try:
         while True:
             ask = looks % VERDICT_EVERY == 0
@@ -96,7 +99,8 @@ async def follow(folder: Path, number: int | None) -> AsyncIterator[bytes]:
                 alive = await asyncio.to_thread(_alive, number)
             try:
                 rows = await asyncio.to_thread(events.new_rows)
-                last = events.ended or (not alive and not rows.height)
+                silent = 0 if alive or rows.height else silent + 1
+                last = events.ended or silent > LOOKS_AFTER_END
                 update: dict[str, Any] = {}
                 if rows.height or last or ask:
                     update = dict(await asyncio.to_thread(feed.add, rows, last=last))

@@ -125,7 +125,9 @@ def curves(run: Run, begin_s: float, end_s: float) -> dict[str, Any]:
     marks = [mark for mark in update["marks"] if begin_s <= mark["t"] <= end_s]
     return {
         "t": update["t"],
-        "curves": {name: _part(*both, begin_s, end_s, _pad_s(name)) for name, both in found.items()},
+        "curves": {
+            name: _part(*both, begin_s, end_s, _pad_s(name)) for name, both in found.items()
+        },
         "marks": marks[:MOST_POINTS],
         "drops": update["drops"],
         "counts": update["counts"],

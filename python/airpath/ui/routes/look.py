@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from airpath.ui import past
+from airpath.ui import catalogue, past
 from airpath.ui.errors import UiError
 from airpath.ui.itself import COMMAND
 from airpath.ui.routes.answer import answered, number
@@ -86,6 +86,31 @@ def _report(folders: list[str]) -> bytes:
         return out.read_bytes()
 
 
+async def results(request: Request) -> Response:
+    """Return the folders of results."""
+    return await answered(catalogue.folders, _workspace(request))
+
+
+async def table(request: Request) -> Response:
+    """Return the cells of a folder of results."""
+    ask = request.query_params
+    metrics = ask.getlist("metric")
+    return await answered(catalogue.table, _workspace(request), ask.get("name", ""), metrics)
+
+
+async def compared(request: Request) -> Response:
+    """Return the differences of two cells."""
+    ask = request.query_params
+    cells = (ask.get("first", ""), ask.get("second", ""))
+    return await answered(
+        catalogue.compared,
+        _workspace(request),
+        ask.get("name", ""),
+        *cells,
+        ask.getlist("metric"),
+    )
+
+
 def _span(request: Request) -> tuple[float, float]:
     ask = request.query_params
     return number(ask.get("begin"), "begin", 0), number(ask.get("end"), "end", 1e12)
@@ -107,4 +132,7 @@ ROUTES = [
     Route("/api/past/packets", packets),
     Route("/api/past/packet/{pdu:int}", packet),
     Route("/api/past/report", report),
+    Route("/api/results", results),
+    Route("/api/results/table", table),
+    Route("/api/results/compared", compared),
 ]

@@ -1,0 +1,307 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The page in a browser: built, driven, looked at; by mouse, by keyboard, on a phone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from airpath.run import load_run
+from ui.served import STATIC, Served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+AXE = Path(__file__).parents[2] / "ui/node_modules/axe-core/axe.min.js"
+PATIENCE_MS = 120_000
+
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="neither chromium nor google-chrome is installed"),
+    pytest.mark.skipif(
+        not (STATIC / "index.html").exists(), reason="the page is not built: there was no Node"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Return the system's browser, without a window."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Browser, served: Served) -> Iterator[Page]:
+    """Return the page, open, with an empty workspace of the browser; it must not complain."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    opened.set_default_timeout(PATIENCE_MS)
+    complaints: list[str] = []
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    outside: list[str] = []
+    opened.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith((f"http://127.0.0.1:{served.port}/", "data:", "blob:"))
+            else outside.append(request.url)
+        ),
+    )
+    opened.goto(served.address)
+    opened.get_by_text("The scenario is valid.").wait_for()
+    yield opened
+    context.close()
+    assert not complaints
+    assert not outside, "the page loads nothing from elsewhere"
+
+
+def text_of(page: Page) -> dict[str, Any]:
+    """Return the scenario of the text field."""
+    return tomllib.loads(page.get_by_role("textbox", name="Scenario (TOML)").input_value())
+
+
+def until_text(page: Page, wanted: dict[str, Any]) -> None:
+    """Wait until the text holds values."""
+    for _ in range(600):
+        if wanted.items() <= text_of(page).items():
+            return
+        page.wait_for_timeout(100)
+    assert wanted.items() <= text_of(page).items()
+
+
+def fill(page: Page, label: str, value: str) -> None:
+    """Fill a field, and leave it."""
+    field = page.get_by_label(label, exact=True).first
+    field.fill(value)
+    field.press("Tab")
+
+
+def test_the_token_does_not_stay_in_the_address(page: Page, served: Served) -> None:
+    assert served.token not in page.url
+    page.reload()
+    page.get_by_text("The scenario is valid.").wait_for()
+
+
+def test_without_the_token_the_page_shows_nothing(browser: Browser, served: Served) -> None:
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.goto(f"http://127.0.0.1:{served.port}/")
+    opened.get_by_role("heading", name="This page needs its token").wait_for()
+    assert opened.get_by_role("navigation").count() == 0
+    context.close()
+
+
+def test_the_link_of_seawinds_case_study_is_built_by_clicks(page: Page, served: Served) -> None:
+    """9.6 kbit/s, 200 ms, queues of 7 packets, 10 % losses from 40 s on (Kojo et al. 2001)."""
+    page.get_by_role("button", name="New scenario").click()
+    fill(page, "MTU in bytes", "296")
+    page.get_by_role("button", name="Both directions").click()
+    page.locator("#field-hops-0-link-rate-kind").select_option(label="one value")
+    fill(page, "rate: one value", "9600 bit/s")
+    page.locator("#field-hops-0-link-propagation").fill("200 ms")
+    page.locator("#field-hops-0-link-propagation").press("Tab")
+    page.locator("#field-hops-0-link-errors-kind").select_option("bernoulli")
+    page.locator("#field-hops-0-link-errors-probability").fill("0")
+    page.locator("#field-hops-0-link-errors-probability").press("Tab")
+    for side, limit in (("Uplink", "7 packets"), ("Downlink", "7 packets")):
+        page.get_by_role("button", name=side, exact=True).click()
+        key = side.lower()
+        page.locator(f"#field-hops-0-{key}-rate-kind").select_option(value="")
+        page.locator(f"#field-hops-0-{key}-queue-limit").fill(limit)
+        page.locator(f"#field-hops-0-{key}-queue-limit").press("Tab")
+    page.get_by_role("button", name="Add a state").click()
+    fill(page, "Begins at", "40 s")
+    fill(page, "Lasts", "")
+    page.get_by_label("Parameter", exact=True).fill("radio.link.errors.probability")
+    page.get_by_label("Value", exact=True).fill("0.1")
+    page.get_by_role("button", name="Add a parameter").click()
+    state = {"name": "state1", "at": "40 s", "set": {"radio.link.errors.probability": 0.1}}
+    until_text(page, {"mtu": 296, "states": [state]})
+    page.get_by_text("The scenario is valid.").wait_for()
+    hop = text_of(page)["hops"][0]
+    assert hop["link"]["rate"] == "9600 bit/s"
+    assert hop["link"]["propagation"] == "200 ms"
+    assert hop["link"]["errors"] == {"type": "bernoulli", "probability": 0}
+    assert hop["uplink"] == {"queue": {"type": "tail_drop", "limit": "7 packets"}}
+    fill(page, "File name", "case.toml")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved as case.toml.").wait_for()
+    # Its experiment, composed, run and read off the page.
+    page.get_by_role("link", name="Experiment", exact=True).click()
+    page.get_by_label("Networks").select_option("case.toml")
+    page.locator("form").get_by_label("Name", exact=True).fill("case-study")
+    page.get_by_label("Bytes to transfer").fill("10 kB")
+    page.get_by_label("Replications").fill("3")
+    page.get_by_label("Swept parameter").fill("radio.link.queue.limit")
+    page.get_by_label("Its values").fill("7 packets\n3 packets")
+    page.get_by_role("button", name="Write the experiment").click()
+    page.get_by_text("2 cells, 6 runs").wait_for()
+    page.get_by_role("button", name="Run it").click()
+    page.get_by_text("finished, 6 runs complete").wait_for()
+    page.get_by_role("link", name="Look", exact=True).click()
+    page.get_by_label("Open results").select_option("results/case-study")
+    table = page.get_by_role("region", name="Results of experiments").get_by_role("table").first
+    table.get_by_role("cell", name="virtual/limit=3packets").wait_for()
+    cells = [row.split("\t") for row in table.inner_text().splitlines()]
+    by_name = {row[0]: row for row in cells}
+    assert by_name["virtual/limit=7packets"][1] == "3"
+    # 10 kB and headers at 9600 bit/s take 9 s at least.
+    elapsed = float(by_name["virtual/limit=7packets"][4].split()[0])
+    assert 9 < elapsed < 30
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_role("columnheader", name="Difference (95 % interval)").wait_for()
+
+
+LIVE = """name = "train"
+
+[[hops]]
+name = "radio"
+
+[hops.link]
+rate = "2 Mbit/s"
+propagation = "20 ms"
+queue = { type = "tail_drop", limit = "20 packets" }
+
+[[states]]
+name = "far"
+set = { "radio.link.rate" = "300 kbit/s" }
+
+[[states]]
+name = "near"
+set = { "radio.link.rate" = "5 Mbit/s" }
+"""
+
+
+def test_a_run_is_driven_through_two_handovers(page: Page, served: Served) -> None:
+    page.get_by_role("textbox", name="Scenario (TOML)").fill(LIVE)
+    page.get_by_text("The scenario is valid.").wait_for()
+    page.get_by_role("link", name="Drive", exact=True).click()
+    page.get_by_label("Name of the run").fill("train")
+    page.get_by_label("Command at the client").fill("ping -i 0.05 -s 1000 server")
+    page.get_by_role("button", name="Start", exact=True).click()
+    states = page.get_by_role("group", name="Enter a state")
+    for name in ("far", "near"):
+        states.get_by_role("button", name=name).click()
+        page.get_by_text(f"State: {name}").wait_for()
+        page.wait_for_timeout(700)
+    page.get_by_role("slider", name="radio uplink: delay").fill("0.6")
+    page.get_by_text("in force at").wait_for()
+    # The curve's last value is a delay of the event log, in ms.
+    page.get_by_text("One-way delay").wait_for()
+    assert page.locator("figure").count() >= 3
+    page.get_by_role("button", name="Set a mark").click()
+    page.get_by_role("button", name="End the run").click()
+    page.get_by_text("The run has ended.").wait_for()
+    shown = page.locator("figure", has_text="One-way delay").locator("p").inner_text()
+    page.get_by_role("link", name="Look at the results").first.click()
+    page.get_by_role("heading", name="results/train").wait_for()
+    run = load_run(served.folder / "results/train")
+    changes = run.events.filter(run.events["kind"] == "state_changed")["state"].to_list()
+    assert [one for one in changes if one in ("far", "near")] == ["far", "near"]
+    offered = {
+        (row["pdu"], row["direction"]): row["time_ns"]
+        for row in run.events.filter(run.events["kind"] == "offered").to_dicts()
+    }
+    last = {
+        row["direction"]: (row["time_ns"] - offered[row["pdu"], row["direction"]]) / 1e6
+        for row in run.events.filter(run.events["kind"] == "delivered").to_dicts()
+    }
+    told = {part.split()[0]: f"{float(part.split()[1]):.3g}" for part in shown.split(", ")}
+    assert told == {direction: f"{delay:.3g}" for direction, delay in last.items()}
+    # A packet's way, opened from the list.
+    page.get_by_role("button", name="Packet 1", exact=True).click()
+    way = page.get_by_role("region", name="Packet 1", exact=True)
+    way.get_by_text("delivered").wait_for()
+    assert "ICMP" in way.inner_text()
+
+
+def test_hostile_words_stay_words(page: Page, served: Served) -> None:
+    bad = '<img src=x onerror=\\"window.hit=1\\"><script>window.hit=1</script>'
+    page.get_by_role("textbox", name="Scenario (TOML)").fill(
+        LIVE.replace('name = "train"', f'name = "{bad}"\ndescription = "{bad}"')
+    )
+    page.wait_for_timeout(800)
+    folder = served.folder / "results" / "<img src=x onerror=window.hit=1>"
+    folder.mkdir(parents=True)
+    manifest = {
+        "format_version": 1,
+        "status": "<script>window.hit=1</script>",
+        "scenario": {"name": "<svg onload=window.hit=1>"},
+        "clock": "<b onmouseover=window.hit=1>live</b>",
+        "results": {"verdict": {"grade": '"><script>window.hit=1</script>', "reasons": []}},
+    }
+    (folder / "run.json").write_text(json.dumps(manifest))
+    page.get_by_role("link", name="Look", exact=True).click()
+    page.get_by_role("link", name="<img src=x onerror").click()
+    page.wait_for_timeout(800)
+    assert page.evaluate("window.hit") is None
+    answer = served.ask(f"/api/past/report?name=results/{folder.name.replace(' ', '%20')}")
+    if answer.status == 200:
+        assert answer.headers["content-security-policy"].startswith("sandbox")
+    shutil.rmtree(folder)
+
+
+def test_all_is_reached_by_keyboard(page: Page) -> None:
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    seen = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.add(
+            page.evaluate(
+                "(document.activeElement.getAttribute('aria-label') || "
+                "document.activeElement.labels?.[0]?.textContent || "
+                "document.activeElement.textContent).trim().slice(0, 40)"
+            )
+        )
+    for wanted in ("Build", "Drive", "New scenario", "Add a hop", "Both directions", "Uplink"):
+        assert any(one.startswith(wanted) for one in seen), (wanted, seen)
+    hop = page.get_by_role("button", name="Hop radio")
+    page.get_by_role("button", name="Add a hop").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Hop hop2").wait_for()
+    hop.focus()
+    page.keyboard.press("Space")
+    page.get_by_role("heading", name="Hop radio").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(page: Page, scheme: Any) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: make setup with npm installs it")
+    page.emulate_media(color_scheme=scheme)
+    for view in ("Build", "Drive", "Look", "Experiment"):
+        page.get_by_role("link", name=view, exact=True).click()
+        page.get_by_role("heading", level=1).wait_for()
+        page.wait_for_timeout(500)
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run(document).then((all) => all.violations)")
+        told = [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found]
+        assert not told, view
+
+
+def test_nothing_is_wider_than_a_phone(browser: Browser, served: Served) -> None:
+    context = browser.new_context(viewport={"width": 375, "height": 740}, has_touch=True)
+    opened = context.new_page()
+    opened.goto(served.address)
+    for view in ("Build", "Drive", "Look", "Experiment"):
+        opened.get_by_role("link", name=view, exact=True).click()
+        opened.get_by_role("heading", level=1).wait_for()
+        opened.wait_for_timeout(500)
+        wide = opened.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 375, view
+    context.close()

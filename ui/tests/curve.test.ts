@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+import { expect, test } from "vitest";
+import { Curve } from "../src/lib/curve";
+
+function filled(count: number, perSecond: number): Curve {
+  const curve = new Curve();
+  const times = Array.from({ length: count }, (_, index) => index / perSecond);
+  for (let at = 0; at < count; at += 1000) {
+    const part = times.slice(at, at + 1000);
+    curve.add(part, part.map((time) => Math.sin(time)));
+  }
+  return curve;
+}
+
+test("few points are given singly, in order", () => {
+  const curve = new Curve();
+  curve.add([1, 2, 3, 4], [10, 20, 30, 40]);
+  expect(curve.part(1.5, 3.5, 100)).toEqual([[2, 3], [20, 30]]);
+  expect(curve.end).toBe(4);
+  expect(curve.last).toBe(40);
+});
+
+test("an empty curve has no points", () => {
+  const curve = new Curve();
+  expect(curve.part(0, 10, 100)).toEqual([[], []]);
+  expect(curve.end).toBe(-Infinity);
+  expect(curve.last).toBeNull();
+});
+
+test("a million points become two for each column, with the extremes kept", () => {
+  const curve = filled(1_000_000, 10_000);
+  curve.add([100.00001], [99]);
+  const [times, values] = curve.part(40, 101, 500);
+  expect(times.length).toBeLessThanOrEqual(1100);
+  expect(Math.max(...values)).toBe(99);
+  expect(Math.min(...values)).toBeCloseTo(-1, 3);
+  expect(times.every((time, index) => index === 0 || time >= times[index - 1]!)).toBe(true);
+});
+
+test("the oldest points are forgotten singly, and their extremes stay", () => {
+  const curve = filled(600_000, 10_000);
+  const [times, values] = curve.part(0, 1, 200);
+  expect(times.length).toBeGreaterThan(100);
+  expect(Math.max(...values)).toBeCloseTo(Math.sin(1), 2);
+  const [late] = curve.part(59.99, 60, 200);
+  expect(late.length).toBe(100);
+});
