@@ -90,6 +90,13 @@ def fill(page: Page, label: str, value: str) -> None:
     field.press("Tab")
 
 
+def violations(page: Page) -> list[tuple[str, list[str]]]:
+    """Return what axe finds, with some of the places."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document).then((all) => all.violations)")
+    return [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found]
+
+
 def test_the_token_does_not_stay_in_the_address(page: Page, served: Served) -> None:
     assert served.token not in page.url
     page.reload()
@@ -204,6 +211,7 @@ def test_a_run_is_driven_through_two_handovers(page: Page, served: Served) -> No
     page.get_by_text("One-way delay").wait_for()
     assert page.locator("figure").count() >= 3
     page.get_by_role("button", name="Set a mark").click()
+    assert not AXE.exists() or not violations(page)
     page.get_by_role("button", name="End the run").click()
     page.get_by_text("The run has ended.").wait_for()
     shown = page.locator("figure", has_text="One-way delay").locator("p").inner_text()
@@ -227,6 +235,7 @@ def test_a_run_is_driven_through_two_handovers(page: Page, served: Served) -> No
     way = page.get_by_role("region", name="Packet 1", exact=True)
     way.get_by_text("delivered").wait_for()
     assert "ICMP" in way.inner_text()
+    assert not AXE.exists() or not violations(page)
 
 
 def test_hostile_words_stay_words(page: Page, served: Served) -> None:
@@ -288,10 +297,7 @@ def test_axe_finds_no_violation(page: Page, scheme: Any) -> None:
         page.get_by_role("link", name=view, exact=True).click()
         page.get_by_role("heading", level=1).wait_for()
         page.wait_for_timeout(500)
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = page.evaluate("axe.run(document).then((all) => all.violations)")
-        told = [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found]
-        assert not told, view
+        assert not violations(page), view
 
 
 def test_nothing_is_wider_than_a_phone(browser: Browser, served: Served) -> None:

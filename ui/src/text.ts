@@ -158,6 +158,7 @@ export const TEXT = {
     delay: "Delay (ms)",
     size: "Bytes",
     direction: "Direction",
+    open: "Open",
     packet: (number: number) => `Packet ${number}`,
     way: "Its way",
     bytes: (end: string) => `Bytes at the ${end}`,
