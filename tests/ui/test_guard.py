@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who the page's server answers: only the page itself, with its token, inside its workspace."""
+"""Limits of the page's server: the page itself, with its token, inside its workspace."""
 
 from __future__ import annotations
 

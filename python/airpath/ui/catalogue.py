@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
 """Results of experiments: a line for each cell, and comparisons, as in `airpath results`."""
 
 from __future__ import annotations

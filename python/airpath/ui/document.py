@@ -37,7 +37,7 @@ class Edit(TypedDict, total=False):
 
 
 class Checked(TypedDict):
-    """What the engine says of a scenario."""
+    """Judgement of the engine on a scenario."""
 
     valid: bool
     problems: list[dict[str, Any]]

@@ -45,7 +45,7 @@ class Mark(TypedDict):
 
 
 class Update(TypedDict):
-    """What new rows add."""
+    """Points and marks that new rows add."""
 
     t: float
     """End of what is known, in seconds."""

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who may ask what of the page's server: hosts, origins, the token, accounts, sizes.
+"""Limits of requests to the page's server: hosts, origins, the token, accounts, sizes.
 
 A browser opens pages of strangers beside this one. A stranger's page can send requests to
 loopback, and can make its own name mean 127.0.0.1. So every request must name this server in
@@ -29,7 +29,7 @@ _POLICY = (
     " blob:; font-src 'self'; connect-src 'self'; frame-src 'self' blob:; manifest-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page may load: nothing from elsewhere. Styles stand in elements: widths of bars."""
+"""Content policy of the page: it loads nothing from elsewhere. Styles stand in elements."""
 
 _HEADERS = (
     (b"content-security-policy", _POLICY.encode()),
@@ -52,7 +52,7 @@ class Guard:
     origins: frozenset[str]
     """Values of ``Origin`` of the page itself; empty for any that fits ``Host``."""
     accounts: Accounts | None = None
-    """Who may ask for the token; None where whoever has the address may."""
+    """Accounts that open the page; None where the address with the token does."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""

@@ -31,7 +31,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True)
 class Setting:
-    """How the page is served."""
+    """Settings of the page's server."""
 
     folder: Path
     """The workspace, an absolute path without links."""
