@@ -101,7 +101,9 @@ def load(browser: Browser, url: str, protocol: str) -> dict[str, Any]:
         "bytes": sum(int(event["params"]["encodedDataLength"]) for event in finished),
     }
     return found | {
-        f"{name}_seconds": figures[name] / 1e3 for name in TIMES if figures[name] is not None
+        f"{name}_seconds": round(figures[name] / 1e3, 6)
+        for name in TIMES
+        if figures[name] is not None
     }
 
 
