@@ -18,6 +18,7 @@ pub mod length;
 pub mod limits;
 pub mod link_record;
 pub mod machine;
+pub mod matches;
 mod named;
 pub mod nearest;
 pub mod pdu;
@@ -38,6 +39,7 @@ pub use link_record::{LinkEvent, LinkFrame, LinkRecord, LinkVariables};
 pub use machine::{
     Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal, StateInForce,
 };
+pub use matches::{Matches, PacketFilters};
 pub use pdu::{Damage, Direction, Ecn, FiveTuple, Origin, Payload, Pdu, PduId, UNDAMAGED};
 pub use pdu::{background_id, background_number};
 pub use pool::BufferPool;

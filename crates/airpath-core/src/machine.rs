@@ -23,6 +23,7 @@ use crate::counters::Counters;
 use crate::event::{Event, EventKind, EventKinds};
 use crate::framing::Framing;
 use crate::link_record::LinkRecord;
+use crate::matches::PacketFilters;
 use crate::pdu::{Direction, Pdu};
 use crate::time::{Span, Time};
 
@@ -268,6 +269,13 @@ pub trait Machine: Send {
         false
     }
 
+    /// The filters by which the machine chooses among what comes in through `port`, as of the last call: a command may
+    /// bring further ones. A driver that has the bytes of a packet, with their checksums finished, puts the answers
+    /// into [`Pdu::matches`]; a replay takes them out of the input log. None where nothing depends on them.
+    fn wants_filters(&self, _port: PortId) -> Option<Arc<dyn PacketFilters>> {
+        None
+    }
+
     /// True if the machine may pause `port`, with the parameters in force as of the last call. A driver advances such a
     /// machine to the instant of an offer before it looks whether the port is paused; and while it is, it calls the
     /// machine at [`Machine::next_emission`], which is then no later than the instant at which it is released.
@@ -319,6 +327,9 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     }
     fn wants_headers(&self, port: PortId) -> bool {
         (**self).wants_headers(port)
+    }
+    fn wants_filters(&self, port: PortId) -> Option<Arc<dyn PacketFilters>> {
+        (**self).wants_filters(port)
     }
     fn controls_flow(&self, port: PortId) -> bool {
         (**self).controls_flow(port)

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::framing::Escapes;
 use crate::header_bytes::HeaderBytes;
 use crate::length::Bits;
+use crate::matches::Matches;
 use crate::time::Time;
 
 /// The direction of traffic on a link.
@@ -225,6 +226,8 @@ pub struct Pdu {
     pub header_len: u16,
     /// Its escapes in HDLC-like framing, where the machine wants them counted ([`crate::Machine::wants_escapes`]).
     pub escapes: Escapes,
+    /// Answers of the machine's filters, where it has some ([`crate::Machine::wants_filters`]).
+    pub matches: Matches,
     /// Its traffic class (the DSCP of an IP packet).
     pub class: u8,
     /// Its ECN field.

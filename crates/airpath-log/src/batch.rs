@@ -4,7 +4,9 @@
 //! Batches that travel from the loop to the writer thread: plain records and one arena of bytes, emptied and
 //! used again, so that the loop allocates nothing.
 
-use airpath_core::{Cause, Direction, Ecn, Escapes, Event, EventKind, FiveTuple, LinkRecord, Pdu, PduId, Time};
+use airpath_core::{
+    Cause, Direction, Ecn, Escapes, Event, EventKind, FiveTuple, LinkRecord, Matches, Pdu, PduId, Time,
+};
 use serde::{Deserialize, Serialize};
 
 /// A stretch of a batch's arena.
@@ -66,6 +68,8 @@ pub(crate) struct Input {
     pub flow: u32,
     pub header_len: u16,
     pub escapes: Escapes,
+    /// Answers of filters; none where the link has no filter.
+    pub matches: Matches,
     pub port: u16,
     pub kind: InputKind,
     pub class: u8,
@@ -89,6 +93,7 @@ impl Input {
             flow: 0,
             header_len: 0,
             escapes: Escapes::UNKNOWN,
+            matches: Matches::NONE,
             port: 0,
             kind,
             class: 0,

@@ -313,6 +313,7 @@ impl Recorder {
             flow: pdu.flow,
             header_len: pdu.header_len,
             escapes: pdu.escapes,
+            matches: pdu.matches,
             port: offered.port.0,
             class: pdu.class,
             ecn: pdu.ecn,

@@ -36,6 +36,8 @@ pub mod entity;
 mod examples;
 pub mod fading;
 pub mod file;
+pub mod filter;
+pub mod filter_list;
 pub mod flow_control;
 pub mod hop;
 pub mod impairment;

@@ -365,7 +365,7 @@ impl<E: LinkEntity> OnAir<'_, '_, '_, E> {
         let lane = &mut link.lanes[direction as usize];
         let positions = link.ends[sender(direction)].error_positions();
         // The errors of the link draw whatever those of the radio channel hit, so that these redraw nothing.
-        let own = lane.outcome(lane.channel.judged_at(grant.start, at), &frame, positions);
+        let own = lane.outcome(lane.channel.judged_at(grant.start, at), &frame, positions, &link.sdus);
         let radio = quality.and_then(|quality| link.ends[receiver(direction)].hit(&frame, quality));
         let outcome = radio.unwrap_or(own);
         let arrives = at + lane.delay(at, &frame);
@@ -463,7 +463,11 @@ impl Lane {
 
     /// Outcome of `frame`, which the channel judges by the time `at`.
     #[inline]
-    fn outcome(&mut self, at: Time, frame: &Frame, positions: ErrorPositions) -> ChannelOutcome {
+    fn outcome(&mut self, at: Time, frame: &Frame, positions: ErrorPositions, sdus: &Sdus) -> ChannelOutcome {
+        let pdu = || Some(&sdus.get(frame.pieces.first()?.sdu)?.pdu);
+        if self.channel.spares(pdu) {
+            return ChannelOutcome::Ok;
+        }
         let on_air = frame.bits.get();
         if positions == ErrorPositions::OfFrame {
             let whole = Transmission { bits: on_air, first_bit: 0, packet_bits: on_air as u32, header_bits: 0 };

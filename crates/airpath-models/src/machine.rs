@@ -10,6 +10,8 @@ use airpath_core::{Direction, LinkRate, Machine, Seed};
 
 use crate::cell::{Cell, CellConfig, CellSettings};
 use crate::config::{PathConfig, Setting};
+use crate::filter::Filter;
+use crate::filter_list::FilterList;
 use crate::path::Path;
 
 /// Parameters of a machine.
@@ -73,6 +75,16 @@ impl MachineConfig {
     /// True if lengths depend on the headers of the packets of a user.
     pub fn reads_headers(&self) -> bool {
         self.users().iter().any(|user| Direction::ALL.iter().any(|way| user.path.reads_headers(*way)))
+    }
+
+    /// Filters of packets of all users, each once, in the order of the scenario.
+    pub fn filters(&self) -> Vec<Filter> {
+        let mut all: Vec<Filter> = Vec::new();
+        for user in self.users() {
+            let (_, filters) = FilterList::of(user.path);
+            all.extend(filters.iter().filter(|filter| !all.contains(filter)).cloned().collect::<Vec<_>>());
+        }
+        all
     }
 
     /// True if nothing on the way of a user has a rate in `direction` at the beginning.

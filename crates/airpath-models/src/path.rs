@@ -13,16 +13,18 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use airpath_core::{
-    Bits, Cause, Command, CommandError, Cx, Direction, End, Event, EventKind, Framing, Item, Machine, Origin, Pdu,
-    PortId, Seed, Span, StateInForce, Time,
+    Bits, Cause, Command, CommandError, Cx, Direction, End, Event, EventKind, Framing, Item, Machine, Origin,
+    PacketFilters, Pdu, PortId, Seed, Span, StateInForce, Time,
 };
 
 use crate::agenda::{Agenda, KEEP_UP, Next};
 use crate::bearers::Bearers;
 use crate::config::{HopConfig, PathConfig, Setting};
 use crate::entity::{EntityModel, LinkEntity};
+use crate::filter_list::FilterList;
 use crate::flow_control::length_of;
 use crate::hop::Hop;
 use crate::load::Loads;
@@ -48,6 +50,8 @@ pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     framings: [Option<Framing>; 2],
     /// True if lengths depend on headers, uplink first. No state changes it.
     reads_headers: [bool; 2],
+    /// The filters of all states and of what was set since, if there are some.
+    filters: Option<Arc<FilterList>>,
     /// Number of packets of endpoints inside, as of the last call; kept only beside background loads.
     users_inside: u64,
     place: PathPlace,
@@ -117,18 +121,20 @@ impl WayOut<'_> {
 impl Path {
     /// The path that `config` describes, at the beginning of a run with `seed`.
     pub fn new(config: &PathConfig, seed: Seed) -> Path {
+        let (config, filters) = FilterList::of(config);
         let hops = config.hops.iter().enumerate().map(|(index, hop)| Hop::new(index as u16, hop, seed)).collect();
-        Path::with_hops(hops, config, seed)
+        Path::at_place(hops, &config, filters, PathPlace::ONLY, seed)
     }
 }
 
 impl Path<EntityModel, UserMedium> {
     /// The path of a user of a cell, which is at `place` among the others.
     pub(crate) fn of_user(config: &PathConfig, place: PathPlace, seed: Seed) -> Path<EntityModel, UserMedium> {
+        let (config, filters) = FilterList::of(config);
         let bearers = config.hops.iter().flat_map(|hop| hop.of_bearers().into_iter().map(move |one| (&hop.name, one)));
         let bearers = bearers.enumerate();
         let hops = bearers.map(|(index, (station, hop))| Hop::of_user(place.hop(index), &hop, station, seed)).collect();
-        Path::at_place(hops, config, place, seed)
+        Path::at_place(hops, &config, filters, place, seed)
     }
 }
 
@@ -138,10 +144,17 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
     /// # Panics
     /// Without any hop, or when a state does not describe all of them.
     pub fn with_hops(hops: Vec<Hop<E, M>>, config: &PathConfig, seed: Seed) -> Path<E, M> {
-        Path::at_place(hops, config, PathPlace::ONLY, seed)
+        let (config, filters) = FilterList::of(config);
+        Path::at_place(hops, &config, filters, PathPlace::ONLY, seed)
     }
 
-    fn at_place(hops: Vec<Hop<E, M>>, config: &PathConfig, place: PathPlace, seed: Seed) -> Path<E, M> {
+    fn at_place(
+        hops: Vec<Hop<E, M>>,
+        config: &PathConfig,
+        filters: FilterList,
+        place: PathPlace,
+        seed: Seed,
+    ) -> Path<E, M> {
         assert!(!hops.is_empty(), "a path has at least one hop");
         let beginning = (Event::INITIAL_STATE.to_string(), config.hops.clone());
         let others = config.states.iter().map(|state| (state.name.clone(), state.hops.clone()));
@@ -163,6 +176,7 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
             loads: Loads::new(&config.background, place.first_load, &names, seed),
             framings: Direction::ALL.map(|direction| config.framing(direction)),
             reads_headers: Direction::ALL.map(|direction| config.reads_headers(direction)),
+            filters: filters.shared(),
             users_inside: 0,
             place,
         };
@@ -339,7 +353,18 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         if setting.states.len() + 1 != self.states.len() || !all.all(|configs| self.is_described_by(configs)) {
             return Err(CommandError::Mismatch("the setting describes another path".into()));
         }
+        self.filters_with(setting)?;
         self.in_force(setting)
+    }
+
+    /// The filters with those of `setting`.
+    fn filters_with(&self, setting: &Setting) -> Result<FilterList, CommandError> {
+        let mut filters = self.filters.as_deref().cloned().unwrap_or_default();
+        let hops = std::iter::once(&setting.beginning).chain(&setting.states);
+        for hops in hops.chain(setting.in_force.iter().flatten()).chain(setting.since.iter().map(|(_, hops)| hops)) {
+            filters.add(hops).map_err(CommandError::Mismatch)?;
+        }
+        Ok(filters)
     }
 
     /// Puts `setting` in force at `at`, up to which everything has been run.
@@ -348,11 +373,13 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
     /// Those of [`Path::fits`]; nothing is changed then.
     pub(crate) fn set(&mut self, at: Time, setting: &Setting, cx: &mut Cx<'_>) -> Result<(), CommandError> {
         let now = self.fits(setting)?;
-        self.configure(at, now, EventKind::ParameterSet, cx);
+        let filters = self.filters_with(setting)?;
+        self.configure(at, &filters.numbered(now), EventKind::ParameterSet, cx);
         let all = std::iter::once(&setting.beginning).chain(&setting.states);
         for ((_, state), configs) in self.states.iter_mut().zip(all) {
-            state.clone_from(configs);
+            *state = filters.numbered(configs);
         }
+        self.filters = filters.shared();
         Ok(())
     }
 
@@ -383,7 +410,10 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
                     );
                     return Err(CommandError::Mismatch(message));
                 }
-                self.configure(at, hops, EventKind::StateChanged, cx);
+                let mut filters = self.filters.as_deref().cloned().unwrap_or_default();
+                filters.add(hops).map_err(CommandError::Mismatch)?;
+                self.configure(at, &filters.numbered(hops), EventKind::StateChanged, cx);
+                self.filters = filters.shared();
             }
         }
         Ok(())
@@ -611,6 +641,11 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
 
     fn wants_headers(&self, port: PortId) -> bool {
         self.reads_headers.get(usize::from(port.0)).is_some_and(|reads| *reads)
+    }
+
+    fn wants_filters(&self, _port: PortId) -> Option<Arc<dyn PacketFilters>> {
+        let filters = self.filters.as_ref()?;
+        Some(Arc::clone(filters) as Arc<dyn PacketFilters>)
     }
 
     fn controls_flow(&self, port: PortId) -> bool {

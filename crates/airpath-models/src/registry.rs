@@ -11,6 +11,7 @@
 use airpath_core::{DrawKey, Time};
 
 use crate::file::VisitFile;
+use crate::filter::VisitFilter;
 use crate::problem::Problem;
 
 /// The parameters of a model, which is built from them and from `Beginning`.
@@ -25,6 +26,9 @@ pub(crate) trait Configured<Beginning = DrawKey>: Sized {
 
     /// Visits the files that the parameters name, each with its key.
     fn files(&mut self, _visit: &mut VisitFile<'_>) {}
+
+    /// Visits the filters of packets in the parameters.
+    fn filters(&mut self, _visit: &mut VisitFilter<'_>) {}
 
     /// The model at its beginning. Its draws, if it draws at all, are those of the key in `beginning`.
     fn build(&self, beginning: Beginning) -> Self::Model;
@@ -102,6 +106,11 @@ macro_rules! registry {
             /// Visits the files that the parameters name, each with its key.
             pub fn files(&mut self, visit: &mut $crate::file::VisitFile<'_>) {
                 $config_dispatch!(self, config => $crate::registry::Configured::files(config, visit))
+            }
+
+            /// Visits the filters of packets in the parameters.
+            pub fn filters(&mut self, visit: &mut $crate::filter::VisitFilter<'_>) {
+                $config_dispatch!(self, config => $crate::registry::Configured::filters(config, visit))
             }
         }
 

@@ -16,7 +16,14 @@ use airpath_models::{Fragmentation, HopConfig, LastFrame, LinkConfig, Path, Path
 use crate::common::*;
 
 fn errors(process: ErrorProcessConfig, per: Per, effect: Effect) -> ErrorsConfig {
-    ErrorsConfig { process, per, effect: EffectConfig { effect, ..EffectConfig::default() }, kept: None, block: None }
+    ErrorsConfig {
+        process,
+        per,
+        effect: EffectConfig { effect, ..EffectConfig::default() },
+        kept: None,
+        only: None,
+        block: None,
+    }
 }
 
 fn trace_of(text: &str) -> ErrorProcessConfig {

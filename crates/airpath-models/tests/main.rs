@@ -21,6 +21,7 @@ mod environments;
 mod error_traces;
 mod exactness;
 mod fading;
+mod filters;
 mod flow_control;
 mod hand_computed;
 mod impairment;

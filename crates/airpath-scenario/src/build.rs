@@ -5,6 +5,7 @@
 //! the types that the models read.
 
 use airpath_core::{Direction, Event, Time};
+use airpath_models::filter_list::FilterList;
 use airpath_models::{HopConfig, LinkConfig, PathConfig, StateConfig};
 use serde::Deserialize;
 
@@ -72,6 +73,12 @@ impl PathTree {
                 Ok(config) => background.push(config),
                 Err(more) => problems.extend(more),
             }
+        }
+        let mut filters = FilterList::default();
+        let too_many = std::iter::once(&hops).chain(states.iter().map(|state| &state.hops));
+        let too_many: Result<(), String> = too_many.map(|hops| filters.add(hops)).collect();
+        if let (Err(message), Some(first)) = (too_many, self.hops.first()) {
+            problems.push(Diagnostic::at(&first.place, prefix.to_string(), message));
         }
         if problems.is_empty() { Ok(PathConfig { hops, states, initial, background }) } else { Err(problems) }
     }

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use airpath_core::{Bits, BufferLimit, LinkRate, Probability, QueueLimit, Rate, RateStep, Ratio, Span};
 use airpath_models::channel::PositionList;
 use airpath_models::fading::quantity::{Decibels, Distance, Frequency, Seconds, Speed};
+use airpath_models::filter::Filter;
 use airpath_models::queueing::classes::{Address, Ports, Protocol};
 use airpath_models::schedule::Window;
 use serde_json::Value as Schema;
@@ -53,6 +54,7 @@ pub const QUANTITIES: &[(&str, CheckText)] = &[
     ("BufferLimit", text_of::<BufferLimit>),
     ("Decibels", text_of::<Decibels>),
     ("Distance", text_of::<Distance>),
+    ("Filter", text_of::<Filter>),
     ("Frequency", text_of::<Frequency>),
     ("LinkRate", text_of::<LinkRate>),
     ("Ports", text_of::<Ports>),

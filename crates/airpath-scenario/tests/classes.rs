@@ -229,3 +229,44 @@ fn wrong_classes_are_mended() {
     );
     assert!(table.contains("there are no classes here to change"), "{table}");
 }
+
+#[test]
+fn filters_are_read_changed_and_printed() {
+    let text = TEXT.replace("match = { flow_buckets = 2, bucket = 1 }", "match = { filter = \"rtp ssrc 0x10\" }");
+    let text = text.replace("weight\" = 4", "match.filter\" = \"port 80\"").replace("classes.web", "classes.half");
+    let scenario = read(&text);
+    let config = only(&scenario);
+    let text_of = |link: &LinkConfig| class(link, "half").matching.filter.as_ref().unwrap().text().to_string();
+    assert_eq!(text_of(&config.hops[0].downlink), "rtp ssrc 0x10");
+    assert_eq!(text_of(&config.states[0].hops[0].uplink), "port 80");
+    assert_eq!(only(&read(&scenario.to_toml().unwrap())), config);
+}
+
+#[test]
+fn a_filter_that_is_none_is_told_with_its_place() {
+    let errors = "[[hops]]\nname = \"radio\"\n[hops.link]\nerrors = { type = \"bernoulli\", probability = 1, \
+                  only = { filter = \"udp port\" } }\n";
+    let told = Scenario::from_toml(errors, "test.toml").unwrap_err().to_string();
+    for part in ["test.toml:4", "radio.link.errors.only.filter", "character 9", "udp and port 5004"] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+    let matching = TEXT.replace("match = { flow_buckets = 2, bucket = 1 }", "match = { filter = \"prot 80\" }");
+    let told = Scenario::from_toml(&matching, "test.toml").unwrap_err().to_string();
+    assert!(told.contains("radio.link.queue.classes.half.match.filter") && told.contains("`port`"), "{told}");
+}
+
+#[test]
+fn a_scenario_has_a_limited_number_of_filters() {
+    let class = |number: usize| {
+        format!("[[hops.link.queue.classes]]\nname = \"c{number}\"\nmatch = {{ filter = \"port {}\" }}\n", number + 1)
+    };
+    let text = |count: usize| {
+        let classes: String = (0..count).map(class).collect();
+        // Classes are 64 at most; the other direction has filters of its own.
+        let text = format!("[[hops]]\n[hops.link.queue]\ntype = \"classes\"\n{classes}[hops.uplink.errors]\n");
+        text + "type = \"bernoulli\"\nprobability = 0.1\nonly = { filter = \"tcp\" }\n"
+    };
+    assert!(read(&text(63)).paths().is_ok());
+    let told = Scenario::from_toml(&text(64), "test.toml").unwrap_err().to_string();
+    assert!(told.contains("more than 64 different filters"), "{told}");
+}

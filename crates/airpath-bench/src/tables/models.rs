@@ -133,6 +133,7 @@ fn cases(plain: &LinkConfig) -> Vec<Case> {
                 per,
                 effect: EffectConfig::default(),
                 kept: None,
+                only: None,
                 block: None,
             };
             on_link("errors", format!("{} per {word}", type_of(&process)), LinkConfig { errors, ..plain.clone() })

@@ -98,6 +98,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
     (outputs.leaves_out, outputs.keeps_links) = (manifest.leaves_out(), machine.keeps_links() && manifest.frames);
     let mut running = Running::new(&scenario);
     let inputs = Inputs::open(folder, &manifest)?.with_escapes(machine.counts_escapes())?;
+    let inputs = inputs.with_filters(!machine.filters().is_empty())?;
     for input in inputs.with_headers(machine.reads_headers()) {
         let RecordedInput { at, what, json } = input?;
         // In steps, so that no more than one step's events are in memory.

@@ -114,7 +114,9 @@ fn run_in(
     interrupt: &Interrupt,
 ) -> Result<Simulated> {
     let begun = Instant::now();
-    let options = Options { bytes: request.level >= Level::Events, mtu_bytes: request.mtu_bytes, ..Options::default() };
+    // Filters look at bytes, recorded or not.
+    let bytes = request.level >= Level::Events || !request.machine.filters().is_empty();
+    let options = Options { bytes, mtu_bytes: request.mtu_bytes, ..Options::default() };
     let mut pairs = Vec::with_capacity(request.workloads.len());
     for (flow, (user, workload)) in (FIRST_FLOW..).zip(&request.workloads) {
         if let Kind::Saturate(saturate) = &workload.kind

@@ -3,7 +3,7 @@
 
 //! From packets read to PDUs offered.
 
-use airpath_core::{Ecn, Escapes, Origin, Payload, Pdu, PduId, Time};
+use airpath_core::{Ecn, Escapes, Matches, Origin, Payload, Pdu, PduId, Time};
 use airpath_packet::Headers;
 use airpath_packet::flow::flow_number;
 use bytes::Bytes;
@@ -94,6 +94,7 @@ impl Arrival {
             len: len as u32,
             header_len: header as u16,
             escapes: Escapes::UNKNOWN,
+            matches: Matches::NONE,
             class: self.headers.dscp(),
             ecn: Ecn::of(self.headers.traffic_class),
             origin: Origin::User,

@@ -4,10 +4,11 @@
 //! One machine with its ports, as the loop sees it.
 
 use std::io;
+use std::sync::Arc;
 
 use airpath_core::{
     BufferPool, Cause, Command, CommandError, Cx, End, Event, EventKind, Framing, HeaderBytes, Item, LogLevel, Machine,
-    Outputs, Pdu, PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
+    Outputs, PacketFilters, Pdu, PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
 };
 use airpath_log::{Delays, LatenessBound, Offered, Packet, Recorder};
 
@@ -94,6 +95,8 @@ pub struct LiveLink {
     framings: Vec<Option<Framing>>,
     /// True if headers are to be told, by port.
     tells_headers: Vec<bool>,
+    /// Filters of the machine, by port.
+    filters: Vec<Option<Arc<dyn PacketFilters>>>,
     /// Time of the last departure.
     last_emission: Time,
     /// One-way delays of each user; none where there is only one.
@@ -117,8 +120,10 @@ impl LiveLink {
         let numbers = || (0..ports.len()).map(|port| PortId(port as u16));
         let framings = numbers().map(|port| machine.wants_escapes(port)).collect();
         let tells_headers = numbers().map(|port| machine.wants_headers(port)).collect();
+        let filters = numbers().map(|port| machine.wants_filters(port)).collect();
         let mut link = LiveLink {
             machine,
+            filters,
             framings,
             tells_headers,
             outputs,
@@ -416,7 +421,12 @@ impl LiveLink {
             self.next_id += 1;
             let side = usize::from(arrival.side);
             let (framing, tells_headers) = (self.framings[side], self.tells_headers[side]);
-            if framing.is_some() || tells_headers || self.recorder.machine_level() >= LogLevel::Events {
+            let filters = &self.filters[side];
+            if framing.is_some()
+                || tells_headers
+                || filters.is_some()
+                || self.recorder.machine_level() >= LogLevel::Events
+            {
                 // What is left to the device has no place on the link's line: segments and checksums are finished.
                 let bytes = egress::finished_bytes(&pdu);
                 if let Some(framing) = framing {
@@ -424,6 +434,9 @@ impl LiveLink {
                 }
                 if tells_headers {
                     pdu.headers = HeaderBytes::of(&bytes, pdu.header_len);
+                }
+                if let Some(filters) = filters {
+                    pdu.matches = filters.matches(&bytes, pdu.len);
                 }
                 self.recorder.offered(&Offered {
                     at,
@@ -505,6 +518,9 @@ impl LiveLink {
     pub fn control(&mut self, at: Time, command: &Command, record: &str) -> Result<(), CommandError> {
         let at = at.max(self.driven_to);
         self.machine.control(at, command, &mut Cx::new(&mut self.outputs))?;
+        for (number, filters) in self.filters.iter_mut().enumerate() {
+            *filters = self.machine.wants_filters(PortId(number as u16));
+        }
         self.driven_to = at;
         self.recorder.command(at, record);
         self.release(at);

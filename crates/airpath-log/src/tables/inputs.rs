@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use airpath_core::FiveTuple;
+use airpath_core::{FiveTuple, Matches};
 use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, DictionaryArray, StringArray, UInt8Array};
 use arrow_schema::DataType;
@@ -61,6 +61,8 @@ table! {
         protocol: Later<UInt8Type> => Option<u8>,
         /// Its escapes in HDLC-like framing, where a link wants them counted.
         escapes: Later<UInt16Type> => Option<u16>,
+        /// Filters of the scenario that match the packet: bit n is filter n of the user, in the order of the scenario.
+        matches: Later<UInt64Type> => Option<u64>,
         /// Cause for which the packet was discarded.
         cause: MaybeWord<Causes> => Option<&'a str>,
         /// Its headers.
@@ -97,6 +99,7 @@ impl InputCells<'_> {
             destination_port: None,
             protocol: None,
             escapes: None,
+            matches: None,
             cause: None,
             header: None,
             hash64: None,
@@ -143,6 +146,7 @@ impl InputColumns {
             destination_port: tuple.map(|tuple| tuple.destination_port),
             protocol: tuple.map(|tuple| tuple.protocol),
             escapes: input.escapes.known(),
+            matches: (input.matches != Matches::NONE).then_some(input.matches.bits()),
             cause: (input.kind == InputKind::Discarded).then_some(input.cause as u8),
             header: has_bytes.then(|| &bytes[..bytes.len().min(usize::from(input.header_len))]),
             hash64: known(input.hash).filter(|_| has_bytes),

@@ -19,9 +19,11 @@ mod config;
 pub mod medium;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use airpath_core::{
-    Command, CommandError, Cx, Direction, Framing, Item, Machine, Origin, Pdu, PortId, Seed, Span, StateInForce, Time,
+    Command, CommandError, Cx, Direction, Framing, Item, Machine, Origin, PacketFilters, Pdu, PortId, Seed, Span,
+    StateInForce, Time,
 };
 
 use crate::agenda::{Agenda, CATCH_UP, KEEP_UP, Next};
@@ -534,6 +536,10 @@ impl Machine for Cell {
 
     fn wants_headers(&self, port: PortId) -> bool {
         self.users.get(usize::from(port.user())).is_some_and(|user| user.wants_headers(PortId::of(0, port.end())))
+    }
+
+    fn wants_filters(&self, port: PortId) -> Option<Arc<dyn PacketFilters>> {
+        self.users.get(usize::from(port.user()))?.wants_filters(PortId::of(0, port.end()))
     }
 
     fn controls_flow(&self, port: PortId) -> bool {

@@ -23,7 +23,7 @@ pub mod trace;
 pub mod trace_file;
 mod truncate;
 
-use airpath_core::{Bits, DrawKey, Span, Time};
+use airpath_core::{Bits, DrawKey, Pdu, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,7 @@ pub use effect::{Effect, EffectConfig, Headers};
 pub use position_list::PositionList;
 
 use crate::file::{VisitFile, under};
+use crate::filter::{Filter, VisitFilter};
 use crate::problem::Problem;
 use crate::random::{Random, Sampler};
 use crate::registry::registry;
@@ -163,9 +164,20 @@ pub struct ErrorsConfig {
     /// are not cut. Without it every shorter length is equally likely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Random<Bits>>,
+    /// Packets that errors hit; without it all packets. Packets and frames of others are not counted by the process, and
+    /// time passes for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<OnlyConfig>,
     /// With `per = "block"`: length of a block, such as `"20 ms"`. Block n begins n lengths after the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Span>,
+}
+
+/// Packets that errors hit: `{ filter = "udp and port 5004" }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OnlyConfig {
+    /// Filter expression that their bytes match as they enter the link, as of `airpath log --filter`.
+    pub filter: Filter,
 }
 
 /// The least length of a block.
@@ -178,6 +190,7 @@ impl Default for ErrorsConfig {
             per: Per::default(),
             effect: EffectConfig::default(),
             kept: None,
+            only: None,
             block: None,
         }
     }
@@ -206,6 +219,13 @@ impl ErrorsConfig {
         }
         if let Some(kept) = &mut self.kept {
             kept.files(&mut under("kept", visit));
+        }
+    }
+
+    /// Visits the filters of packets in the parameters.
+    pub fn filters(&mut self, visit: &mut VisitFilter<'_>) {
+        if let Some(only) = &mut self.only {
+            visit(&mut only.filter);
         }
     }
 
@@ -249,7 +269,7 @@ impl ErrorsConfig {
                 }
                 let block = (per == Per::Block).then(|| Span::from_millis(20));
                 for effect in EffectConfig::examples(per) {
-                    all.push(ErrorsConfig { process: process.clone(), per, effect, kept: None, block });
+                    all.push(ErrorsConfig { process: process.clone(), per, effect, kept: None, only: None, block });
                 }
             }
         }
@@ -262,8 +282,17 @@ impl ErrorsConfig {
                 per,
                 effect: effect.clone(),
                 kept: Some(kept),
+                only: None,
                 block: None,
             });
+        }
+        let filter = "udp and port 5004".parse().expect("an example is valid");
+        let only = Some(OnlyConfig { filter });
+        let process = ErrorProcessConfig::Bernoulli(bernoulli::BernoulliConfig {
+            probability: "0.4".parse().expect("an example is valid"),
+        });
+        for per in [Per::Packet, Per::Frame, Per::Millisecond] {
+            all.push(ErrorsConfig { process: process.clone(), per, only: only.clone(), ..ErrorsConfig::default() });
         }
         let process = ErrorProcessConfig::Trace(trace::example_with_outcomes());
         for per in [Per::Packet, Per::Frame, Per::Millisecond, Per::Block] {
@@ -272,6 +301,7 @@ impl ErrorsConfig {
                 per,
                 effect,
                 kept: None,
+                only: None,
                 block: (per == Per::Block).then(|| Span::from_millis(20)),
             }));
         }
@@ -323,6 +353,10 @@ fn damaged(kept_bytes: Option<u32>, flips: &[u32], headers: Headers, unit: &Tran
     truncate::kept(kept_bytes.map_or(u64::MAX, |bytes| u64::from(bytes) * 8), flips, unit)
 }
 
+fn only_of(config: &ErrorsConfig) -> Option<Filter> {
+    config.only.as_ref().map(|only| only.filter.clone())
+}
+
 fn delay_of(effect: &EffectConfig) -> Random<Span> {
     effect.delay.clone().unwrap_or_default()
 }
@@ -352,6 +386,8 @@ pub struct Channel {
     generation: u64,
     /// Key of the positions of flipped bits.
     flip_key: DrawKey,
+    /// The filter of the packets that are hit; none where all are.
+    only: Option<Filter>,
     /// Delay of a hit unit.
     delay: Sampler<Span>,
     /// The index of the next packet, frame or interval.
@@ -378,6 +414,7 @@ impl Channel {
             process_key,
             generation: 0,
             flip_key,
+            only: only_of(config),
             delay: Sampler::new(&delay_of(&config.effect), flip_key.child("delay", 0)),
             step: 0,
             clock: config.interval().map(|interval| Clock::starting(Time::ZERO, interval)),
@@ -400,6 +437,7 @@ impl Channel {
         }
         self.per = config.per;
         self.effect = config.effect.clone();
+        self.only = only_of(config);
         self.delay.configure(&delay_of(&config.effect));
         self.cut.configure(config.kept.as_ref());
         if !self.process.reconfigure(&config.process, at) {
@@ -414,6 +452,12 @@ impl Channel {
     #[inline]
     pub fn judged_at(&self, start: Time, end: Time) -> Time {
         if self.per == Per::Block { start } else { end }
+    }
+
+    /// True if errors spare what carries the packet that `pdu` tells, if it carries one.
+    #[inline]
+    pub fn spares<'a>(&self, pdu: impl FnOnce() -> Option<&'a Pdu>) -> bool {
+        self.only.as_ref().is_some_and(|filter| !pdu().is_some_and(|pdu| filter.takes(pdu)))
     }
 
     /// Outcome of a frame that is judged by the time `at`; `packet` is the whole packet if this is its last

@@ -18,6 +18,7 @@ use super::{HopConfig, LinkConfig};
 use crate::channel::ErrorsConfig;
 use crate::entity::{EntityConfig, Fragmentation};
 use crate::file::{VisitFile, under};
+use crate::filter::VisitFilter;
 use crate::problem::Problem;
 use crate::queueing::QueueConfig;
 use crate::queueing::classes::MatchConfig;
@@ -111,6 +112,17 @@ impl BearerConfig {
         }
         if let Some(delay) = &mut self.allocation_delay {
             delay.files(&mut under("allocation_delay", visit));
+        }
+    }
+
+    /// Visits the filters of packets in its parameters.
+    pub(super) fn filters(&mut self, visit: &mut VisitFilter<'_>) {
+        self.matching.filters(visit);
+        if let Some(queue) = &mut self.queue {
+            queue.filters(visit);
+        }
+        if let Some(errors) = &mut self.errors {
+            errors.filters(visit);
         }
     }
 

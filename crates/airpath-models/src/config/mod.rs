@@ -18,6 +18,7 @@ use crate::channel::{Effect, ErrorProcessConfig, ErrorsConfig, Headers, Per};
 use crate::entity::{EntityConfig, EntityParameters, Fragmentation};
 use crate::fading::FadingConfig;
 use crate::file::{VisitFile, under};
+use crate::filter::VisitFilter;
 use crate::flow_control::FlowControlConfig;
 use crate::impairment::{DuplicateConfig, ReorderConfig};
 use crate::load::BackgroundConfig;
@@ -136,6 +137,15 @@ impl LinkConfig {
         }
     }
 
+    /// Visits the filters of packets in the parameters.
+    pub fn filters(&mut self, visit: &mut VisitFilter<'_>) {
+        self.queue.filters(visit);
+        self.errors.filters(visit);
+        for bearer in &mut self.bearers {
+            bearer.filters(visit);
+        }
+    }
+
     /// The parameters that concern the ends of the link.
     pub fn of_entity(&self) -> EntityParameters<'_> {
         EntityParameters {
@@ -196,6 +206,9 @@ impl LinkConfig {
                 "is \"counted\", but `compression` changes the octets whose escapes are counted; write a share of \
                  octets, such as stuffing = 0.0078",
             );
+        }
+        if self.errors.only.is_some() {
+            problem("errors.only", "has no meaning with this entity, whose frames carry parts of several packets");
         }
         let is_error_free = match &self.errors.process {
             ErrorProcessConfig::None(_) => true,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use airpath_core::{
     Command, Counters, Cx, Damage, Direction, Ecn, Escapes, Event, EventKind, Item, LinkRecord, LogLevel, Machine,
-    Origin, Outputs, Pdu, PortId, Probability, Span, Time,
+    Matches, Origin, Outputs, Pdu, PortId, Probability, Span, Time,
 };
 use airpath_models::blackout::BlackoutConfig;
 use airpath_models::channel::ErrorsConfig;
@@ -239,6 +239,9 @@ impl<M: Hops> Runner<M> {
                     part => Escapes::new(len as usize / part as usize),
                 };
                 let mut pdu = Pdu { id: self.next_id, len, header_len, escapes, ecn, ..Pdu::default() };
+                if self.machine.wants_filters(*port).is_some() {
+                    pdu.matches = Matches::from_bits(self.next_id % 4);
+                }
                 if self.machine.wants_headers(*port) {
                     tell_headers(&mut pdu, *port);
                 }

@@ -4,9 +4,11 @@
 //! One machine of a world with what stands at its ports.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use airpath_core::{
-    Command, CommandError, Cx, Escapes, Framing, HeaderBytes, Item, Machine, Outputs, Payload, Pdu, PduId, PortId, Time,
+    Command, CommandError, Cx, Escapes, Framing, HeaderBytes, Item, Machine, Matches, Outputs, PacketFilters, Payload,
+    Pdu, PduId, PortId, Time,
 };
 
 use super::deadlines::Deadlines;
@@ -43,6 +45,8 @@ pub(super) struct Port {
     framing: Option<Framing>,
     /// True if the machine wants the headers of packets.
     wants_headers: bool,
+    /// The filters of the machine, if it has some.
+    filters: Option<Arc<dyn PacketFilters>>,
     /// The machine takes nothing for the time being; what comes waits.
     paused: bool,
     backlog: VecDeque<Item>,
@@ -122,7 +126,8 @@ impl<O: Observer> Node<O> {
         for number in self.ports.len()..=index {
             let port = PortId(number as u16);
             let (framing, wants_headers) = (self.machine.wants_escapes(port), self.machine.wants_headers(port));
-            self.ports.push(Port { framing, wants_headers, ..Port::default() });
+            let filters = self.machine.wants_filters(port);
+            self.ports.push(Port { framing, wants_headers, filters, ..Port::default() });
         }
         &mut self.ports[index]
     }
@@ -242,6 +247,9 @@ impl<O: Observer> Node<O> {
         let Some((_, command)) = self.commands.pop_front() else { return Ok(()) };
         self.observer.commanded(at, &command);
         let outcome = self.machine.control(at, &command, &mut Cx::new(&mut self.outputs));
+        for (number, port) in self.ports.iter_mut().enumerate() {
+            port.filters = self.machine.wants_filters(PortId(number as u16));
+        }
         self.note_machine();
         outcome.map_err(|error| NodeError::Command { at, error })
     }
@@ -413,9 +421,9 @@ impl<O: Observer> Node<O> {
         if let Item::Pdu(pdu) = &mut item {
             pdu.id = self.next_id;
             pdu.arrived = at;
-            let &mut Port { framing, wants_headers, .. } = self.port(port);
-            if framing.is_some() || wants_headers {
-                tell_contents(pdu, framing, wants_headers);
+            let Port { framing, wants_headers, filters, .. } = self.port(port);
+            if framing.is_some() || *wants_headers || filters.is_some() {
+                tell_contents(pdu, *framing, *wants_headers, filters.as_deref());
             }
             self.next_id += 1;
             self.observer.offered(at, port, pdu);
@@ -428,7 +436,12 @@ impl<O: Observer> Node<O> {
 }
 
 /// Tells a machine what it wants to know of the contents of `pdu`.
-fn tell_contents(pdu: &mut Pdu, framing: Option<Framing>, wants_headers: bool) {
+fn tell_contents(
+    pdu: &mut Pdu,
+    framing: Option<Framing>,
+    wants_headers: bool,
+    filters: Option<&(dyn PacketFilters + 'static)>,
+) {
     let contents: &[u8] = match &pdu.payload {
         Payload::Whole(bytes) => bytes,
         _ => &[],
@@ -436,6 +449,10 @@ fn tell_contents(pdu: &mut Pdu, framing: Option<Framing>, wants_headers: bool) {
     pdu.escapes = match framing {
         Some(framing) if !contents.is_empty() => framing.escapes(contents),
         _ => Escapes::UNKNOWN,
+    };
+    pdu.matches = match filters {
+        Some(filters) if !contents.is_empty() => filters.matches(contents, pdu.len),
+        _ => Matches::NONE,
     };
     pdu.headers = HeaderBytes::of(contents, pdu.header_len).filter(|_| wants_headers);
 }

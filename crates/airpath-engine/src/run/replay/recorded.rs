@@ -6,7 +6,7 @@
 use std::path::{Path as Folder, PathBuf};
 use std::sync::Arc;
 
-use airpath_core::{Command, Ecn, Escapes, HeaderBytes, Item, Pdu, PortId, Span, Time};
+use airpath_core::{Command, Ecn, Escapes, HeaderBytes, Item, Matches, Pdu, PortId, Span, Time};
 use airpath_log::batch::InputKind;
 use airpath_log::files::{EVENTS, INPUT, LINK};
 use airpath_log::manifest::Status;
@@ -28,6 +28,9 @@ const FRAMING_OCTETS: u64 = 8;
 
 /// The column of the input log with the escapes of packets.
 const ESCAPES: &str = "escapes";
+
+/// The column of the input log with the answers of filters.
+const MATCHES: &str = "matches";
 
 /// Advice for a run that cannot be replayed as it is.
 const RECORD_AGAIN: &str = "record the run again";
@@ -149,6 +152,20 @@ impl Inputs {
         Ok(self)
     }
 
+    /// The same for a link with filters of packets, if `has_filters`.
+    ///
+    /// # Errors
+    /// When the log has no column for their answers.
+    pub fn with_filters(self, has_filters: bool) -> Result<Inputs> {
+        if has_filters && self.log.schema().field_with_name(MATCHES).is_err() {
+            return Err(damaged(
+                &self.path,
+                &format!("it lacks the column `{MATCHES}`, which filters of packets need"),
+            ));
+        }
+        Ok(self)
+    }
+
     /// The same with the headers of packets, if a link `wants_headers`.
     pub fn with_headers(self, wants_headers: bool) -> Inputs {
         Inputs { tells_headers: wants_headers, ..self }
@@ -246,6 +263,7 @@ fn packet(row: &InputRow<'_>, users: u16, tells_headers: bool) -> Option<Input> 
         tuple: row.tuple().unwrap_or_default(),
         // Likewise.
         escapes: row.escapes.map_or(Escapes::UNKNOWN, |count| Escapes::new(count.into())),
+        matches: Matches::from_bits(row.matches.unwrap_or_default()),
         headers: HeaderBytes::of(header, row.header_len?),
         ..Pdu::default()
     };

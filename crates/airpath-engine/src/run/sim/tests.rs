@@ -238,3 +238,72 @@ fn a_cell_of_one_unnamed_user_leaves_the_files_of_its_path() {
     let cell = format!("{medium}{}", path.replace("rate = \"1 Mbit/s\"", "medium = \"cell\""));
     assert!(files(path) == files(&cell));
 }
+
+/// Filters of headers and of contents, in a queue and in errors that begin with a state.
+const FILTERS: &str = r#"
+[[hops]]
+name = "radio"
+[hops.link]
+rate = "400 kbit/s"
+[hops.link.queue]
+type = "classes"
+[[hops.link.queue.classes]]
+name = "media"
+match = { filter = "rtp" }
+[[hops.link.queue.classes]]
+name = "rest"
+
+[[states]]
+name = "lossy"
+at = "2 s"
+[states.set]
+"radio.link.errors" = { type = "bernoulli", probability = 0.5, only = { filter = "udp[2:2] = 49154" } }
+"#;
+
+/// Results of a run of `FILTERS` in virtual time.
+fn filtered(folder: Option<&Folder>, level: Level) -> Simulated {
+    let scenario = Scenario::from_toml(FILTERS, "filters.toml").unwrap();
+    let workloads = [
+        "media frames_per_second=25 bitrate=\"200 kbit/s\" from=server",
+        "cbr interval=\"10 ms\" size=400 from=server",
+    ];
+    let request = SimRequest {
+        machine: crate::link::machine(&scenario).unwrap(),
+        workloads: workloads.map(|text| (0, Workload::parse(text).unwrap())).into(),
+        duration: Some(Span::from_secs(6)),
+        mtu_bytes: 1500,
+        level,
+        snaplen: Snaplen::default(),
+        frames: true,
+        scenario,
+    };
+    run(&request, 7, folder, false, &Interrupt::default()).unwrap()
+}
+
+#[test]
+fn filters_choose_among_packets_of_endpoints_and_a_replay_is_identical() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = filtered(Some(folder.path()), Level::Events);
+    // What is recorded changes nothing.
+    let counted = filtered(None, Level::Counters);
+    let drops = |simulated: &Simulated| simulated.summary.downlink.dropped.clone();
+    assert_eq!(drops(&recorded), drops(&counted));
+    assert!(drops(&recorded).iter().any(|drop| drop.cause == "channel_error" && drop.packets > 50));
+
+    let mut matches = BTreeMap::new();
+    for batch in airpath_log::read::open_inputs(folder.path()).unwrap() {
+        let batch = airpath_log::tables::inputs::InputBatch::new(&batch.unwrap(), folder.path()).unwrap();
+        for row in batch.rows().filter(|row| row.pdu.is_some()) {
+            matches.insert(row.pdu.unwrap(), (row.flow.unwrap(), row.matches));
+        }
+    }
+    let seen: std::collections::BTreeSet<_> = matches.values().copied().collect();
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [(1, Some(1)), (2, Some(2))]);
+    for batch in airpath_log::read::open_events(folder.path()).unwrap() {
+        let batch = airpath_log::tables::events::EventBatch::new(&batch.unwrap(), folder.path()).unwrap();
+        let lost = batch.rows().filter(|row| row.cause == "channel_error").map(|row| matches[&row.pdu].0);
+        assert!(lost.into_iter().all(|flow| flow == 2));
+    }
+    let again = crate::run::replay::replay(folder.path(), None).unwrap();
+    assert!(again.difference.is_none() && again.events > 1000, "{:?}", again.difference);
+}

@@ -13,6 +13,7 @@ use airpath_core::{Bits, Direction, FiveTuple, Origin, Pdu};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::filter::{Filter, VisitFilter};
 use crate::problem::Problem;
 
 /// Conditions for a packet of a class: all that are named here. Nothing named: any packet.
@@ -47,6 +48,9 @@ pub struct MatchConfig {
     /// Origin of the traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<MatchOrigin>,
+    /// Filter expression that its bytes match as it enters the link, as of `airpath log --filter`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filter>,
     /// Number of buckets for flows, by the flow's number modulo this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -70,6 +74,13 @@ impl MatchConfig {
     /// True if it names nothing, so that it takes any packet.
     pub fn is_any(&self) -> bool {
         *self == MatchConfig::default()
+    }
+
+    /// Visits the filter, if there is one.
+    pub(crate) fn filters(&mut self, visit: &mut VisitFilter<'_>) {
+        if let Some(filter) = &mut self.filter {
+            visit(filter);
+        }
     }
 
     /// Errors in the parameters, if any.
@@ -129,7 +140,7 @@ impl Classifier {
     }
 
     fn takes_class_and_length(&self, pdu: &Pdu) -> bool {
-        let MatchConfig { shortest, longest, origin, flow_buckets, bucket, .. } = &self.config;
+        let MatchConfig { shortest, longest, origin, filter, flow_buckets, bucket, .. } = &self.config;
         (self.dscp == 0 || self.dscp >> (pdu.class & 63) & 1 == 1)
             && shortest.is_none_or(|shortest| pdu.bits() >= shortest)
             && longest.is_none_or(|longest| pdu.bits() <= longest)
@@ -138,6 +149,7 @@ impl Classifier {
                 Some(MatchOrigin::User) => pdu.origin == Origin::User,
                 Some(MatchOrigin::Background) => pdu.origin == Origin::Background,
             }
+            && filter.as_ref().is_none_or(|filter| filter.takes(pdu))
             && match (flow_buckets, bucket) {
                 (Some(buckets), Some(bucket)) => pdu.flow % buckets == *bucket,
                 _ => true,

@@ -29,6 +29,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InputQueue, QueueConfig, Queueing, by_arrival};
+use crate::filter::VisitFilter;
 use crate::problem::Problem;
 use crate::registry::{Configured, Reconfigured};
 use crate::stage::{QueueLength, StageCx};
@@ -162,6 +163,13 @@ impl Configured for ClassesConfig {
         problems
     }
 
+    fn filters(&mut self, visit: &mut VisitFilter<'_>) {
+        for class in &mut self.classes {
+            class.matching.filters(visit);
+            class.queue.filters(visit);
+        }
+    }
+
     fn build(&self, key: DrawKey) -> Classes {
         Classes::new(self, key)
     }
@@ -198,12 +206,23 @@ impl Configured for ClassesConfig {
                 rest,
             ]
         };
+        let filtered = || {
+            let filter = |text: &str| Some(text.parse().expect("an example is valid"));
+            let tcp = MatchConfig { filter: filter("tcp"), ..up_to(300) };
+            let udp = MatchConfig { filter: filter("udp and port 5004"), ..MatchConfig::default() };
+            vec![
+                ClassConfig::new("tcp", tcp, queue("tail_drop", "4 packets")),
+                ClassConfig::new("udp", udp, queue("head_drop", "1 kB")),
+                ClassConfig::new("rest", MatchConfig::default(), queue("tail_drop", "20 kB, 60 ms")),
+            ]
+        };
         let limit = || "12 packets, 6 kB".parse().expect("an example is valid");
         vec![
             ClassesConfig { order: Order::Strict, limit: limit(), classes: classes() },
             ClassesConfig { order: Order::WeightedRoundRobin, limit: UNLIMITED, classes: classes() },
             ClassesConfig { order: Order::DeficitRoundRobin, limit: limit(), classes: classes() },
             ClassesConfig { order: Order::WeightedRoundRobin, limit: UNLIMITED, classes: nested() },
+            ClassesConfig { order: Order::Strict, limit: limit(), classes: filtered() },
         ]
     }
 }
