@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The targets, and how many inputs each gets: as many as take about a second where nothing is optimised.
-const TARGETS: [(&str, u64); 8] = [
+const TARGETS: [(&str, u64); 15] = [
     ("packets", 3_000),
     ("scenario", 120),
     ("texts", 600),
@@ -16,6 +16,13 @@ const TARGETS: [(&str, u64); 8] = [
     ("control", 12),
     ("load", 4_000),
     ("ppp", 1_000),
+    ("dns", 2_000),
+    ("http", 2_000),
+    ("quic", 2_000),
+    ("rtcp", 2_000),
+    ("rtp", 2_000),
+    ("tls", 2_000),
+    ("ppp-frames", 2_000),
 ];
 
 fn corpus() -> PathBuf {

@@ -54,11 +54,11 @@ fn packets_with_their_fates() {
     let expected = "\
 0.001000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 1001:1257, ack 1, win 65535, length 256 [delivered after 5.00 ms]
 0.002000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], ack 4294966296, win 65535, length 0 [delivered after 5.00 ms]
-0.003000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 2:258, ack 4294966295, win 65535, length 256 [dropped: channel_error at radio after 5.00 ms]
+0.003000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 2:258, ack 1, win 65535, length 256 [dropped: channel_error at radio after 5.00 ms]
 0.004000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], ack 4294966296, win 65535, length 0 [delivered after 5.00 ms]
-0.005000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 4:260, ack 4294966295, win 65535, length 256 [3 bits flipped, delivered after 5.00 ms]
+0.005000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 4:260, ack 1, win 65535, length 256 [3 bits flipped, delivered after 5.00 ms]
 0.006000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], ack 4294966296, win 65535, length 0 [delivered after 5.00 ms]
-0.007000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 6:262, ack 4294966295, win 65535, length 256 [dropped: queue_packets at radio]
+0.007000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 6:262, ack 1, win 65535, length 256 [dropped: queue_packets at radio]
 0.008000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], ack 4294966296, win 65535, length 0 [delivered after 5.00 ms]
 ";
     assert_eq!(shown, expected);

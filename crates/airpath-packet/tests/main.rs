@@ -9,4 +9,5 @@ mod edits;
 mod ethernet;
 mod expressions;
 mod headers;
+mod printed;
 mod random_expressions;

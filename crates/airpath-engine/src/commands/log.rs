@@ -13,7 +13,7 @@ use airpath_log::render::{
     Filter, RenderError, TimeRange, events_json, events_table, parse_direction, parse_kind, parse_origin,
     tcp_state_json, tcp_state_table, tcpdump,
 };
-use airpath_log::{LogError, Manifest, Places, files, folder};
+use airpath_log::{LogError, Manifest, Places, Snaplen, files, folder};
 use airpath_packet::PacketFilter;
 
 use crate::cli::LogArgs;
@@ -118,18 +118,25 @@ fn filter(args: &LogArgs) -> Result<Filter> {
         pdu: args.pdu,
         from_ns: args.from.map(airpath_core::Span::nanos),
         to_ns: args.to.map(airpath_core::Span::nanos),
-        packets: args.filter.as_deref().map(packet_filter).transpose()?,
+        packets: args.filter.as_deref().map(|text| packet_filter(text, &args.dir)).transpose()?,
     })
 }
 
-/// The filter of packets in `text`; one that could match nothing in a log is refused.
-fn packet_filter(text: &str) -> Result<PacketFilter> {
+/// The filter of packets in `text`; one that could match nothing in `folder` is refused.
+fn packet_filter(text: &str, folder: &Path) -> Result<PacketFilter> {
     let filter = PacketFilter::parse(text).map_err(|error| Failure::usage(format!("--filter: {error}")))?;
-    if filter.reads_contents() {
+    let Ok(manifest) = Manifest::read(folder) else { return Ok(filter) };
+    let is_captured = |port: &String| folder.join(files::capture_name(port)).exists();
+    if filter.reads_contents() && !manifest.places().ports().iter().any(is_captured) {
         return Err(Failure::usage(format!(
-            "--filter '{text}' looks into contents of packets (dns, http, quic, rtcp, rtp, sni, tls), but the log has \
-             their headers only; choose by headers, as with 'udp and port 53'"
+            "--filter '{text}' looks into contents of packets, and the run has no captures, only headers of packets; record it again with --log packets, or choose by headers, as with 'udp \
+             and port 53'"
         )));
+    }
+    if let (true, Snaplen::Bytes(bytes)) = (filter.reads_contents(), manifest.snaplen) {
+        say!(
+            "airpath: captures hold the first {bytes} bytes of each packet; what --filter looks for behind them is not found"
+        );
     }
     Ok(filter)
 }

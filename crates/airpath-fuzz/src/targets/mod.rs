@@ -9,6 +9,7 @@ mod drive;
 mod load;
 mod packets;
 mod ppp;
+mod protocols;
 mod runs;
 mod scenario;
 mod texts;
@@ -44,6 +45,20 @@ pub enum Target {
     Load,
     /// Serial lines with PPP: frames, options, the automaton.
     Ppp,
+    /// Contents of packets: DNS.
+    Dns,
+    /// Contents of packets: HTTP.
+    Http,
+    /// Contents of packets: QUIC.
+    Quic,
+    /// Contents of packets: RTCP.
+    Rtcp,
+    /// Contents of packets: RTP.
+    Rtp,
+    /// Contents of packets: TLS.
+    Tls,
+    /// Frames of PPP as text.
+    PppFrames,
     /// Breaks on purpose.
     #[value(hide = true)]
     Broken,
@@ -51,7 +66,7 @@ pub enum Target {
 
 impl Target {
     /// All that the product has.
-    pub const ALL: [Target; 8] = [
+    pub const ALL: [Target; 15] = [
         Target::Packets,
         Target::Scenario,
         Target::Texts,
@@ -60,6 +75,13 @@ impl Target {
         Target::Control,
         Target::Load,
         Target::Ppp,
+        Target::Dns,
+        Target::Http,
+        Target::Quic,
+        Target::Rtcp,
+        Target::Rtp,
+        Target::Tls,
+        Target::PppFrames,
     ];
 
     /// The name of the target, and of the folder of its seeds.
@@ -73,6 +95,13 @@ impl Target {
             Target::Control => "control",
             Target::Load => "load",
             Target::Ppp => "ppp",
+            Target::Dns => "dns",
+            Target::Http => "http",
+            Target::Quic => "quic",
+            Target::Rtcp => "rtcp",
+            Target::Rtp => "rtp",
+            Target::Tls => "tls",
+            Target::PppFrames => "ppp-frames",
             Target::Broken => "broken",
         }
     }
@@ -84,6 +113,13 @@ impl Target {
             Target::Texts => texts::seeds(),
             Target::Load => load::seeds(),
             Target::Broken => broken::seeds(),
+            Target::Dns
+            | Target::Http
+            | Target::Quic
+            | Target::Rtcp
+            | Target::Rtp
+            | Target::Tls
+            | Target::PppFrames => protocols::seeds(self.name()),
             Target::Packets | Target::Traces | Target::Runs | Target::Control | Target::Ppp => Vec::new(),
         }
     }
@@ -99,6 +135,10 @@ impl Target {
             Target::Control => control::run(input),
             Target::Load => load::run(input),
             Target::Ppp => ppp::run(input),
+            Target::Dns | Target::Http | Target::Quic | Target::Rtcp | Target::Rtp | Target::Tls => {
+                protocols::run(self.name(), input);
+            }
+            Target::PppFrames => protocols::run_ppp(input),
             Target::Broken => broken::run(input),
         }
     }

@@ -6,9 +6,9 @@
 use airpath_core::Ecn;
 use airpath_live::packet_bytes::{ChecksumWork, Segmenter, complete_checksum, noise};
 use airpath_live::ports::{OffloadHeader, Segmentation};
-use airpath_log::render::{Sequences, describe};
 use airpath_packet::edit::{ecn_of, set_ecn, shorten};
 use airpath_packet::flow::flow_number;
+use airpath_packet::protocols::{Sequences, describe};
 use airpath_packet::{Headers, PacketFilter};
 
 const HEAD_BYTES: usize = 10;

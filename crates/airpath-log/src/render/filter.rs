@@ -89,7 +89,7 @@ pub struct Filter {
     pub from_ns: Option<u64>,
     /// Only up to this time.
     pub to_ns: Option<u64>,
-    /// Only about packets whose recorded beginning matches.
+    /// Only about packets whose recorded beginning matches: that in the captures, or the headers in the input log.
     pub packets: Option<PacketFilter>,
 }
 
@@ -114,11 +114,10 @@ impl Filter {
         self.user.as_deref().is_none_or(|wanted| wanted == user)
     }
 
-    /// True if the packet of `input` matches; one of which no header was recorded matches no filter.
-    pub(crate) fn packet(&self, input: &InputRow<'_>) -> bool {
-        let matches = |packets: &PacketFilter| {
-            input.header.is_some_and(|header| packets.matches(header, input.length.unwrap_or(0)))
-        };
+    /// True if the packet of `input`, which begins with `bytes`, matches; one of which nothing is known matches no filter.
+    pub(crate) fn packet(&self, input: &InputRow<'_>, bytes: Option<&[u8]>) -> bool {
+        let matches =
+            |packets: &PacketFilter| bytes.is_some_and(|bytes| packets.matches(bytes, input.length.unwrap_or(0)));
         self.packets.as_ref().is_none_or(matches)
     }
 

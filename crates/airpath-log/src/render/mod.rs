@@ -3,23 +3,17 @@
 
 //! A run's log as text: a table of events, JSON lines, or packets as tcpdump shows them.
 
-mod dissect;
-mod dissect_icmp;
-mod dissect_tcp;
+mod contents;
 mod fate;
 mod filter;
 mod mahimahi;
 mod packets;
-mod sequence;
 mod table;
 mod tcp_state;
-mod transport;
 
-pub use dissect::describe;
 pub use filter::{Filter, FilterError, parse_direction, parse_kind, parse_origin};
 pub use mahimahi::{MahimahiLog, Opportunities, mahimahi};
 pub use packets::tcpdump;
-pub use sequence::Sequences;
 pub use table::{events_json, events_table};
 pub use tcp_state::{TimeRange, tcp_state_json, tcp_state_table};
 

@@ -7,11 +7,11 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use airpath_core::{Direction, PortId};
+use airpath_packet::protocols::{Sequences, describe};
 
-use super::dissect::describe;
+use super::contents::Contents;
 use super::fate::Fates;
 use super::filter::Filter;
-use super::sequence::Sequences;
 use super::table::{check_names, seconds};
 use super::{RenderError, Rendered, tolerate};
 use crate::batch::InputKind;
@@ -36,7 +36,7 @@ fn write_packets(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<
     let log = open_inputs(folder)?;
     let path = folder.join(files::INPUT);
     let mut rendered = Rendered { lines: 0, torn_bytes: events.torn_bytes + log.torn_bytes() };
-    let mut sequences = Sequences::default();
+    let (mut sequences, mut contents) = (Sequences::default(), Contents::open(folder)?);
     for batch in log {
         let batch = InputBatch::new(&batch?, &path)?;
         for input in batch.rows() {
@@ -48,12 +48,13 @@ fn write_packets(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<
             };
             let Some(fate) = fate else { continue };
             // Every packet is looked at, shown or not, for the sequence numbers.
-            let text = match (input.kind, input.header) {
+            let bytes = contents.of(&input);
+            let text = match (input.kind, bytes) {
                 (InputKind::Lost, _) => "records were lost here".into(),
-                (_, Some(header)) => describe(header, input.length.unwrap_or(0), &mut sequences),
+                (_, Some(bytes)) => describe(bytes, input.length.unwrap_or(0), &mut sequences),
                 (_, None) => format!("PDU {}, length {}", input.pdu.unwrap_or(0), input.length.unwrap_or(0)),
             };
-            if !shown(filter, &fates, &input) {
+            if !shown(filter, &fates, &input, bytes) {
                 continue;
             }
             writeln!(out, "{} {text} [{fate}]", seconds(input.time_ns))?;
@@ -64,11 +65,11 @@ fn write_packets(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<
     Ok(rendered)
 }
 
-fn shown(filter: &Filter, fates: &Fates, input: &InputRow<'_>) -> bool {
+fn shown(filter: &Filter, fates: &Fates, input: &InputRow<'_>, bytes: Option<&[u8]>) -> bool {
     let sender = filter.direction.map(Direction::sender);
     filter.user(input.user)
         && filter.time(input.time_ns)
-        && filter.packet(input)
+        && filter.packet(input, bytes)
         && (filter.pdu.is_none() || filter.pdu == input.pdu)
         && (sender.is_none() || input.port.is_none() || sender == input.port.map(|port| PortId(port).end()))
         && input.pdu.map_or(!filter.asks_for_events(), |pdu| fates.wants(pdu))

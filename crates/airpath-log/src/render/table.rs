@@ -9,6 +9,7 @@ use std::path::Path;
 
 use airpath_core::{Cause, EventKind, PduId, Stage, background_number};
 
+use super::contents::Contents;
 use super::filter::{Filter, check_name};
 use super::{RenderError, Rendered, tolerate};
 use crate::batch::InputKind;
@@ -77,11 +78,14 @@ fn chosen(folder: &Path, filter: &Filter) -> Result<Option<HashSet<PduId>>, Rend
         return Ok(None);
     }
     let path = folder.join(files::INPUT);
-    let mut chosen = HashSet::new();
+    let (mut chosen, mut contents) = (HashSet::new(), Contents::open(folder)?);
     for batch in open_inputs(folder)? {
         let batch = InputBatch::new(&batch?, &path)?;
-        let offers = batch.rows().filter(|input| input.kind == InputKind::Offer && filter.packet(input));
-        chosen.extend(offers.filter_map(|input| input.pdu));
+        for input in batch.rows().filter(|input| input.kind == InputKind::Offer) {
+            if filter.packet(&input, contents.of(&input)) {
+                chosen.extend(input.pdu);
+            }
+        }
     }
     Ok(Some(chosen))
 }

@@ -4,7 +4,7 @@
 //! Evaluation of filter expressions, without allocation.
 
 use super::Node;
-use crate::filters::Packet;
+use crate::protocols::Packet;
 
 /// The reason for no answer: a byte that decides was cut off, or a division by zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

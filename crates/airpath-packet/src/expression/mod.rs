@@ -5,7 +5,7 @@
 //!
 //! Differences from libpcap: the transport header is found behind the extension headers of IPv6, for
 //! `tcp[…]` too; ports of UDP-Lite count for `port`; there are no names of hosts and services and no
-//! link layers; the words of the recognisers ([`crate::filters`]) are known.
+//! link layers; the words of the recognisers ([`crate::protocols`]) are known.
 
 mod error;
 mod evaluate;
@@ -16,7 +16,7 @@ mod token;
 
 pub use error::ExpressionError;
 
-use crate::filters::Packet;
+use crate::protocols::Packet;
 use primitive::Primitive;
 use relation::Relation;
 

@@ -6,8 +6,8 @@
 use std::net::IpAddr;
 
 use super::evaluate::Cut;
-use crate::filters::{Packet, Protocol, rtp, tls};
 use crate::protocol::{TCP, UDP, UDP_LITE};
+use crate::protocols::{Packet, Protocol, rtp, tls};
 
 /// Stream Control Transmission Protocol (RFC 9260).
 pub(super) const SCTP: u8 = 132;

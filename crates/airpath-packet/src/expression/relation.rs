@@ -4,7 +4,7 @@
 //! Comparisons of numbers in filter expressions: bytes of packets, lengths, constants.
 
 use super::evaluate::{Cut, Stop};
-use crate::filters::Packet;
+use crate::protocols::Packet;
 
 /// A comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::{Parser, words};
 use crate::expression::primitive::{Ends, Primitive, bits};
 use crate::expression::relation::{Number, Relation};
 use crate::expression::{ExpressionError, Node};
-use crate::filters::PROTOCOLS;
+use crate::protocols::by_contents;
 
 /// Words before an address or port.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,7 +40,7 @@ impl Parser<'_> {
         if self.take(&["sni"]) {
             return Ok(Node::Primitive(Primitive::ServerName(self.word("the name of a server")?.into())));
         }
-        if let Some(protocol) = PROTOCOLS.iter().find(|protocol| self.peek() == Some(protocol.name)) {
+        if let Some(protocol) = by_contents().find(|protocol| self.peek() == Some(protocol.name)) {
             self.next += 1;
             let rtp = protocol.name == "rtp";
             return Ok(Node::Primitive(if rtp && self.take(&["ssrc"]) {

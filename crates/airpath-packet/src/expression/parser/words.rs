@@ -4,8 +4,8 @@
 //! Words of the language: protocols, constants, qualifiers.
 
 use crate::expression::primitive::SCTP;
-use crate::filters::PROTOCOLS;
 use crate::protocol::{ICMP, ICMPV6, IGMP, TCP, UDP, UDP_LITE};
+use crate::protocols::by_contents;
 
 /// Protocols above IP.
 pub(super) const NUMBERS: [(&str, u8); 7] = [
@@ -87,6 +87,6 @@ pub(super) fn version_of(protocol: u8) -> Option<u8> {
 }
 
 pub(super) fn all() -> impl Iterator<Item = &'static str> {
-    let recognised = PROTOCOLS.iter().map(|protocol| protocol.name);
+    let recognised = by_contents().map(|protocol| protocol.name);
     NUMBERS.iter().map(|(name, _)| *name).chain(recognised).chain(OTHERS)
 }

@@ -3,9 +3,10 @@
 
 //! TLS: segments that begin with a record (RFC 8446), and the server name of a ClientHello (RFC 6066).
 
-use super::{Packet, Protocol, word};
+use super::printable::printable;
+use super::{Packet, Protocol, Sequences, Told, word};
 
-pub(super) const PROTOCOL: Protocol = Protocol { name: "tls", recognises };
+pub(super) const PROTOCOL: Protocol = Protocol { name: "tls", number: None, recognises, prints };
 
 const RECORD_BYTES: usize = 5;
 const HANDSHAKE: u8 = 22;
@@ -21,6 +22,25 @@ fn record<'a>(packet: &Packet<'a>) -> Option<(u8, &'a [u8])> {
 
 fn recognises(packet: &Packet<'_>) -> bool {
     record(packet).is_some()
+}
+
+fn prints(packet: &Packet<'_>, _: &mut Sequences) -> Option<Told> {
+    let (kind, contents) = record(packet)?;
+    let handshake = match contents.first() {
+        Some(1) => "ClientHello",
+        Some(2) => "ServerHello",
+        // What follows these is encrypted, and begins with anything.
+        _ => "handshake",
+    };
+    let kind = match kind {
+        20 => "change of cipher",
+        21 => "alert",
+        HANDSHAKE => handshake,
+        23 => "application data",
+        _ => "heartbeat",
+    };
+    let name = server_name(packet).map(|name| format!(", server name {}", printable(name)));
+    Some(Told::Behind(format!(": TLS, {kind}{}", name.unwrap_or_default())))
 }
 
 /// The server name that a ClientHello asks for, if it is whole within this segment.

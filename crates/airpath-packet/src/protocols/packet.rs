@@ -1,41 +1,12 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Recognisers of protocols, one file each, behind one interface.
-//!
-//! A recogniser sees one packet and no state, so that it can only say what the bytes look like: RTP and
-//! QUIC bear no mark that other datagrams could not bear by chance.
+//! A packet as recognisers and printers see it.
 
-mod dns;
-mod http;
-mod quic;
-mod rtcp;
-pub mod rtp;
-pub mod tls;
+use std::net::IpAddr;
 
 use crate::Headers;
 use crate::protocol::{TCP, UDP, UDP_LITE};
-
-/// A recogniser of one protocol.
-#[derive(Debug)]
-pub struct Protocol {
-    /// The word for it in filter expressions.
-    pub name: &'static str,
-    /// The test of a packet; false where the bytes that tell are cut off.
-    pub recognises: fn(&Packet<'_>) -> bool,
-}
-
-impl PartialEq for Protocol {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Protocol {}
-
-/// All recognisers above the transport layer.
-pub const PROTOCOLS: &[Protocol] =
-    &[dns::PROTOCOL, http::PROTOCOL, quic::PROTOCOL, rtcp::PROTOCOL, rtp::PROTOCOL, tls::PROTOCOL];
 
 /// A packet, of which the end may be cut off.
 #[derive(Debug, Clone, Copy)]
@@ -68,9 +39,36 @@ impl<'a> Packet<'a> {
         let headers = self.headers.filter(|headers| protocols.contains(&headers.protocol))?;
         Some((headers.transport?.ports, self.bytes.get(headers.bytes()..)?))
     }
+
+    /// Number of bytes that the IP header states, or that there are, if they are fewer.
+    fn stated(&self) -> usize {
+        let stated = self.headers.map_or(usize::MAX, |headers| headers.stated_bytes);
+        stated.min(self.length as usize)
+    }
+
+    /// Bytes behind the IP header and its extensions, as far as at hand.
+    pub(super) fn upper(&self) -> &'a [u8] {
+        let from = self.headers.map_or(0, |headers| headers.ip_bytes);
+        self.bytes.get(from..self.bytes.len().min(self.stated())).unwrap_or_default()
+    }
+
+    /// Whole length of that, in bytes.
+    pub(super) fn upper_length(&self) -> u32 {
+        self.stated().saturating_sub(self.headers.map_or(0, |headers| headers.ip_bytes)) as u32
+    }
+
+    /// Source and destination address.
+    pub(super) fn ends(&self) -> Option<[IpAddr; 2]> {
+        self.headers.map(|headers| headers.ends(self.bytes))
+    }
 }
 
 /// The 16 bits at `at`, in network order.
-fn word(bytes: &[u8], at: usize) -> Option<u16> {
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// The 32 bits at `at`, in network order.
+pub(super) fn long(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }

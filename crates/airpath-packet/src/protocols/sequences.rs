@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Sequence numbers of TCP connections, counted from their first segments as tcpdump does.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+type End = (u16, IpAddr);
+
+/// First numbers of each connection that was met.
+#[derive(Debug, Default)]
+pub struct Sequences(HashMap<(End, End), First>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct First {
+    sequence: u32,
+    acknowledgement: u32,
+}
+
+/// Numbers of a segment to show.
+pub(super) struct Shown {
+    pub sequence: u32,
+    pub acknowledgement: u32,
+    /// First number of the connection in the other direction, by which blocks of SACK are shown.
+    pub other_way: u32,
+}
+
+impl Sequences {
+    /// The numbers to show for a segment with an acknowledgement, from `source` to `destination`. The first one of a
+    /// connection, and any that `begins` one, is shown with its real numbers.
+    pub(super) fn show(
+        &mut self,
+        [source, destination]: [End; 2],
+        begins: bool,
+        sequence: u32,
+        acknowledgement: u32,
+    ) -> Shown {
+        let is_reversed = source > destination;
+        let key = if is_reversed { (destination, source) } else { (source, destination) };
+        if let Some(first) = self.0.get(&key).filter(|_| !begins) {
+            let (own, other) = if is_reversed {
+                (first.acknowledgement, first.sequence)
+            } else {
+                (first.sequence, first.acknowledgement)
+            };
+            return Shown {
+                sequence: sequence.wrapping_sub(own),
+                acknowledgement: acknowledgement.wrapping_sub(other),
+                other_way: other,
+            };
+        }
+        let before = acknowledgement.wrapping_sub(1);
+        let first = if is_reversed {
+            First { sequence: before, acknowledgement: sequence }
+        } else {
+            First { sequence, acknowledgement: before }
+        };
+        self.0.insert(key, first);
+        Shown { sequence, acknowledgement, other_way: before }
+    }
+}
