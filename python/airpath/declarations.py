@@ -689,6 +689,15 @@ _OF_THE_ENGINES_COMMANDS = (
 
 _SHELLS = (
     Declaration(
+        "wireshark",
+        "Print a dissector for Wireshark, for the ids and comments of captures",
+        "airpath.wireshark:wireshark",
+        ("airpath wireshark > ~/.local/lib/wireshark/plugins/airpath.lua",),
+        (),
+        (),
+        "tshark takes the file with -X lua_script:FILE.",
+    ),
+    Declaration(
         "completions",
         "Print completions for a shell",
         "airpath.shells.command:completions",

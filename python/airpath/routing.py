@@ -12,15 +12,15 @@ from __future__ import annotations
 NAMES = (
     *("exec", "shell", "sim", "run", "plan", "results", "profiles", "check", "schema", "facts"),
     *("log", "send", "recv", "runs", "state", "set", "replay", "trace", "fading", "modes", "wsim"),
-    *("timing", "warp", "analyse", "plot", "report", "ui", "video", "completions"),
-    "man",
+    *("timing", "warp", "analyse", "plot", "report", "ui", "video"),
+    *("wireshark", "completions", "man"),
 )
 """All commands, in the order of the overview."""
 
 OF_PYTHON = frozenset(
     {
-        *("run", "plan", "results", "analyse", "plot", "report", "ui", "video", "completions"),
-        "man",
+        *("run", "plan", "results", "analyse", "plot", "report", "ui", "video"),
+        *("wireshark", "completions", "man"),
     }
 )
 """Commands of Python's."""
