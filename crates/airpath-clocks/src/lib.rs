@@ -20,7 +20,7 @@ mod ptp;
 pub mod segments;
 pub mod server;
 pub mod simulated;
-mod socket;
+pub mod socket;
 pub mod status;
 mod theil_sen;
 

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -88,16 +89,33 @@ impl Server {
     /// # Errors
     /// When the socket cannot be used any more.
     pub fn serve(&self, mut notice: impl FnMut(Notice)) -> Result<std::convert::Infallible, ClockError> {
+        loop {
+            self.serve_until(None, &mut notice)?;
+        }
+    }
+
+    /// Answers until `end` can be read; without `end`, until something fails.
+    ///
+    /// # Errors
+    /// When the socket cannot be used any more.
+    pub fn serve_until(&self, end: Option<BorrowedFd<'_>>, mut notice: impl FnMut(Notice)) -> Result<(), ClockError> {
         let identity = identity();
         let failed = |source| ClockError::Network { action: "listen at", target: "the port".into(), source };
         let mut departures = Departures::default();
         let mut allowance = Allowance::new();
         let (mut told_foreign, mut told_many) = (false, false);
         loop {
-            let mut fds = [PollFd::new(std::os::fd::AsFd::as_fd(&self.socket), PollFlags::POLLIN)];
+            let mut fds: Vec<PollFd<'_>> = [Some(self.socket.as_fd()), end]
+                .into_iter()
+                .flatten()
+                .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+                .collect();
             match poll(&mut fds, PollTimeout::NONE) {
                 Ok(_) | Err(nix::errno::Errno::EINTR) => {}
                 Err(errno) => return Err(failed(errno.into())),
+            }
+            if fds.get(1).and_then(PollFd::any) == Some(true) {
+                return Ok(());
             }
             for (index, at_ns) in self.socket.departures() {
                 departures.left(index, self.clock.shown_at_ns(at_ns));

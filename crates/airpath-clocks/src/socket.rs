@@ -40,18 +40,37 @@ impl StampedSocket {
     /// # Errors
     /// When the socket cannot be made not to block.
     pub fn new(socket: UdpSocket) -> io::Result<StampedSocket> {
+        StampedSocket::with(
+            socket,
+            TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
+                | TimestampingFlag::SOF_TIMESTAMPING_OPT_ID
+                | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY,
+        )
+    }
+
+    /// The same for arrivals alone: nobody needs to fetch stamps of departures, which take room from arrivals.
+    ///
+    /// # Errors
+    /// When the socket cannot be made not to block.
+    pub fn of_arrivals(socket: UdpSocket) -> io::Result<StampedSocket> {
+        StampedSocket::with(socket, TimestampingFlag::empty())
+    }
+
+    fn with(socket: UdpSocket, departures: TimestampingFlag) -> io::Result<StampedSocket> {
         socket.set_nonblocking(true)?;
-        let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
-            | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
-            | TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
-            | TimestampingFlag::SOF_TIMESTAMPING_OPT_ID
-            | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY;
+        let flags =
+            TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE | departures;
         // Without stamps of the kernel the program's own do: they only widen the bound.
         let _ = setsockopt(&socket, Timestamping, &flags);
         if socket.local_addr()?.is_ipv6() {
             let _ = setsockopt(&socket, Ipv6RecvPacketInfo, &true);
         }
         Ok(StampedSocket { socket })
+    }
+
+    /// The socket itself.
+    pub fn inner(&self) -> &UdpSocket {
+        &self.socket
     }
 
     /// Its address.

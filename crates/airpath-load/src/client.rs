@@ -105,7 +105,12 @@ fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
 }
 
 fn prepare(host: &str, addresses: &[SocketAddr], plan: &Plan, index: u32) -> Result<Stream> {
-    let connection = connect(host, addresses, plan)?;
+    let options = TcpOptions {
+        congestion_control: plan.congestion_control.as_deref().filter(|_| !plan.reverse),
+        mss_bytes: plan.mss_bytes,
+        no_delay: plan.no_delay,
+    };
+    let connection = connect(host, addresses, options)?;
     let peer = sockets::tcp_endpoints(&connection).map_err(|error| LoadError::midway(host, 0, &error))?;
     let mut stream = Stream {
         end: Side::Client,
@@ -153,12 +158,15 @@ pub(crate) fn no_socket(transport: Transport, error: &io::Error) -> LoadError {
     }
 }
 
-fn connect(host: &str, addresses: &[SocketAddr], plan: &Plan) -> Result<TcpStream> {
-    let options = TcpOptions {
-        congestion_control: plan.congestion_control.as_deref().filter(|_| !plan.reverse),
-        mss_bytes: plan.mss_bytes,
-        no_delay: plan.no_delay,
-    };
+/// Connects to `port` of `host` (a name or an address) for what is no load.
+///
+/// # Errors
+/// When the name is not known, or nobody answers.
+pub fn reach(host: &str, port: u16) -> Result<TcpStream> {
+    connect(host, &resolve(host, port)?, TcpOptions::default())
+}
+
+fn connect(host: &str, addresses: &[SocketAddr], options: TcpOptions<'_>) -> Result<TcpStream> {
     let mut last = None;
     for address in addresses {
         match sockets::connect_tcp(*address, options) {

@@ -42,7 +42,7 @@ impl LoadError {
     }
 
     /// An error on an established connection to `peer`, after `bytes` of the load.
-    pub(crate) fn midway(peer: impl fmt::Display, bytes: u64, error: &io::Error) -> LoadError {
+    pub fn midway(peer: impl fmt::Display, bytes: u64, error: &io::Error) -> LoadError {
         let what = match error.kind() {
             io::ErrorKind::UnexpectedEof => "ended the connection".to_string(),
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {

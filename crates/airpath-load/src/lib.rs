@@ -9,7 +9,7 @@
 //! wire besides the load.
 
 pub mod client;
-mod clock;
+pub mod clock;
 mod datagrams;
 pub mod error;
 mod pacing;
@@ -19,7 +19,7 @@ pub mod protocol;
 pub mod report;
 mod requests;
 pub mod server;
-mod sockets;
+pub mod sockets;
 mod streams;
 mod transfer;
 

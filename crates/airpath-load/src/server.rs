@@ -4,6 +4,7 @@
 //! The server: takes connections and does what each asks for.
 
 use std::cell::Cell;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
@@ -14,7 +15,7 @@ use crate::client::{no_congestion_control, no_socket};
 use crate::error::{LoadError, Result};
 use crate::plan::{Plan, Work};
 use crate::progress::Progress;
-use crate::protocol::{Header, Record};
+use crate::protocol::{Header, Opening, Record};
 use crate::report::{Endpoints, Report};
 use crate::sockets::{self, TcpOptions};
 use crate::streams::{self, Side, Stream};
@@ -57,11 +58,14 @@ impl io::Read for Hurried<'_> {
     }
 }
 
+/// Serves a recording: the connection behind its opening, and the version of the protocol that the client speaks.
+pub type Recordings = Box<dyn Fn(&TcpStream, u64) -> Result<()> + Send + Sync>;
+
 /// A socket that listens.
-#[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     under_way: AtomicUsize,
+    recordings: Option<Recordings>,
 }
 
 impl Server {
@@ -86,7 +90,13 @@ impl Server {
                 _ => format!("cannot listen on port {port}{place}: {error}"),
             })
         })?;
-        Ok(Server { listener, under_way: AtomicUsize::new(0) })
+        Ok(Server { listener, under_way: AtomicUsize::new(0), recordings: None })
+    }
+
+    /// Serves recordings of the path too; without this they are refused.
+    #[must_use]
+    pub fn with_recordings(self, recordings: Recordings) -> Server {
+        Server { recordings: Some(recordings), ..self }
     }
 
     /// Listening address.
@@ -139,19 +149,19 @@ impl Server {
                     continue;
                 }
                 let read = move |connection: &TcpStream| {
-                    let head = Header::read(&mut Hurried::new(connection, HEADER_LIMIT))
+                    let head = Opening::read(&mut Hurried::new(connection, HEADER_LIMIT))
                         .map_err(|error| LoadError::midway(peer, 0, &error))?;
                     let idle = Some(sockets::IDLE);
                     let limited = connection.set_read_timeout(idle).and_then(|()| connection.set_write_timeout(idle));
                     limited.map_err(|error| LoadError::midway(peer, 0, &error))?;
                     Ok(head)
                 };
-                let begin = |work: Box<dyn FnOnce() -> Result<Report> + Send>| {
+                let begin = |work: Box<dyn FnOnce() -> Option<Result<Report>> + Send>| {
                     open.fetch_add(1, Ordering::Relaxed);
                     let open = &open;
                     let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
                         // Told before it counts as ended: whoever is told may be slow.
-                        ended(work());
+                        work().into_iter().for_each(ended);
                         open.fetch_sub(1, Ordering::Relaxed);
                     });
                     spawned.map(drop).inspect_err(|_| {
@@ -161,7 +171,11 @@ impl Server {
                 let begun = if once {
                     match read(&connection) {
                         Ok(head) => {
-                            expected = Some(expected.unwrap_or(head.0.parallel.max(1)) - 1);
+                            let streams = match &head {
+                                Opening::Load(header, _) => header.parallel.max(1),
+                                Opening::Recording(_) => 1,
+                            };
+                            expected = Some(expected.unwrap_or(streams) - 1);
                             begin(Box::new(move || self.work(connection, head, interval)))
                         }
                         Err(error) => {
@@ -170,7 +184,10 @@ impl Server {
                         }
                     }
                 } else {
-                    begin(Box::new(move || read(&connection).and_then(|head| self.work(connection, head, interval))))
+                    begin(Box::new(move || match read(&connection) {
+                        Ok(head) => self.work(connection, head, interval),
+                        Err(error) => Some(Err(error)),
+                    }))
                 };
                 match begun {
                     Ok(()) => told.set(false),
@@ -181,17 +198,24 @@ impl Server {
         })
     }
 
-    /// Does what the head of `connection` asks for.
-    fn work(
-        &self,
-        connection: TcpStream,
-        (header, header_bytes): (Header, usize),
-        interval: Option<Duration>,
-    ) -> Result<Report> {
+    /// Does what the head of `connection` asks for. A recording has no report.
+    fn work(&self, connection: TcpStream, opening: Opening, interval: Option<Duration>) -> Option<Result<Report>> {
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        let outcome = session(connection, header, header_bytes, interval);
+        let outcome = match opening {
+            Opening::Load(header, bytes) => Some(session(connection, header, bytes, interval)),
+            Opening::Recording(version) => match &self.recordings {
+                Some(serve) => serve(&connection, version).err().map(Err),
+                None => Some(Err(LoadError::new("a client asked for a recording, which this server does not serve"))),
+            },
+        };
         self.under_way.fetch_sub(1, Ordering::Relaxed);
         outcome
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("listener", &self.listener).finish_non_exhaustive()
     }
 }
 
