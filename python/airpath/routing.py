@@ -11,9 +11,9 @@ from __future__ import annotations
 
 NAMES = (
     *("exec", "shell", "sim", "run", "plan", "results", "profiles", "check", "schema", "facts"),
-    *("log", "send", "recv", "runs", "state", "set", "replay", "trace", "fading", "modes", "wsim"),
-    *("timing", "warp", "analyse", "plot", "report", "ui", "video"),
-    *("wireshark", "completions", "man"),
+    *("log", "send", "recv", "record", "runs", "state", "set", "replay", "trace", "fading"),
+    *("modes", "wsim", "timing", "warp", "analyse", "plot", "report", "ui", "video", "wireshark"),
+    *("completions", "man"),
 )
 """All commands, in the order of the overview."""
 

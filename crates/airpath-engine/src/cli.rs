@@ -10,6 +10,7 @@ pub mod fading;
 mod load;
 mod mistakes;
 pub mod modes;
+pub mod record;
 mod replay;
 mod sim;
 pub mod timing;
@@ -80,9 +81,12 @@ pub enum Command {
     /// Send traffic to `airpath recv`: a bulk transfer, requests, or datagrams.
     #[command(after_help = load::SEND_EXAMPLES)]
     Send(SendArgs),
-    /// Receive or return the traffic of `airpath send`.
+    /// Receive or return the traffic of `airpath send` and `airpath record`.
     #[command(after_help = load::RECV_EXAMPLES)]
     Recv(RecvArgs),
+    /// Measure the network path to `airpath recv`, and write a scenario that replays it.
+    #[command(after_help = record::EXAMPLES)]
+    Record(Box<record::RecordArgs>),
     /// Replay a recorded run in virtual time and compare the two traces.
     Replay(ReplayArgs),
     /// List active runs that accept commands.

@@ -43,6 +43,7 @@ pub fn main() -> ! {
         Command::Log(args) => commands::log::run(&args),
         Command::Send(args) => commands::send::run(&args),
         Command::Recv(args) => commands::recv::run(&args),
+        Command::Record(args) => commands::record::run(&args),
         Command::Sim(args) => commands::sim::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
         Command::Runs(args) => Ok(commands::control::runs(&args)),

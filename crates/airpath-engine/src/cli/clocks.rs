@@ -138,7 +138,7 @@ impl std::str::FromStr for Listen {
 }
 
 /// "HOST:PORT" in its parts; addresses of IPv6 stand in brackets where a port follows.
-fn divide(text: &str) -> Result<(&str, Option<u16>), String> {
+pub(super) fn divide(text: &str) -> Result<(&str, Option<u16>), String> {
     let number = |port: &str| {
         let number = port.parse::<u16>().ok().filter(|port| *port > 0);
         number.map(Some).ok_or_else(|| format!("`{port}` is not a port; ports are 1 to 65535"))

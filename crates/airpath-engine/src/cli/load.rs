@@ -133,7 +133,7 @@ pub struct RecvArgs {
 }
 
 /// A number of bytes, with or without a unit.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = quantity::split(text);
     let with_unit = if unit.is_empty() { format!("{number} bytes") } else { text.to_string() };
     quantity::parse(&with_unit, "number of bytes", BYTES_UNITS, "100000 or \"100 kB\"")

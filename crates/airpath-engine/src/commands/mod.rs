@@ -14,6 +14,7 @@ pub mod fading;
 pub mod log;
 pub mod modes;
 pub mod profiles;
+pub mod record;
 pub mod recv;
 pub mod replay;
 pub mod schema;

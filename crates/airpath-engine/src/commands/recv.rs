@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! `airpath recv`: waits for `airpath send` and does what it asks for.
+//! `airpath recv`: waits for `airpath send` and `airpath record`, and does what they ask for.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use airpath_clocks::simulated::Error as SimulatedError;
 use airpath_core::Span;
 use airpath_load::server::Server;
+use airpath_load::sockets::plain;
 
 use crate::cli::RecvArgs;
 use crate::commands::exec::nested;
@@ -35,7 +37,14 @@ pub fn run(args: &RecvArgs) -> Result<i32> {
         Some(address) => Some(address),
         None => only_this_host()?,
     };
-    let server = Arc::new(Server::bind(address, args.port).map_err(|error| failure(&error))?);
+    let server = Server::bind(address, args.port).map_err(|error| failure(&error))?;
+    let server = Arc::new(server.with_recordings(Box::new(|connection: &TcpStream, version: u64| {
+        airpath_record::server::serve(connection, version, SimulatedError::default())?;
+        if let Ok(client) = connection.peer_addr() {
+            say!("{}: the path was recorded", plain(client));
+        }
+        Ok(())
+    })));
     if args.listen.is_none() && address.is_some() {
         say!(
             "airpath: listening on 127.0.0.1 only; to accept other hosts, use --listen ADDRESS, or `--listen ::` for \

@@ -41,7 +41,7 @@ pub enum Target {
     Runs,
     /// Lines of the control socket, carried out by a link; laws 1, 2, 5 and 6.
     Control,
-    /// Messages between `airpath send` and `recv`, and between the two ends of `timing sync`.
+    /// Messages between `airpath send` or `record` and `recv`, and between the two ends of `timing sync`.
     Load,
     /// Serial lines with PPP: frames, options, the automaton.
     Ppp,
