@@ -100,7 +100,7 @@ def test_a_tree_that_is_not_installed_says_so_instead_of_a_version(
 
     monkeypatch.setattr(metadata, "version", missing)
     monkeypatch.setattr(sys, "argv", ["airpath", "--version"])
-    assert cli.main() == 1
+    assert cli.main() == facts.EXIT_STATUSES["lacking"]
     told = capsys.readouterr()
     assert told.out == ""
     assert "run `make setup`" in told.err
