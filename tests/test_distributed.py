@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from airpath.experiment.executors import errands
+from airpath.experiment.executors.inputs import inputs_of
+from airpath.experiment.load import load
+from airpath.experiment.plan import make_plan
+from airpath.experiment.replicate import make_task, replicate
 from experiments import START, airpath, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 REPLICATIONS = 24
 SWEEP = f"""
@@ -95,6 +102,55 @@ def test_a_killed_worker_loses_nothing_and_results_are_those_of_the_local_execut
     local = airpath("run", file, "--out", here)
     assert local.returncode == 0, local.stderr
     assert figures(there) == figures(here)
+
+
+def test_a_worker_that_sees_nothing_of_this_machine_sends_the_run_back(tmp_path: Path) -> None:
+    """The folder of the experiment, with a scenario and a trace, is gone when the worker runs."""
+    here, away, home = (tmp_path / name for name in ("experiment", "away", "home"))
+    (here / "files").mkdir(parents=True)
+    (here / "files" / "link.toml").write_text(
+        'name = "link"\n[[hops]]\nname = "radio"\nlink = { rate = { type = "trace", '
+        'file = "rates.csv" } }\n'
+    )
+    (here / "files" / "rates.csv").write_text("time_s,rate_bps\n0,1000000\n1,2000000\n")
+    text = SWEEP.replace('link = { rate = "2 Mbit/s", delay = "20 ms", loss = "1%,1%" }', "")
+    file = written(
+        here, text.replace("[networks.link]", '[networks.link]\nscenario="files/link.toml"')
+    )
+    made = make_plan(load(file), [])
+    task = make_task(made.loaded.experiment, made.cells[0], 3, 1, home, here)
+    usual = replicate(task)
+    assert usual.status == "succeeded"
+    packed = inputs_of(made, home)
+    here.rename(away)
+    shutil.rmtree(home)
+    errand = errands.Errand(task, "token", str(tmp_path / "unseen"), errands.facts(), "inputs-3")
+    answer = errands.carry_out(errand, packed)
+    assert not home.exists(), "the worker writes nothing there"
+    assert errands.land(answer, Path(task.folder)).metrics == usual.metrics
+    record = json.loads((Path(task.folder) / "replication.json").read_text())
+    assert record["here"] == str(here), "paths are those of this machine"
+    errands.stop_here("token")
+    assert errands.carry_out(errand, packed).outcome.status == "stopped"
+    other = replace(errand, run="other", facts="of another version")
+    with pytest.raises(OSError, match="another version of Airpath"):
+        errands.carry_out(other, packed)
+
+
+def test_a_run_that_took_over_the_folder_discards_what_the_one_before_asked_for(
+    tmp_path: Path,
+) -> None:
+    made = make_plan(load(written(tmp_path, SWEEP)), [])
+    task = make_task(made.loaded.experiment, made.cells[0], 1, 1, tmp_path / "out", tmp_path)
+    (tmp_path / "out").mkdir()
+    token = tmp_path / "out" / errands.TOKEN
+    token.write_text("mine")
+    errand = errands.Errand(task, "mine", str(tmp_path / "out"), errands.facts(), "inputs-1")
+    stop = errands.Stop(errand, shared=True)
+    assert not stop.is_set()
+    token.write_text("of the next one")
+    stop.looked = 0.0
+    assert stop.is_set()
 
 
 def test_a_cluster_of_this_machine_and_resuming(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from airpath.declaration import Declaration
     from airpath.plots.style import Span
+    from airpath.store.url import Url
 
 
 def run(arguments: list[str]) -> int:
@@ -200,7 +201,7 @@ def _plot_text(
 
 
 def analyse(
-    directories: list[Path] | None,
+    directories: list[Path | Url] | None,
     *,
     metrics: list[str] | None,
     list_metrics: bool,
@@ -222,9 +223,16 @@ def analyse(
     if not directories:
         return fail("analyse", "name at least one folder of runs")
     from airpath.analysis import command
+    from airpath.files import told
+    from airpath.store.fetch import fetched
 
+    try:
+        folders = fetched(directories, "analyse")
+    except OSError as error:
+        print(f"airpath analyse: {told(error)}", file=sys.stderr)
+        return 1
     return command.analyse(
-        directories,
+        folders,
         metrics=metrics,
         user=user,
         as_json=json,

@@ -16,6 +16,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from airpath.store.url import place
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -125,6 +127,7 @@ def _seconds(word: str) -> float:
 _TYPES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "text": (lambda value: value, ""),
     "path": (Path, ""),
+    "place": (place, "not the URL of a folder; write for example s3://BUCKET/PREFIX"),
     "whole": (int, "not a whole number"),
     "positive": (_positive, "not a whole number of 1 or more"),
     "number": (float, "not a number"),
@@ -155,7 +158,12 @@ def _arguments(command: Declaration, words: list[str]) -> dict[str, Any]:
         if not taken and argument.required:
             what = "the following required arguments were not provided:\n  "
             raise UsageError(_told(command, what + _place(argument)))
-        made = [_TYPES[argument.type][0](word) for word in taken]
+        make, needed = _TYPES[argument.type]
+        try:
+            made = [make(word) for word in taken]
+        except ValueError as error:
+            wrong = f"invalid value '{error}' for '{_place(argument)}': {needed}"
+            raise UsageError(_told(command, wrong, usage=False)) from error
         values[argument.key] = (made or None) if argument.several else (made[0] if made else None)
     if words:
         raise UsageError(_told(command, f"unexpected argument '{words[0]}' found"))

@@ -33,7 +33,8 @@ class Option(NamedTuple):
     key: str = ""
     """Name of its value for the function; by default that of the option."""
     type: str = "text"
-    """Of its values: text, path, whole (number), positive (whole number, from 1 on) or number."""
+    """Of its values: text, path, place (a path, or the URL of a folder), whole (number), positive
+    (whole number, from 1 on) or number."""
     default: str | int | None = None
     choices: tuple[str, ...] = ()
     """All valid values, if only some are."""

@@ -64,7 +64,7 @@ _EXPERIMENTS = (
         (
             "airpath run experiment.toml --jobs auto",
             "airpath run experiment.toml --only gprs --out results/gprs --resume",
-            "airpath run experiment.toml --executor dask://10.0.0.5:8786 --out /nfs/results",
+            "airpath run experiment.toml --executor dask://10.0.0.5:8786 --out s3://bucket/results",
         ),
         (Argument("FILE", "The experiment", "file"),),
         (
@@ -84,7 +84,13 @@ _EXPERIMENTS = (
                 default="local",
             ),
             Option("--resume", (), "Continue with what the directory holds; nothing runs twice"),
-            Option("--out", ("DIR",), "Directory of results [default: results/NAME]", type="path"),
+            Option(
+                "--out",
+                ("DIR",),
+                "Directory of results, or the URL of one, such as s3://BUCKET/PREFIX "
+                "[default: results/NAME]",
+                type="place",
+            ),
             Option(
                 "--manual",
                 (),
@@ -148,9 +154,10 @@ _EXPERIMENTS = (
         (
             Argument(
                 "DIR",
-                "Directory of results, as given to --out of airpath run [default: list the "
-                "directories of results beneath results/]",
+                "Directory of results or its URL, as given to --out of airpath run [default: list "
+                "the directories of results beneath results/]",
                 "directory",
+                "place",
                 required=False,
             ),
         ),
@@ -229,8 +236,9 @@ _ANALYSIS = (
         (
             Argument(
                 "DIR",
-                "Directories of runs, of replications, or of sets of replications",
+                "Directories of runs, of replications, or of sets of replications; or URLs of such",
                 "directories",
+                "place",
                 several=True,
                 required=False,
             ),
@@ -362,8 +370,10 @@ _ANALYSIS = (
         (
             Argument(
                 "DIR",
-                "Directories of runs, or directories with runs in them, such as replications",
+                "Directories of runs, or directories with runs in them, such as replications; or "
+                "URLs of such",
                 "directories",
+                "place",
                 several=True,
             ),
         ),
@@ -371,7 +381,7 @@ _ANALYSIS = (
             Option(
                 "--out",
                 ("FILE",),
-                "The page [default: report.html in DIR, or here if there are several]",
+                "The page [default: report.html in DIR, or here if there are several or a URL]",
                 type="path",
             ),
             Option(

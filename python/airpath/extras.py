@@ -58,7 +58,8 @@ EXTRAS = {
         ),
         ("report",),
     ),
-    "all": Extra((), ("ui", "pandas", "distributed")),
+    "s3": Extra((Package("s3fs", "s3fs"),), ("experiments",)),
+    "all": Extra((), ("ui", "pandas", "distributed", "s3")),
 }
 """Every extra, by name."""
 

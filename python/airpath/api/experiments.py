@@ -25,6 +25,9 @@ from airpath.experiment.links import inline_toml
 from airpath.experiment.load import ExperimentError, Loaded, Problem, load, parse
 from airpath.experiment.rows import USUAL_METRICS, cell_table
 from airpath.experiment.runner import Progress, Report, Runner
+from airpath.store.fetch import fetched
+from airpath.store.mirror import folder_of
+from airpath.store.url import Url, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -161,13 +164,15 @@ class Results:
 
 
 def results(path: str | Path) -> Results:
-    """Open a results folder of ``airpath run``.
+    """Open a results folder of ``airpath run``; one of a store, such as s3://…, is fetched.
 
     Raises:
         FolderError: it is none, or of another format.
+        OSError: the store cannot be read.
 
     """
-    return Results(Path(path))
+    (folder,) = fetched([place(str(path))], "results")
+    return Results(folder)
 
 
 def run_experiment(
@@ -191,7 +196,7 @@ def run_experiment(
         only: names of sets to run.
         jobs: how many replications at a time, or ``"auto"``.
         executor: what carries them out: ``"local"``, ``"dask"`` or ``"dask://HOST:PORT"``.
-        out: the folder of results; by default results/NAME.
+        out: the folder of results, or its URL in a store; by default results/NAME.
         resume: go on with what the folder holds; False refuses a folder with results.
         progress: called with how many replications are done, and of how many for now.
 
@@ -216,9 +221,10 @@ def run_experiment(
     made = make_plan(loaded, list(_words(only)))
     if made.missing:
         raise ExperimentError([Problem(str(loaded.file), 1, text) for text in made.missing])
-    root = Path(out) if out is not None else usual_folder(made)
+    where = place(str(out)) if out is not None else usual_folder(made)
+    root = folder_of(where) if isinstance(where, Url) else where
     said: list[str] = []
-    with runner_in(root, made, how_many, said.append, resume=resume, executor=executor) as runner:
+    with runner_in(where, made, how_many, said.append, resume=resume, executor=executor) as runner:
         runner.progress = _Told(runner, progress)
         report = runner.run()
     warn([*said, *report.notes])
@@ -237,8 +243,8 @@ class _Told(Progress):
         self._runner = runner
         self._tell = tell
 
-    def show(self, line: str) -> None:
-        del line
+    def show(self, tell: Callable[[], str]) -> None:
+        del tell
         if self._tell is not None:
             self._tell(*self._runner.counts())
 

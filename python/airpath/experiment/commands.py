@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,10 @@ from airpath.status import (
     fail,
     status_of,
 )
+from airpath.store.fetch import fetched
+from airpath.store.keeper import kept_in
+from airpath.store.mirror import folder_of
+from airpath.store.url import Url
 
 if TYPE_CHECKING:
     from airpath.experiment.judgement import Judging
@@ -53,7 +58,7 @@ def run(
     jobs: str,
     executor: str,
     resume: bool,
-    out: Path | None,
+    out: Path | Url | None,
     manual: bool,
     expect: list[str] | None,
     strict: bool,
@@ -76,6 +81,8 @@ def run(
     if manual:
         from airpath.experiment.manual import run_manually
 
+        if isinstance(out, Url):
+            return fail("run", f"--manual writes to a folder: {out} is a URL")
         try:
             with interrupt.raised():
                 return run_manually(made, out)
@@ -87,31 +94,34 @@ def run(
         for line in made.missing:
             print(f"airpath run: {line}", file=sys.stderr)
         return LACKING
-    root = out or usual_folder(made)
+    place = out or usual_folder(made)
+    root = folder_of(place) if isinstance(place, Url) else place
     began = time.monotonic()
     try:
         # Signals are looked for between steps, so that none of them is left half-done.
         with (
             interrupt.noted(lambda: _tell("airpath run: ending what runs")),
-            runner_in(root, made, how_many, _tell, resume=resume, executor=executor) as runner,
+            runner_in(place, made, how_many, _tell, resume=resume, executor=executor) as runner,
         ):
             report = runner.run()
     except (ExecutorError, FolderError, EngineError) as error:
         return _fail("run", error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except OSError as error:
-        where = "" if error.filename else f"{root}: "
+        where = "" if error.filename else f"{place}: "
         return fail("run", f"{where}{told(error)}", UNWRITABLE)
     seconds = time.monotonic() - began
     for note in report.notes:
         print(f"airpath run: {note}", file=sys.stderr)
     if json_:
-        print(json.dumps(in_short(report, root, seconds)))
+        print(json.dumps(in_short(report, place, seconds)))
     else:
         words = [f"{report.succeeded} succeeded"]
         words += [f"{report.failed} failed"] if report.failed else []
         words += [f"{report.broken} broken"] if report.broken else []
         words += [f"{report.not_trusted} not trusted"] if report.not_trusted else []
-        print(f"{', '.join(words)}; {root}, {show_seconds(seconds)}")
+        print(f"{', '.join(words)}; {place}, {show_seconds(seconds)}")
         if reason := _why_not_trusted(report.untrusted):
             print(f"not trusted: {reason}")
         if how_many.words():
@@ -238,7 +248,7 @@ def _pilot(made: Plan) -> dict[str, Any]:
         root = Path(folder)
         prepare_links(made, root)
         for number, planned in enumerate(made.cells, 1):
-            progress.show(f"pilot {number} of {len(made.cells)}")
+            progress.show(partial("pilot {} of {}".format, number, len(made.cells)))
             task = make_task(made.loaded.experiment, planned, 1, 1, root, here)
             measured[planned.cell.key] = replicate(task)
             shutil.rmtree(task.folder, ignore_errors=True)
@@ -256,7 +266,7 @@ def schema(*, experiment: bool) -> int:
 
 
 def results(
-    directory: Path | None,
+    directory: Path | Url | None,
     *,
     set_: list[str] | None,
     cell: list[str] | None,
@@ -311,7 +321,15 @@ def results(
         judging=judging,
     )
     try:
-        return carry_out(open_results(directory, damaged=rebuild), request)
+        if not isinstance(directory, Url):
+            return carry_out(open_results(directory, damaged=rebuild), request)
+        if not request.changes:
+            (folder,) = fetched([directory], "results")
+            return carry_out(open_results(folder), request)
+        with kept_in(directory, "results") as keeper:
+            how = carry_out(open_results(keeper.mirror.folder, damaged=rebuild), request)
+            keeper.mirror.push()
+        return how
     except (FolderError, FilterError, MetricError) as error:
         return _fail("results", error)
     except OSError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,17 +21,23 @@ from airpath.experiment.folder import (
     Results,
     check_version,
 )
+from airpath.experiment.replicate import replicate
 from airpath.experiment.runner import Runner, check_same, prepare_links
 from airpath.experiment.shown import read_notes
 from airpath.files import make_folder, read_text, write_whole
 from airpath.jsontext import parse_json
 from airpath.shape import Object, fitting
+from airpath.store.keeper import kept_in
+from airpath.store.mirror import HERE_ALONE
+from airpath.store.url import Url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from airpath.experiment.jobs import Jobs
     from airpath.experiment.plan import Plan
+    from airpath.experiment.replicate import Outcome, Task
+    from airpath.store.keeper import Keeper
 
 
 _PLANNED = Object(
@@ -45,7 +52,7 @@ def usual_folder(made: Plan) -> Path:
 
 @contextmanager
 def runner_in(
-    root: Path,
+    place: Path | Url,
     made: Plan,
     jobs: Jobs,
     tell: Callable[[str], None],
@@ -56,7 +63,8 @@ def runner_in(
     """Make or open a results folder, and yield what carries the plan out in it.
 
     Args:
-        root: the folder; locked until the context ends.
+        place: the folder, locked until the context ends; or the URL of a store, which is mirrored
+            in a folder of this machine and has each run once that is complete.
         made: the plan.
         jobs: how many replications at a time.
         tell: takes lines for the user.
@@ -67,21 +75,46 @@ def runner_in(
         ExecutorError: the executor is not known or cannot be used, or there are live runs.
         FolderError: the folder cannot be used, or holds results of another experiment, or any
             results where ``resume`` is not wanted.
+        KeyboardInterrupt: a signal came while files were fetched from a store.
+        MissingExtraError: a package that the executor or the store needs is not installed.
         OSError: it cannot be written.
 
     """
     check_name(executor)
     if executor != LOCAL:
         _check_clocks(made, executor)
+    if isinstance(place, Url):
+        with (
+            kept_in(place, "run") as keeper,
+            _runner_in(keeper.mirror.folder, made, jobs, tell, resume, executor, keeper) as runner,
+        ):
+            yield runner
+    else:
+        with _runner_in(place, made, jobs, tell, resume, executor, None) as runner:
+            yield runner
+
+
+@contextmanager
+def _runner_in(
+    root: Path,
+    made: Plan,
+    jobs: Jobs,
+    tell: Callable[[str], None],
+    resume: bool,
+    executor: str,
+    keeper: Keeper | None,
+) -> Iterator[Runner]:
     folder = Results(root)
-    _prepare(folder, resume)
+    _prepare(folder, resume, keeper)
     try:
         check_same(made, folder)
         _write_plan(root, made)
         prepare_links(made, root)
-        with open_workers(executor, root) as workers:
+        keep = keeper.keep if keeper else _nothing
+        with open_workers(executor, root, made, keep) as workers:
             if workers is None:
-                runner = Runner(made, folder, jobs, tell)
+                carry_out = partial(_kept, keeper) if keeper else replicate
+                runner = Runner(made, folder, jobs, tell, carry_out=carry_out)
             else:
                 if jobs.automatic:
                     jobs.use(workers.slots)
@@ -89,9 +122,28 @@ def runner_in(
                     made, folder, jobs, tell, workers.pool, workers.carry_out, workers.stop
                 )
             runner.clean()
+            if keeper:
+                keeper.begin()
             yield runner
     finally:
         folder.close()
+
+
+def _nothing(_folder: Path) -> None:
+    """Do nothing with a complete run: it is where it shall be."""
+
+
+def _kept(keeper: Keeper, task: Task) -> Outcome:
+    """Run a replication, and write its folder to the store.
+
+    Raises:
+        OSError: its folders, or the store, cannot be written.
+
+    """
+    outcome = replicate(task)
+    if outcome.status != "stopped":
+        keeper.keep(Path(task.folder))
+    return outcome
 
 
 def _check_clocks(made: Plan, executor: str) -> None:
@@ -109,10 +161,10 @@ def _check_clocks(made: Plan, executor: str) -> None:
         )
 
 
-def _prepare(folder: Results, resume: bool) -> None:
+def _prepare(folder: Results, resume: bool, keeper: Keeper | None) -> None:
     """Make or open the results folder, and lock it."""
     root = folder.root
-    there = root.is_dir() and any(root.iterdir())
+    there = root.is_dir() and any(one.name not in HERE_ALONE for one in root.iterdir())
     if there and not (root / PLAN).exists() and not (root / "lock").exists():
         message = f"{root} is not empty and holds no results of airpath run; name another --out"
         raise FolderError(message)
@@ -127,9 +179,14 @@ def _prepare(folder: Results, resume: bool) -> None:
             check_version(version, root)
             folder.repair()
             folder.read()
+            if keeper:
+                # A command that was killed may have written a run and not its journal.
+                for entry in folder.left_out([]):
+                    folder.write("done", **entry)
             if folder.done and not resume:
+                place = keeper.mirror.store.url if keeper else root
                 message = (
-                    f"{root} holds {len(folder.done)} replications already: --resume goes on with "
+                    f"{place} holds {len(folder.done)} replications already: --resume goes on with "
                     f"them, --out names another folder"
                 )
                 raise FolderError(message)

@@ -185,8 +185,6 @@ class Results:
             OSError: it cannot be written.
 
         """
-        from airpath.experiment.about import RecordError, read_record
-
         self.read(damaged=True)
         if not self.broken:
             return []
@@ -194,7 +192,26 @@ class Results:
         kept = self.journal.with_name(f"{JOURNAL}.damaged")
         write_whole(kept, read_bytes(self.journal), sync=True)
         entries = [{"kind": "done", **entry} for entry in self.done.values()]
-        found = 0
+        found = self.left_out(told_of)
+        entries += [{"kind": "done", **entry} for entry in found]
+        write_whole(self.journal, "".join(json.dumps(entry) + "\n" for entry in entries), sync=True)
+        self.read()
+        told_of.append(
+            f"{self.journal} was written anew: {len(self.done)} replications, {len(found)} of them "
+            f"from the runs' folders; the damaged one is {kept}"
+        )
+        return told_of
+
+    def left_out(self, told_of: list[str]) -> list[dict[str, Any]]:
+        """Return entries for complete runs whose folders are there, and which the journal lacks.
+
+        Args:
+            told_of: told of runs whose record cannot be read.
+
+        """
+        from airpath.experiment.about import RecordError, read_record
+
+        entries = []
         for folder in sorted(self.root.glob("runs/*/*/*")):
             if not folder.name.isdecimal() or not folder.is_dir():
                 continue
@@ -213,20 +230,12 @@ class Results:
             more = ("size_bytes", "metrics", "measured")
             entries.append(
                 {
-                    "kind": "done",
                     "unix_s": about["ended_unix_s"],
                     **dict(zip(("set", "cell", "replication"), key, strict=True)),
                     **{name: about[name] for name in (*names, *more) if name in about},
                 }
             )
-            found += 1
-        write_whole(self.journal, "".join(json.dumps(entry) + "\n" for entry in entries), sync=True)
-        self.read()
-        told_of.append(
-            f"{self.journal} was written anew: {len(self.done)} replications, {found} of them "
-            f"from the runs' folders; the damaged one is {kept}"
-        )
-        return told_of
+        return entries
 
     def lock(self) -> None:
         """Make sure that nobody else works in the folder.

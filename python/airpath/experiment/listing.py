@@ -46,6 +46,11 @@ class Request:
     as_json: bool = False
     judging: Judging = field(default_factory=Judging)
 
+    @property
+    def changes(self) -> bool:
+        """True if something in the folder shall change."""
+        return bool(self.remove or self.add_tags or self.remove_tags or self.rebuild)
+
 
 def list_folders(base: Path, as_json: bool) -> int:
     """List the folders of results beneath a folder."""
@@ -76,7 +81,7 @@ def carry_out(results: Results, request: Request) -> int:
         FolderError: the folder is in use, or the catalogue is damaged.
 
     """
-    changes = request.remove or request.add_tags or request.remove_tags or request.rebuild
+    changes = request.changes
     if changes:
         results.lock()
     try:

@@ -16,6 +16,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -151,6 +152,11 @@ def needed(names: Iterable[str]) -> list[str]:
 
     Beside these what is needed to choose among their values, and what costs next to nothing.
     """
+    return list(_needed(tuple(names)))
+
+
+@lru_cache
+def _needed(names: tuple[str, ...]) -> tuple[str, ...]:
     from airpath.analysis.metric import in_order
     from airpath.analysis.requests import SIZES
 
@@ -158,7 +164,8 @@ def needed(names: Iterable[str]) -> list[str]:
     metrics = [one for one in in_order() if one.name in chosen or one.group in _ALWAYS]
     if any(one.scope == "flow" for one in metrics):
         chosen.add(SIZES)
-    return [one.name for one in in_order() if one in metrics or one.name in chosen]
+    there = {one.name for one in metrics}
+    return tuple(one.name for one in in_order() if one.name in there or one.name in chosen)
 
 
 _ALWAYS = ("Programs", "Counted by the engine")

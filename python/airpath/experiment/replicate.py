@@ -12,6 +12,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import select
 import shlex
 import shutil
 import signal
@@ -22,7 +23,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airpath.engine import find_engine
 from airpath.experiment import agent as agent_module
@@ -117,6 +118,9 @@ class Outcome:
     size_bytes: int = 0
 
 
+STOPPED = Outcome("stopped", "unknown", "stopped before its end")
+
+
 def make_task(
     experiment: Experiment,
     planned: PlannedCell,
@@ -204,13 +208,30 @@ def _specification(program: Any, here: Path) -> dict[str, Any]:
     }
 
 
-def replicate(task: Task) -> Outcome:
+class Stop(Protocol):
+    """Says that no replication shall continue."""
+
+    def is_set(self) -> bool:
+        """Return whether those that run shall be ended."""
+
+
+def replicate(
+    task: Task, stop: Stop = STOP, recorded: Task | None = None, *, sync: bool = True
+) -> Outcome:
     """Run a replication; its folder is complete, or is not there.
+
+    Args:
+        task: what to run.
+        stop: ends it.
+        recorded: what its record tells of, where paths are other ones here than there.
+        sync: whether its folder shall be on the disk when this returns.
 
     Raises:
         OSError: its folders cannot be written.
 
     """
+    if stop.is_set():
+        return STOPPED
     final = Path(task.folder)
     part, work = final.with_name(final.name + PART), final.with_name(final.name + WORK)
     for left in (part, work, final):
@@ -222,9 +243,9 @@ def replicate(task: Task) -> Outcome:
         command = [*task.command, "--out", str(part)]
         if task.programs:
             command += _ends(task, work)
-        status, timed_out = _run(task, command, work)
-        if STOP.is_set():
-            return Outcome("stopped", "unknown", "stopped before its end")
+        status, timed_out = _run(task, command, work, stop)
+        if stop.is_set():
+            return STOPPED
         outcome = _judge(task, part, work, status, timed_out)
         wall_s = time.monotonic() - began
         metrics, note = _measure(task, part)
@@ -236,9 +257,12 @@ def replicate(task: Task) -> Outcome:
             wall_s=wall_s,
             size_bytes=_size(part),
         )
-        _record(task, outcome, part)
+        _record(recorded or task, outcome, part)
+        if sync:  # before the folder gets its name
+            sync_folder(part)
         part.rename(final)
-        _sync(final.parent)
+        if sync:
+            _sync(final.parent)
         return outcome
     finally:
         remove(work)
@@ -296,7 +320,7 @@ def _ends(task: Task, work: Path) -> list[str]:
     return [*words, "--", *agent, str(path / "client.specification.json")]
 
 
-def _run(task: Task, command: list[str], work: Path) -> tuple[int, bool]:
+def _run(task: Task, command: list[str], work: Path, stop: Stop) -> tuple[int, bool]:
     """Run the engine; return its status and whether it took too long."""
     launch = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
     # Summaries of virtual time are on stdout; stdout of other runs is that of programs.
@@ -316,13 +340,32 @@ def _run(task: Task, command: list[str], work: Path) -> tuple[int, bool]:
         until = time.monotonic() + task.wall_limit_s + (GRACE_S if task.clock == "warp" else 0)
         timed_out = False
         while True:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(min(0.1, max(0.01, until - time.monotonic())))
+            if _has_ended(process, min(0.1, max(0.01, until - time.monotonic()))):
                 return process.returncode, timed_out
             timed_out = time.monotonic() > until
-            if timed_out or STOP.is_set():
+            if timed_out or stop.is_set():
                 _end(process)
                 return process.returncode, timed_out
+
+
+def _has_ended(process: subprocess.Popen[bytes], patience_s: float) -> bool:
+    """Wait for the end of a process for so long; say whether it came.
+
+    Python's own wait with a limit sleeps between looks, 25 ms too long for each short run.
+    """
+    with suppress(OSError):
+        handle = os.pidfd_open(process.pid)
+        try:
+            select.select([handle], [], [], patience_s)
+        except ValueError:  # a descriptor beyond what select takes
+            pass
+        else:
+            return process.poll() is not None
+        finally:
+            os.close(handle)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(patience_s)
+    return process.returncode is not None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -442,11 +485,19 @@ def _record(task: Task, outcome: Outcome, part: Path) -> None:
         about.pop(internal)
     document = {"format_version": 1, **about, **asdict(outcome), "ended_unix_s": time.time()}
     (part / "replication.json").write_text(json.dumps(document, indent=2) + "\n")
-    # Everything is on the disk before the folder gets its name.
-    for path in part.rglob("*"):
+
+
+def sync_folder(folder: Path) -> None:
+    """Have all files of a folder on the disk.
+
+    Raises:
+        OSError: one cannot be read, or the disk fails.
+
+    """
+    for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             _sync(path)
-    _sync(part)
+    _sync(folder)
 
 
 def _sync(path: Path) -> None:

@@ -37,12 +37,16 @@ if TYPE_CHECKING:
     from airpath.experiment.folder import Results
     from airpath.experiment.jobs import Jobs
     from airpath.experiment.plan import Plan, PlannedCell
+    from airpath.store.url import Url
 
 SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 """Errors that say that this many side by side are too many for the machine."""
 
 MANY = 1024
 """Threads that an executor may have; how many are busy is for ``Jobs`` to say."""
+
+ENOUGH = 20
+"""Replications whose pace tells how long the others take."""
 
 
 @dataclass
@@ -51,7 +55,9 @@ class _CellState:
     target: int
     """Number of replications wanted for now."""
 
-    handed_out: set[int] = field(default_factory=set)
+    following: int = 1
+    """The first replication that has not been handed out."""
+
     settled: bool = False
     note: str = ""
 
@@ -117,8 +123,10 @@ class Runner:
         """Figures of runs that had not been measured when they ended."""
 
         self.memory = Memory()
+        self.began = time.monotonic()
         self.finished_here = 0
         self.busy_s = 0.0
+        self.bytes_here = 0
         self.report = Report()
         self.progress = Progress()
 
@@ -198,7 +206,7 @@ class Runner:
                     self.stop()
                     continue
                 self._landed(outcome, task, state, beside, catalogue)
-            self.progress.show(self._line())
+            self.progress.show(self._line)
 
     def _submit(self, pool: Executor) -> None:
         while self.memory.holds_one_more(len(self.flying)):
@@ -243,10 +251,9 @@ class Runner:
                 continue
             cell = state.planned.cell
             while True:
-                for number in range(1, state.target + 1):
-                    key = (cell.set_name, cell.name, number)
-                    if key not in self.results.done and number not in state.handed_out:
-                        state.handed_out.add(number)
+                while state.following <= state.target:
+                    number, state.following = state.following, state.following + 1
+                    if (cell.set_name, cell.name, number) not in self.results.done:
                         return state, number, 1
                 if not self._grown(state):
                     break
@@ -319,6 +326,7 @@ class Runner:
             return
         self.finished_here += 1
         self.busy_s += outcome.wall_s
+        self.bytes_here += outcome.size_bytes
         where = f"{task.set_name}/{task.cell}/{task.replication:04}"
         note = ""
         if outcome.status != "broken" and task.clock == "live":
@@ -377,6 +385,9 @@ class Runner:
         self.tell(line)
 
     def _typical_bytes(self) -> float:
+        """Return the mean size of those of this session, or else of all that there are."""
+        if self.finished_here:
+            return self.bytes_here / self.finished_here
         sizes = [entry["size_bytes"] for entry in self.results.done.values()]
         return sum(sizes) / len(sizes) if sizes else 0
 
@@ -385,10 +396,14 @@ class Runner:
         line = f"{done} of {wanted} done, {len(self.flying)} running"
         if self.finished_here:
             left = max(0, wanted - done)
-            each = self.busy_s / self.finished_here
-            clocks = {s.planned.cell.clock for s in self.states if not s.settled}
-            at_once = max(1, min(self._limit(clocks), left))
-            line += f", about {show_seconds(left * each / at_once)} left"
+            if self.finished_here >= ENOUGH:
+                # What else they take than their own time is in it: measuring, workers, a store.
+                each = (time.monotonic() - self.began) / self.finished_here
+            else:
+                clocks = {s.planned.cell.clock for s in self.states if not s.settled}
+                at_once = max(1, min(self._limit(clocks), left))
+                each = self.busy_s / self.finished_here / at_once
+            line += f", about {show_seconds(left * each)} left"
             if any(not state.settled and state.planned.cell.until for state in self.states):
                 line += " or more"
         return line
@@ -439,13 +454,14 @@ class Progress:
         self.shown = False
         self._lock = threading.Lock()
 
-    def show(self, line: str) -> None:
+    def show(self, tell: Callable[[], str]) -> None:
         """Show how far it is, once that has taken two seconds."""
         now = time.monotonic()
         with self._lock:
             if now - self.began < 2 or now - self.last < (0.2 if self.terminal else 30):
                 return
             self.last = now
+            line = tell()
             if self.terminal:
                 print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
                 self.shown = True
@@ -496,10 +512,10 @@ def prepare_links(plan: Plan, root: Path) -> None:
             write_whole(folder / f"{name}.toml", inline_toml(network.inline))
 
 
-def summary(report: Report, root: Path, seconds: float) -> dict[str, Any]:
+def summary(report: Report, place: Path | Url, seconds: float) -> dict[str, Any]:
     """Return a report for programs."""
     return {
-        "folder": str(root),
+        "folder": str(place),
         "succeeded": report.succeeded,
         "failed": report.failed,
         "broken": report.broken,

@@ -16,6 +16,8 @@ from airpath.report.files import write_figures, write_tables, write_xplot
 from airpath.report.material import load_material
 from airpath.run import RunError
 from airpath.status import DAMAGED, DONE, fail
+from airpath.store.fetch import fetched
+from airpath.store.url import Url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +31,7 @@ BETWEEN_LINES_S = 10.0
 
 
 def write(
-    directories: Sequence[Path],
+    directories: Sequence[Path | Url],
     *,
     out: Path | None,
     title: str | None,
@@ -43,7 +45,9 @@ def write(
     """Write the page, and files where folders are named; print all paths; return the status."""
     if pictures < 0:
         return fail("report", f"--pictures {pictures} must not be negative")
-    target = out or (directories[0] / NAME if len(directories) == 1 else Path(NAME))
+    target = out or Path(NAME)
+    if out is None and len(directories) == 1 and isinstance(directories[0], Path):
+        target = directories[0] / NAME
     if target.is_dir():
         return fail("report", f"--out {target} is a folder; name a file")
     progress = Progress()
@@ -54,7 +58,11 @@ def write(
         if target.parent.is_dir():
             check_place(target)
         material = load_material(
-            directories, title, pictures, experiment=experiment, progress=progress.tell
+            fetched(directories, "report"),
+            title,
+            pictures,
+            experiment=experiment,
+            progress=progress.tell,
         )
         page = write_report(material, progress.begin)
         files: list[Path] = []

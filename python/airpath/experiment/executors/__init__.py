@@ -3,8 +3,8 @@
 
 """Executors of replications: this machine, or workers elsewhere.
 
-An executor is a module here with ``workers(address, root)`` and an entry in ``EXECUTORS``. Nothing
-heavy is imported before it is chosen.
+An executor is a module here with ``workers(address, root, made, keep)`` and an entry in
+``EXECUTORS``. Nothing heavy is imported before it is chosen.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
+    from airpath.experiment.plan import Plan
     from airpath.experiment.replicate import Outcome, Task
 
 LOCAL = "local"
@@ -44,7 +45,7 @@ class Workers:
     """Makes what hands replications out."""
 
     carry_out: Callable[[Task], Outcome]
-    """Function that a worker runs; picklable."""
+    """Function that the pool is given with each replication."""
 
     stop: Callable[[], None]
     """Ends what runs on the workers."""
@@ -68,12 +69,16 @@ def check_name(text: str) -> None:
 
 
 @contextmanager
-def open_workers(text: str, root: Path) -> Iterator[Workers | None]:
+def open_workers(
+    text: str, root: Path, made: Plan, keep: Callable[[Path], None]
+) -> Iterator[Workers | None]:
     """Yield the workers of an executor until the context ends; nothing for this machine's own.
 
     Args:
         text: NAME, or NAME://ADDRESS.
         root: folder of the results, which exists.
+        made: what they shall run.
+        keep: called with the folder of each run that is complete, before its outcome is told.
 
     Raises:
         ExecutorError: there is no such executor, or it cannot be used.
@@ -85,5 +90,5 @@ def open_workers(text: str, root: Path) -> Iterator[Workers | None]:
     if name == LOCAL:
         yield None
         return
-    with importlib.import_module(EXECUTORS[name]).workers(address, root) as found:
+    with importlib.import_module(EXECUTORS[name]).workers(address, root, made, keep) as found:
         yield found

@@ -3,28 +3,29 @@
 
 """Replications on the workers of a dask cluster: one of this machine, or one that was started.
 
-Workers write into the folder of results themselves, so all of them have to see it. A replication
-whose worker dies begins anew on another one; its folder is whole or not there.
+A replication whose worker dies begins anew on another one; its folder is whole or not there.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import os
 import secrets
-import socket
-from concurrent.futures import Executor, Future
+import shutil
+import subprocess
+import sys
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from airpath import interrupt
-from airpath.engine import EngineError, find_engine
-from airpath.experiment import replicate as replication
-from airpath.experiment.executors import ExecutorError, Workers
-from airpath.experiment.replicate import Outcome, Task
+from airpath.experiment.executors import ExecutorError, Workers, errands
+from airpath.experiment.executors.errands import TOKEN, Answer, Errand
+from airpath.experiment.executors.inputs import inputs_of
+from airpath.experiment.replicate import PART, Outcome, replicate
 from airpath.extras import require
 from airpath.files import write_whole
 
@@ -33,28 +34,44 @@ if TYPE_CHECKING:
 
     from distributed import Client
 
+    from airpath.experiment.plan import Plan
+
 CONNECT_S = 10
 """Time limit for reaching a scheduler, and for its first worker."""
 
 QUEUED_PER_SLOT = 2
 """Replications handed out for each that runs, so that no worker waits for the next one."""
 
-PROBE = ".workers"
-"""Beginning of the name of the file by which workers are known to see the results."""
+LANDING_THREADS = 8
+"""Threads that take in what comes back, which is mostly waiting for a disk or a store."""
+
+SWEEPER = """\
+import shutil, sys, time
+sys.stdin.buffer.read()
+for _ in range(20):
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+    time.sleep(0.1)
+"""
+"""Removes a folder once its standard input ends, as it does when the process before it is gone.
+Several times, because workers that are dying may still make a file."""
 
 
 @contextmanager
-def workers(address: str, root: Path) -> Iterator[Workers]:
+def workers(
+    address: str, root: Path, made: Plan, keep: Callable[[Path], None]
+) -> Iterator[Workers]:
     """Yield the workers of the scheduler at an address, or of a cluster of this machine.
 
     Args:
         address: HOST:PORT of a scheduler; "" for a cluster of this machine alone, which ends with
             the context.
         root: folder of the results.
+        made: what they shall run.
+        keep: called with the folder of each run that is complete, before its outcome is told.
 
     Raises:
         ExecutorError: the scheduler cannot be reached or has no workers, or a worker has another
-            version of Airpath, no engine, or does not see the folder.
+            version of Airpath, or no engine.
         MissingExtraError: dask is not installed.
 
     """
@@ -72,7 +89,7 @@ def workers(address: str, root: Path) -> Iterator[Workers]:
         "distributed.comm.timeouts.connect": f"{CONNECT_S}s",
     }
     with (
-        interrupt.temporary_folder("airpath-") as scratch,
+        _swept_folder() as scratch,
         dask.config.set({**settings, "temporary-directory": str(scratch)}),
     ):
         if address:
@@ -89,19 +106,47 @@ def workers(address: str, root: Path) -> Iterator[Workers]:
                 local_directory=str(scratch),
             )
             client = Client(cluster, timeout=CONNECT_S)
+        run = secrets.token_hex(8)
+        token = root / TOKEN
+        pool = None
         try:
-            slots = _check(client, root)
+            write_whole(token, run)
+            slots = _check(client, root, run)
+            pool = _Pool(client, address or "the local cluster", root, run, made, keep)
+            held = pool
             yield Workers(
-                pool=lambda: _Pool(client, address or "the local cluster"),
-                carry_out=carry_out,
-                stop=lambda: _stop(client),
+                pool=lambda: held,
+                carry_out=replicate,
+                stop=lambda: _stop(client, run),
                 slots=slots * QUEUED_PER_SLOT,
             )
         finally:
+            token.unlink(missing_ok=True)
             for one in (client, cluster):
                 if one is not None:
                     with suppress(OSError, TimeoutError):
                         one.close(timeout=CONNECT_S)
+
+
+@contextmanager
+def _swept_folder() -> Iterator[Path]:
+    """Make a temporary folder that goes when the block ends, or the process, even by SIGKILL."""
+    with interrupt.temporary_folder("airpath-") as folder:
+        with interrupt.held():
+            sweeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", SWEEPER, str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        try:
+            yield folder
+        finally:
+            sweeper.kill()
+            sweeper.wait()
+            assert sweeper.stdin is not None
+            sweeper.stdin.close()
 
 
 def _connect(address: str) -> Client:
@@ -126,21 +171,18 @@ def _connect(address: str) -> Client:
     return client
 
 
-def _check(client: Client, root: Path) -> int:
+def _check(client: Client, root: Path, run: str) -> int:
     """Return the number of replications that the workers run at once, all of which fit."""
-    token = secrets.token_hex(8)
-    probe = root / f"{PROBE}-{os.getpid()}"
-    write_whole(probe, token)
-    try:
-        own = _about(str(probe))
-        found: dict[str, dict[str, Any]] = client.run(_about, str(probe), on_error="return")
-    finally:
-        probe.unlink(missing_ok=True)
+    own = errands.about(str(root.resolve()), run)
+    found: dict[str, dict[str, Any]] = client.run(
+        errands.about, str(root.resolve()), run, on_error="return"
+    )
     for worker, about in found.items():
         where = f"the worker {worker}"
         if not isinstance(about, dict):
             raise ExecutorError(
-                f"{where} cannot run Airpath: {about}; install the same airpath[distributed] there"
+                f"{where} cannot run Airpath ({about}); install the same airpath[distributed] "
+                f"there, in the Python of `dask worker`"
             )
         where += f" on {about['host']}"
         if about["facts"] != own["facts"]:
@@ -150,109 +192,106 @@ def _check(client: Client, root: Path) -> int:
             )
         if about["engine_error"]:
             raise ExecutorError(f"{where}: {about['engine_error']}")
-        if about["token"] != token:
-            raise ExecutorError(
-                f"{where} does not see the folder of results, {root.resolve()}; name a folder "
-                f"with --out that all workers share, such as one on NFS"
-            )
     threads: dict[str, int] = cast("Any", client).nthreads()
     return sum(threads.values())
 
 
-def _about(probe: str) -> dict[str, Any]:
-    """Return the version, the engine and the view of a worker; runs there."""
-    import hashlib
-
-    import airpath.facts
-
-    replication.STOP.clear()
-    facts = Path(airpath.facts.__file__).with_name("facts.json")
-    try:
-        find_engine()
-        engine_error = ""
-    except EngineError as error:
-        engine_error = str(error)
-    try:
-        token = Path(probe).read_text(encoding="utf-8")
-    except OSError:
-        token = ""
-    return {
-        "host": socket.gethostname(),
-        "version": _version(),
-        "facts": hashlib.sha256(facts.read_bytes()).hexdigest(),
-        "engine_error": engine_error,
-        "token": token,
-    }
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("airpath")
-    except PackageNotFoundError:
-        return "of unknown version"
-
-
-def _stop(client: Client) -> None:
+def _stop(client: Client, run: str) -> None:
     """End what runs on the workers, as far as they can be reached."""
     if client.status == "running":
         with suppress(Exception):
-            client.run(_stop_here, wait=False)
-
-
-def _stop_here() -> None:
-    replication.STOP.set()
-
-
-def carry_out(task: Task) -> Outcome:
-    """Run a replication with the worker's own engine."""
-    return replication.replicate(replace(task, command=(find_engine(), *task.command[1:])))
+            client.run(errands.stop_here, run, wait=False)
 
 
 class _Pool(Executor):
     """Futures of this process for those of dask."""
 
-    def __init__(self, client: Client, where: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        where: str,
+        root: Path,
+        run: str,
+        made: Plan,
+        keep: Callable[[Path], None],
+    ) -> None:
         self.client: Any = client  # dask has few types
         self.where = where
+        self.root = str(root.resolve())
+        self.run = run
+        self.keep = keep
         self.flying: dict[Future[Any], Any] = {}
+        self.landing = ThreadPoolExecutor(LANDING_THREADS, "landing")
+        packed = inputs_of(made, root)
+        self.digest = hashlib.sha256(packed).hexdigest()[:16]
+        # A task like the others: what a dead worker held is sent once more.
+        self.inputs = self.client.submit(bytes, packed, key=f"airpath-inputs-{run}", pure=False)
 
     def submit(
         self, function: Callable[..., Any], /, *arguments: Any, **options: Any
     ) -> Future[Any]:
+        del function, options  # replications alone
+        (task,) = arguments
         outer: Future[Any] = Future()
         outer.set_running_or_notify_cancel()
-        inner = self.client.submit(
-            function, *arguments, **options, key=f"airpath-{secrets.token_hex(12)}", pure=False
-        )
+        errand = Errand(task, self.run, self.root, errands.facts(), self.digest)
+        key = f"airpath-{self.run}-{secrets.token_hex(8)}"
+        inner = self.client.submit(errands.carry_out, errand, self.inputs, key=key, pure=False)
         # Dask forgets a future that nobody holds.
         self.flying[outer] = inner
-        inner.add_done_callback(lambda done: self._settle(outer, done))
+        inner.add_done_callback(
+            lambda done: self.landing.submit(self._settle, outer, done, Path(task.folder))
+        )
         return outer
 
-    def _settle(self, outer: Future[Any], inner: Any) -> None:
+    def _settle(self, outer: Future[Any], inner: Any, folder: Path) -> None:
+        try:
+            outer.set_result(self._landed(inner, folder))
+        except Exception as error:
+            outer.set_exception(error)
+        finally:
+            self.flying.pop(outer, None)
+
+    def _landed(self, inner: Any, folder: Path) -> Outcome:
+        """Return the outcome of a replication whose folder is in its place.
+
+        Raises:
+            OSError: the cluster is gone, a worker cannot run replications, or the folder cannot be
+                written.
+
+        """
         from distributed import KilledWorker
 
-        self.flying.pop(outer, None)
         gone = OSError(errno.ECONNRESET, "the scheduler is gone", self.where)
-        if inner.status == "finished":
-            try:
-                outer.set_result(inner.result(timeout=CONNECT_S))
-            except Exception as error:  # whatever dask says, the result is lost
-                outer.set_exception(error if isinstance(error, OSError) else gone)
-        elif inner.status == "error":
+        if inner.status == "error":
             failure = inner.exception(timeout=CONNECT_S)
             if isinstance(failure, KilledWorker):
                 message = "the workers died on which it was tried"
-                outer.set_result(Outcome("broken", "unknown", message))
-            else:
-                outer.set_exception(failure)
-        else:
-            outer.set_exception(gone)
+                return Outcome("broken", "unknown", message)
+            if isinstance(failure, OSError):
+                raise failure
+            what = (
+                f"a worker failed ({type(failure).__name__}: {failure}); is the same Airpath there?"
+            )
+            raise OSError(errno.EIO, what, self.where) from failure
+        if inner.status != "finished":
+            raise gone
+        try:
+            answer: Answer = inner.result(timeout=CONNECT_S)
+        except OSError:
+            raise
+        except Exception as error:  # whatever dask says, the result is lost
+            raise gone from error
+        outcome = errands.land(answer, folder)
+        if outcome.status != "stopped":
+            self.keep(folder)
+        return outcome
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        del wait
         if cancel_futures and self.flying:
             with suppress(Exception):
                 self.client.cancel(list(self.flying.values()))
+        self.landing.shutdown(wait=wait)
+        # Of a worker that died while it copied a run.
+        for part in Path(self.root).glob(f"runs/*/*/*{PART}"):
+            shutil.rmtree(part, ignore_errors=True)
