@@ -153,6 +153,33 @@ def test_a_run_that_took_over_the_folder_discards_what_the_one_before_asked_for(
     assert stop.is_set()
 
 
+def test_the_temporary_folder_goes_with_a_command_that_is_killed(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    code = """
+import time
+from airpath.experiment.executors.dask import _swept_folder
+with _swept_folder() as folder:
+    (folder / "file").touch()
+    print(folder, flush=True)
+    time.sleep(300)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert process.stdout is not None
+    folder = Path(process.stdout.readline().strip())
+    assert (folder / "file").exists()
+    process.kill()
+    process.communicate(timeout=60)
+    deadline = time.monotonic() + 60
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not folder.exists()
+
+
 def test_a_cluster_of_this_machine_and_resuming(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     file = written(tmp_path, SWEEP.replace(f"= {REPLICATIONS}", "= 4"))
