@@ -231,7 +231,7 @@ def test_words_that_are_places() -> None:
 @pytest.mark.parametrize(
     ("url", "status", "said"),
     [
-        ("nothing://a/b", 1, "there is no such kind of URL"),
+        ("nothing://a/b", 2, "there is no such kind of URL"),
         ("file://host/x", 2, "not the URL of a folder"),
     ],
 )

@@ -33,6 +33,7 @@ from airpath.status import (
     fail,
     status_of,
 )
+from airpath.store.errors import StoreError
 from airpath.store.fetch import fetched
 from airpath.store.keeper import kept_in
 from airpath.store.mirror import folder_of
@@ -108,6 +109,8 @@ def run(
         return _fail("run", error)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except StoreError as error:
+        return _fail("run", error)
     except OSError as error:
         where = "" if error.filename else f"{place}: "
         return fail("run", f"{where}{told(error)}", UNWRITABLE)

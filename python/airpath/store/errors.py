@@ -9,6 +9,8 @@ import errno
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from airpath.facts import EXIT_STATUSES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,8 +26,20 @@ NO_CREDENTIALS = (
 """Errors of S3's package where it does not know who asks."""
 
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_OF_THE_URL = frozenset({errno.EPROTONOSUPPORT, errno.EINVAL, errno.ENOENT})
+"""Errors of what was named, rather than of the store."""
+
+
 class StoreError(OSError):
     """A store that cannot be used; the message says what mends it."""
+
+    @property
+    def status(self) -> int:
+        """Exit status of a command that ends with the error."""
+        if self.errno in _FULL:
+            return int(EXIT_STATUSES["unwritable"])
+        return int(EXIT_STATUSES["usage" if self.errno in _OF_THE_URL else "undone"])
 
 
 @contextmanager

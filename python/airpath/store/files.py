@@ -63,7 +63,7 @@ class Store:
                 raise MissingExtraError(message) from error
             if isinstance(error.__cause__, ValueError):
                 what = "there is no such kind of URL; use s3://BUCKET/PREFIX, or a folder"
-                raise StoreError(error.errno, what, str(url)) from error
+                raise StoreError(errno.EPROTONOSUPPORT, what, str(url)) from error
             raise
         self.path = self.path.rstrip("/")
 
