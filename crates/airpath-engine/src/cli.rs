@@ -111,6 +111,13 @@ pub enum Command {
     /// Init process of a guest in virtual time.
     #[command(name = airpath_warp::guest::COMMAND, hide = true)]
     WarpInit,
+    /// Engine of the hops that are on this host, started by ssh.
+    #[command(name = crate::hosts::ssh::COMMAND, hide = true)]
+    RemoteHop {
+        /// Fetch what a run that broke off has left on another host, as standard input says.
+        #[arg(long)]
+        fetch: bool,
+    },
 }
 
 const EXEC_EXAMPLES: &str = "\
@@ -218,6 +225,9 @@ pub struct RunArgs {
     /// As root: run the commands with all rights of root [default].
     #[arg(long, help_heading = "Ends", overrides_with = "confine")]
     pub no_confine: bool,
+    /// Copy this engine to hosts of the scenario that have none, or another version.
+    #[arg(long, help_heading = "Engine")]
+    pub install_engine: bool,
     /// Packet I/O of the engine: auto, tun, or packet (veth and AF_PACKET).
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = parse_port_kind, help_heading = "Engine")]
     pub port: PortKind,

@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use crate::wsim::{Adus, Units};
 
 pub use crate::control::protocol::{Refusal, Request};
+pub use crate::hosts::wire::{Frame, Word, parse as parse_frame, read_frame, skip_to_greeting};
 
 /// Replays the run in `folder`, as `airpath replay` does, and tells whether its trace is the same.
 ///

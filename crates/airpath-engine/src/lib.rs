@@ -9,6 +9,7 @@ mod control;
 mod defaults;
 mod error;
 mod facts;
+mod hosts;
 pub mod inside;
 mod link;
 mod load;
@@ -55,6 +56,8 @@ pub fn main() -> ! {
         Command::Modes(args) => commands::modes::run(&args),
         Command::Warp(args) => commands::warp::run(&args),
         Command::Wsim(args) => commands::wsim::run(&args),
+        Command::RemoteHop { fetch: true } => commands::fetch::run(),
+        Command::RemoteHop { fetch: false } => commands::remote_hop::run(),
         Command::WarpInit => match airpath_warp::guest::main() {
             Ok(never) => match never {},
             Err(error) => Err(Failure::warp(error)),

@@ -9,6 +9,8 @@ mod asleep;
 mod egress;
 mod held_back;
 mod ingress;
+mod journeys;
+mod later;
 mod layout;
 mod link;
 mod measure;
@@ -28,6 +30,7 @@ use asleep::{Kept, OwnThread};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use smallvec::SmallVec;
 
+use later::Later;
 use link::Reading;
 pub use link::{FinishedLink, LinkLook, LiveLink, PortLosses};
 pub use measure::LinkMeasurements;
@@ -76,7 +79,7 @@ pub struct Order {
     /// Index of the link.
     pub link: usize,
     /// Time of receipt, by CLOCK_MONOTONIC in ns: the time at which it takes effect, unless the machine has
-    /// been driven further meanwhile.
+    /// been driven further meanwhile. A time to come is waited for, and met exactly.
     pub received_ns: u64,
     /// The command, and how the input log is to have it; none to ask only.
     pub command: Option<(airpath_core::Command, String)>,
@@ -172,6 +175,8 @@ pub struct EngineLoop {
     reads_unwatched: bool,
     frozen_clock: bool,
     traffic: Option<std::sync::Arc<TrafficNotifier>>,
+    /// Orders whose time is to come.
+    later: Later,
 }
 
 impl EngineLoop {
@@ -206,6 +211,7 @@ impl EngineLoop {
             reads_unwatched: false,
             frozen_clock: false,
             traffic: None,
+            later: Later::default(),
         };
         Ok((engine, Handle { words: sender, notifier }))
     }
@@ -370,6 +376,10 @@ impl EngineLoop {
             if commanded && self.listen(looked_ns)? {
                 break;
             }
+            while let Some(order) = self.later.pop_due(looked_ns) {
+                let answer = self.carry_out(&order, looked_ns)?;
+                let _ = order.answer.send(answer);
+            }
             self.turn(looked_ns, &mut readable)?;
             if awaited && let Some(work_ns) = self.work_since(deadline_ns.max(looked_ns)) {
                 spin.worked(work_ns + looked_ns.saturating_sub(deadline_ns.max(known_ns)));
@@ -403,7 +413,8 @@ impl EngineLoop {
             return u64::MAX;
         }
         let next = self.links.iter().map(LiveLink::next_deadline).min().unwrap_or(Time::NEVER);
-        if next == Time::NEVER { u64::MAX } else { self.epoch_ns.saturating_add(next.nanos()) }
+        let next_ns = if next == Time::NEVER { u64::MAX } else { self.epoch_ns.saturating_add(next.nanos()) };
+        next_ns.min(self.later.next_ns().unwrap_or(u64::MAX))
     }
 
     /// Time until the first packet that has left since was gone, in ns.
@@ -424,6 +435,8 @@ impl EngineLoop {
         let clock = move || if still { now } else { Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch)) };
         readable.sort_unstable();
         readable.dedup();
+        // No machine goes beyond an order that is to come.
+        let limit = self.later.next_ns().map_or(Time::NEVER, |at_ns| self.time_of(at_ns));
         let mut next = 0;
         let mut driven = false;
         let mut reading =
@@ -435,7 +448,7 @@ impl EngineLoop {
                 has_read = true;
                 next += 1;
             }
-            let now = if has_read { clock() } else { now };
+            let now = if has_read { clock() } else { now }.min(limit);
             // Before the run begins there is no time for the machine to be in.
             if self.started && (has_read || link.next_deadline() <= now) {
                 link.drive(now, clock)?;
@@ -522,6 +535,7 @@ impl EngineLoop {
                     self.links.iter_mut().for_each(LiveLink::start);
                     let _ = answer.send(());
                 }
+                Ok(Word::Order(order)) if self.started && order.received_ns > now_ns => self.later.push(order),
                 Ok(Word::Order(order)) => {
                     let answer = if self.started { self.carry_out(&order, now_ns)? } else { Answer::NotBegun };
                     let _ = order.answer.send(answer);

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 mod features;
+pub mod joined;
 mod offload;
 mod packet;
 mod packet_batch;
@@ -24,6 +25,7 @@ use bytes::BytesMut;
 
 use crate::netlink::{QueueDiscipline, RouteSocket};
 
+pub use joined::{JoinedPort, Journey};
 pub use offload::{OffloadHeader, Segmentation};
 pub use packet::PacketPort;
 pub use ppp::PppPort;
@@ -64,6 +66,8 @@ pub struct Received {
     pub stamp_realtime_ns: Option<u64>,
     /// Work that the sending kernel left to the device.
     pub offload: OffloadHeader,
+    /// Its record from the hops of other hosts; none at an end of the path.
+    pub journey: Option<Box<Journey>>,
 }
 
 /// A packet to be written.
@@ -73,6 +77,8 @@ pub struct Outgoing<'a> {
     pub parts: &'a [IoSlice<'a>],
     /// Offload header for the receiving kernel; the default says that the packet is complete.
     pub offload: OffloadHeader,
+    /// Record of the packet, for the hops of other hosts.
+    pub journey: Option<&'a Journey>,
 }
 
 /// Result of a call of [`Adapter::read_batch`].
@@ -177,6 +183,11 @@ pub trait Adapter: AsFd + fmt::Debug {
     /// Frames that were read and were no IP packets: none of them is for a link.
     fn not_ip(&self) -> u64 {
         0
+    }
+
+    /// True if the path goes on behind it, at another host.
+    fn is_joined(&self) -> bool {
+        false
     }
 
     /// Takes the interface away at once, where dropping the port would leave that to the kernel's

@@ -17,6 +17,7 @@ pub mod files;
 pub mod folder;
 pub mod hash;
 pub mod histogram;
+pub mod joined;
 pub mod level;
 pub mod manifest;
 pub mod pcapng;

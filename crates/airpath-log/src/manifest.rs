@@ -368,6 +368,9 @@ pub struct Manifest {
     /// above are then those of all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<UserNames>,
+    /// The hosts of a path on several, that of the client first: what each measured, and how far its clock was off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<serde_json::Value>,
     /// The kind of port, such as "tun" or "packet".
     pub port: String,
     /// Level of recording.
@@ -420,6 +423,7 @@ impl Manifest {
             hops: Vec::new(),
             states: Vec::new(),
             users: Vec::new(),
+            hosts: Vec::new(),
             port: String::new(),
             log_level: level,
             frames: true,

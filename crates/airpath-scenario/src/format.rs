@@ -15,6 +15,8 @@ use airpath_models::random::Random;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
+use crate::hosts::HostConfig;
+
 /// A scenario: one path of hops between the client (the mobile end) and the server (the fixed end),
 /// or several paths. Quantities are text with their units: "9600 bit/s", "200 ms", "7 packets".
 #[derive(JsonSchema)]
@@ -30,6 +32,9 @@ pub struct ScenarioFile {
     /// The IP MTU of both endpoints in bytes. Below 1280 there is no IPv6.
     #[schemars(range(min = LEAST_MTU_BYTES, max = LONGEST_PACKET_BYTES))]
     pub mtu: Option<u32>,
+    /// Other hosts, on which hops are placed, by name.
+    #[schemars(default)]
+    pub hosts: BTreeMap<String, HostConfig>,
     /// The hops of the only path, the client's end first.
     #[schemars(default)]
     pub hops: Vec<HopFile>,
@@ -75,6 +80,8 @@ pub struct HopFile {
     /// Its name, the first part of its parameters' names: a letter, then letters, digits, `_` or `-`.
     /// Without one a single hop is called `radio`, others `hop1`, `hop2` and so on by their place.
     pub name: Option<String>,
+    /// Its host: a name under `hosts`. Without it, the host on which the command runs.
+    pub host: Option<String>,
     /// Both directions.
     pub link: Option<LinkConfig>,
     /// From the client to the server.

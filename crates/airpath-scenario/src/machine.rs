@@ -80,6 +80,7 @@ impl Scenario {
             }
         }
         problems.extend(attachment::problems(&self.paths, &paths, &self.media, &media, is_prefixed));
+        problems.extend(self.placement_problems(&paths));
         if problems.is_empty() { Ok((paths, media)) } else { Err(Report::new(problems)) }
     }
 }

@@ -14,6 +14,7 @@ use airpath_models::{HopConfig, LinkConfig, PathConfig};
 use toml::{Table, Value};
 
 use crate::background;
+use crate::build::PathTree;
 use crate::document::ABSENT;
 use crate::format::{LINK, RAW};
 use crate::keys;
@@ -57,13 +58,15 @@ impl Scenario {
         if let Some(mtu) = self.mtu {
             let _ = writeln!(out, "mtu = {mtu}");
         }
+        self.print_hosts(&mut out);
         media.iter().for_each(|medium| media::print(&mut out, medium));
         let single = self.is_unnamed();
         for NamedPath { name, config } in &paths {
             if !single {
                 let _ = writeln!(out, "\n[[paths]]\nname = {}", text(name));
             }
-            path(&mut out, if single { "" } else { "paths." }, config);
+            let tree = self.paths.iter().find(|tree| tree.name == *name);
+            path(&mut out, if single { "" } else { "paths." }, config, tree);
         }
         Ok(out.trim_start().to_string())
     }
@@ -114,9 +117,10 @@ fn line(key: &str, value: &Value) -> String {
     format!("{key} = {}\n", inline(&value))
 }
 
-fn path(out: &mut String, prefix: &str, config: &PathConfig) {
-    for hop in &config.hops {
-        print_hop(out, prefix, hop);
+fn path(out: &mut String, prefix: &str, config: &PathConfig, tree: Option<&PathTree>) {
+    for (number, hop) in config.hops.iter().enumerate() {
+        let host = tree.and_then(|tree| tree.hops.get(number)?.host.as_ref()).map(|(host, _)| host.as_str());
+        print_hop(out, prefix, hop, host);
     }
     let initial = airpath_core::Event::INITIAL_STATE;
     let names: Vec<&str> =
@@ -172,8 +176,11 @@ fn stay(out: &mut String, stay: &Stay, names: &[&str]) {
     }
 }
 
-fn print_hop(out: &mut String, prefix: &str, hop: &HopConfig) {
+fn print_hop(out: &mut String, prefix: &str, hop: &HopConfig, host: Option<&str>) {
     let _ = writeln!(out, "\n[[{prefix}hops]]\nname = {}", text(&hop.name));
+    if let Some(host) = host {
+        let _ = writeln!(out, "host = {}", text(host));
+    }
     let (up, down, default) = (table(&hop.uplink), table(&hop.downlink), table(&LinkConfig::default()));
     let keys = keys_of(&up, &down);
     let (mut link, mut uplink, mut downlink, mut rest) = (String::new(), String::new(), String::new(), String::new());

@@ -12,6 +12,7 @@ use crate::build::PathTree;
 use crate::check::{Checker, join};
 use crate::document::{Key, Node, Place, Source, Table, Value, parse_document};
 use crate::format::RAW;
+use crate::hosts::{self, HostTree};
 use crate::media;
 use crate::merge::merge;
 use crate::named::NamedTable;
@@ -95,6 +96,7 @@ impl Reader {
             mtu,
             media,
             paths,
+            hosts: self.hosts(table),
         }
     }
 
@@ -134,6 +136,19 @@ impl Reader {
             self.problem(&place, join(media::KEY, name), message);
         }
         media
+    }
+
+    fn hosts(&mut self, table: &Table) -> Vec<HostTree> {
+        let mut hosts: Vec<HostTree> = Vec::new();
+        for (key, node) in table.get(hosts::KEY).and_then(Node::as_table).map_or(&[][..], |table| table.0.as_slice()) {
+            self.name(&key.name, &key.place, hosts::KEY, "host", hosts.iter().map(|host| host.name.as_str()));
+            if key.name == hosts::HERE {
+                let message = format!("`{}` is the host on which the command runs; choose another name", hosts::HERE);
+                self.problem(&key.place, join(hosts::KEY, &key.name), message);
+            }
+            hosts.extend(HostTree::read(&key.name, &key.place, node));
+        }
+        hosts
     }
 
     fn paths(&mut self, table: &Table) -> Vec<PathTree> {
@@ -224,6 +239,7 @@ impl Reader {
             hops.push(HopTree {
                 name,
                 place,
+                host: table.entry("host").and_then(|(_, node)| Some((node.as_text()?.to_string(), node.place.clone()))),
                 uplink: merge(&link, &side(Side::Uplink)),
                 downlink: merge(&link, &side(Side::Downlink)),
                 link,

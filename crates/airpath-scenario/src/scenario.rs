@@ -12,6 +12,7 @@ use crate::background;
 use crate::build::PathTree;
 use crate::check::join;
 use crate::document::{Node, Place, Source, Table, Value, parse_value};
+use crate::hosts::HostTree;
 use crate::media;
 use crate::named::{self, NamedTable};
 use crate::parameter;
@@ -32,6 +33,7 @@ pub struct Scenario {
     pub mtu: Option<u32>,
     pub(crate) media: Vec<NamedTable>,
     pub(crate) paths: Vec<PathTree>,
+    pub(crate) hosts: Vec<HostTree>,
 }
 
 /// One path of a scenario.
@@ -56,6 +58,7 @@ impl Scenario {
         let hop = HopTree {
             name: ONLY_HOP.into(),
             place,
+            host: None,
             link: Table::default(),
             uplink: Table::default(),
             downlink: Table::default(),
@@ -67,7 +70,15 @@ impl Scenario {
             initial: StayTree::default(),
             background: Vec::new(),
         };
-        Scenario { name: None, description: None, source: None, mtu: None, media: Vec::new(), paths: vec![path] }
+        Scenario {
+            name: None,
+            description: None,
+            source: None,
+            mtu: None,
+            media: Vec::new(),
+            paths: vec![path],
+            hosts: Vec::new(),
+        }
     }
 
     /// True if paths share media, so that they are users of a cell.

@@ -10,6 +10,8 @@ use crate::document::{Place, Table};
 pub struct HopTree {
     pub name: String,
     pub place: Place,
+    /// Name of its host, and where that is written; none for the host on which the command runs.
+    pub host: Option<(String, Place)>,
     /// Settings for both directions; the directions below include them.
     pub link: Table,
     pub uplink: Table,

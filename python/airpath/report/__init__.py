@@ -28,6 +28,7 @@ SECTIONS = (
     "references",
     "sweeps",
     "verdicts",
+    "hosts",
     "networks",
     "runs",
     "diagrams",

@@ -3,16 +3,13 @@
 
 //! `airpath exec`: a command behind an emulated link.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use airpath_live::addressing::Nesting;
-use airpath_live::presence::Presence;
 use airpath_live::session::ServerEnds;
-use airpath_live::{privilege, supervise};
-use airpath_log::{Clock, place};
+use airpath_log::Clock;
 use airpath_warp::guest::is_guest;
 
+use super::launch::launch;
+use super::near;
 use crate::cli::ExecArgs;
 use crate::error::{Failure, Result};
 use crate::link;
@@ -68,7 +65,7 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
             "--server-ends each needs servers of the run's own; inside another link add --server, or leave it out",
         ));
     }
-    start(request)
+    start(request, args.run.install_engine)
 }
 
 /// True if this process is already behind an emulated link.
@@ -79,48 +76,20 @@ pub fn nested() -> Result<bool> {
     Ok(Nesting::from_environment().map_err(Failure::live)?.is_nested())
 }
 
-/// Runs `request` in an engine process of its own.
+/// Runs `request` in an engine process of its own, or in one on each host of its hops.
 ///
 /// # Errors
 /// When the run cannot be set up.
-pub fn start(mut request: RunRequest) -> Result<i32> {
-    if let Some(folder) = &request.out {
-        request.out_is_ours = !folder.exists();
-        airpath_log::folder::create(folder).map_err(Failure::log)?;
-        // The engine's process may be moved about; what it writes to is not.
-        request.out = Some(absolute(folder)?);
+pub fn start(request: RunRequest, install_engine: bool) -> Result<i32> {
+    let placement = request.scenario.placement().map_err(link::usage)?;
+    if let Some(parts) = placement.filter(|_| request.clock == Clock::Live) {
+        return near::start(request, parts, install_engine);
     }
-    let opened = request.json_file.as_deref().map(|file| {
-        place::output(file).map_err(|error| Failure::unwritable(format!("cannot write {}: {error}", file.display())))
-    });
-    request.json = match opened.transpose() {
-        Ok(file) => file.map(Arc::new),
-        Err(failure) => {
-            if let Some(folder) = &request.out {
-                let _ = airpath_log::folder::take_back(folder, request.out_is_ours);
-            }
-            return Err(failure);
-        }
-    };
-    let taken_back = |failure| {
-        if let Some(folder) = &request.out {
-            let _ = airpath_log::folder::take_back(folder, request.out_is_ours);
-        }
-        Failure::live(failure)
-    };
-    privilege::acquire(request.as_root).map_err(taken_back)?;
-    // In a guest nobody is there to be told.
-    let _presence = if airpath_warp::guest::is_guest() { None } else { Presence::announce() };
-    supervise::run(|process| {
-        let finished = live::run(&process, &request).and_then(|outcome| conclude::conclude(&request, outcome));
+    launch(request, |process, request| {
+        let finished = live::run(&process, request, None).and_then(|outcome| conclude::conclude(request, outcome));
         finished.unwrap_or_else(|failure| {
             say!("airpath: {failure}");
             failure.status()
         })
     })
-    .map_err(taken_back)
-}
-
-fn absolute(folder: &PathBuf) -> Result<PathBuf> {
-    std::fs::canonicalize(folder).map_err(|error| Failure::new(format!("cannot find {}: {error}", folder.display())))
 }

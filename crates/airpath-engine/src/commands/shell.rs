@@ -35,5 +35,5 @@ pub fn run(args: &ShellArgs) -> Result<i32> {
     commands::of_shell(&mut request, args)?;
     calibrated::apply(&mut request, &args.run)?;
     request.enclosing |= exec::nested()?;
-    exec::start(request)
+    exec::start(request, args.run.install_engine)
 }

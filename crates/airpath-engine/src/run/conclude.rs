@@ -13,7 +13,7 @@ use airpath_live::engine_loop::{LinkLook, LoopReport, MarginCourse};
 use airpath_live::{ports, watchdog};
 use airpath_log::manifest::{LogResults, LoopResults, Privilege, Results, Status, TimingResults, counters};
 use airpath_log::verdict::{Measurements, judge};
-use airpath_log::{EndResults, Grade, Summary};
+use airpath_log::{EndResults, Grade, Manifest, Summary};
 
 use super::live_manifest::write_manifest;
 use super::machine;
@@ -28,12 +28,57 @@ use crate::terminal::say;
 /// Time for which nobody needs to be told of the wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// A run that is judged, and whose files are written.
+pub struct Finished {
+    /// The summary.
+    pub summary: Summary,
+    /// The manifest; without results where nobody wants it.
+    pub manifest: Manifest,
+    /// The exit status of the command at the terminal, or the first that is not 0.
+    pub status: i32,
+}
+
 /// Finishes the log, judges the run, prints what was asked for and returns the exit status: that of the command at
 /// the terminal, or the first that is not 0.
 ///
 /// # Errors
 /// Never for a folder that cannot be written to: that is told, and the run keeps its exit status.
 pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
+    finish(request, outcome).map(|finished| report(request, &finished))
+}
+
+/// Prints what was asked for, and returns the exit status.
+pub fn report(request: &RunRequest, finished: &Finished) -> i32 {
+    match request.report {
+        Report::Summary => say!("{}", finished.summary),
+        Report::Json => say!("{}", finished.summary.to_json()),
+        Report::Nothing => {}
+    }
+    if let Some(file) = &request.json
+        && let Err(error) = writeln!(&**file, "{}", finished.summary.to_json())
+    {
+        say!("airpath: cannot write the summary as JSON: {error}");
+    }
+    if finished.status == 0 && request.strict && finished.summary.verdict.grade != Grade::Trusted {
+        return status::NOT_TRUSTED;
+    }
+    finished.status
+}
+
+/// Passes the manifest on where it is wanted outside the folder of the run.
+pub fn pass_on(request: &RunRequest, manifest: &Manifest) {
+    if let Some(file) = &request.manifest
+        && let Err(error) = serde_json::to_writer(&**file, manifest)
+    {
+        say!("airpath: cannot pass on the manifest: {error}");
+    }
+}
+
+/// Finishes the log and judges the run.
+///
+/// # Errors
+/// As [`conclude`].
+pub fn finish(request: &RunRequest, outcome: LiveOutcome) -> Result<Finished> {
     let LiveOutcome { clients, servers, ends, losses, link, report, shares, mut manifest, writer } = outcome;
     let stamped = link.ports.iter().all(|port| port.has_kernel_stamps());
     let look = LinkLook {
@@ -101,7 +146,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             duration,
         )
     };
-    if request.out.is_some() || request.manifest.is_some() {
+    if request.out.is_some() || request.manifest.is_some() || request.part_of.is_some() {
         manifest.status = Status::Finished;
         let (mut of_servers, mut of_clients) =
             (servers.into_iter(), clients.iter().filter(|client| **client != Ended::Idle));
@@ -155,21 +200,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
             verdict: verdict.clone(),
         });
         write_manifest(request, &manifest);
-        if let Some(file) = &request.manifest
-            && let Err(error) = serde_json::to_writer(&**file, &manifest)
-        {
-            say!("airpath: cannot pass on the manifest: {error}");
-        }
-    }
-    match request.report {
-        Report::Summary => say!("{summary}"),
-        Report::Json => say!("{}", summary.to_json()),
-        Report::Nothing => {}
-    }
-    if let Some(file) = &request.json
-        && let Err(error) = writeln!(&**file, "{}", summary.to_json())
-    {
-        say!("airpath: cannot write the summary as JSON: {error}");
+        pass_on(request, &manifest);
     }
     ports::close(link.ports);
     let counted = match request.foreground {
@@ -177,10 +208,7 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         None => &clients[..],
     };
     let status = counted.iter().map(|client| client.exit_status()).find(|status| *status != 0).unwrap_or(0);
-    if status == 0 && request.strict && verdict.grade != Grade::Trusted {
-        return Ok(status::NOT_TRUSTED);
-    }
-    Ok(status)
+    Ok(Finished { summary, manifest, status })
 }
 
 /// The way of the margin before deadlines, and the share of a core spent watching the clock.

@@ -115,6 +115,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         },
         json_file: args.json.clone().flatten(),
         json: None,
+        part_of: None,
     })
 }
 

@@ -18,7 +18,7 @@ pub fn news(watch: io::Result<LinkWatch>, ends: &[String]) -> Vec<io::Result<Lin
     }
 }
 
-/// `ends` with what was done to the interfaces behind `ports`, the client's first: what their `news` tell, and
+/// `ends` with what was done to the interfaces behind `ports`, which have one each, in the same order: what their `news` tell, and
 /// what is left of it at the end.
 pub fn with_changes(
     mut results: EndResults,
@@ -26,7 +26,8 @@ pub fn with_changes(
     news: Vec<io::Result<LinkChanges>>,
     ports: &mut [Port],
 ) -> EndResults {
-    for ((port, news), end) in ports.iter_mut().zip(news).zip(ends) {
+    let with_interfaces = ports.iter_mut().filter(|port| !port.is_joined());
+    for ((port, news), end) in with_interfaces.zip(news).zip(ends) {
         let news = news.unwrap_or_else(|error| {
             results.unreadable.push(format!("some changes of the interface at the {end} ({error})"));
             LinkChanges::default()

@@ -14,6 +14,7 @@ use airpath_live::command::CommandEnd;
 use airpath_live::end_waits::{Party, Register};
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, PortLosses, Word};
 use airpath_live::link_watch::LinkWatch;
+use airpath_live::ports::Port;
 use airpath_live::processor_time::{ProcessorShares, ProcessorTime};
 use airpath_live::session::{SessionEnd, SessionReport};
 use airpath_live::supervise::EngineProcess;
@@ -30,11 +31,13 @@ use super::files::KeptFiles;
 use super::interfaces;
 use super::live_manifest::{first_manifest, write_manifest};
 use super::outcome::LiveOutcome;
+use super::pace::Pace;
 use super::request::{Report, RunRequest};
 use super::users::Ends;
 use super::workload::{Ended, Started, Workload};
 use crate::control::around::Around;
 use crate::error::{Failure, Result};
+use crate::hosts::channel::Channel;
 use crate::terminal::say;
 
 /// The loop's thread.
@@ -84,15 +87,18 @@ impl Loop {
     }
 }
 
-/// Carries out `request` and returns what it left, with the log still open.
+/// The engine of another host, and the port behind which it is.
+pub type Joined<'a> = (&'a mut Channel, Port);
+
+/// Carries out `request`, with the engine of another host if the path goes on there, and returns what it left, with the log still open.
 ///
 /// # Errors
 /// When the namespaces, the ports, the folder or the server's command cannot be had, or the link
 /// breaks. Then the log of a run that had begun is finished, and that of any other is taken back.
-pub fn run(process: &EngineProcess, request: &RunRequest) -> Result<LiveOutcome> {
+pub fn run(process: &EngineProcess, request: &RunRequest, joined: Option<Joined<'_>>) -> Result<LiveOutcome> {
     let (recorder, writer) = open_log(request)?;
     let mut begun = None;
-    match carry_out(process, request, recorder, &writer, &mut begun) {
+    match carry_out(process, request, joined, (recorder, &writer), &mut begun) {
         Ok(carried) => {
             let Carried { clients, servers, ends, losses, link, report, shares, manifest } = carried;
             Ok(LiveOutcome { clients, servers, ends, losses, link, report, shares, manifest, writer })
@@ -127,16 +133,28 @@ struct Carried {
 fn carry_out(
     process: &EngineProcess,
     request: &RunRequest,
-    recorder: Recorder,
-    writer: &Writer,
+    joined: Option<Joined<'_>>,
+    (recorder, writer): (Recorder, &Writer),
     begun: &mut Option<Manifest>,
 ) -> Result<Carried> {
     let files = KeptFiles::keep(&request.scenario, request.out.as_deref())?;
-    let (ends, ports, session_report) = Ends::create(request)?;
+    let (mut ends, mut ports, session_report) = Ends::create(request)?;
+    let mut answers = None;
+    let channel = joined.map(|(channel, port)| {
+        answers = channel.take_answers();
+        ends.joined = Some(channel.end);
+        ports[usize::from(channel.end.port().0)] = port;
+        channel
+    });
+    let channel = channel.as_deref();
     let (mut sampler, tcp_state) = start_sampler(request, &ends)?;
     let machine = request.machine.build(Seed(request.seed));
     let link =
         LiveLink::new(machine, ports, recorder, request.lateness_bound).with_places_per_user(request.places().stride());
+    let link = match &channel {
+        Some(channel) => link.with_first_id(channel.first_id),
+        None => link,
+    };
     let (engine, handle) = EngineLoop::new(vec![link], request.tuning.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
     let engine = if request.clock == Clock::Warp { engine.with_frozen_clock() } else { engine };
@@ -145,7 +163,8 @@ fn carry_out(
     let mut manifest = first_manifest(request, &files);
     manifest.tcp_state = tcp_state;
     // Nothing of the host comes into a guest while its time runs.
-    let control = (request.clock == Clock::Live).then(|| Control::start(request, handle)).transpose();
+    let control =
+        (request.clock == Clock::Live).then(|| Control::start(request, handle, channel.zip(answers))).transpose();
     if let (Some(policy), Some((_, outcome))) = (request.asked_policy, refused_policy(&timing)) {
         say!("airpath: --policy {policy} was {outcome}; continuing without it");
     }
@@ -165,10 +184,16 @@ fn carry_out(
     let watch = LinkWatch::start(&interfaces);
     let before = ProcessorTime::now();
     let told = Around::environment(
-        control.as_ref().ok().and_then(Option::as_ref).map(|control| (control.number, control.folder.as_path())),
+        control
+            .as_ref()
+            .ok()
+            .and_then(Option::as_ref)
+            .filter(|control| control.number > 0)
+            .map(|control| (control.number, control.folder.as_path())),
     );
     let environment = std::iter::once(told).chain(ends.environment()).chain(request.environment.clone()).collect();
-    let stage = Stage { process, request, ends: &ends, engine: &engine, environment };
+    let pace = channel.map(|channel| Pace::new(channel, engine.stopped.as_fd()));
+    let stage = Stage { process, request, ends: &ends, engine: &engine, environment, pace: pace.as_ref() };
     let ended = run_commands(&stage, (writer, sampler.as_ref()), |start_unix_ns| {
         manifest.start_unix_ns = start_unix_ns;
         write_manifest(request, &manifest);
@@ -179,7 +204,11 @@ fn carry_out(
     if let Some(sampler) = &mut sampler {
         sampler.stop();
     }
+    drop(pace);
     let stopped = engine.stop(&interfaces::why_gone(&names, &news));
+    if let Some(why) = channel.and_then(Channel::gone) {
+        return Err(Failure::new(why.to_owned()));
+    }
     let shares = ProcessorTime::now().since(&before);
     // Only now: the run does not last until a disk has taken the file.
     if let Some(sampler) = sampler {
@@ -213,6 +242,8 @@ struct Stage<'a> {
     engine: &'a Loop,
     /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
+    /// Steps that are taken together with the engine of another host.
+    pace: Option<&'a Pace<'a>>,
 }
 
 /// The servers' commands, then the clients'. `begun` is told when t = 0 was, in nanoseconds since
@@ -223,7 +254,7 @@ fn run_commands(
     (writer, sampler): (&Writer, Option<&Sampler>),
     begun: impl FnOnce(u64),
 ) -> Result<(Vec<Ended>, Vec<Option<CommandEnd>>, EndResults)> {
-    let Stage { process, request, ends, engine, environment } = stage;
+    let Stage { process, request, ends, engine, environment, pace } = stage;
     let register = Register::default();
     if request.internet && !request.enclosing {
         for server in ends.server_namespaces() {
@@ -257,12 +288,16 @@ fn run_commands(
     }
     let namespaces = ends.namespaces();
     let watch = EndsWatch::begin(request, &mut workload, &namespaces);
-    let (start_unix_ns, start_ns) = (clock::realtime_ns(), clock::monotonic_ns());
+    let (start_unix_ns, start_ns) = match pace {
+        Some(pace) => pace.agree(&mut workload)?,
+        None => (clock::realtime_ns(), clock::monotonic_ns()),
+    };
     writer.set_start(start_unix_ns);
     engine.handle.begin(start_ns);
     if let Some(sampler) = sampler {
         sampler.begin(start_ns);
     }
+    pace.map_or(Ok(()), Pace::begun)?;
     let mut begun = Some(begun);
     let mut begin = || begun.take().into_iter().for_each(|begun| begun(start_unix_ns));
     // In a guest no disk is slow, but a command that never sleeps lets nobody write anything any more.
@@ -283,13 +318,17 @@ fn run_commands(
         })
         .collect();
     begin();
+    pace.map_or(Ok(()), |pace| pace.wait_for_client(&mut workload))?;
     if !workload.wait_for_clients(engine.stopped.as_fd())? {
         return Err(Failure::new("the engine's loop stopped unexpectedly"));
     }
     let waits = workload.measured_waits();
     workload.end_companions()?;
     let ended = workload.ends_of(&started);
-    let servers = workload.end_servers(request.server_grace)?;
+    let servers = match pace {
+        Some(pace) => pace.end_servers(&mut workload, request.server_grace)?,
+        None => workload.end_servers(request.server_grace)?,
+    };
     Ok((ended, servers, watch.finish(&workload, waits, &namespaces)))
 }
 

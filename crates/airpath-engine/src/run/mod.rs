@@ -20,6 +20,7 @@ pub mod machine;
 pub mod manifest;
 pub mod measured;
 pub mod outcome;
+mod pace;
 pub mod ready;
 pub mod recording;
 pub mod replay;

@@ -17,7 +17,7 @@ use airpath_core::{Command, EventKind, Item, LinkRecord, LogLevel, Machine, Outp
 use airpath_log::tables::events::{EventCells, EventColumns, Left};
 use airpath_log::tables::links::{LinkCells, LinkColumns};
 use airpath_log::{Clock, Level, Manifest, Places, Snaplen};
-use airpath_scenario::{Running, Scenario};
+use airpath_scenario::{HERE, Running, Scenario};
 use airpath_virtual::{DriveError, Input, VirtualDriver};
 
 pub use compare::Difference;
@@ -28,6 +28,7 @@ use super::files::KeptFiles;
 use super::manifest::Beginning;
 use super::recording::{Recording, START_UNIX_NS, finished};
 use crate::error::{Failure, Result};
+use crate::hosts::HOSTS;
 use crate::link::{machine, usage};
 use crate::terminal::say;
 
@@ -63,6 +64,14 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
     let manifest = recorded::manifest(folder)?;
     let origin = folder.join(airpath_log::files::MANIFEST).display().to_string();
     let scenario = Scenario::from_toml(&manifest.scenario_toml, &origin).map_err(usage)?;
+    if manifest.clock == Clock::Live && scenario.placement().map_err(usage)?.is_some() {
+        let part = folder.join(HOSTS).join(HERE);
+        return Err(Failure::new(format!(
+            "this run was on several hosts, and the network between them is not part of the model; replay its parts, as in \
+             airpath replay {}",
+            part.display()
+        )));
+    }
     let machine = machine(&scenario)?;
     let duration = recorded::duration(&manifest);
     let beginning = |files: &KeptFiles| {

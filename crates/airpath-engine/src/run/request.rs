@@ -102,6 +102,8 @@ pub struct RunRequest {
     pub json_file: Option<PathBuf>,
     /// The same once it was opened.
     pub json: Option<Arc<File>>,
+    /// The host whose part of the path this run is, where the path is on several; otherwise none.
+    pub part_of: Option<String>,
 }
 
 /// Output at the end of a run.

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::net::IpAddr;
 
+use airpath_core::End;
 use airpath_live::ports::Port;
 use airpath_live::session::{FarEnd, ServerEnds, Session, SessionEnd, SessionOptions, SessionReport};
 use airpath_live::tcp_state::Mode as TcpStateMode;
@@ -23,6 +24,8 @@ pub struct Ends {
     /// The server's end of each user: of one namespace, or each of its own.
     pub servers: Vec<SessionEnd>,
     server_ends: ServerEnds,
+    /// The end at which another host is, whose interface here has no use.
+    pub joined: Option<End>,
 }
 
 impl Ends {
@@ -34,8 +37,13 @@ impl Ends {
         let names = request.users();
         let named: Vec<&str> = names.iter().map(String::as_str).collect();
         let sessions = Session::create_all(&session_options(request)?, &named, request.server_ends);
-        let mut ends =
-            Ends { users: Vec::new(), clients: Vec::new(), servers: Vec::new(), server_ends: request.server_ends };
+        let mut ends = Ends {
+            users: Vec::new(),
+            clients: Vec::new(),
+            servers: Vec::new(),
+            server_ends: request.server_ends,
+            joined: None,
+        };
         let (mut ports, mut report) = (Vec::new(), None);
         for Session { client, server, client_port, server_port, report: told, .. } in sessions.map_err(Failure::live)? {
             ends.clients.push(client);
@@ -55,9 +63,10 @@ impl Ends {
         (count > 0).then(|| (USERS_VARIABLE.into(), count.to_string().into()))
     }
 
-    /// The ends in the order of their ports.
+    /// The ends that have an interface, in the order of their ports.
     pub fn of_ports(&self) -> impl Iterator<Item = &SessionEnd> {
-        self.clients.iter().zip(&self.servers).flat_map(|(client, server)| [client, server])
+        let all = self.clients.iter().zip(&self.servers).flat_map(|(client, server)| [client, server]);
+        all.filter(|end| Some(end.end()) != self.joined)
     }
 
     /// The server's ends, each namespace once.

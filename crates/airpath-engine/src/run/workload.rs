@@ -281,6 +281,17 @@ impl<'a> Workload<'a> {
         }
     }
 
+    /// Waits until `news` or `stopped` is readable, or a signal comes; one that comes while no command of a client
+    /// runs is returned.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn wait_for_news(&mut self, news: BorrowedFd<'_>, stopped: BorrowedFd<'_>) -> Result<Option<Signal>> {
+        let ends = [self.process.signal_fd(), news, stopped].map(|end| PollFd::new(end, PollFlags::POLLIN));
+        wait_for(ends, PollTimeout::NONE)?;
+        self.hear_signals()
+    }
+
     /// Ends the commands beside the user at the terminal, by SIGTERM, else by SIGKILL.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 mod broken;
 mod control;
 mod drive;
+mod hosts;
 mod load;
 mod packets;
 mod ppp;
@@ -59,6 +60,8 @@ pub enum Target {
     Tls,
     /// Frames of PPP as text.
     PppFrames,
+    /// Language of the engines of a run on two hosts.
+    Hosts,
     /// Breaks on purpose.
     #[value(hide = true)]
     Broken,
@@ -66,7 +69,7 @@ pub enum Target {
 
 impl Target {
     /// All that the product has.
-    pub const ALL: [Target; 15] = [
+    pub const ALL: [Target; 16] = [
         Target::Packets,
         Target::Scenario,
         Target::Texts,
@@ -82,6 +85,7 @@ impl Target {
         Target::Rtp,
         Target::Tls,
         Target::PppFrames,
+        Target::Hosts,
     ];
 
     /// The name of the target, and of the folder of its seeds.
@@ -102,6 +106,7 @@ impl Target {
             Target::Rtp => "rtp",
             Target::Tls => "tls",
             Target::PppFrames => "ppp-frames",
+            Target::Hosts => "hosts",
             Target::Broken => "broken",
         }
     }
@@ -112,6 +117,7 @@ impl Target {
             Target::Scenario => scenario::seeds(),
             Target::Texts => texts::seeds(),
             Target::Load => load::seeds(),
+            Target::Hosts => hosts::seeds(),
             Target::Broken => broken::seeds(),
             Target::Dns
             | Target::Http
@@ -139,6 +145,7 @@ impl Target {
                 protocols::run(self.name(), input);
             }
             Target::PppFrames => protocols::run_ppp(input),
+            Target::Hosts => hosts::run(input),
             Target::Broken => broken::run(input),
         }
     }

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 use super::layout;
 use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
-use crate::ports::{OffloadHeader, Outgoing, Port};
+use crate::ports::{Journey, OffloadHeader, Outgoing, Port};
 
 /// Maximum number of packets in one system call.
 const BATCH: usize = 32;
@@ -33,6 +33,8 @@ struct Entry {
     offload: OffloadHeader,
     /// Number of PDUs in it.
     pdus: u32,
+    /// Its record, for the hops of another host.
+    journey: Option<Journey>,
 }
 
 /// Result of one flush.
@@ -79,6 +81,7 @@ impl Egress {
                         body: bytes.into(),
                         offload: OffloadHeader::default(),
                         pdus: 1,
+                        journey: None,
                     });
                 }
             }
@@ -115,7 +118,8 @@ impl Egress {
             self.headers.extend_from_slice(group.bytes());
             note_ecn(&mut self.headers[start..], run.ecn);
             let body = run.whole.slice(group.payload.clone());
-            self.entries.push(Entry { header: start..self.headers.len(), body, offload: group.offload, pdus });
+            let header = start..self.headers.len();
+            self.entries.push(Entry { header, body, offload: group.offload, pdus, journey: None });
         } else {
             self.push_single(&run.whole, run.ecn, offload);
         }
@@ -130,7 +134,16 @@ impl Egress {
             self.headers.extend_from_slice(&edited);
             set_ecn(&mut self.headers[start..], ecn);
         }
-        self.entries.push(Entry { header: start..self.headers.len(), body, offload, pdus: 1 });
+        self.entries.push(Entry { header: start..self.headers.len(), body, offload, pdus: 1, journey: None });
+    }
+
+    /// Adds a PDU whose path goes on at another host, where its damage is done.
+    pub fn push_onwards(&mut self, pdu: &Pdu, journey: Journey) {
+        let body: Bytes = finished_bytes(pdu).into();
+        if !body.is_empty() {
+            let offload = OffloadHeader::default();
+            self.entries.push(Entry { header: 0..0, body, offload, pdus: 1, journey: Some(journey) });
+        }
     }
 
     /// True if there is nothing to write.
@@ -160,6 +173,7 @@ impl Egress {
                     // An empty first part would only cost the kernel a look.
                     parts: if entry.header.is_empty() { &parts[1..] } else { &parts[..] },
                     offload: entry.offload,
+                    journey: entry.journey.as_ref(),
                 })
                 .collect();
             let outcome = port.write_batch(&outgoing)?;

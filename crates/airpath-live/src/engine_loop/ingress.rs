@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::layout;
 use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
-use crate::ports::{OffloadHeader, Received};
+use crate::ports::{Journey, OffloadHeader, Received};
 
 /// A packet, or one of the segments of a super-packet, on its way to the machine.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct Arrival {
     pub offload: OffloadHeader,
     /// Contents of its headers.
     pub headers: Headers,
+    /// Its record from the hops of other hosts.
+    pub journey: Option<Box<Journey>>,
 }
 
 impl Arrival {
@@ -53,7 +55,7 @@ impl Arrival {
                 bytes = finished.into();
             }
         }
-        Ok(Arrival { at, kernel_at, side, bytes, offload, headers })
+        Ok(Arrival { at, kernel_at, side, bytes, offload, headers, journey: received.journey })
     }
 
     /// Number of PDUs in it.
@@ -89,7 +91,7 @@ impl Arrival {
         };
         let flow = self.headers.flow_hash(&self.bytes);
         Pdu {
-            id,
+            id: self.journey.as_ref().map_or(id, |journey| journey.id),
             arrived: self.at,
             len: len as u32,
             header_len: header as u16,
@@ -100,8 +102,8 @@ impl Arrival {
             origin: Origin::User,
             flow: flow_number(flow),
             tuple: self.headers.tuple(&self.bytes),
-            copied: false,
-            damage: None,
+            copied: self.journey.as_ref().is_some_and(|journey| journey.copied),
+            damage: self.journey.as_ref().and_then(|journey| journey.damage.clone()),
             headers: None,
             payload,
         }
@@ -130,7 +132,7 @@ mod tests {
             checksum_offset: offset,
             ..OffloadHeader::default()
         };
-        Received { bytes, stamp_realtime_ns: None, offload }
+        Received { bytes, stamp_realtime_ns: None, offload, journey: None }
     }
 
     fn finished(start: u16, offset: u16) -> (Pdu, Vec<u8>) {

@@ -15,6 +15,7 @@ use airpath_log::{Delays, LatenessBound, Offered, Packet, Recorder};
 use super::egress::{self, Egress};
 use super::held_back::{Held, HeldBack};
 use super::ingress::Arrival;
+use super::journeys::Journeys;
 use super::measure::LinkMeasurements;
 use super::stamps::{ClockReport, Stamps};
 use super::unread::Unread;
@@ -97,6 +98,8 @@ pub struct LiveLink {
     tells_headers: Vec<bool>,
     /// Filters of the machine, by port.
     filters: Vec<Option<Arc<dyn PacketFilters>>>,
+    /// Packets whose path began at another host.
+    journeys: Journeys,
     /// Time of the last departure.
     last_emission: Time,
     /// One-way delays of each user; none where there is only one.
@@ -145,6 +148,7 @@ impl LiveLink {
             unfinished: None,
             unread_since: None,
             unread_limit,
+            journeys: Journeys::default(),
             last_emission: Time::ZERO,
             measurements: LinkMeasurements::new(bound),
         };
@@ -157,6 +161,12 @@ impl LiveLink {
     #[must_use]
     pub fn with_places_per_user(self, places_per_user: u16) -> LiveLink {
         LiveLink { places_per_user, ..self }
+    }
+
+    /// The same link, which numbers its packets from `first_id` on: hosts of one path have numbers of their own.
+    #[must_use]
+    pub fn with_first_id(self, first_id: PduId) -> LiveLink {
+        LiveLink { next_id: first_id, ..self }
     }
 
     /// The ports of each user, the client's first.
@@ -419,6 +429,9 @@ impl LiveLink {
             }
             let mut pdu = Pdu { arrived: at, ..arrival.pdu(index, self.next_id) };
             self.next_id += 1;
+            if let Some(journey) = &arrival.journey {
+                self.journeys.note(journey, at);
+            }
             let side = usize::from(arrival.side);
             let (framing, tells_headers) = (self.framings[side], self.tells_headers[side]);
             let filters = &self.filters[side];
@@ -455,7 +468,12 @@ impl LiveLink {
     fn emit(&mut self, clock: impl Fn() -> Time) -> io::Result<()> {
         for emission in &self.outputs.emissions {
             if let Item::Pdu(pdu) = &emission.item {
-                self.egress[usize::from(emission.port.0)].push(pdu, emission.at);
+                let port = usize::from(emission.port.0);
+                if self.ports[port].is_joined() {
+                    self.egress[port].push_onwards(pdu, self.journeys.onwards(pdu));
+                } else {
+                    self.egress[port].push(pdu, emission.at);
+                }
             }
         }
         for (egress, port) in self.egress.iter_mut().zip(&mut self.ports) {
@@ -471,11 +489,12 @@ impl LiveLink {
             let Item::Pdu(pdu) = emission.item else { continue };
             let to = emission.port.end();
             let (direction, from) = (to.other().sends(), PortId::of(emission.port.user(), to.other()));
+            let entered = self.journeys.entered(&pdu);
             let least_transit = || self.machine.least_transit_of(pdu.arrived, from, pdu.len);
             if let Some(delays) = self.delays.get_mut(usize::from(from.user())) {
-                delays.emitted(direction, pdu.arrived, emission.at);
+                delays.emitted(direction, entered, emission.at);
             }
-            self.measurements.timings.emitted(direction, pdu.arrived, emission.at, emitted, least_transit);
+            self.measurements.timings.emitted(direction, entered, emission.at, emitted, least_transit);
             if egress::is_changed(&pdu) {
                 let bytes = egress::damaged_bytes(&pdu);
                 let packet = Packet::whole(&bytes, pdu.header_len);

@@ -143,6 +143,7 @@ impl ReadBuffers {
                 bytes,
                 stamp_realtime_ns: stamp(&self.controls[index].0[..message.control_bytes]),
                 offload: OffloadHeader::decode(&prefix.offload, ETHERNET_BYTES as u16),
+                journey: None,
             });
             read.packets += 1;
         }

@@ -199,6 +199,7 @@ fn read_packet(file: &File, slab: &mut BytesMut) -> io::Result<Received> {
         bytes: slab.split_to(packet_bytes),
         stamp_realtime_ns: None,
         offload: OffloadHeader::decode(&header, 0),
+        journey: None,
     })
 }
 

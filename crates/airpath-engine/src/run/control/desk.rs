@@ -5,7 +5,6 @@
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use airpath_core::{Command, CommandError, StateInForce, Time};
 use airpath_live::clock;
@@ -17,13 +16,11 @@ use airpath_models::MachineConfig;
 use airpath_scenario::Running;
 use serde_json::{Value, json};
 
+use super::elsewhere::{self, Asked, Elsewhere};
 use super::{Client, Line, Watched};
 use crate::control::around::Around;
 use crate::control::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
 use crate::run::{machine, measured};
-
-/// Maximum time for an answer of the loop.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Executor of requests.
 pub(super) struct Desk {
@@ -38,6 +35,10 @@ pub(super) struct Desk {
     pub(super) begun: ProcessorTime,
     /// Quality of the run's calibration.
     pub(super) calibration: Option<CalibrationFacts>,
+    /// The engine of another host, where hops are there.
+    pub(super) elsewhere: Option<Elsewhere>,
+    /// The request of the near engine that is carried out, at the far host.
+    pub(super) asked: Option<Asked>,
 }
 
 impl Desk {
@@ -72,7 +73,7 @@ impl Desk {
             .unwrap_or_else(|refusal| refusal.answer())
     }
 
-    fn carry_out(&mut self, request: Request, watched: &mut Option<Watched>) -> Result<Value, Refusal> {
+    pub(super) fn carry_out(&mut self, request: Request, watched: &mut Option<Watched>) -> Result<Value, Refusal> {
         match request {
             Request::Watch {} => {
                 // Whoever is further out is asked first: this takes longer than the own link.
@@ -102,15 +103,18 @@ impl Desk {
                 }))
             }
             Request::Describe {} => {
-                let done = self.order(None)?;
+                let done = self.order(None, None)?;
                 let mut answer = self.done(&done);
                 if let (Value::Object(answer), Value::Object(about)) = (&mut answer, &self.about) {
                     answer.extend(about.clone());
                 }
                 Ok(answer)
             }
+            Request::Get { parameter } if self.elsewhere.as_ref().is_some_and(|there| there.has(&parameter)) => {
+                self.ask_elsewhere(&Request::Get { parameter })
+            }
             Request::Get { parameter } => {
-                let done = self.order(None)?;
+                let done = self.order(None, None)?;
                 let value = self.running.get(&parameter, |user| done.state_of(user));
                 let value = value.map_err(|report| Refusal::new("parameter", report.to_string()))?;
                 let mut answer = self.done(&done);
@@ -120,8 +124,9 @@ impl Desk {
             }
             Request::State { name } => {
                 let record = json!({ "enter_state": name }).to_string();
-                let done = self.order(Some((Command::EnterState(name.into()), record)))?;
-                Ok(self.done(&done))
+                let (there, at_ns) = self.begin_elsewhere(&Request::State { name: name.clone() })?;
+                let done = self.order(Some((Command::EnterState(name.into()), record)), at_ns)?;
+                self.done_on_all(&done, there)
             }
             Request::Set { parameter, value, mut parameters } => {
                 match (parameter, value) {
@@ -133,13 +138,28 @@ impl Desk {
                     let message = "name a `parameter` and its `value`, or several as `parameters`";
                     return Err(Refusal::new("request", message));
                 }
+                let of_there = self.elsewhere.as_ref().map(|there| there.take(&mut parameters)).unwrap_or_default();
+                if parameters.is_empty() {
+                    let request = Request::Set { parameter: None, value: None, parameters: of_there };
+                    let (there, _) = self.begin_elsewhere(&request)?;
+                    let done = self.order(None, None)?;
+                    return self.done_on_all(&done, there);
+                }
                 let assignments = self.running.assignments(&parameters);
                 let settings = self.running.set(&assignments);
                 let settings = settings.map_err(|report| Refusal::new("parameter", report.to_string()))?;
+                let (there, at_ns) = match of_there.is_empty() {
+                    true => (None, None),
+                    false => {
+                        let request = Request::Set { parameter: None, value: None, parameters: of_there };
+                        self.begin_elsewhere(&request)?
+                    }
+                };
                 let record = json!({ "set": assignments }).to_string();
-                let done = self.order(Some((Command::Configure(self.machine.settings(settings)), record)))?;
+                let command = Command::Configure(self.machine.settings(settings));
+                let done = self.order(Some((command, record)), at_ns)?;
                 self.running.took_effect(|user| done.state_of(user));
-                Ok(self.done(&done))
+                self.done_on_all(&done, there)
             }
         }
     }
@@ -148,20 +168,53 @@ impl Desk {
     fn look(&self) -> Result<Measurements, Refusal> {
         let (answer, answered) = channel();
         self.handle.send(Word::Look(0, answer));
-        match answered.recv_timeout(PATIENCE) {
+        match answered.recv_timeout(elsewhere::patience(None)) {
             Ok(Some(look)) => Ok(measured::of_link(&look)),
             Ok(None) => Err(not_begun()),
             Err(_) => Err(Refusal::new("ended", "the run has ended")),
         }
     }
 
-    /// Hands an order to the loop and waits for what became of it.
-    fn order(&self, command: Option<(Command, String)>) -> Result<Done, Refusal> {
+    /// Asks the other host, and returns its answer.
+    fn ask_elsewhere(&mut self, request: &Request) -> Result<Value, Refusal> {
+        let there = self.elsewhere.as_mut().ok_or_else(not_begun)?;
+        let number = there.ask(request, None)?;
+        there.answer(number)
+    }
+
+    /// Tells the other host, if there is one, to carry `request` out at an instant that both can meet. Returns the
+    /// number of the request there, and the instant by CLOCK_MONOTONIC here.
+    fn begin_elsewhere(&mut self, request: &Request) -> Result<(Option<u64>, Option<u64>), Refusal> {
+        let Some(there) = &mut self.elsewhere else { return Ok((None, None)) };
+        let at_ns = there.instant();
+        Ok((Some(there.ask(request, Some(at_ns))?), Some(at_ns)))
+    }
+
+    /// The answer once the other host has carried its part out, too: `hosts` has the time there.
+    fn done_on_all(&mut self, done: &Done, there: Option<u64>) -> Result<Value, Refusal> {
+        let mut answer = self.done(done);
+        if let (Some(number), Some(elsewhere)) = (there, &mut self.elsewhere) {
+            let told = elsewhere.answer(number)?;
+            answer["hosts"] = json!({ elsewhere.host(): told["time_ns"] });
+            if done.is_look {
+                answer["time_ns"] = told["time_ns"].clone();
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Hands an order to the loop, which carries it out at `at_ns`, and waits for what became of it.
+    fn order(&self, command: Option<(Command, String)>, at_ns: Option<u64>) -> Result<Done, Refusal> {
         let (answer, answered) = channel();
-        let received_ns = clock::monotonic_ns();
+        let at_ns = at_ns.or(self.asked.as_ref().and_then(|asked| asked.at_ns));
+        let received_ns = at_ns.unwrap_or_else(clock::monotonic_ns);
+        let is_look = command.is_none();
         self.handle.send(Word::Order(Order { link: 0, received_ns, command, answer }));
-        match answered.recv_timeout(PATIENCE) {
-            Ok(Answer::Done { received, at, states }) => Ok(Done { received, at, states }),
+        if let Some(asked) = &self.asked {
+            asked.accept();
+        }
+        match answered.recv_timeout(elsewhere::patience(at_ns)) {
+            Ok(Answer::Done { received, at, states }) => Ok(Done { received, at, states, is_look }),
             Ok(Answer::NotBegun) => Err(not_begun()),
             Ok(Answer::Behind(by)) => {
                 let message = format!("the link is {by} behind its clock: the engine cannot keep up with its load");
@@ -201,6 +254,8 @@ struct Done {
     at: Time,
     /// State in force of each user.
     states: Vec<StateInForce>,
+    /// It only looked.
+    is_look: bool,
 }
 
 impl Done {

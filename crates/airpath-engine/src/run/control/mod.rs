@@ -5,12 +5,14 @@
 //! which nothing waits for.
 
 mod desk;
+mod elsewhere;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 use airpath_live::engine_loop::Handle;
@@ -27,7 +29,11 @@ use super::RunRequest;
 use crate::control::around::Around;
 use crate::control::folder::{self, Folder, Socket};
 use crate::control::protocol::Refusal;
+use crate::hosts::channel::Channel;
+use crate::hosts::mouth::Mouth;
+use crate::hosts::wire::Word;
 use desk::Desk;
+use elsewhere::{Asked, Elsewhere};
 
 /// Maximum number of clients.
 const CLIENTS: usize = 64;
@@ -46,17 +52,17 @@ pub struct Control {
 }
 
 impl Control {
-    /// Opens the socket of the run that `request` describes, whose loop `handle` reaches.
+    /// Opens the socket of the run that `request` describes, whose loop `handle` reaches. With the engine of another
+    /// host goes what it says about requests: the near engine asks, and the far one has no socket.
     ///
     /// # Errors
     /// When there is no folder for it, or the system refuses.
-    pub fn start(request: &RunRequest, handle: Handle) -> io::Result<Control> {
-        let folder = folder::path();
-        let socket = Folder::open(&folder, true)?.listen()?;
-        let number = socket.number;
-        socket.listener.set_nonblocking(true)?;
-        let (stopped, stop) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-        let desk = Desk {
+    pub fn start(
+        request: &RunRequest,
+        handle: Handle,
+        joined: Option<(&Channel, Receiver<Word>)>,
+    ) -> io::Result<Control> {
+        let desk = |number, elsewhere| Desk {
             handle,
             running: Running::new(&as_recorded(&request.scenario)),
             machine: request.machine.clone(),
@@ -65,7 +71,31 @@ impl Control {
             nested: request.enclosing,
             begun: ProcessorTime::now(),
             calibration: request.calibration_facts,
+            elsewhere,
+            asked: None,
         };
+        let joined = match joined {
+            Some((channel, asked)) if channel.is_far() => {
+                let mouth = || channel.mouth().map_err(|failure| io::Error::other(failure.to_string()));
+                let (desk, mouths) = (desk(0, None), [mouth()?, mouth()?]);
+                let serve = move || serve_near(desk, &asked, mouths);
+                // It ends with the connection, which outlives the link.
+                std::thread::Builder::new().name("airpath-control".into()).spawn(serve)?;
+                return Ok(Control { number: 0, folder: PathBuf::new(), stop: None, thread: None });
+            }
+            joined => joined,
+        };
+        let elsewhere = joined.and_then(|(channel, answers)| Elsewhere::of(channel, answers));
+        let folder = folder::path();
+        let socket = Folder::open(&folder, true)?.listen()?;
+        let number = socket.number;
+        socket.listener.set_nonblocking(true)?;
+        let (stopped, stop) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        let hops: Vec<String> = elsewhere.iter().flat_map(|there| there.hops().to_vec()).collect();
+        let mut desk = desk(number, elsewhere);
+        if let Value::Array(all) = &mut desk.about["hops"] {
+            all.extend(hops.into_iter().map(Value::from));
+        }
         let thread =
             std::thread::Builder::new().name("airpath-control".into()).spawn(move || serve(&socket, &stopped, desk))?;
         Ok(Control { number, folder, stop: Some(stop), thread: Some(thread) })
@@ -176,5 +206,23 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
             }
         };
         let _ = writeln!(stream, "{}", refusal.answer());
+    }
+}
+
+/// Carries out what the near engine asks for, until the connection ends; `mouths` are ways to speak to it.
+fn serve_near(mut desk: Desk, asked: &Receiver<Word>, mouths: [Mouth; 2]) {
+    let [answering, accepting] = mouths;
+    desk.asked = Some(Asked { mouth: accepting, number: 0, at_ns: None });
+    for word in asked {
+        let Word::Ask { number, at_ns, request } = word else { continue };
+        if let Some(asked) = &mut desk.asked {
+            (asked.number, asked.at_ns) = (number, at_ns);
+        }
+        let request = serde_json::from_value(request);
+        let answer = request
+            .map_err(|error| Refusal::new("request", error.to_string()))
+            .and_then(|request| desk.carry_out(request, &mut None))
+            .unwrap_or_else(|refusal| refusal.answer());
+        answering.say(&Word::Answered { number, answer });
     }
 }

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The engines of one run on several hosts: how one reaches the other by `ssh`, and what they say.
+
+mod carry;
+pub mod channel;
+pub mod clocks;
+pub mod mouth;
+mod patient;
+pub mod ssh;
+pub mod transfer;
+pub mod tunnel;
+pub mod wire;
+
+pub use patient::Patient;
+
+/// Folder of the hosts' parts in that of a run.
+pub const HOSTS: &str = "hosts";

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Reaching another host by the system's `ssh`, and starting the engine there.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use airpath_scenario::Part;
+
+use super::patient::Patient;
+use super::transfer::Piece;
+use super::wire::{self, Frame, PROTOCOL, STATUS_LINE, Word};
+use crate::error::{Failure, Result};
+use crate::terminal::say;
+
+/// Name of the hidden command that the far engine is started by.
+pub const COMMAND: &str = "remote-hop";
+/// Time for the other host to answer.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Options of every connection: no question to a user, and an early end where nobody answers.
+const OPTIONS: [&str; 6] =
+    ["-T", "-oBatchMode=yes", "-oConnectTimeout=10", "-oIPQoS=af21", "-oClearAllForwardings=yes", "-oLogLevel=ERROR"];
+
+/// A connection to the engine of another host.
+pub struct Connection {
+    /// `ssh`, under a shell that tells its exit status.
+    child: Child,
+    /// From the engine.
+    pub input: File,
+    /// To the engine.
+    pub output: File,
+    /// Identity of the host's clock.
+    pub clock_identity: String,
+}
+
+/// Reason for a missing engine at the other end.
+enum Missing {
+    /// It is not there, or is another version; a copy would help.
+    Engine(String),
+    /// Anything else.
+    Other(String),
+}
+
+/// Connects to the engine of `part`, which is copied there first where it is missing and `install` says so.
+///
+/// # Errors
+/// With what to do: no `ssh`, no such host, no rights, no engine, another version.
+pub fn connect(part: &Part, install: bool) -> Result<Connection> {
+    if path_of("ssh").is_none() {
+        return Err(Failure::new(format!(
+            "host `{}` is reached by `ssh`, which is not on this host: install it (Debian: openssh-client)",
+            part.host
+        )));
+    }
+    let mut answer = try_to_connect(part);
+    if let (Err(Missing::Engine(_)), true) = (&answer, install) {
+        install_engine(part)?;
+        answer = try_to_connect(part);
+    }
+    answer.map_err(|why| match why {
+        Missing::Other(what) => Failure::new(what),
+        Missing::Engine(what) if install => Failure::new(what),
+        Missing::Engine(what) => Failure::new(format!(
+            "{what}\n  Install this version there, or add --install-engine, which copies this engine to ~/.cache/airpath \
+             of the host."
+        )),
+    })
+}
+
+fn try_to_connect(part: &Part) -> std::result::Result<Connection, Missing> {
+    let name = about(part);
+    let failed = |error: io::Error| Missing::Other(format!("{name}: cannot start ssh: {error}"));
+    let mut child = command(part, &start_line(part)).spawn().map_err(failed)?;
+    let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(Missing::Other(format!("{name}: ssh has no standard streams")));
+    };
+    let (input, output) = (File::from(OwnedFd::from(stdout)), File::from(OwnedFd::from(stdin)));
+    let mut connection = Connection { child, input, output, clock_identity: String::new() };
+    let mut reader = Patient::new(connection.input.try_clone().map_err(failed)?, PATIENCE);
+    let lost = |error: io::Error| match error.kind() {
+        io::ErrorKind::TimedOut => Missing::Other(format!("{name}: no answer for {} s", PATIENCE.as_secs())),
+        _ => Missing::Other(format!("{name}: {error}")),
+    };
+    if let Some(status) = wire::skip_to_greeting(&mut reader).map_err(lost)? {
+        return Err(refused(&name, status));
+    }
+    let frame = wire::read_frame(&mut reader).map_err(lost)?.unwrap_or_default();
+    let Ok(Frame::Word(word)) = wire::parse(&frame) else {
+        return Err(Missing::Engine(format!(
+            "{name}: the engine there speaks another language; it is another version"
+        )));
+    };
+    let Word::Hello { protocol, airpath_version, clock_identity } = *word else {
+        return Err(Missing::Other(format!("{name}: the engine there did not say who it is")));
+    };
+    let ours = env!("CARGO_PKG_VERSION");
+    if protocol != PROTOCOL || airpath_version != ours {
+        return Err(Missing::Engine(format!(
+            "{name}: the engine there is Airpath {airpath_version} (protocol {protocol}), this is {ours} (protocol \
+             {PROTOCOL}); both must be the same"
+        )));
+    }
+    connection.clock_identity = clock_identity;
+    Ok(connection)
+}
+
+/// Reason for the end of a connection before the engine spoke, by the exit status of `ssh` or of the shell there.
+fn refused(name: &str, status: u8) -> Missing {
+    match status {
+        255 => Missing::Other(format!(
+            "{name}: ssh could not connect (its message is above). Test it by: ssh -o BatchMode=yes DESTINATION true; it \
+             must need no password"
+        )),
+        126 => {
+            Missing::Other(format!("{name}: the engine there may not be executed; check its mode and its file system"))
+        }
+        127 => Missing::Engine(format!("{name}: there is no engine of Airpath")),
+        2 => Missing::Engine(format!("{name}: the engine there does not know `{COMMAND}`; it is another version")),
+        status => Missing::Other(format!("{name}: its engine could not be started (exit status {status})")),
+    }
+}
+
+/// Name of a host in messages, with the way to it.
+pub fn about(part: &Part) -> String {
+    let ssh = part.config.as_ref().map_or("", |config| &config.ssh);
+    format!("host `{}` ({ssh})", part.host)
+}
+
+/// `ssh` to the host of `part`, whose exit status comes behind the output of `line`.
+fn command(part: &Part, line: &str) -> Command {
+    let config = part.config.as_ref();
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(format!(r#"ssh "$@"; {STATUS_LINE}"#)).arg("ssh").args(OPTIONS);
+    command.args(config.map_or(&[][..], |config| config.ssh_options.as_slice()));
+    command.arg("--").arg(config.map_or("", |config| &config.ssh)).arg(format!("exec sh -c {}", quoted(line)));
+    // The terminal's interrupt is for the command at the client's end.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    command
+}
+
+/// The folder of copied engines, in the language of the shell there.
+const ENGINES: &str = r#""${XDG_CACHE_HOME:-$HOME/.cache}/airpath/engines""#;
+
+/// The line that starts the engine.
+fn start_line(part: &Part) -> String {
+    let configured = part.config.as_ref().and_then(|config| config.engine.as_deref());
+    if let Some(engine) = configured {
+        return format!("exec {} {COMMAND}", quoted(engine));
+    }
+    let key = build_key().unwrap_or_default();
+    format!(
+        "e={ENGINES}/{key}/airpath-engine; [ -x \"$e\" ] && exec \"$e\" {COMMAND}; for e in airpath-engine airpath; do \
+         command -v $e >/dev/null 2>&1 && exec $e {COMMAND}; done; exit 127"
+    )
+}
+
+/// Name of this build of the engine, which no other has.
+fn build_key() -> io::Result<String> {
+    let about = std::fs::metadata(std::env::current_exe()?)?;
+    Ok(format!("{}-{}-{}", env!("CARGO_PKG_VERSION"), about.len(), about.mtime()))
+}
+
+/// Copies this engine to the host, in place of copies of other builds.
+fn install_engine(part: &Part) -> Result<()> {
+    let name = about(part);
+    let failed = |error: io::Error| Failure::new(format!("{name}: cannot copy the engine: {error}"));
+    if part.config.as_ref().is_some_and(|config| config.engine.is_some()) {
+        return Err(Failure::usage(format!(
+            "{name}: --install-engine chooses the place of the engine; remove `engine` from the scenario"
+        )));
+    }
+    let (key, machine) = (build_key().map_err(failed)?, std::env::consts::ARCH);
+    say!("airpath: {name}: copying the engine");
+    let line = format!(
+        "[ \"$(uname -s)-$(uname -m)\" = Linux-{machine} ] || {{ uname -sm >&2; exit 3; }}; umask 077; d={ENGINES}; rm -rf \
+         \"$d\"; mkdir -p \"$d/{key}\" && cat > \"$d/{key}/new\" && chmod 700 \"$d/{key}/new\" && mv \"$d/{key}/new\" \
+         \"$d/{key}/airpath-engine\""
+    );
+    let engine = File::open(std::env::current_exe().map_err(failed)?).map_err(failed)?;
+    let output = command(part, &line).stdin(engine).output().map_err(failed)?;
+    let status = wire::read_frame(&mut output.stdout.as_slice()).ok().flatten();
+    match status.as_deref().map(wire::parse) {
+        Some(Ok(Frame::Status(0))) => Ok(()),
+        Some(Ok(Frame::Status(3))) => Err(Failure::new(format!(
+            "{name} is another kind of machine (above), and this engine is for Linux on {machine}: build Airpath there"
+        ))),
+        _ => Err(Failure::new(format!("{name}: the engine could not be copied (the reason is above)"))),
+    }
+}
+
+/// `text` as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The program called `name` of the search path.
+fn path_of(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+impl Connection {
+    /// Says `word`.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub fn say(&mut self, word: &Word) -> io::Result<()> {
+        wire::write_frame(&mut self.output, &word.to_frame())
+    }
+
+    /// Waits for the next word.
+    ///
+    /// # Errors
+    /// When the other engine failed, or the connection is gone.
+    pub fn hear(&mut self) -> Result<Word> {
+        match self.hear_piece()? {
+            Piece::Word(word) => Ok(word),
+            Piece::Chunk(_) => Err(Failure::new("a file came out of turn")),
+        }
+    }
+
+    /// Waits for the next word or part of a file.
+    ///
+    /// # Errors
+    /// As [`Connection::hear`].
+    pub fn hear_piece(&mut self) -> Result<Piece> {
+        let failed = |error: io::Error| Failure::new(format!("the connection to the other host broke: {error}"));
+        let mut reader = Patient::new(self.input.try_clone().map_err(failed)?, PATIENCE);
+        let frame = wire::read_frame(&mut reader).map_err(failed)?.unwrap_or_default();
+        match wire::parse(&frame).map_err(|what| Failure::new(format!("the other engine sent {what}")))? {
+            Frame::Word(word) => match *word {
+                Word::Failed { message } => Err(Failure::new(message)),
+                word => Ok(Piece::Word(word)),
+            },
+            Frame::Chunk(bytes) => Ok(Piece::Chunk(bytes.to_vec())),
+            Frame::Status(status) => Err(Failure::new(format!("the other engine ended (exit status {status})"))),
+            Frame::Packet(_) => Err(Failure::new("the other engine spoke out of turn")),
+        }
+    }
+
+    /// Closes the connection and waits a while for `ssh` to end, which does so when the engine has.
+    pub fn close(self) {
+        let Connection { mut child, input, output, .. } = self;
+        drop((input, output));
+        let begun = Instant::now();
+        while child.try_wait().is_ok_and(|status| status.is_none()) {
+            if begun.elapsed() > Duration::from_secs(5) {
+                // The whole group: the shell and ssh.
+                let group = nix::unistd::Pid::from_raw(child.id() as i32);
+                let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
+                let _ = child.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_shell_stay_whole() {
+        let word = r#"a 'b' "$c" \d"#;
+        let output = Command::new("sh").args(["-c", &format!("printf %s {}", quoted(word))]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
+    }
+}

@@ -1,0 +1,302 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The logs of two parts of a path in one order, batch by batch: memory does not grow with the run.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use airpath_core::{Cause, Direction, End, Event, EventKind, Origin, Stage, Time};
+use arrow_array::types::{UInt16Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, cast::AsArray};
+use arrow_schema::ArrowError;
+use arrow_select::filter::filter_record_batch;
+use arrow_select::interleave::interleave;
+
+use super::Border;
+use crate::error::LogError;
+use crate::files;
+use crate::places::Places;
+use crate::read::arrow::ArrowLog;
+use crate::tables::events::{EventBatch, EventColumns, EventRow, Left, WHOLE_PATH};
+use crate::writer::sink::Sink;
+use crate::writer::table::Table;
+
+/// The column of times by which rows are ordered.
+const TIME: &str = "time_ns";
+/// Columns of an input that are times of the run.
+const INPUT_TIMES: [&str; 3] = [TIME, "read_ns", "kernel_ns"];
+
+/// A table of one part, its rows as the whole has them.
+struct Source<'a> {
+    path: std::path::PathBuf,
+    log: ArrowLog,
+    change: Box<dyn FnMut(&RecordBatch, &Path) -> Result<RecordBatch, LogError> + 'a>,
+    batch: Option<RecordBatch>,
+    row: usize,
+}
+
+impl Source<'_> {
+    /// Time of the next row; none after the last.
+    fn next_ns(&mut self) -> Result<Option<u64>, LogError> {
+        while self.batch.as_ref().is_none_or(|batch| self.row >= batch.num_rows()) {
+            let Some(batch) = self.log.next() else { return Ok(None) };
+            self.batch = Some((self.change)(&batch?, &self.path)?);
+            self.row = 0;
+        }
+        Ok(self.batch.as_ref().map(|batch| times(batch)[self.row]))
+    }
+}
+
+/// The times of the rows of `batch`.
+fn times(batch: &RecordBatch) -> &[u64] {
+    let column = batch.column_by_name(TIME).and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    column.map(|column| column.values().as_ref()).unwrap_or_default()
+}
+
+/// Writes the rows of both sources into `path`, each in its own order and both by their times; of two at one time
+/// that of the first source comes first. Returns the number of rows.
+fn merge(mut sources: [Source<'_>; 2], path: &Path) -> Result<u64, LogError> {
+    let failed = |error: ArrowError| LogError::content(path, error.to_string(), "report this with the two parts");
+    let mut table: Option<Table> = None;
+    loop {
+        let mut rows: Vec<(usize, usize)> = Vec::new();
+        let next = [sources[0].next_ns()?, sources[1].next_ns()?];
+        let batches: Vec<RecordBatch> = sources.iter().filter_map(|source| source.batch.clone()).collect();
+        let Some(schema) = batches.first().map(RecordBatch::schema) else { return Ok(0) };
+        if table.is_none() {
+            table = Some(Table::new(Sink::create(path.to_owned())?, &schema));
+        }
+        match next {
+            [None, None] => break,
+            [Some(_), Some(_)] => {
+                // Until one of the batches is at its end.
+                let starts = [sources[0].row, sources[1].row];
+                let mut at = starts;
+                let of = |source: usize| times(&batches[source]);
+                while at[0] < of(0).len() && at[1] < of(1).len() {
+                    let source = usize::from(of(1)[at[1]] < of(0)[at[0]]);
+                    rows.push((source, at[source]));
+                    at[source] += 1;
+                }
+                sources[0].row = at[0];
+                sources[1].row = at[1];
+            }
+            [first, _] => {
+                let source = usize::from(first.is_none());
+                let count = sources[source].batch.as_ref().map_or(0, RecordBatch::num_rows);
+                let place = if batches.len() == 2 { source } else { 0 };
+                rows.extend((sources[source].row..count).map(|row| (place, row)));
+                sources[source].row = count;
+            }
+        }
+        let columns = (0..schema.fields().len()).map(|column| {
+            let arrays: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(column).as_ref()).collect();
+            interleave(&arrays, &rows)
+        });
+        let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>().map_err(failed)?;
+        let batch = RecordBatch::try_new(schema, columns).map_err(failed)?;
+        if let Some(table) = &mut table {
+            table.write(&batch);
+        }
+    }
+    let Some(table) = table else { return Ok(0) };
+    let rows = table.rows();
+    match table.finish() {
+        (Some(failure), _) => Err(LogError::content(path, failure, "free space, and keep the parts")),
+        (None, _) => Ok(rows),
+    }
+}
+
+fn word<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, word: &str) -> Option<T> {
+    all.iter().copied().find(|value| name(*value) == word)
+}
+
+/// The event of `row` in the whole path; none where the whole path has no such event.
+fn event(row: &EventRow<'_>, is_near: bool, border: &Border, places: &Places, at: Time) -> Option<Event> {
+    let direction = word(&Direction::ALL, Direction::name, row.direction)?;
+    let leaves_here = is_near == (direction == Direction::Downlink);
+    let mut kind = word(EventKind::ALL, EventKind::name, row.kind)?;
+    let mut hop = row.hop;
+    if hop == WHOLE_PATH {
+        match kind {
+            EventKind::Offered if leaves_here => return None,
+            EventKind::Delivered if !leaves_here => {
+                kind = EventKind::Passed;
+                hop = border.last_hop(direction);
+            }
+            // Both parts are in one state.
+            EventKind::StateChanged | EventKind::ParameterSet if !is_near => return None,
+            _ => {}
+        }
+    }
+    let hops = places.hops();
+    let hop = if hop == WHOLE_PATH { Event::WHOLE_PATH } else { hops.iter().position(|name| name == hop)? as u16 };
+    Some(Event {
+        at,
+        pdu: row.pdu,
+        bits: row.bits,
+        queue_bytes: row.queue_bytes,
+        queue_packets: row.queue_packets,
+        flow: row.flow,
+        hop,
+        state: places.states().iter().position(|name| name == row.state).unwrap_or(0) as u16,
+        direction,
+        stage: word(Stage::ALL, Stage::name, row.stage)?,
+        kind,
+        cause: word(Cause::ALL, Cause::name, row.cause)?,
+        origin: word(&Origin::ALL, Origin::name, row.origin)?,
+    })
+}
+
+/// Merges the event logs in the folders `near` and `far` into `out`. `moved` brings a time of the far part onto the
+/// clock of the near one. Returns the number of events.
+///
+/// # Errors
+/// When a log cannot be read or written.
+pub fn merge_events(
+    [near, far]: [&Path; 2],
+    out: &Path,
+    border: &Border,
+    states: &[String],
+    moved: &dyn Fn(u64) -> u64,
+) -> Result<u64, LogError> {
+    let places = Places::of_path(border.near.iter().chain(&border.far).cloned().collect(), states.to_vec());
+    let source = |folder: &Path, is_near: bool| -> Result<Source<'_>, LogError> {
+        let path = folder.join(files::EVENTS);
+        let log = ArrowLog::open(&path)?;
+        let (mut columns, places) = (EventColumns::new(&places), &places);
+        let time = move |ns: u64| if is_near { ns } else { moved(ns) };
+        let change = move |batch: &RecordBatch, path: &Path| {
+            for row in EventBatch::new(batch, path)?.rows() {
+                let Some(event) = event(&row, is_near, border, places, Time::from_nanos(time(row.time_ns))) else {
+                    continue;
+                };
+                let left = row.emitted_ns.filter(|_| event.kind == EventKind::Delivered).map(|at_ns| Left {
+                    at_ns: time(at_ns),
+                    flips: row.flipped_bits.unwrap_or_default(),
+                    kept_bytes: row.kept_bytes,
+                });
+                columns.push(&event, left, places);
+            }
+            Ok(columns.take())
+        };
+        Ok(Source { path, log, change: Box::new(change), batch: None, row: 0 })
+    };
+    merge([source(near, true)?, source(far, false)?], &out.join(files::EVENTS))
+}
+
+/// Merges the input logs likewise: what came in at the ends of the path, and the commands.
+///
+/// # Errors
+/// When a log cannot be read or written.
+pub fn merge_inputs([near, far]: [&Path; 2], out: &Path, moved: &dyn Fn(u64) -> u64) -> Result<u64, LogError> {
+    let source = |folder: &Path, is_near: bool| -> Result<Source<'_>, LogError> {
+        let path = folder.join(files::INPUT);
+        let log = ArrowLog::open(&path)?;
+        let joined = if is_near { End::Server } else { End::Client }.port().0;
+        let change = move |batch: &RecordBatch, path: &Path| {
+            let failed = |error: ArrowError| LogError::content(path, error.to_string(), "report this with the file");
+            let ports = batch.column_by_name("port").and_then(|ports| ports.as_primitive_opt::<UInt16Type>());
+            let keep: BooleanArray = (0..batch.num_rows())
+                .map(|row| {
+                    let port = ports.filter(|ports| ports.is_valid(row)).map(|ports| ports.value(row));
+                    Some(port.map_or(is_near, |port| port != joined))
+                })
+                .collect();
+            let batch = filter_record_batch(batch, &keep).map_err(failed)?;
+            if is_near {
+                return Ok(batch);
+            }
+            let schema = batch.schema();
+            let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
+                match column.as_primitive_opt::<UInt64Type>() {
+                    Some(column) if INPUT_TIMES.contains(&field.name().as_str()) => {
+                        Arc::new(column.unary::<_, UInt64Type>(moved)) as ArrayRef
+                    }
+                    _ => column.clone(),
+                }
+            });
+            RecordBatch::try_new(schema.clone(), columns.collect()).map_err(failed)
+        };
+        Ok(Source { path, log, change: Box::new(change), batch: None, row: 0 })
+    };
+    merge([source(near, true)?, source(far, false)?], &out.join(files::INPUT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airpath_core::Pdu;
+
+    fn write(folder: &Path, hops: &[&str], rows: &[(u64, Direction, EventKind, u64, u16)]) {
+        let places = Places::of_path(hops.iter().map(|hop| (*hop).into()).collect(), vec!["initial".into()]);
+        let mut columns = EventColumns::new(&places);
+        let path = folder.join(files::EVENTS);
+        let mut table = Table::new(Sink::create(path).unwrap(), columns.schema());
+        for (at, direction, kind, id, hop) in rows {
+            let pdu = Pdu { id: *id, len: 100, ..Pdu::default() };
+            let event = Event::of_path(Time::from_nanos(*at), *direction, *kind, Cause::None, &pdu, 0);
+            let left = (*kind == EventKind::Delivered).then_some(Left { at_ns: at + 1, flips: &[], kept_bytes: None });
+            columns.push(&Event { hop: *hop, ..event }, left, &places);
+            // Batches of one row each.
+            table.write(&columns.take());
+        }
+        assert_eq!(table.finish(), (None, None));
+    }
+
+    #[test]
+    fn the_events_of_both_parts_are_those_of_one_path() {
+        use Direction::{Downlink, Uplink};
+        use EventKind::{Delivered, Enqueued, Offered, StateChanged};
+        const PATH: u16 = Event::WHOLE_PATH;
+        let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let [near, far, out] = folders.each_ref().map(|folder| folder.path());
+        write(
+            near,
+            &["radio"],
+            &[
+                (10, Uplink, Offered, 1, PATH),
+                (10, Uplink, Enqueued, 1, 0),
+                (20, Uplink, StateChanged, 0, PATH),
+                (30, Uplink, Delivered, 1, PATH),
+                (90, Downlink, Offered, 500, PATH),
+                (95, Downlink, Delivered, 500, PATH),
+            ],
+        );
+        // The far clock is 1000 ahead.
+        write(
+            far,
+            &["core"],
+            &[
+                (1_020, Uplink, StateChanged, 0, PATH),
+                (1_040, Uplink, Offered, 1, PATH),
+                (1_040, Uplink, Enqueued, 1, 0),
+                (1_060, Uplink, Delivered, 1, PATH),
+                (1_070, Downlink, Offered, 500, PATH),
+                (1_080, Downlink, Delivered, 500, PATH),
+            ],
+        );
+        let border = Border { near: vec!["radio".into()], far: vec!["core".into()], host: "x".into() };
+        let rows = merge_events([near, far], out, &border, &["initial".into()], &|ns| ns - 1_000).unwrap();
+        let mut told = Vec::new();
+        for batch in ArrowLog::open(&out.join(files::EVENTS)).unwrap() {
+            let batch = EventBatch::new(&batch.unwrap(), out).unwrap();
+            told.extend(batch.rows().map(|row| (row.time_ns, row.hop.to_owned(), row.kind.to_owned(), row.emitted_ns)));
+        }
+        let expected = [
+            (10, "path", "offered", None),
+            (10, "radio", "enqueued", None),
+            (20, "path", "state_changed", None),
+            (30, "radio", "passed", None),
+            (40, "core", "enqueued", None),
+            (60, "path", "delivered", Some(61)),
+            (70, "path", "offered", None),
+            (80, "core", "passed", None),
+            (95, "path", "delivered", Some(96)),
+        ];
+        let expected = expected.map(|(at, hop, kind, emitted)| (at, hop.to_owned(), kind.to_owned(), emitted));
+        assert_eq!(told, expected);
+        assert_eq!(rows, expected.len() as u64);
+    }
+}

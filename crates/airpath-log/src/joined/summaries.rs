@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The summary of a path on two hosts.
+
+use super::{Border, distribution, ends, verdict};
+use crate::exactness::Exactness;
+use crate::show;
+use crate::summary::{BackgroundSummary, CauseCount, DirectionSummary, Summary};
+
+/// The sums of causes, the most frequent first.
+fn causes(one: &[CauseCount], other: &[CauseCount]) -> Vec<CauseCount> {
+    let mut sums = one.to_vec();
+    for count in other {
+        match sums.iter_mut().find(|sum| sum.cause == count.cause) {
+            Some(sum) => sum.packets += count.packets,
+            None => sums.push(count.clone()),
+        }
+    }
+    sums.sort_by_key(|sum| std::cmp::Reverse(sum.packets));
+    sums
+}
+
+fn background(one: &Option<BackgroundSummary>, other: &Option<BackgroundSummary>) -> Option<BackgroundSummary> {
+    let (Some(one), Some(other)) = (one, other) else { return one.clone().or_else(|| other.clone()) };
+    Some(BackgroundSummary {
+        generated_packets: one.generated_packets + other.generated_packets,
+        generated_bytes: one.generated_bytes + other.generated_bytes,
+        consumed_packets: one.consumed_packets + other.consumed_packets,
+        inside_packets: one.inside_packets + other.inside_packets,
+        dropped: causes(&one.dropped, &other.dropped),
+    })
+}
+
+/// One direction: packets enter in the part `first`, and leave in the part `last`.
+fn direction(first: &DirectionSummary, last: &DirectionSummary, duration_ns: u64) -> DirectionSummary {
+    let dropped = causes(&first.dropped, &last.dropped);
+    let lost: u64 = dropped.iter().map(|count| count.packets).sum();
+    let duplicated = first.duplicated_packets + last.duplicated_packets;
+    let seconds = duration_ns as f64 / 1e9;
+    let bits = (last.delivered_bytes * 8) as f64;
+    DirectionSummary {
+        offered_packets: first.offered_packets,
+        delivered_packets: last.delivered_packets,
+        delivered_bytes: last.delivered_bytes,
+        delivered_bit_per_s: if seconds > 0.0 { bits / seconds } else { 0.0 },
+        damaged_packets: first.damaged_packets + last.damaged_packets,
+        duplicated_packets: duplicated,
+        truncated_packets: first.truncated_packets + last.truncated_packets,
+        inside_packets: (first.offered_packets + duplicated).saturating_sub(last.delivered_packets + lost),
+        dropped,
+        discarded: causes(&first.discarded, &last.discarded),
+        // The last part counts from the entry into the path.
+        delay: last.delay,
+        background: background(&first.background, &last.background),
+    }
+}
+
+/// Error bounds of both parts together.
+pub(super) fn exactness(near: &Exactness, far: &Exactness, medians_ns: [u64; 2]) -> Exactness {
+    Exactness {
+        packets: near.packets.max(far.packets),
+        delays_ns: near.delays_ns + far.delays_ns,
+        delays_p999_ns: near.delays_p999_ns + far.delays_p999_ns,
+        departures_ns: near.departures_ns.max(far.departures_ns),
+        median_delay_ns: medians_ns.into_iter().filter(|median| *median > 0).min().unwrap_or(0),
+    }
+}
+
+/// The summary of the whole path.
+pub fn summary(near: &Summary, far: &Summary, border: &Border) -> Summary {
+    let duration_ns = near.duration_ns;
+    let uplink = direction(&near.uplink, &far.uplink, duration_ns);
+    let downlink = direction(&far.downlink, &near.downlink, duration_ns);
+    let medians_ns = [uplink.delay.p50_ns, downlink.delay.p50_ns];
+    let ends = ends(near.ends.as_ref(), far.ends.as_ref());
+    Summary {
+        exactness: exactness(&near.exactness, &far.exactness, medians_ns),
+        lateness: distribution(&near.lateness, &far.lateness),
+        verdict: verdict(&near.verdict, &far.verdict, &border.host),
+        uplink,
+        downlink,
+        ends,
+        ..near.clone()
+    }
+}
+
+/// A line about the other host, beneath the summary.
+pub fn host_line(
+    host: &str,
+    offset_ns: i64,
+    bound_ns: u64,
+    drift_ppm: f64,
+    delays_ns: [u64; 2],
+    late_ns: u64,
+) -> String {
+    let sign = if offset_ns < 0 { "-" } else { "+" };
+    format!(
+        "host       {host}: clock {sign}{} within {}, drift {drift_ppm:+.3} ppm   network p50 {} there, {} back   lateness \
+         max {}",
+        show::span(offset_ns.unsigned_abs()),
+        show::span(bound_ns),
+        show::span(delays_ns[0]),
+        show::span(delays_ns[1]),
+        show::span(late_ns),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::histogram::Distribution;
+
+    fn part(offered: u64, delivered: u64, drops: u64, p50_ns: u64) -> DirectionSummary {
+        DirectionSummary {
+            offered_packets: offered,
+            delivered_packets: delivered,
+            delivered_bytes: 100 * delivered,
+            dropped: vec![CauseCount { cause: "queue_packets".into(), packets: drops }],
+            delay: Distribution { count: delivered, p50_ns, ..Distribution::default() },
+            ..DirectionSummary::default()
+        }
+    }
+
+    #[test]
+    fn packets_enter_at_one_host_and_leave_at_the_other() {
+        let near = Summary {
+            duration_ns: 1_000_000_000,
+            uplink: part(10, 9, 1, 5),
+            downlink: part(18, 17, 0, 40),
+            ..Summary::default()
+        };
+        let far = Summary { uplink: part(9, 7, 2, 30), downlink: part(20, 18, 2, 8), ..Summary::default() };
+        let border = Border { near: vec!["a".into()], far: vec!["b".into()], host: "x".into() };
+        let whole = summary(&near, &far, &border);
+        let facts = |way: &DirectionSummary| {
+            (way.offered_packets, way.delivered_packets, way.dropped[0].packets, way.inside_packets, way.delay.p50_ns)
+        };
+        assert_eq!(facts(&whole.uplink), (10, 7, 3, 0, 30));
+        assert_eq!(facts(&whole.downlink), (20, 17, 2, 1, 40));
+        assert_eq!(whole.uplink.delivered_bit_per_s, 5_600.0);
+        assert_eq!(whole.exactness.median_delay_ns, 30);
+    }
+
+    #[test]
+    fn the_line_of_a_host_has_the_offset_with_its_bound() {
+        let line = host_line("lab2", -1_500, 40_000, 0.25, [90_000, 100_000], 70_000);
+        assert!(line.contains("clock -1.50 us within 40.0 us, drift +0.250 ppm"), "{line}");
+        assert!(line.contains("lateness max 70.0 us"), "{line}");
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The placement of hops on hosts, and the parts of a path that follow from it.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use airpath_core::{Direction, Span};
+use airpath_models::flow_control::FlowControlConfig;
+use airpath_models::{HopConfig, PathConfig};
+
+use crate::check::join;
+use crate::document::Node;
+use crate::hosts::{HERE, HostTree, KEY, Part, UdpConfig};
+use crate::report::{Diagnostic, Report};
+use crate::scenario::{NamedPath, Scenario};
+use crate::toml_text::{inline, text};
+
+impl Scenario {
+    /// The parts of the path by host, from the client on; one part where all hops are on the host on which the
+    /// command runs.
+    pub fn parts(&self) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        let hops = self.paths.first().map(|path| path.hops.as_slice()).unwrap_or_default();
+        for (number, hop) in hops.iter().enumerate() {
+            let host = hop.host.as_ref().map_or(HERE, |(name, _)| name.as_str());
+            match parts.last_mut() {
+                Some(part) if part.host == host => part.hops.end = number + 1,
+                _ => {
+                    let config = self.hosts.iter().find(|known| known.name == host).map(|known| known.config.clone());
+                    parts.push(Part { host: host.to_owned(), config, hops: number..number + 1 });
+                }
+            }
+        }
+        parts
+    }
+
+    /// The two parts of a path that is on two hosts; none where all hops are on the host on which the command runs.
+    ///
+    /// # Errors
+    /// As [`Scenario::paths`].
+    pub fn placement(&self) -> Result<Option<[Part; 2]>, Report> {
+        self.paths()?;
+        Ok(<[Part; 2]>::try_from(self.parts()).ok())
+    }
+
+    /// The scenario with some hops of its path only, and with what states and background loads say about these; as if
+    /// all of them were on the host on which it runs.
+    pub fn part(&self, hops: Range<usize>) -> Scenario {
+        let mut scenario = self.clone();
+        scenario.hosts.clear();
+        for path in &mut scenario.paths {
+            path.hops = path.hops.get(hops.clone()).map(<[_]>::to_vec).unwrap_or_default();
+            path.hops.iter_mut().for_each(|hop| hop.host = None);
+            let names: Vec<String> = path.hops.iter().map(|hop| hop.name.clone()).collect();
+            let is_here = |name: &str| names.iter().any(|hop| hop == name);
+            for state in &mut path.states {
+                state.sets.retain(|(key, _)| is_here(key.name.split('.').next().unwrap_or_default().trim()));
+            }
+            path.background.retain(|load| load.table.get("hop").and_then(Node::as_text).is_some_and(is_here));
+        }
+        scenario
+    }
+
+    /// Takes `delay` off the propagation of a hop in one direction.
+    ///
+    /// # Errors
+    /// In words, where the propagation varies, is shorter, or is changed by a state.
+    pub fn subtract_propagation(&mut self, hop: usize, direction: Direction, delay: Span) -> Result<(), String> {
+        let paths = self.paths().map_err(|report| report.to_string())?;
+        let Some(NamedPath { config, .. }) = paths.first() else { return Err("there is no path".into()) };
+        let propagation = |hops: &[HopConfig]| hops[hop].link(direction).propagation.clone();
+        let (name, there) = (&config.hops[hop].name, propagation(&config.hops));
+        let key = format!("{name}.{}.propagation", direction.name());
+        if let Some(state) = config.states.iter().find(|state| propagation(&state.hops) != there) {
+            return Err(format!("{key} is changed by state `{}`", state.name));
+        }
+        let Some(constant) = there.constant() else { return Err(format!("{key} varies")) };
+        let Some(left) = constant.nanos().checked_sub(delay.nanos()) else {
+            return Err(format!("{key} is {constant}, and the network between the hosts adds {delay}"));
+        };
+        self.set(&format!("{key}={left} ns")).map_err(|report| report.to_string())
+    }
+
+    /// Problems in the placement of hops on hosts.
+    pub(crate) fn placement_problems(&self, paths: &[NamedPath]) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        let placed = || self.paths.iter().flat_map(|path| &path.hops).filter_map(|hop| Some((hop, hop.host.as_ref()?)));
+        for (hop, (name, place)) in placed() {
+            if !self.hosts.iter().any(|host| host.name == *name) {
+                let names = self.hosts.iter().map(|host| host.name.as_str());
+                let message = format!("there is no host `{name}`; write [{KEY}.{name}] with ssh = \"user@host\"");
+                problems.push(Diagnostic::at(place, join(&hop.name, "host"), message).nearest_of(name, names));
+            }
+        }
+        for host in self.hosts.iter().filter(|host| !placed().any(|(_, (name, _))| *name == host.name)) {
+            let message =
+                format!("no hop is on this host; write host = \"{}\" in a hop, or remove the host", host.name);
+            problems.push(Diagnostic::at(&host.place, join(KEY, &host.name), message));
+        }
+        for HostTree { name, place, config } in &self.hosts {
+            let addresses = config.udp.iter().flat_map(|udp| [("local", &udp.local), ("remote", &udp.remote)]);
+            for (key, address) in addresses.filter(|(_, address)| address.parse::<SocketAddr>().is_err()) {
+                let message =
+                    format!("`{address}` is not an address and a port, such as 192.0.2.1:5300 or [2001:db8::1]:5300");
+                problems.push(Diagnostic::at(place, join(&join(KEY, name), &format!("udp.{key}")), message));
+            }
+        }
+        let Some((_, (_, place))) = placed().next() else { return problems };
+        if self.paths.len() > 1 || self.is_cell() {
+            let message = "hops on several hosts are those of one path; a cell, or several paths, run on one host";
+            problems.push(Diagnostic::at(place, KEY, message));
+        } else if problems.is_empty() && paths.len() == 1 {
+            problems.extend(self.order_problem());
+            problems.extend(self.border_problems(&paths[0].config));
+        }
+        problems
+    }
+
+    /// Problem in the order of hosts along the path.
+    fn order_problem(&self) -> Option<Diagnostic> {
+        let parts = self.parts();
+        let place_of = |part: &Part| {
+            let hop = &self.paths[0].hops[part.hops.start];
+            (join(&hop.name, "host"), hop.host.as_ref().map_or(&hop.place, |(_, place)| place).clone())
+        };
+        if parts[0].config.is_some() {
+            let (key, place) = place_of(&parts[0]);
+            let message = "the first hop is at the client, whose command runs on this host; place later hops elsewhere";
+            return Some(Diagnostic::at(&place, key, message));
+        }
+        let third = parts.get(2)?;
+        let (key, place) = place_of(third);
+        let message = "a path has hops of this host, and behind them hops of one other host, at which the server is; more \
+                       changes of host are not supported";
+        Some(Diagnostic::at(&place, key, message))
+    }
+
+    /// Problems of what cannot cross the border between two hosts.
+    fn border_problems(&self, config: &PathConfig) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        let (path, parts) = (&self.paths[0], self.parts());
+        let part_of = |name: &str| {
+            let number = config.hops.iter().position(|hop| hop.name == name)?;
+            parts.iter().position(|part| part.hops.contains(&number))
+        };
+        for (load, tree) in config.background.iter().zip(&path.background) {
+            let until = load.until.as_deref().unwrap_or(&load.hop);
+            if part_of(&load.hop) != part_of(until) {
+                let message = "a background load stays on one host; write one load for each host";
+                problems.push(Diagnostic::at(&tree.place, format!("background.{}.until", load.name), message));
+            }
+        }
+        let states = config.states.iter().map(|state| &state.hops);
+        for hops in std::iter::once(&config.hops).chain(states) {
+            for part in parts.windows(2) {
+                let (before, behind) = (part[0].hops.end - 1, part[1].hops.start);
+                for (hop, direction) in [(behind, Direction::Uplink), (before, Direction::Downlink)] {
+                    let key = format!("{}.{}.flow_control", hops[hop].name, direction.name());
+                    let known = problems.iter().any(|problem: &Diagnostic| problem.key == key);
+                    let is_window = matches!(hops[hop].link(direction).flow_control, FlowControlConfig::Window(_));
+                    if is_window && !known {
+                        let message = "a window cannot stop the hop before, which is on another host; leave it out, or \
+                                       place both hops on one host";
+                        problems.push(Diagnostic::at(&path.hops[hop].place, key, message));
+                    }
+                }
+            }
+        }
+        problems
+    }
+
+    /// The hosts as TOML.
+    pub(crate) fn print_hosts(&self, out: &mut String) {
+        for HostTree { name, config, .. } in &self.hosts {
+            let _ = writeln!(out, "\n[{KEY}.{name}]\nssh = {}", text(&config.ssh));
+            if !config.ssh_options.is_empty() {
+                let options = config.ssh_options.iter().map(|option| toml::Value::String(option.clone())).collect();
+                let _ = writeln!(out, "ssh_options = {}", inline(&toml::Value::Array(options)));
+            }
+            if let Some(engine) = &config.engine {
+                let _ = writeln!(out, "engine = {}", text(engine));
+            }
+            if let Some(UdpConfig { local, remote }) = &config.udp {
+                let _ = writeln!(out, "udp = {{ local = {}, remote = {} }}", text(local), text(remote));
+            }
+            if config.subtract_delay {
+                out.push_str("subtract_delay = true\n");
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Hops on two hosts: one run, one folder, and a clean end whatever breaks between them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from airpath.run import load_run
+from live import lab as labs
+from live.harness import await_true
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from live.harness import Airpath
+    from live.lab import Lab
+
+HOPS = """
+[[hops]]
+name = "radio"
+[hops.link]
+rate = "2 Mbit/s"
+propagation = "20 ms"
+
+[[hops]]
+name = "core"
+host = "lab2"
+[hops.link]
+rate = "10 Mbit/s"
+propagation = "{propagation}"
+queue = {{ type = "tail_drop", limit = "{limit}" }}
+
+[[states]]
+name = "slow"
+set = {{ "radio.link.propagation" = "25 ms", "core.link.propagation" = "95 ms" }}
+"""
+
+
+@pytest.fixture(scope="module")
+def lab(public: Path) -> Iterator[Lab]:
+    """Return two hosts."""
+    if reason := labs.missing():
+        pytest.skip(reason)
+    lab = labs.build(public / "lab")
+    yield lab
+    lab.close()
+
+
+def scenario(airpath: Airpath, lab: Lab, ssh: str = f"root@{labs.FAR}", **keys: str) -> Path:
+    """Write a scenario of two hops on two hosts."""
+    engine = keys.pop("engine", str(airpath.command))
+    more = keys.pop("more", "")
+    text = f"[hosts.lab2]\nssh = {ssh!r}\nssh_options = {json.dumps(lab.options())}\n"
+    text += f"engine = {engine!r}\n{more}\n" if engine else ""
+    keys = {"propagation": "30 ms", "limit": "100 packets", **keys}
+    return airpath.file("hosts.toml", text.replace("'", '"') + HOPS.format(**keys))
+
+
+def account(out: Path) -> dict[str, Any]:
+    """Return what the manifest of a run says of the other host."""
+    manifest = json.loads((out / "run.json").read_text())
+    host = manifest["hosts"][-1]
+    assert isinstance(host, dict)
+    return host
+
+
+def test_two_hops_on_two_hosts_are_one_run(airpath: Airpath, lab: Lab) -> None:
+    """Ping and TCP cross both hops; the folder is that of one path, each part can be replayed."""
+    out = airpath.path("run")
+    line = "ping -c 5 -i 0.2 server && airpath-load 200000"
+    line = line.replace("airpath-load", f"{airpath.command} send server --bytes")
+    result = airpath.run(
+        *("exec", "--scenario", scenario(airpath, lab), "--seed", 7, "--json", "--out", out),
+        *("--lateness-bound", "1 s", "--server", f"{airpath.command} recv --once"),
+        *("--", "sh", "-c", line),
+        user=lab.user,
+    ).check()
+    # 2 · (20 + 30) ms of propagation, and 0.3 ms of transmission at the radio's rate.
+    assert all(time >= 100 for time in result.ping_times_ms()), result.out
+    summary = result.summary()
+    assert summary["uplink"]["delivered_packets"] >= 145
+    assert summary["uplink"]["delay"]["p50_ns"] >= 50_000_000
+    assert summary["downlink"]["inside_packets"] == 0
+    run = load_run(out)
+    assert run.manifest["hops"] == ["radio", "core"]
+    assert [command["end"] for command in run.manifest["commands"]] == ["server", "client"]
+    host = account(out)
+    assert host["name"] == "lab2"
+    assert host["hops"] == ["core"]
+    # One kernel, one wall clock; the monotonic clock of the far host is far ahead.
+    assert abs(host["clock"]["offset_ns"]) <= host["clock"]["bound_ns"]
+    assert host["clock"]["bound_ns"] < 50_000_000
+    assert host["lateness"]["count"] > 100
+    assert host["network_delay"]["to_host"]["count"] > 100
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in airpath.run("log", out, "--json", "--direction", "uplink").out.splitlines():
+        event = json.loads(row)
+        counts[event["hop"], event["kind"]] += 1
+    offered = counts["path", "offered"]
+    assert offered == counts["radio", "enqueued"] == counts["radio", "passed"]
+    assert offered == counts["core", "enqueued"] == counts["path", "delivered"]
+    for part in ("local", "lab2"):
+        airpath.run("replay", out / "hosts" / part).check()
+    assert not any(lab.cache().iterdir())
+
+
+def test_a_state_takes_effect_on_both_hosts_at_one_instant(airpath: Airpath, lab: Lab) -> None:
+    """The state changes the propagation of both hops by what it says."""
+    out, up = airpath.path("run"), airpath.path("up")
+    process = airpath.start(
+        *("exec", "--scenario", scenario(airpath, lab), "--out", out, "--quiet", "--"),
+        *("sh", "-c", f"touch {up}; sleep 1; ping -c 2 -i 0.2 server; cat >/dev/null"),
+        user=lab.user,
+        stdin=subprocess.PIPE,
+    )
+    await_true(up.exists)
+    told = airpath.run("state", "slow", "--json", user=lab.user).check().document()
+    # Both told the instant by the clock of the run, which they agreed on.
+    assert abs(told["time_ns"] - told["hosts"]["lab2"]) < 50_000_000
+    refused = airpath.run("set", "core.link.ratio=3", user=lab.user)
+    assert refused.status != 0
+    assert "lab2" in refused.err
+    set_there = airpath.run(
+        "set", "core.link.rate=5 Mbit/s", "radio.link.rate=3 Mbit/s", user=lab.user
+    )
+    set_there.check()
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    times = [float(word[5:]) for word in output.split() if word.startswith("time=")]
+    assert times, output
+    assert all(time >= 240 for time in times), output
+    changed = []
+    for part in ("local", "lab2"):
+        rows = airpath.run("log", out / "hosts" / part, "--json").out.splitlines()
+        events = [json.loads(row) for row in rows]
+        changed.append(
+            [e["time_ns"] for e in events if e["kind"] in {"state_changed", "parameter_set"}]
+        )
+    assert len(changed[0]) == len(changed[1]) == 2
+    starts = [
+        json.loads((out / f"hosts/{part}/run.json").read_text())["start_unix_ns"]
+        for part in ("local", "lab2")
+    ]
+    for near, far in zip(*changed, strict=True):
+        assert (
+            abs((starts[0] + near) - (starts[1] + far))
+            < account(out)["clock"]["bound_ns"] + 1_000_000
+        )
+
+
+def test_the_delay_of_the_network_is_subtracted(airpath: Airpath, lab: Lab) -> None:
+    """The delay that was measured before the run is taken off the propagation at the border."""
+    out = airpath.path("run")
+    file = scenario(airpath, lab, more="subtract_delay = true")
+    command = ("--scenario", file, "--out", out, "--quiet", "--", "ping", "-c", "1", "server")
+    airpath.run("exec", *command, user=lab.user).check()
+    subtracted = account(out)["subtracted_delay_ns"]
+    assert 0 < subtracted < 20_000_000
+    local = json.loads((out / "hosts/local/run.json").read_text())["scenario"]["hops"][0]
+    assert local["uplink"]["propagation"] != local["downlink"]["propagation"]
+    short = scenario(airpath, lab, more="subtract_delay = true", propagation="1 ns")
+    refused = airpath.run("exec", "--scenario", short, "--", "true", user=lab.user).check(2)
+    assert "core.downlink.propagation is 1 ns" in refused.err
+
+
+@pytest.mark.parametrize("victim", ["engine", "network"])
+def test_what_was_recorded_stays_when_the_other_host_is_lost(
+    airpath: Airpath, lab: Lab, victim: str
+) -> None:
+    """The run ends, says which host and why, and keeps the logs of both hosts."""
+    out = airpath.path("run")
+    process = airpath.start(
+        *("exec", "--scenario", scenario(airpath, lab), "--out", out),
+        *("--", "ping", "-i", "0.02", "server"),
+        user=lab.user,
+        stdout=subprocess.DEVNULL,
+    )
+    events = out / "hosts/local/events.arrow"
+    await_true(lambda: events.exists() and events.stat().st_size > 20_000)
+    if victim == "engine":
+        os.kill(lab.engines()[-1], signal.SIGKILL)
+    else:
+        lab.cut()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 125, errors
+    assert "host `lab2`" in errors
+    manifest = json.loads((out / "run.json").read_text())
+    assert manifest["status"] == "failed"
+    assert "lab2" in manifest["hosts"][0]["failure"]
+    assert airpath.run("log", out / "hosts/local").check().out.count("delivered") > 5
+    if victim == "engine":
+        assert airpath.run("log", out / "hosts/lab2").check().out.count("delivered") > 5
+        assert not any(lab.cache().iterdir())
+    else:
+        assert "no word for 10 s" in errors
+        assert str(lab.cache()) in errors
+        lab.at_far("ip", "link", "set", "far", "up")
+    await_true(lambda: not lab.engines())
+
+
+def test_an_engine_is_copied_where_there_is_none(airpath: Airpath, lab: Lab) -> None:
+    """Without a copy the run says what to do; with --install-engine it runs."""
+    file = scenario(airpath, lab, engine="")
+    words = ("exec", "--scenario", file, "--quiet", "--", "ping", "-c", "1", "server")
+    refused = airpath.run(*words, user=lab.user).check(125)
+    assert "there is no engine" in refused.err
+    assert "--install-engine" in refused.err
+    airpath.run("exec", "--install-engine", *words[1:], user=lab.user).check()
+    airpath.run(*words, user=lab.user).check()
+
+
+def test_bad_hosts_are_told_before_anything_runs(airpath: Airpath, lab: Lab) -> None:
+    """Each mistake has a message of its own, and leaves no folder."""
+    out = airpath.path("run")
+    hello = {"word": "hello", "protocol": 1, "airpath_version": "0.0.1", "clock_identity": ""}
+    word = b"\x01" + json.dumps(hello).encode()
+    said = airpath.path("said")
+    said.write_bytes(b"\nairpath-remote-hop\n" + len(word).to_bytes(4, "little") + word)
+    old = airpath.file("old", f"#!/bin/sh\ncat {said}\n")
+    old.chmod(0o755)
+    forbidden = airpath.file("forbidden", "#!/bin/sh\n")
+    cases = [
+        ({"ssh": "root@10.99.0.2", "engine": str(forbidden)}, 125, "may not be executed"),
+        ({"engine": "/nowhere/airpath-engine"}, 125, "there is no engine"),
+        ({"engine": str(old)}, 125, "is Airpath 0.0.1"),
+        ({"ssh": "nobody-like-this@10.99.0.2"}, 125, "ssh could not connect"),
+        ({"ssh": "root@10.99.0.3"}, 125, "ssh could not connect"),
+        ({"engine": "/bin/true"}, 125, "could not be started"),
+    ]
+    for keys, status, message in cases:
+        file = scenario(airpath, lab, **keys)
+        command = ("exec", "--scenario", file, "--out", out, "--", "true")
+        result = airpath.run(*command, user=lab.user).check(status)
+        assert message in result.err, (keys, result.err)
+        assert "lab2" in result.err
+        assert not out.exists()
+    unknown = airpath.file("unknown.toml", HOPS.format(propagation="1 ms", limit="1 packet"))
+    refused = airpath.run("exec", "--scenario", unknown, "--", "true").check(2)
+    assert "there is no host `lab2`" in refused.err
+    environment = {"PATH": str(airpath.folder("empty"))}
+    file = scenario(airpath, lab)
+    no_ssh = airpath.run("exec", "--scenario", file, "--", "/bin/true", environment=environment)
+    assert "ssh" in no_ssh.check(125).err
