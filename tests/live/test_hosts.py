@@ -265,3 +265,43 @@ def test_bad_hosts_are_told_before_anything_runs(airpath: Airpath, lab: Lab) -> 
     file = scenario(airpath, lab)
     no_ssh = airpath.run("exec", "--scenario", file, "--", "/bin/true", environment=environment)
     assert "ssh" in no_ssh.check(125).err
+
+
+def test_packets_may_go_by_udp(airpath: Airpath, lab: Lab) -> None:
+    """A tunnel carries the packets; an address that is none of this host is told."""
+    out = airpath.path("run")
+    udp = 'udp = {{ local = "{}:5300", remote = "10.99.0.2:5300" }}'
+    file = scenario(airpath, lab, more=udp.format("10.99.0.1"))
+    words = ("--out", out, "--quiet", "--", "ping", "-c", "5", "-i", "0.01", "server")
+    result = airpath.run("exec", "--scenario", file, *words, user=lab.user).check()
+    assert len(result.ping_times_ms()) == 5
+    delays = account(out)["network_delay"]
+    assert delays["to_host"]["count"] == delays["from_host"]["count"] == 5
+    wrong = scenario(airpath, lab, more=udp.format("192.0.2.1"))
+    refused = airpath.run("exec", "--scenario", wrong, "--", "true", user=lab.user).check(125)
+    assert "cannot open the tunnel by UDP from 192.0.2.1:5300" in refused.err
+    bad = scenario(airpath, lab, more=udp.format("here"))
+    assert "not an address and a port" in airpath.run("check", bad).check(1).err
+
+
+def test_a_full_disk_of_the_other_host_is_told(airpath: Airpath, lab: Lab) -> None:
+    """The run goes on; what was written is there, and the verdict says which host and why."""
+    out = airpath.path("run")
+    lab.cache().mkdir(parents=True, exist_ok=True)
+    mount = ("nsenter", "-t", str(lab.far_pid), "-m", "mount", "-t", "tmpfs", "-o", "size=120k")
+    subprocess.run([*mount, "none", lab.cache()], check=True)
+    try:
+        result = airpath.run(
+            *("exec", "--scenario", scenario(airpath, lab), "--out", out, "--json"),
+            *("--", "ping", "-q", "-i", "0.002", "-c", "400", "server"),
+            user=lab.user,
+        ).check()
+    finally:
+        unmount = ("nsenter", "-t", str(lab.far_pid), "-m", "umount", lab.cache())
+        subprocess.run(unmount, check=True)
+    reasons = [reason["what"] for reason in result.summary()["verdict"]["reasons"]]
+    assert any("lab2" in reason and "No space left" in reason for reason in reasons), reasons
+    manifest = json.loads((out / "run.json").read_text())
+    assert manifest["status"] == "finished"
+    assert not manifest["results"]["log"]["complete"]
+    assert airpath.run("log", out).check().out.count("delivered") > 100
