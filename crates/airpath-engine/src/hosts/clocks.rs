@@ -19,6 +19,8 @@ use crate::error::{Failure, Result};
 const INTERVAL: Duration = Duration::from_millis(250);
 /// The offset is taken from the best of so many exchanges.
 const RECENT: usize = 16;
+/// Greatest drift of clocks that work. A run of less than some seconds cannot tell as much.
+const MOST_DRIFT_PPM: f64 = 500.0;
 /// Number of open questions that are remembered.
 const OPEN: usize = 64;
 
@@ -121,7 +123,19 @@ impl Clocks {
     /// # Errors
     /// When there were too few exchanges.
     pub fn estimate(&self) -> Result<Estimate> {
-        Estimate::of(&self.lock()).map_err(|error| Failure::new(error.to_string()))
+        let exchanges = self.lock();
+        let mut estimate = Estimate::of(&exchanges).map_err(|error| Failure::new(error.to_string()))?;
+        let best = exchanges.iter().min_by_key(|exchange| exchange.round_trip_ns());
+        if estimate.drift_ppm.abs() > MOST_DRIFT_PPM
+            && let Some(best) = best
+        {
+            estimate.at_unix_ns = best.origin_ns;
+            estimate.offset_ns = i64::try_from(best.offset_ns()).unwrap_or(estimate.offset_ns);
+            estimate.bound_ns = u64::try_from(best.round_trip_ns() / 2 + 1).unwrap_or(estimate.bound_ns);
+            estimate.drift_ppm = 0.0;
+            estimate.warnings.push("the run was too short to measure the drift, which is taken as 0".into());
+        }
+        Ok(estimate)
     }
 }
 
