@@ -183,9 +183,12 @@ impl Scenario {
         let (path, _) = hop.rsplit_once('.').unwrap_or(("", hop));
         for tree in self.paths.iter_mut().filter(|tree| path.is_empty() || tree.name == path) {
             if tree.hops.iter().all(|hop| hop.name != HOP_OF_LOSSES) {
+                // Behind all others, so on the host of the last one.
+                let host = tree.hops.last().and_then(|hop| hop.host.clone());
                 tree.hops.push(HopTree {
                     name: HOP_OF_LOSSES.into(),
                     place: place.clone(),
+                    host,
                     link: Table::default(),
                     uplink: Table::default(),
                     downlink: Table::default(),

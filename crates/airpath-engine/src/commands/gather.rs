@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 use crate::error::{Failure, Result};
 use crate::hosts::HOSTS;
+use crate::run::Report;
 use crate::run::conclude::{self, Finished};
 use crate::run::files::KeptFiles;
-use crate::run::request::Report;
 use crate::run::{RunRequest, manifest as places};
 use crate::terminal::say;
 

@@ -30,7 +30,7 @@ use crate::hosts::transfer::{self, Piece};
 use crate::hosts::tunnel::{Ends, Tunnel};
 use crate::hosts::wire::{Word, write_frame};
 use crate::link::{self, usage};
-use crate::run::request::Report;
+use crate::run::Report;
 use crate::run::{RunRequest, conclude, live};
 use crate::seed::fresh_seed;
 use crate::status;

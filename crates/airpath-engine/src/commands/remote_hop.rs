@@ -28,7 +28,7 @@ use crate::hosts::transfer::{self, Piece};
 use crate::hosts::tunnel::Tunnel;
 use crate::hosts::wire::{self, Frame, GREETING, PROTOCOL, Word};
 use crate::link::usage;
-use crate::run::request::Report;
+use crate::run::Report;
 use crate::run::{RunRequest, calibrated, conclude, from_options, live};
 use crate::status;
 

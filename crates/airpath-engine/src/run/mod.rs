@@ -34,4 +34,4 @@ mod users;
 pub mod warp;
 mod workload;
 
-pub use request::RunRequest;
+pub use request::{Report, RunRequest};
