@@ -25,7 +25,7 @@ const ECHO_REQUEST: u8 = 9;
 const ECHO_REPLY: u8 = 10;
 const DISCARD_REQUEST: u8 = 11;
 
-/// Most bytes that wait for the line; beyond, packets and answers are dropped.
+/// Most bytes that wait for the line; beyond, answers are dropped.
 const WAITING_BYTES: usize = 256 * 1024;
 /// Most packets that wait for whoever reads them.
 const WAITING_PACKETS: usize = 1024;
@@ -92,8 +92,10 @@ pub struct Counters {
     pub malformed: u64,
     /// Packets before their protocol was open.
     pub early: u64,
-    /// Packets and answers dropped as too much was waiting.
+    /// Packets and answers dropped as too much was waiting for the line.
     pub overflows: u64,
+    /// Packets of the peer dropped as nobody read them.
+    pub unread: u64,
     /// Times that LCP came up.
     pub openings: u64,
 }
@@ -145,6 +147,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// Most bytes behind which a packet waits for the line; beyond, packets are dropped: a queue of the line is none of
+    /// the link's, and must not grow into one.
+    pub const BEFORE_A_PACKET_BYTES: usize = 32 * 1024;
+
     /// An end whose line is not up yet.
     pub fn new(configuration: Configuration) -> Self {
         let Configuration { address, peer_address, name_servers, magic_number, .. } = configuration;
@@ -242,6 +248,10 @@ impl Endpoint {
         if packet.len() > usize::from(self.lcp.options.peer.mru_bytes) {
             return Err(NotSent::TooLong);
         }
+        if self.line.len() > Self::BEFORE_A_PACKET_BYTES {
+            self.counters.overflows += 1;
+            return Err(NotSent::Full);
+        }
         if self.write(protocol, packet) { Ok(()) } else { Err(NotSent::Full) }
     }
 
@@ -265,6 +275,16 @@ impl Endpoint {
         self.ipv6cp.as_ref().is_some_and(|ipv6cp| ipv6cp.state == State::Opened)
     }
 
+    /// True if the peer has said that it knows no IPCP, or has refused every proposal of addresses.
+    pub fn ipv4_refused(&self) -> bool {
+        self.lcp.state == State::Opened && self.ipcp.state == State::Stopped
+    }
+
+    /// Longest packet that the peer takes, in bytes.
+    pub fn peer_mru_bytes(&self) -> u16 {
+        self.lcp.options.peer.mru_bytes
+    }
+
     /// State of LCP.
     pub fn state(&self) -> State {
         self.lcp.state
@@ -273,8 +293,8 @@ impl Endpoint {
     /// Reason for which nothing passes, if nothing does.
     pub fn down(&self) -> Option<LineDown> {
         match self.lcp.state {
-            _ if self.lcp.options.loops >= LOOPS => Some(LineDown::Loop),
             State::Opened => None,
+            _ if self.lcp.options.loops >= LOOPS => Some(LineDown::Loop),
             State::Initial | State::Closed | State::Closing => Some(LineDown::Closed),
             State::Stopped => Some(LineDown::GivenUp),
             _ => Some(LineDown::Negotiating),
@@ -319,9 +339,15 @@ impl Endpoint {
             IPV6 if self.ipv6_open() => self.take_packet(information),
             IPV4 => self.counters.early += 1,
             IPV6 if self.ipv6cp.is_some() => self.counters.early += 1,
-            IPCP => take_control(&mut self.ipcp, now_ns, information, &mut self.counters),
+            IPCP => {
+                self.unknown_to_peer[0] = false;
+                take_control(&mut self.ipcp, now_ns, information, &mut self.counters);
+            }
             _ => match (&mut self.ipv6cp, protocol) {
-                (Some(ipv6cp), IPV6CP) => take_control(ipv6cp, now_ns, information, &mut self.counters),
+                (Some(ipv6cp), IPV6CP) => {
+                    self.unknown_to_peer[1] = false;
+                    take_control(ipv6cp, now_ns, information, &mut self.counters);
+                }
                 _ => self.reject_protocol(protocol, information),
             },
         }
@@ -331,7 +357,7 @@ impl Endpoint {
         if self.packets.len() < WAITING_PACKETS {
             self.packets.push_back(packet.to_vec());
         } else {
-            self.counters.overflows += 1;
+            self.counters.unread += 1;
         }
     }
 
@@ -350,8 +376,13 @@ impl Endpoint {
         }
         let open = self.lcp.state == State::Opened;
         match packet.code {
+            // What the line has brought back is no answer: an open line that has become a loop answers no echo, and
+            // negotiates again.
+            ECHO_REQUEST | ECHO_REPLY if open && self.is_our_own(packet.data) => {}
             ECHO_REQUEST if open && packet.data.len() >= 4 => {
-                let data = [&self.lcp.options.magic_number.to_be_bytes(), &packet.data[4..]].concat();
+                let room = usize::from(self.lcp.options.peer.mru_bytes) - 4;
+                let echoed = &packet.data[4..packet.data.len().min(room)];
+                let data = [&self.lcp.options.magic_number_agreed().to_be_bytes(), echoed].concat();
                 self.write(LCP, &Packet { code: ECHO_REPLY, identifier: packet.identifier, data: &data }.bytes());
             }
             ECHO_REPLY if open => self.echoes_unanswered = 0,
@@ -361,15 +392,22 @@ impl Endpoint {
         }
     }
 
+    /// True for the contents of an echo with our magic number.
+    fn is_our_own(&self, data: &[u8]) -> bool {
+        let ours = self.lcp.options.magic_number_agreed();
+        ours != 0 && data.first_chunk::<4>() == Some(&ours.to_be_bytes())
+    }
+
+    /// A peer that has agreed on addresses before knows the protocol: it is tried again.
     fn protocol_rejected(&mut self, now_ns: u64, data: &[u8]) {
         let protocol = data.first_chunk::<2>().map(|bytes| u16::from_be_bytes(*bytes));
         match (protocol, &mut self.ipv6cp) {
-            (Some(IPCP), _) => {
-                self.unknown_to_peer[0] = true;
+            (Some(IPCP | IPV4), _) => {
+                self.unknown_to_peer[0] = self.ipcp.state != State::Opened;
                 self.ipcp.tell(now_ns, Event::CatastrophicReject);
             }
-            (Some(IPV6CP), Some(ipv6cp)) => {
-                self.unknown_to_peer[1] = true;
+            (Some(IPV6CP | IPV6), Some(ipv6cp)) => {
+                self.unknown_to_peer[1] = ipv6cp.state != State::Opened;
                 ipv6cp.tell(now_ns, Event::CatastrophicReject);
             }
             (Some(LCP), _) => self.lcp.tell(now_ns, Event::CatastrophicReject),
@@ -390,7 +428,7 @@ impl Endpoint {
         }
         self.echoes_unanswered += 1;
         self.echo_at_ns = Some(now_ns + self.echo_interval_ns);
-        let data = self.lcp.options.magic_number.to_be_bytes();
+        let data = self.lcp.options.magic_number_agreed().to_be_bytes();
         let identifier = self.lcp.next_identifier();
         self.write(LCP, &Packet { code: ECHO_REQUEST, identifier, data: &data }.bytes());
     }
@@ -440,6 +478,7 @@ impl Endpoint {
                 Change::Finished => {}
             }
         }
+        self.deframer.character_map = self.lcp.options.map_of_received();
         let ipv6cp_stopped = self.ipv6cp.as_ref().is_some_and(|ipv6cp| ipv6cp.state == State::Stopped);
         let stopped = self.lcp.state == State::Stopped
             || (self.ipcp.state == State::Stopped && !self.unknown_to_peer[0])
@@ -504,5 +543,7 @@ fn take_control<O: Options>(protocol: &mut Negotiation<O>, now_ns: u64, informat
     }
 }
 
+#[cfg(test)]
+mod refusals;
 #[cfg(test)]
 mod tests;

@@ -96,6 +96,10 @@ impl Deframer {
 fn contents(frame: &[u8]) -> Option<(u16, Vec<u8>)> {
     let frame = frame.strip_prefix(&[ADDRESS, CONTROL]).unwrap_or(frame);
     let (first, rest) = frame.split_first()?;
+    // No protocol has the number of the address (RFC 1661, 6.5).
+    if *first == ADDRESS {
+        return None;
+    }
     if first & 1 == 1 {
         return Some((u16::from(*first), rest.to_vec()));
     }

@@ -18,9 +18,9 @@ pub(crate) struct Ipcp {
     pub ours: Ipv4Addr,
     /// The peer's as agreed; unspecified if it told none.
     pub peers: Ipv4Addr,
+    configured: Option<Ipv4Addr>,
     given: Option<Ipv4Addr>,
     name_servers: Vec<Ipv4Addr>,
-    may_be_given: bool,
     rejected: bool,
 }
 
@@ -30,15 +30,21 @@ impl Ipcp {
         Self {
             ours: ours.unwrap_or(Ipv4Addr::UNSPECIFIED),
             peers: Ipv4Addr::UNSPECIFIED,
+            configured: ours,
             given,
             name_servers,
-            may_be_given: ours.is_none(),
             rejected: false,
         }
     }
 }
 
 impl Options for Ipcp {
+    fn begin(&mut self) {
+        self.ours = self.configured.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        self.peers = Ipv4Addr::UNSPECIFIED;
+        self.rejected = false;
+    }
+
     fn request(&self, list: &mut Vec<u8>) {
         if !self.rejected {
             append(list, ADDRESS, &self.ours.octets());
@@ -68,7 +74,7 @@ impl Options for Ipcp {
     }
 
     fn take_nak(&mut self, (kind, data): ConfigurationOption<'_>) {
-        if let (ADDRESS, true, Ok(octets)) = (kind, self.may_be_given, <[u8; 4]>::try_from(data)) {
+        if let (ADDRESS, None, Ok(octets)) = (kind, self.configured, <[u8; 4]>::try_from(data)) {
             self.ours = octets.into();
         }
     }

@@ -14,6 +14,7 @@ pub(crate) struct Ipv6cp {
     pub ours: u64,
     /// The peer's as agreed; 0 if it told none.
     pub peers: u64,
+    configured: u64,
     given: u64,
     rejected: bool,
 }
@@ -21,11 +22,15 @@ pub(crate) struct Ipv6cp {
 impl Ipv6cp {
     /// `given` is for a peer that has no identifier, or ours.
     pub fn new(ours: u64, given: u64) -> Self {
-        Self { ours, peers: 0, given, rejected: false }
+        Self { ours, peers: 0, configured: ours, given, rejected: false }
     }
 }
 
 impl Options for Ipv6cp {
+    fn begin(&mut self) {
+        (self.ours, self.peers, self.rejected) = (self.configured, 0, false);
+    }
+
     fn request(&self, list: &mut Vec<u8>) {
         if !self.rejected {
             append(list, INTERFACE_IDENTIFIER, &self.ours.to_be_bytes());
@@ -48,7 +53,11 @@ impl Options for Ipv6cp {
 
     fn take_nak(&mut self, (kind, data): ConfigurationOption<'_>) {
         if let (INTERFACE_IDENTIFIER, Ok(octets)) = (kind, <[u8; 8]>::try_from(data)) {
-            self.ours = u64::from_be_bytes(octets);
+            let told = u64::from_be_bytes(octets);
+            // 0 is no identifier, and the peer's own would be no other.
+            if told != 0 && told != self.given {
+                self.ours = told;
+            }
         }
     }
 

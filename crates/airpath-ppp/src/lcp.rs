@@ -28,6 +28,10 @@ pub(crate) struct Lcp {
     /// Requests of the peer with our own magic number, one after the other.
     pub loops: u32,
     rejected: [bool; 9],
+    /// MRU and character map that we ask for first.
+    configured: (u16, u32),
+    /// Number of magic numbers made.
+    draws: u32,
 }
 
 /// Form of frames that the peer takes, as agreed.
@@ -53,16 +57,45 @@ impl Default for PeerTakes {
 impl Lcp {
     pub fn new(magic_number: u32, mru_bytes: u16, character_map: u32) -> Self {
         let magic_number = magic_number.max(1);
-        Self { magic_number, mru_bytes, character_map, peer: PeerTakes::default(), loops: 0, rejected: [false; 9] }
+        Self {
+            magic_number,
+            mru_bytes,
+            character_map,
+            peer: PeerTakes::default(),
+            loops: 0,
+            rejected: [false; 9],
+            configured: (mru_bytes, character_map),
+            draws: 0,
+        }
     }
 
-    fn next_magic_number(&mut self) -> u32 {
-        self.magic_number = self.magic_number.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15).max(1);
-        self.magic_number
+    /// Magic number for packets: 0 where the peer does not know them (RFC 1661, 5.8).
+    pub fn magic_number_agreed(&self) -> u32 {
+        if self.rejected[usize::from(MAGIC_NUMBER)] { 0 } else { self.magic_number }
+    }
+
+    /// Characters that the line may insert: the peer escapes those that it sends.
+    pub fn map_of_received(&self) -> u32 {
+        if self.rejected[usize::from(CHARACTER_MAP)] { DEFAULT_CHARACTER_MAP } else { self.character_map }
+    }
+
+    /// Another number than ours.
+    fn other_magic_number(&mut self) -> u32 {
+        self.draws = self.draws.wrapping_add(1);
+        let mixed = (self.magic_number ^ self.draws.wrapping_mul(0x85eb_ca6b)).wrapping_mul(0x9e37_79b1);
+        let drawn = (mixed ^ mixed >> 15).max(1);
+        if drawn == self.magic_number { drawn.wrapping_add(1).max(1) } else { drawn }
     }
 }
 
 impl Options for Lcp {
+    fn begin(&mut self) {
+        (self.mru_bytes, self.character_map) = self.configured;
+        self.rejected = [false; 9];
+        self.peer = PeerTakes::default();
+        self.loops = 0;
+    }
+
     fn request(&self, list: &mut Vec<u8>) {
         let wanted = |kind: u8| !self.rejected[usize::from(kind)];
         if self.mru_bytes != DEFAULT_MRU_BYTES && wanted(MRU) {
@@ -91,7 +124,7 @@ impl Options for Lcp {
                     return Opinion::Good;
                 }
                 self.loops += u32::from(peers != 0);
-                Opinion::Rather(self.next_magic_number().wrapping_add(1).to_be_bytes().to_vec())
+                Opinion::Rather(self.other_magic_number().to_be_bytes().to_vec())
             }
             (MRU, [_, _]) | (CHARACTER_MAP, [_, _, _, _]) => Opinion::Good,
             (PROTOCOL_COMPRESSION | ADDRESS_COMPRESSION, []) => Opinion::Good,
@@ -101,6 +134,8 @@ impl Options for Lcp {
 
     fn agree(&mut self, options: &[ConfigurationOption<'_>]) {
         self.peer = PeerTakes::default();
+        // Only our own requests come back on a loop, and they are never agreed to.
+        self.loops = 0;
         for option in options {
             match *option {
                 (MRU, &[high, low]) => self.peer.mru_bytes = u16::from_be_bytes([high, low]),
@@ -116,9 +151,7 @@ impl Options for Lcp {
         match option {
             (MRU, &[high, low]) => self.mru_bytes = u16::from_be_bytes([high, low]).clamp(128, self.mru_bytes),
             (CHARACTER_MAP, &[a, b, c, d]) => self.character_map |= u32::from_be_bytes([a, b, c, d]),
-            (MAGIC_NUMBER, _) => {
-                self.next_magic_number();
-            }
+            (MAGIC_NUMBER, _) => self.magic_number = self.other_magic_number(),
             _ => {}
         }
     }

@@ -8,6 +8,11 @@ use crate::options::{ConfigurationOption, append, parse};
 
 /// Configure-Naks sent before options are rejected instead (Max-Failure).
 const NAKS_AT_MOST: u32 = 5;
+/// Configure-Naks and -Rejects that we heed before we give up: a peer that only ever refuses would be asked as fast as
+/// the line can.
+const REFUSALS_AT_MOST: u32 = 30;
+/// Longest rejected packet that a Code-Reject brings back: it fits the least MRU that we accept.
+const REJECTED_BYTES: usize = 120;
 /// Configure-Requests without an answer (Max-Configure).
 const REQUESTS_AT_MOST: u32 = 10;
 /// Terminate-Requests without an answer (Max-Terminate).
@@ -33,6 +38,8 @@ pub(crate) enum Opinion {
 
 /// Options of one control protocol.
 pub(crate) trait Options {
+    /// A negotiation begins: what an earlier one has changed is forgotten, since the peer may be another.
+    fn begin(&mut self);
     /// Appends the options that we ask for.
     fn request(&self, list: &mut Vec<u8>);
     /// Opinion of an option that the peer asks for.
@@ -86,7 +93,10 @@ pub(crate) struct Negotiation<O> {
     pub changes: Vec<Change>,
     deadline_ns: Option<u64>,
     restarts: u32,
+    /// Configure-Naks that we have sent since the last Configure-Ack.
     naks: u32,
+    /// Configure-Naks and -Rejects of the peer since the negotiation began.
+    refusals: u32,
     identifier: u8,
     requested: Vec<u8>,
 }
@@ -101,6 +111,7 @@ impl<O: Options> Negotiation<O> {
             deadline_ns: None,
             restarts: 0,
             naks: 0,
+            refusals: 0,
             identifier: 0,
             requested: Vec::new(),
         }
@@ -148,6 +159,11 @@ impl<O: Options> Negotiation<O> {
             }
             CONFIGURE_NAK | CONFIGURE_REJECT if answers_last => {
                 let Some(options) = parse(packet.data) else { return true };
+                self.refusals += 1;
+                if self.refusals > REFUSALS_AT_MOST {
+                    self.tell(now_ns, Event::CatastrophicReject);
+                    return true;
+                }
                 for option in options {
                     if packet.code == CONFIGURE_NAK {
                         self.options.take_nak(option);
@@ -176,6 +192,10 @@ impl<O: Options> Negotiation<O> {
     }
 
     fn requested_by_peer(&mut self, now_ns: u64, packet: Packet<'_>, options: &[ConfigurationOption<'_>]) {
+        // A peer that begins anew while we believe it open may be another one.
+        if matches!(self.state, State::Opened | State::Stopped) {
+            self.options.begin();
+        }
         let (mut naks, mut rejects) = (Vec::new(), Vec::new());
         for &(kind, data) in options {
             match self.options.judge((kind, data)) {
@@ -208,6 +228,14 @@ impl<O: Options> Negotiation<O> {
     fn happen(&mut self, now_ns: u64, event: Event, packet: Option<Packet<'_>>, answer: &[u8]) {
         let Some((actions, next)) = step(self.state, event) else { return };
         let before = self.state;
+        if matches!(before, State::Starting | State::Closed | State::Stopped | State::Opened)
+            && matches!(next, State::ReqSent | State::AckSent)
+        {
+            (self.naks, self.refusals) = (0, 0);
+            if matches!(event, Event::Up | Event::Open) {
+                self.options.begin();
+            }
+        }
         self.state = next;
         for action in actions {
             self.act(now_ns, *action, packet, answer);
@@ -260,7 +288,7 @@ impl<O: Options> Negotiation<O> {
                 if let Some(packet) = packet {
                     let identifier = self.next_identifier_of_others();
                     let rejected = packet.bytes();
-                    self.send(CODE_REJECT, identifier, &rejected[..rejected.len().min(1000)]);
+                    self.send(CODE_REJECT, identifier, &rejected[..rejected.len().min(REJECTED_BYTES)]);
                 }
             }
         }

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SECOND_NS: u64 = 1_000_000_000;
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
-fn server() -> Endpoint {
+pub(super) fn server() -> Endpoint {
     Endpoint::new(Configuration {
         address: Some(Ipv4Addr::new(10, 0, 0, 1)),
         peer_address: Some(Ipv4Addr::new(10, 0, 0, 2)),
@@ -21,7 +21,7 @@ fn client() -> Endpoint {
 }
 
 /// Two ends and what the line does to their bytes.
-fn run(ends: &mut [Endpoint; 2], from_ns: u64, to_ns: u64, mut damage: impl FnMut(Vec<u8>) -> Vec<u8>) {
+pub(super) fn run(ends: &mut [Endpoint; 2], from_ns: u64, to_ns: u64, mut damage: impl FnMut(Vec<u8>) -> Vec<u8>) {
     let mut now_ns = from_ns;
     while now_ns < to_ns {
         for sender in 0..2 {
@@ -36,7 +36,7 @@ fn run(ends: &mut [Endpoint; 2], from_ns: u64, to_ns: u64, mut damage: impl FnMu
     }
 }
 
-fn opened() -> [Endpoint; 2] {
+pub(super) fn opened() -> [Endpoint; 2] {
     let mut ends = [server(), client()];
     ends.iter_mut().for_each(|end| end.open(0));
     run(&mut ends, 0, SECOND_NS, |bytes| bytes);
