@@ -10,7 +10,7 @@ commands are, ``declarations.py`` and the engine's facts say; tests compare the 
 from __future__ import annotations
 
 NAMES = (
-    *("exec", "shell", "sim", "run", "plan", "results", "profiles", "check", "schema", "facts"),
+    *("exec", "shell", "relay", "sim", "run", "plan", "results", "profiles", "check", "schema", "facts"),
     *("log", "send", "recv", "runs", "state", "set", "replay", "trace", "fading", "modes", "wsim"),
     *("timing", "warp", "analyse", "plot", "report", "ui", "video", "completions"),
     "man",

@@ -15,6 +15,7 @@ pub mod log;
 pub mod modes;
 pub mod profiles;
 pub mod recv;
+pub mod relay;
 pub mod replay;
 pub mod schema;
 pub mod send;
