@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What an end tells of itself.
+//! Counters of an end, and reasons for which nothing passes.
 
 /// Frames and bytes of an end since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
