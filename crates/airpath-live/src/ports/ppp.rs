@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use airpath_core::Span;
+use airpath_packet::checksum;
 use airpath_ppp::{Configuration, Counters, Endpoint, LineDown, State};
 use bytes::BytesMut;
 use nix::sys::epoll::{EpollEvent, EpollFlags};
@@ -248,9 +249,8 @@ impl Adapter for PppPort {
             packet.parts.iter().for_each(|part| bytes.extend_from_slice(part));
             // What waits for the line is one queue, in two places.
             let is_full = self.line.waiting_bytes() > Endpoint::BEFORE_A_PACKET_BYTES;
-            // No kernel behind the line finishes checksums or cuts segments.
-            let is_unfinished = packet.offload != OffloadHeader::default();
-            if self.is_gone || is_full || is_unfinished || self.end.send(&bytes).is_err() {
+            let is_whole = finish_checksum(&mut bytes, &packet.offload);
+            if self.is_gone || is_full || !is_whole || self.end.send(&bytes).is_err() {
                 outcome.refused += 1;
             }
             outcome.done += 1;
@@ -284,6 +284,13 @@ impl Adapter for PppPort {
     fn is_line(&self) -> bool {
         true
     }
+}
+
+/// Finishes a checksum that the sending kernel left to the device: behind the line is no kernel that would. False for
+/// what nobody can finish: super-packets, which a session with a line does not have, and places outside the packet.
+fn finish_checksum(packet: &mut [u8], offload: &OffloadHeader) -> bool {
+    let (start, offset) = (usize::from(offload.checksum_start), usize::from(offload.checksum_offset));
+    !offload.is_super_packet() && (!offload.needs_checksum || checksum::finish(packet, start, offset))
 }
 
 impl AsFd for PppPort {

@@ -169,6 +169,18 @@ fn line_opens_again_and_carries_packets_once_noise_has_ended() {
 }
 
 #[test]
+fn checksums_that_a_kernel_left_to_the_device_are_finished() {
+    let left =
+        OffloadHeader { needs_checksum: true, checksum_start: 2, checksum_offset: 2, ..OffloadHeader::default() };
+    let mut packet = [0x45, 0, 0x12, 0x34, 0, 0, 0xab, 0xcd];
+    assert!(finish_checksum(&mut packet, &left));
+    // The sum over it all is now that of a right checksum.
+    assert_eq!(checksum::checksum(&packet[2..]), 0);
+    assert!(!finish_checksum(&mut packet, &OffloadHeader { checksum_start: 7, ..left }));
+    assert!(finish_checksum(&mut packet, &OffloadHeader::default()));
+}
+
+#[test]
 fn what_is_no_line_is_refused_with_a_reason() {
     let busy = SerialLine::open(&LineSpec::Pseudo { link: None }, None).unwrap();
     let path = |path: &str| LineSpec::Device(Path::new(path).to_owned());
