@@ -81,9 +81,12 @@ def refuse(path: str) -> None:
     waiting = b""
     while select.select([line], [], [], 60)[0]:
         try:
-            waiting += os.read(line, 4096)
+            data = os.read(line, 4096)
         except OSError:
             return
+        if not data:
+            return
+        waiting += data
         *whole, waiting = waiting.split(b"\x7e")
         for protocol, packet in packets(b"\x7e".join(whole)):
             if protocol == LCP and packet[0] == 1:
@@ -106,6 +109,8 @@ def carry(first: str, second: str, noisy_s: float) -> None:
             try:
                 data = os.read(line, 4096)
             except OSError:
+                return
+            if not data:
                 return
             if time.monotonic() < end:
                 noisy = bytearray()
