@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from warp.conftest import Warp
 
 PPPD = shutil.which("pppd", path="/usr/sbin:/sbin:/usr/bin")
-PEER = Path(__file__).resolve().parents[1] / "live" / "ppp_peer.py"
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="pppd needs root"),
@@ -68,18 +65,3 @@ def test_pppd_is_given_the_addresses_and_the_mru_that_were_asked_for(warp: Warp)
     result = warp.run(*line, "--", "ping", "-c", "2", "-s", "500", "server").check()
     assert "the peer is 192.168.7.2, IPv4" in result.err
     assert "PING server (192.168.7.2)" in result.out
-
-
-def test_pppd_opens_again_after_noise(warp: Warp) -> None:
-    near, far = "/run/tmp/near", "/run/tmp/far"
-    noise = f"{sys.executable} {PEER} noise {near} {far} 6"
-    server = (
-        f"socat PTY,link={far},raw,echo=0 PTY,link={far}.pppd,raw,echo=0 & "
-        f"{noise} & sleep 1; exec {PPPD} {far}.pppd nodetach noauth local persist maxfail 0 "
-        "holdoff 1"
-    )
-    until = "for i in $(seq 60); do ping -c 1 -W 1 server && exit; done; exit 1"
-    line = ("--server-ppp", f"pty:{near}", "--ppp", "timeout=5 min", "--server", server)
-    if shutil.which("socat") is None:
-        pytest.skip("socat is not installed")
-    warp.run(*line, "--", "sh", "-c", until).check()
