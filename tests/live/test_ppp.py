@@ -170,21 +170,15 @@ def test_what_is_no_line_is_refused(airpath: Airpath) -> None:
         with beside(airpath.start("relay", "-q", path, "pty")) as relay:
             await_true(lambda: len(airpath.processes()) >= 2)
             cases = {
-                ("exec", "--server-ppp", file, "--", "true"): (125, "no terminal"),
-                ("exec", "--server-ppp", "/dev/ttyNONE", "--", "true"): (
-                    125,
-                    "no such serial line",
-                ),
-                ("relay", "pty", f"pty:{file}"): (125, "exists already"),
-                ("relay", file, "pty"): (125, "no terminal"),
+                ("exec", "--server-ppp", file, "--", "true"): (2, "no terminal"),
+                ("exec", "--server-ppp", "/dev/ttyNONE", "--", "true"): (2, "no such serial line"),
+                ("relay", "pty", f"pty:{file}"): (2, "exists already"),
+                ("relay", file, "pty"): (2, "no terminal"),
                 ("relay", path, path): (2, "a relay needs two"),
                 ("relay", "--log", "packets", "--out", "x", "pty", "pty"): (2, "--log events"),
                 ("relay", "--internet", "pty", "pty"): (2, "--internet is for ends"),
                 ("exec", "--ppp", "mru=600", "--", "true"): (2, "--server-ppp LINE"),
-                ("exec", "--server-ppp", "pty", "--ppp", "mru=600", "--", "true"): (
-                    125,
-                    "--mtu 600",
-                ),
+                ("exec", "--server-ppp", "pty", "--ppp", "mru=600", "--", "true"): (2, "--mtu 600"),
                 ("exec", "--server-ppp", "pty", "--ppp", "mtu=6", "--", "true"): (
                     2,
                     "no option `mtu`",
@@ -205,7 +199,7 @@ def test_what_is_no_line_is_refused(airpath: Airpath) -> None:
 
             def in_use() -> bool:
                 result = airpath.run("relay", path, "pty", timeout=10)
-                return result.status == 125 and "in use" in result.err
+                return result.status == 2 and "in use" in result.err
 
             assert in_use()
             relay.terminate()
@@ -213,7 +207,7 @@ def test_what_is_no_line_is_refused(airpath: Airpath) -> None:
         if os.geteuid() == 0:
             nobody = users()[1]
             Path(path).chmod(0o600)
-            result = airpath.run("relay", path, "pty", user=nobody).check(125)
+            result = airpath.run("relay", path, "pty", user=nobody).check(123)
             assert "cannot be opened" in result.err
     finally:
         os.close(master)
