@@ -7,6 +7,7 @@ pub mod calibrate;
 pub mod clocks;
 pub mod control;
 pub mod fading;
+mod lines;
 mod load;
 mod mistakes;
 pub mod modes;
@@ -36,6 +37,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::defaults::{SERVER_GRACE, SERVER_TIMEOUT};
 use crate::server_ready::ServerReady;
 
+pub use lines::{LineArgs, RelayArgs};
 pub use load::{RecvArgs, SendArgs};
 pub use mistakes::{Mistake, parse};
 pub use replay::ReplayArgs;
@@ -59,6 +61,8 @@ pub enum Command {
     /// Open your shell behind an emulated link; shells nest, and delays add.
     #[command(after_help = SHELL_EXAMPLES)]
     Shell(ShellArgs),
+    /// Pass PPP frames between two serial lines through an emulated link.
+    Relay(RelayArgs),
     /// Run workloads over a link in virtual time, as fast as the processor allows.
     Sim(SimArgs),
     /// Validate scenario files and report errors.
@@ -130,6 +134,7 @@ Examples:
   airpath exec --scenario examples/cell-wired.toml --client near='ping -c 4 server' --client middle= --client far=
   airpath exec --scenario train.toml --out results/train --server './server' -- ./client server
   airpath exec --profile slow-4g --internet -- curl -O https://example.org/
+  airpath exec --profile gprs-cs2-3+1 --server-ppp /dev/ttyUSB0 --ppp baud=115200 -- ping -c 4 server
   airpath exec --clock warp --profile gsm-data-9.6k --replications 20 --jobs 2 \\
       --server './server' -- ./client server
   airpath exec --profile lte-good --set radio.downlink.rate='2 Mbit/s' --print-scenario
@@ -318,6 +323,8 @@ pub struct ExecArgs {
     /// Time for the server's command to exit by itself after the client's.
     #[arg(long, value_name = "TIME", default_value_t = SERVER_GRACE, help_heading = "Ends")]
     pub server_grace: Span,
+    #[command(flatten)]
+    pub lines: LineArgs,
     /// Number of runs, each with the next seed and fresh namespaces.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Run")]
     pub replications: u32,
@@ -336,7 +343,7 @@ pub struct ExecArgs {
     #[arg(long, value_name = "ENDS", value_enum, default_value_t = ServerEndsArg::One, help_heading = "Ends")]
     pub server_ends: ServerEndsArg,
     /// Command and arguments at the client end; each user of a cell runs it.
-    #[arg(last = true, value_name = "CMD", required_unless_present_any = ["print_scenario", "client"], help_heading = "Ends")]
+    #[arg(last = true, value_name = "CMD", required_unless_present_any = ["print_scenario", "client", "client_ppp"], help_heading = "Ends")]
     pub command: Vec<OsString>,
 }
 
@@ -365,6 +372,8 @@ pub struct ShellArgs {
     pub link: LinkArgs,
     #[command(flatten)]
     pub run: RunArgs,
+    #[command(flatten)]
+    pub lines: LineArgs,
     /// User of a cell at whose end the shell runs; the others run nothing, or what --client says, until it ends.
     #[arg(long, value_name = "USER", help_heading = "Ends")]
     pub user: Option<String>,

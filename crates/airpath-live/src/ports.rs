@@ -7,11 +7,14 @@
 #![allow(unsafe_code)]
 
 mod features;
+mod frames;
 pub mod joined;
+mod line_news;
 mod offload;
 mod packet;
 mod packet_batch;
 mod ppp;
+mod serial;
 mod slab;
 mod tun;
 
@@ -25,10 +28,13 @@ use bytes::BytesMut;
 
 use crate::netlink::{QueueDiscipline, RouteSocket};
 
+pub use frames::FramePort;
 pub use joined::{JoinedPort, Journey};
+pub use line_news::{LineNews, Listener, Teller, line_news};
 pub use offload::{OffloadHeader, Segmentation};
 pub use packet::PacketPort;
 pub use ppp::PppPort;
+pub use serial::{Baud, LineSpec};
 pub use tun::TunPort;
 pub(crate) use tun::{TRANSMIT_QUEUE_PACKETS, tun_available};
 
@@ -178,6 +184,16 @@ pub trait Adapter: AsFd + fmt::Debug {
     /// True if packets carry the kernel's receive stamp.
     fn has_kernel_stamps(&self) -> bool {
         self.unread_limit().is_some()
+    }
+
+    /// True if it is a serial line, and no interface.
+    fn is_line(&self) -> bool {
+        false
+    }
+
+    /// True if what is read are frames of a line, which begin with a flag (0x7e), and no IP packets.
+    fn carries_frames(&self) -> bool {
+        false
     }
 
     /// Frames that were read and were no IP packets: none of them is for a link.

@@ -4,6 +4,7 @@
 //! A session: two endpoints in network namespaces, and the engine's two ports
 //! between them; or one for each of several users.
 
+mod line;
 mod links;
 mod names;
 mod users;
@@ -21,6 +22,7 @@ use crate::namespaces::{
 };
 use crate::ports::{Port, PortKind};
 use crate::privilege;
+pub use line::{LineOptions, PeerAddress, PppOptions, SessionLine};
 use users::{Common, Users};
 
 /// Network of the link's server end.
@@ -78,6 +80,10 @@ pub struct SessionOptions {
     /// Keep commands of root from the host as far as [`Bounds`] and the mounts can; an ordinary user's are
     /// kept from it by their user namespace.
     pub confine: bool,
+    /// A serial line in place of the interface of one end; of one user only.
+    pub line: Option<LineOptions>,
+    /// Number that differs from run to run, by which the line of another run is told from a loop.
+    pub magic_number: u32,
     /// Replaces /etc/resolv.conf; by default no name server is reachable, and
     /// the file says so.
     pub resolv_conf: Option<String>,
@@ -98,6 +104,8 @@ impl SessionOptions {
             congestion_control: None,
             own_socket_tables: false,
             confine: false,
+            line: None,
+            magic_number: 1,
             resolv_conf: None,
         })
     }
@@ -113,6 +121,7 @@ pub struct SessionEnd {
     mounts: MountNamespace,
     addresses: Vec<IpAddr>,
     confined: bool,
+    has_interface: bool,
 }
 
 impl SessionEnd {
@@ -155,6 +164,11 @@ impl SessionEnd {
         &self.addresses
     }
 
+    /// True if it has an interface on the link; else a peer on a serial line has its place.
+    pub fn has_interface(&self) -> bool {
+        self.has_interface
+    }
+
     /// Name of its interface on the link.
     pub fn interface_name(&self) -> String {
         self.link.interface_name()
@@ -191,6 +205,8 @@ pub struct Session {
     pub server_port: Port,
     /// Choices made, and parts that are not available.
     pub report: SessionReport,
+    /// The line in place of an end's interface.
+    pub line: Option<SessionLine>,
     /// Keeps the engine's ends of veth pairs alive.
     _engine: Option<NetNamespace>,
     /// The links of all users.
@@ -243,7 +259,10 @@ impl Session {
         };
         let mut made =
             links::create_ports(options, &candidates, user, [&client_network, &server_network], &mut report)?;
-        report.port = made.client_port.label();
+        let line_end = made.line.as_ref().map(|line| line.end);
+        let port = if line_end == Some(End::Client) { &made.server_port } else { &made.client_port };
+        report.port = port.label();
+        let is_tun = port.label() == "tun";
         let with_ipv6 = decide_ipv6(options, &client_network, &mut report)?;
         report.congestion_control = match &options.congestion_control {
             Some(name) => name.clone(),
@@ -253,14 +272,18 @@ impl Session {
             link: made.link,
             mtu_bytes: options.mtu_bytes,
             with_ipv6,
-            tun: made.client_port.label() == "tun",
+            tun: is_tun,
             congestion_control: &report.congestion_control,
             far_end: options.far_end,
             server_is_shared: users.share_a_server(options),
+            other_address: options.line.as_ref().and_then(|line| line.ppp.address),
         };
-        links::bring_up(&plan, End::Server, &server_network)?;
-        links::bring_up(&plan, End::Client, &client_network)?;
-        if options.far_end == FarEnd::Enclosing {
+        for (end, network) in [(End::Server, &server_network), (End::Client, &client_network)] {
+            if line_end != Some(end) {
+                links::bring_up(&plan, end, network)?;
+            }
+        }
+        if options.far_end == FarEnd::Enclosing && line_end != Some(End::Server) {
             let name = made.link.interface_name();
             report.notes.extend(server_network.run(|| forward_from(&name))?);
         }
@@ -275,12 +298,16 @@ impl Session {
                 mounts,
                 addresses,
                 confined: options.confine,
+                has_interface: line_end != Some(end),
             };
             if let (End::Server, Some(shared)) = (end, shared) {
                 let mounts = shared.mounts.try_clone().attempting(|| "open a namespace again".into())?;
                 return Ok(ended(network, mounts));
             }
             let mut names = names::of_link(made.link, with_ipv6, name);
+            if let Some(line) = &options.line {
+                line.rename(&mut names, made.link);
+            }
             if end == End::Server && users.share_a_server(options) {
                 for (link, name) in made.links.iter().zip(users.names).skip(1) {
                     let addresses = link.addresses(End::Client, with_ipv6).into_iter();
@@ -309,6 +336,7 @@ impl Session {
             client_port: made.client_port,
             server_port: made.server_port,
             report,
+            line: made.line,
             _engine: made.engine.take(),
             links: made.links,
         })

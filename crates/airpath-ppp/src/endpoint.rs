@@ -7,12 +7,14 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use crate::automaton::{Event, State};
+use crate::configuration::Configuration;
 use crate::fcs::Fcs;
 use crate::framing::{Deframer, Framer, FramingError};
 use crate::ipcp::Ipcp;
 use crate::ipv6cp::Ipv6cp;
 use crate::lcp::Lcp;
 use crate::negotiation::{Change, Negotiation, Options, Packet};
+use crate::report::{Counters, LineDown, NotSent};
 
 const LCP: u16 = 0xc021;
 const IPCP: u16 = 0x8021;
@@ -33,98 +35,6 @@ const WAITING_PACKETS: usize = 1024;
 const LOOPS: u32 = 5;
 /// Time after which an end that has given up tries again.
 const AGAIN_NS: u64 = 10_000_000_000;
-
-/// Options of an end: those that it asks for, and those that it gives.
-#[derive(Debug, Clone)]
-pub struct Configuration {
-    /// Our address; `None` to be given one.
-    pub address: Option<Ipv4Addr>,
-    /// Address for the peer; `None` to take the one that it says.
-    pub peer_address: Option<Ipv4Addr>,
-    /// Name servers for the peer, two at most.
-    pub name_servers: Vec<Ipv4Addr>,
-    /// IPv6 is offered.
-    pub ipv6: bool,
-    /// Longest information field that we take.
-    pub mru_bytes: u16,
-    /// Characters below 0x20 that the line does not pass.
-    pub character_map: u32,
-    /// Number that differs between the two ends.
-    pub magic_number: u32,
-    /// Time between two Echo-Requests; 0 for none.
-    pub echo_interval_ns: u64,
-    /// Echo-Requests without a reply after which the line is down.
-    pub echo_failures: u32,
-}
-
-impl Default for Configuration {
-    fn default() -> Self {
-        Self {
-            address: None,
-            peer_address: None,
-            name_servers: Vec::new(),
-            ipv6: true,
-            mru_bytes: 1500,
-            character_map: 0,
-            magic_number: 1,
-            echo_interval_ns: 10_000_000_000,
-            echo_failures: 3,
-        }
-    }
-}
-
-/// Frames and bytes of an end since it was made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Frames read whole.
-    pub frames_read: u64,
-    /// Frames written.
-    pub frames_written: u64,
-    /// Frames with a wrong sequence.
-    pub bad_sequences: u64,
-    /// Frames that the peer gave up.
-    pub aborts: u64,
-    /// Frames too short for anything.
-    pub runts: u64,
-    /// Frames longer than we take.
-    pub giants: u64,
-    /// Frames without a valid protocol, and control packets of wrong length.
-    pub malformed: u64,
-    /// Packets before their protocol was open.
-    pub early: u64,
-    /// Packets and answers dropped as too much was waiting for the line.
-    pub overflows: u64,
-    /// Packets of the peer dropped as nobody read them.
-    pub unread: u64,
-    /// Times that LCP came up.
-    pub openings: u64,
-}
-
-/// Reason for which an end has no line to its peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineDown {
-    /// Nothing was agreed yet.
-    Negotiating,
-    /// The peer ended it, or never answered; it is tried again later.
-    GivenUp,
-    /// The line brings back our own bytes.
-    Loop,
-    /// Closed on our side.
-    Closed,
-}
-
-/// Reason for which a packet was not sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotSent {
-    /// Its protocol is not open.
-    NotOpen,
-    /// Longer than the peer takes.
-    TooLong,
-    /// Neither IPv4 nor IPv6.
-    NoIp,
-    /// Too much is waiting for the line.
-    Full,
-}
 
 /// One end of a line.
 #[derive(Debug)]
@@ -156,7 +66,9 @@ impl Endpoint {
         let Configuration { address, peer_address, name_servers, magic_number, .. } = configuration;
         let mru_bytes = configuration.mru_bytes.max(128);
         let identifier = |number: u32| 0x0200_0000_0000_0000 | u64::from(number);
-        let ipv6cp = Ipv6cp::new(identifier(magic_number), identifier(magic_number.wrapping_add(1)));
+        let made = (identifier(magic_number), identifier(magic_number.wrapping_add(1)));
+        let (ours, peers) = configuration.interface_identifiers.unwrap_or(made);
+        let ipv6cp = Ipv6cp::new(ours, peers);
         Self {
             lcp: Negotiation::new(Lcp::new(magic_number, mru_bytes, configuration.character_map)),
             ipcp: Negotiation::new(Ipcp::new(address, peer_address, name_servers)),

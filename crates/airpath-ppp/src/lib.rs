@@ -8,6 +8,7 @@
 //! no system calls, and memory is bounded whatever the line brings.
 
 mod automaton;
+mod configuration;
 mod endpoint;
 mod fcs;
 mod framing;
@@ -16,8 +17,11 @@ mod ipv6cp;
 mod lcp;
 mod negotiation;
 mod options;
+mod report;
 
 pub use automaton::State;
-pub use endpoint::{Configuration, Counters, Endpoint, LineDown, NotSent};
+pub use configuration::Configuration;
+pub use endpoint::Endpoint;
 pub use fcs::Fcs;
 pub use framing::{Deframer, Framer, FramingError};
+pub use report::{Counters, LineDown, NotSent};

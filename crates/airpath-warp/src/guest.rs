@@ -35,6 +35,8 @@ use crate::job::{self, Job};
 pub const COMMAND: &str = "warp-init";
 /// Directory for temporary files of commands: in the guest's memory, gone with it.
 const TEMPORARY: &str = "/run/tmp";
+/// Directory for lock files of devices, to which /var/lock leads: `pppd` does not start without.
+const LOCKS: &str = "/run/lock";
 /// Age of the guest when the engine starts. Programs take a monotonic clock that reads 0 seconds for one that
 /// was never read (ping does), and the kernel has a few things to do after its boot.
 pub(crate) const SETTLING: Duration = Duration::from_secs(60);
@@ -155,9 +157,11 @@ fn set_up(host_name: &str) -> Result<()> {
     at("proc", "/proc", plain, None)?;
     at("sysfs", "/sys", plain, None)?;
     at("tmpfs", "/run", MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some("mode=0755"))?;
-    fs::create_dir(TEMPORARY)
-        .and_then(|()| fs::set_permissions(TEMPORARY, fs::Permissions::from_mode(0o1777)))
-        .attempting(|| format!("create {TEMPORARY}"))?;
+    for folder in [TEMPORARY, LOCKS] {
+        fs::create_dir(folder)
+            .and_then(|()| fs::set_permissions(folder, fs::Permissions::from_mode(0o1777)))
+            .attempting(|| format!("create {folder}"))?;
+    }
     at("devtmpfs", "/dev", MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC, Some("mode=0755"))?;
     for (folder, kind, options) in [("/dev/pts", "devpts", "mode=620,ptmxmode=666"), ("/dev/shm", "tmpfs", "mode=1777")]
     {

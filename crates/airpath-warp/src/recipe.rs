@@ -12,7 +12,7 @@ pub const SOURCE_ARCHIVE: &str = "/usr/src/linux-source-6.12.tar.xz";
 /// The options of the kernel, on top of `allnoconfig`.
 pub const CONFIG: &str = include_str!("../kernel/warp.config");
 /// Number of objects compiled from the package's source with these options.
-pub const OBJECTS: usize = 785;
+pub const OBJECTS: usize = 789;
 /// The patches, in the order in which they are applied.
 pub const PATCHES: [Patch; 4] = [
     Patch { name: "1-hz.patch", text: include_str!("../kernel/1-hz.patch") },

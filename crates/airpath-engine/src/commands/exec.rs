@@ -14,7 +14,7 @@ use crate::cli::ExecArgs;
 use crate::error::{Failure, Result};
 use crate::link;
 use crate::run::from_options::request;
-use crate::run::{RunRequest, calibrated, commands, conclude, live, replications, warp};
+use crate::run::{RunRequest, calibrated, commands, conclude, lines, live, replications, warp};
 use crate::terminal::{say, show};
 
 /// Runs it once, or as often as asked; the exit status is the command's.
@@ -52,6 +52,7 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
     }
     let mut request = request(&args.run, scenario, args.command.clone())?;
     commands::of_exec(&mut request, args)?;
+    lines::of_command(&mut request, &args.lines, args.clock)?;
     if args.clock == Clock::Warp && !is_guest() {
         return warp::run(&request, &args.limits);
     }
@@ -59,7 +60,7 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
         calibrated::apply(&mut request, &args.run)?;
     }
     // Inside another link, a run without a server of its own leads on to what is around it.
-    request.enclosing |= args.server.is_none() && nested()?;
+    request.enclosing |= args.server.is_none() && args.lines.server_ppp.is_none() && nested()?;
     if request.enclosing && request.server_ends == ServerEnds::Each {
         return Err(Failure::usage(
             "--server-ends each needs servers of the run's own; inside another link add --server, or leave it out",

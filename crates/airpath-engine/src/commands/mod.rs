@@ -20,6 +20,7 @@ mod near;
 pub mod profiles;
 pub mod record;
 pub mod recv;
+pub mod relay;
 pub mod remote_hop;
 pub mod replay;
 pub mod schema;

@@ -3,12 +3,14 @@
 
 //! `airpath shell`: the user's shell behind an emulated link.
 
+use airpath_log::Clock;
+
 use super::exec;
 use crate::cli::ShellArgs;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::link;
 use crate::run::from_options::request;
-use crate::run::{calibrated, commands, greeting};
+use crate::run::{calibrated, commands, greeting, lines};
 use crate::terminal::show;
 
 /// Runs it; the exit status is the shell's.
@@ -33,7 +35,13 @@ pub fn run(args: &ShellArgs) -> Result<i32> {
         request.environment = greeting::greet(&args.link, name.as_deref(), &request.machine, &request.clients[0][0]);
     }
     commands::of_shell(&mut request, args)?;
+    if let Some(line) = &args.lines.client_ppp {
+        return Err(Failure::usage(format!(
+            "--client-ppp {line}: the shell would have no link; use `airpath exec --client-ppp`, or --server-ppp"
+        )));
+    }
+    lines::of_command(&mut request, &args.lines, Clock::Live)?;
     calibrated::apply(&mut request, &args.run)?;
-    request.enclosing |= exec::nested()?;
+    request.enclosing |= args.lines.server_ppp.is_none() && exec::nested()?;
     exec::start(request, args.run.install_engine)
 }

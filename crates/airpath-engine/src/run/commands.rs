@@ -28,6 +28,10 @@ pub fn of_exec(request: &mut RunRequest, args: &ExecArgs) -> Result<()> {
         ServerEndsArg::Each => ServerEnds::Each,
     };
     let named = of_users(request, &args.client)?;
+    if args.lines.client_ppp.is_some() && request.clients.iter().all(Vec::is_empty) {
+        // The client is the peer on a line.
+        return Ok(());
+    }
     if request.clients.iter().all(Vec::is_empty) {
         return Err(Failure::usage("no user has a command; give one after `--`, or to a user by --client USER=CMD"));
     }

@@ -18,6 +18,7 @@ use airpath_models::{MachineConfig, MachineUser};
 use airpath_scenario::Scenario;
 use airpath_warp::guest::is_guest;
 
+use super::lines::Lines;
 use super::request::Report;
 use super::{RunRequest, commands};
 use crate::cli::{FramesArg, RunArgs};
@@ -87,6 +88,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         enclosing: false,
         internet: args.internet,
         host_ports: args.host_port.clone(),
+        lines: Lines::None,
         as_root: args.as_root,
         confine: args.confine && is_root,
         congestion_control: args.cc.clone(),

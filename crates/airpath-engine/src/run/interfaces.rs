@@ -5,16 +5,32 @@
 
 use std::io;
 
+use airpath_core::End;
 use airpath_live::link_watch::{LinkChanges, LinkWatch};
 use airpath_live::ports::{InterfaceChanges, Port};
 use airpath_log::EndResults;
 
-/// The ends, in the order of ports.
+use super::lines::Lines;
+
 /// Changes of the interfaces, the client's first; an error for each where nobody could watch.
 pub fn news(watch: io::Result<LinkWatch>, ends: &[String]) -> Vec<io::Result<LinkChanges>> {
     match watch {
         Ok(watch) => watch.finish(),
         Err(error) => ends.iter().map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect(),
+    }
+}
+
+/// `news` of the interfaces there are, with nothing at the places of serial lines: as many as there are ports.
+pub fn of_ports(news: Vec<io::Result<LinkChanges>>, lines: &Lines) -> Vec<io::Result<LinkChanges>> {
+    let mut news = news.into_iter();
+    match lines {
+        Lines::None => news.collect(),
+        Lines::Ppp(options) => [End::Client, End::Server]
+            .into_iter()
+            .map(|end| if end == options.end { None } else { news.next() })
+            .map(|news| news.unwrap_or_else(|| Ok(LinkChanges::default())))
+            .collect(),
+        Lines::Relay { .. } => vec![Ok(LinkChanges::default()), Ok(LinkChanges::default())],
     }
 }
 
@@ -26,8 +42,15 @@ pub fn with_changes(
     news: Vec<io::Result<LinkChanges>>,
     ports: &mut [Port],
 ) -> EndResults {
-    let with_interfaces = ports.iter_mut().filter(|port| !port.is_joined());
-    for ((port, news), end) in with_interfaces.zip(news).zip(ends) {
+    let own = ports.iter_mut().filter(|port| !port.is_joined());
+    for ((port, news), end) in own.zip(news).zip(ends) {
+        if port.is_line() {
+            let downs = port.interface_changes().map_or(0, |changes| changes.downs);
+            if downs > 0 {
+                results.interface_changes.push(format!("the serial line of the {end} went down {}", often(downs)));
+            }
+            continue;
+        }
         let news = news.unwrap_or_else(|error| {
             results.unreadable.push(format!("some changes of the interface at the {end} ({error})"));
             LinkChanges::default()
@@ -55,12 +78,15 @@ pub fn why_gone(ends: &[String], news: &[io::Result<LinkChanges>]) -> String {
         .join("; ")
 }
 
-fn describe(end: &str, news: &LinkChanges, changes: &InterfaceChanges) -> Vec<String> {
-    let interface = format!("the interface of the {end}");
-    let often = |times: u64| match times {
+fn often(times: u64) -> String {
+    match times {
         1 => "once".to_owned(),
         times => format!("{times} times"),
-    };
+    }
+}
+
+fn describe(end: &str, news: &LinkChanges, changes: &InterfaceChanges) -> Vec<String> {
+    let interface = format!("the interface of the {end}");
     let gone = [(news.moved, "moved to another network namespace"), (news.deleted, "deleted")];
     let gone = gone.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| format!("{interface} was {what}"));
     let mut told: Vec<String> = gone.collect();

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use airpath_core::{EventKinds, Seed};
+use airpath_core::{End, EventKinds, Seed};
 use airpath_live::clock;
 use airpath_live::command::CommandEnd;
 use airpath_live::end_waits::{Party, Register};
@@ -29,6 +29,7 @@ use super::control::Control;
 use super::ends::EndsWatch;
 use super::files::KeptFiles;
 use super::interfaces;
+use super::lines::{ActiveLines, Lines};
 use super::live_manifest::{first_manifest, write_manifest};
 use super::outcome::LiveOutcome;
 use super::pace::Pace;
@@ -39,6 +40,9 @@ use crate::control::around::Around;
 use crate::error::{Failure, Result};
 use crate::hosts::channel::Channel;
 use crate::terminal::say;
+
+/// Variable that tells commands the path of the serial line.
+const LINE_VARIABLE: &str = "AIRPATH_PPP_LINE";
 
 /// The loop's thread.
 struct Loop {
@@ -138,7 +142,7 @@ fn carry_out(
     begun: &mut Option<Manifest>,
 ) -> Result<Carried> {
     let files = KeptFiles::keep(&request.scenario, request.out.as_deref())?;
-    let (mut ends, mut ports, session_report) = Ends::create(request)?;
+    let (mut ends, mut ports, session_report, lines) = Ends::create(request)?;
     let mut answers = None;
     let channel = joined.map(|(channel, port)| {
         answers = channel.take_answers();
@@ -147,6 +151,7 @@ fn carry_out(
         channel
     });
     let channel = channel.as_deref();
+    tell_lines(request, lines.as_ref());
     let (mut sampler, tcp_state) = start_sampler(request, &ends)?;
     let machine = request.machine.build(Seed(request.seed));
     let link =
@@ -179,8 +184,11 @@ fn carry_out(
     {
         say!("airpath: {reason}");
     }
-    let interfaces: Vec<&SessionEnd> = ends.of_ports().collect();
-    let names: Vec<String> = interfaces.iter().map(|end| end.to_string()).collect();
+    let names: Vec<String> = match &request.lines {
+        Lines::Relay { .. } => [End::Client, End::Server].map(|end| format!("{end}'s end")).into(),
+        _ => ends.of_ports().map(|end| end.to_string()).collect(),
+    };
+    let interfaces: Vec<&SessionEnd> = ends.of_ports().filter(|end| end.has_interface()).collect();
     let watch = LinkWatch::start(&interfaces);
     let before = ProcessorTime::now();
     let told = Around::environment(
@@ -191,15 +199,25 @@ fn carry_out(
             .filter(|control| control.number > 0)
             .map(|control| (control.number, control.folder.as_path())),
     );
-    let environment = std::iter::once(told).chain(ends.environment()).chain(request.environment.clone()).collect();
+    let of_line = lines.iter().map(|lines| (LINE_VARIABLE.into(), lines.shown().into()));
+    let asked = request.environment.clone();
+    let environment = std::iter::once(told).chain(ends.environment()).chain(asked).chain(of_line).collect();
     let pace = channel.map(|channel| Pace::new(channel, engine.stopped.as_fd()));
-    let stage = Stage { process, request, ends: &ends, engine: &engine, environment, pace: pace.as_ref() };
+    let stage = Stage {
+        process,
+        request,
+        ends: &ends,
+        engine: &engine,
+        lines: lines.as_ref(),
+        environment,
+        pace: pace.as_ref(),
+    };
     let ended = run_commands(&stage, (writer, sampler.as_ref()), |start_unix_ns| {
         manifest.start_unix_ns = start_unix_ns;
         write_manifest(request, &manifest);
         *begun = Some(manifest.clone());
     });
-    let news = interfaces::news(watch, &names);
+    let news = interfaces::of_ports(interfaces::news(watch, &names[..interfaces.len()]), &request.lines);
     drop(control);
     if let Some(sampler) = &mut sampler {
         sampler.stop();
@@ -240,6 +258,7 @@ struct Stage<'a> {
     request: &'a RunRequest,
     ends: &'a Ends,
     engine: &'a Loop,
+    lines: Option<&'a ActiveLines>,
     /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
     /// Steps that are taken together with the engine of another host.
@@ -254,7 +273,7 @@ fn run_commands(
     (writer, sampler): (&Writer, Option<&Sampler>),
     begun: impl FnOnce(u64),
 ) -> Result<(Vec<Ended>, Vec<Option<CommandEnd>>, EndResults)> {
-    let Stage { process, request, ends, engine, environment, pace } = stage;
+    let Stage { process, request, ends, engine, lines, environment, pace } = stage;
     let register = Register::default();
     if request.internet && !request.enclosing {
         for server in ends.server_namespaces() {
@@ -276,14 +295,24 @@ fn run_commands(
     if let Some(line) = &request.server {
         for (server, user) in ends.server_namespaces().iter().zip(ends.users_of_servers()) {
             let clients: Vec<&SessionEnd> = match user {
+                // A peer on a line has the addresses that PPP gave it, and a command beside it those alone.
+                _ if request.lines.replace(End::Client) => Vec::new(),
                 Some(user) => vec![&ends.clients[user.index]],
                 None => ends.clients.iter().collect(),
             };
-            let sign = (&request.server_ready, request.server_timeout);
+            // What starts the peer on a line need not listen.
+            let timeout = (!request.lines.replace(End::Server)).then_some(request.server_timeout);
+            let sign = (&request.server_ready, timeout);
             interrupted = workload.start_server((server, &clients), user, line, sign)?;
             if interrupted.is_some() {
                 break;
             }
+        }
+    }
+    if let (Some(options), Some(lines), None) = (request.lines.ppp(), lines, interrupted) {
+        // A client's command may be what starts the peer.
+        if options.end == End::Server || request.clients.iter().all(Vec::is_empty) {
+            interrupted = workload.wait_for_line(lines, options.ppp.timeout, engine.stopped.as_fd())?;
         }
     }
     let namespaces = ends.namespaces();
@@ -319,7 +348,7 @@ fn run_commands(
         .collect();
     begin();
     pace.map_or(Ok(()), |pace| pace.wait_for_client(&mut workload))?;
-    if !workload.wait_for_clients(engine.stopped.as_fd())? {
+    if interrupted.is_none() && !workload.wait_for_clients(engine.stopped.as_fd(), *lines)? {
         return Err(Failure::new("the engine's loop stopped unexpectedly"));
     }
     let waits = workload.measured_waits();
@@ -330,6 +359,14 @@ fn run_commands(
         None => workload.end_servers(request.server_grace)?,
     };
     Ok((ended, servers, watch.finish(&workload, waits, &namespaces)))
+}
+
+/// Tells where peers find pseudo-terminals of the run's own.
+fn tell_lines(request: &RunRequest, lines: Option<&ActiveLines>) {
+    let (Some(lines), false) = (lines, request.report == Report::Nothing) else { return };
+    for (end, name) in &lines.names {
+        say!("airpath: the line of the {end}'s end is {name}");
+    }
 }
 
 fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {

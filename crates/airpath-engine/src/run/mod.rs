@@ -14,6 +14,7 @@ pub mod from_options;
 pub mod greeting;
 mod interfaces;
 pub mod interrupt;
+pub mod lines;
 pub mod live;
 mod live_manifest;
 pub mod machine;

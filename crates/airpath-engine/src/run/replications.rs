@@ -23,7 +23,7 @@ use nix::unistd::Pid;
 use super::from_options::request;
 use super::machine::JOBS_VARIABLE;
 use super::replication::{self, Finished, Why, summarise};
-use super::{arguments, calibrated, commands, warp};
+use super::{arguments, calibrated, commands, lines, warp};
 use crate::cli::ExecArgs;
 use crate::error::{Failure, Result};
 use crate::seed::fresh_seed;
@@ -54,6 +54,7 @@ pub fn run(args: &ExecArgs, scenario: &Scenario) -> Result<i32> {
     // What every replication would complain about is told once.
     let mut common = request(&args.run, scenario.clone(), args.command.clone())?;
     commands::of_exec(&mut common, args)?;
+    lines::of_command(&mut common, &args.lines, args.clock)?;
     if args.clock == Clock::Warp && !airpath_warp::guest::is_guest() {
         warp::check(&common)?;
     }

@@ -19,6 +19,7 @@ use airpath_log::{Clock, LatenessBound, Level, Places, RingSize, Snaplen};
 use airpath_models::MachineConfig;
 use airpath_scenario::Scenario;
 
+use super::lines::Lines;
 use super::manifest;
 use crate::server_ready::ServerReady;
 
@@ -54,6 +55,8 @@ pub struct RunRequest {
     pub internet: bool,
     /// Ports of the host's loopback that are reachable as server:PORT.
     pub host_ports: Vec<HostPort>,
+    /// Serial lines in the place of interfaces.
+    pub lines: Lines,
     /// True if commands are root of their user namespace.
     pub as_root: bool,
     /// True if commands of root are kept from the host.

@@ -11,9 +11,11 @@ use airpath_live::ports::Port;
 use airpath_live::session::{FarEnd, ServerEnds, Session, SessionEnd, SessionOptions, SessionReport};
 use airpath_live::tcp_state::Mode as TcpStateMode;
 
-use super::request::RunRequest;
+use super::lines::{ActiveLines, Lines, open_relay};
+use super::request::{Report, RunRequest};
 use super::workload::{USERS_VARIABLE, User};
 use crate::error::{Failure, Result};
+use crate::seed::fresh_seed;
 
 /// The ends, by user.
 pub struct Ends {
@@ -33,7 +35,20 @@ impl Ends {
     ///
     /// # Errors
     /// When the system refuses, with what to change.
-    pub fn create(request: &RunRequest) -> Result<(Ends, Vec<Port>, SessionReport)> {
+    pub fn create(request: &RunRequest) -> Result<(Ends, Vec<Port>, SessionReport, Option<ActiveLines>)> {
+        let active = |names, listener| ActiveLines {
+            names,
+            listener,
+            quiet: request.report == Report::Nothing,
+            mtu_bytes: request.mtu_bytes,
+        };
+        if let Lines::Relay { lines, baud } = &request.lines {
+            let (ports, names, listener) = open_relay(lines, *baud)?;
+            let server_ends = request.server_ends;
+            let none = Ends { users: Vec::new(), clients: Vec::new(), servers: Vec::new(), server_ends, joined: None };
+            let report = SessionReport { port: ports[0].label(), ..SessionReport::default() };
+            return Ok((none, ports, report, Some(active(names, listener))));
+        }
         let names = request.users();
         let named: Vec<&str> = names.iter().map(String::as_str).collect();
         let sessions = Session::create_all(&session_options(request)?, &named, request.server_ends);
@@ -44,8 +59,11 @@ impl Ends {
             server_ends: request.server_ends,
             joined: None,
         };
-        let (mut ports, mut report) = (Vec::new(), None);
-        for Session { client, server, client_port, server_port, report: told, .. } in sessions.map_err(Failure::live)? {
+        let (mut ports, mut report, mut lines) = (Vec::new(), None, None);
+        for Session { client, server, client_port, server_port, report: told, line, .. } in
+            sessions.map_err(Failure::live)?
+        {
+            lines = lines.or(line.map(|line| active(vec![(line.end, line.name)], line.listener)));
             ends.clients.push(client);
             ends.servers.push(server);
             ports.extend([client_port, server_port]);
@@ -54,7 +72,7 @@ impl Ends {
         if names.len() > 1 {
             ends.users = names.into_iter().enumerate().map(|(index, name)| User { name, index }).collect();
         }
-        Ok((ends, ports, report.unwrap_or_default()))
+        Ok((ends, ports, report.unwrap_or_default(), lines))
     }
 
     /// Environment of all commands: the number of users, where there are several.
@@ -72,7 +90,7 @@ impl Ends {
     /// The server's ends, each namespace once.
     pub fn server_namespaces(&self) -> &[SessionEnd] {
         match self.server_ends {
-            ServerEnds::One => &self.servers[..1],
+            ServerEnds::One => &self.servers[..self.servers.len().min(1)],
             ServerEnds::Each => &self.servers,
         }
     }
@@ -106,7 +124,10 @@ fn session_options(request: &RunRequest) -> Result<SessionOptions> {
     };
     options.port_kind = request.port_kind;
     options.confine = request.confine;
-    options.super_packets = true;
+    // Nobody behind a line cuts them.
+    options.line = request.lines.ppp().cloned();
+    options.magic_number = fresh_seed() as u32 ^ request.seed as u32;
+    options.super_packets = options.line.is_none();
     options.mtu_bytes = request.mtu_bytes;
     options.own_socket_tables = request.tcp_state != TcpStateMode::Off;
     options.congestion_control.clone_from(&request.congestion_control);

@@ -3,9 +3,11 @@
 
 //! The commands at both ends: started, watched, signalled and ended.
 
+mod lines;
+
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,7 @@ use airpath_log::{Holds, Waits};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
+use super::lines::ActiveLines;
 use super::ready::{Families, ReadyWatch};
 use super::said::Said;
 use crate::error::{Failure, Result};
@@ -168,6 +171,7 @@ impl<'a> Workload<'a> {
 
     /// Starts a server's command, that of `user` or of all users, and waits until it is ready; then the name of the
     /// server leads `clients` to the families of addresses at which it listens.
+    /// Without a timeout it does not wait.
     ///
     /// # Errors
     /// When it ends first or is not ready in time, with what to do.
@@ -176,7 +180,7 @@ impl<'a> Workload<'a> {
         (server, clients): (&SessionEnd, &[&SessionEnd]),
         user: Option<&User>,
         line: &str,
-        (sign, timeout): (&ServerReady, Span),
+        (sign, timeout): (&ServerReady, Option<Span>),
     ) -> Result<Option<Ended>> {
         let (mut watch, stdio) = ReadyWatch::begin(server, sign)?;
         let mut spec = CommandSpec::shell_line(line);
@@ -188,6 +192,7 @@ impl<'a> Workload<'a> {
         let id = self.commands.start(server, spec).map_err(Failure::live)?;
         self.register.enter(id.pid(), Party::Server);
         self.servers.push((id, user.map(|user| user.name.clone())));
+        let Some(timeout) = timeout else { return Ok(None) };
         let begun = Instant::now();
         loop {
             if let Some(sockets) = watch.look()? {
@@ -253,13 +258,21 @@ impl<'a> Workload<'a> {
     }
 
     /// Waits until the commands of all clients have ended, but for those beside a user at the terminal, passing
-    /// signals on. `stopped` becomes readable if the engine's loop stops first; then this returns false.
+    /// signals on. `stopped` becomes readable if the engine's loop stops first; then this returns false. A line that
+    /// hangs up ends the commands; without any, a run lasts until then, a signal, or the end of the servers' commands.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    pub fn wait_for_clients(&mut self, stopped: BorrowedFd<'_>) -> Result<bool> {
+    pub fn wait_for_clients(&mut self, stopped: BorrowedFd<'_>, lines: Option<&ActiveLines>) -> Result<bool> {
+        let lasts_as_a_line = self.clients.is_empty() && lines.is_some();
         loop {
-            if self.clients.iter().all(|id| self.commands.ended(*id).is_some()) {
+            if lines.is_some_and(|lines| self.hear_lines(lines)) && lasts_as_a_line {
+                return Ok(true);
+            }
+            if lasts_as_a_line && self.servers_have_ended() {
+                return Ok(true);
+            }
+            if !lasts_as_a_line && self.clients.iter().all(|id| self.commands.ended(*id).is_some()) {
                 self.client_killed = self.clients.iter().chain(&self.companions).find_map(|id| {
                     let signal = self.commands.ended(*id).and_then(killed)?;
                     let name = self.user_names.get(id).map(|name| format!(" (user {name})"));
@@ -272,12 +285,14 @@ impl<'a> Workload<'a> {
                 let of_user = user.as_ref().map(|user| format!(", user {user}")).unwrap_or_default();
                 self.server_failed.get_or_insert_with(|| format!("{}{of_user}", describe(end)));
             }
-            let ends =
-                [PollFd::new(self.process.signal_fd(), PollFlags::POLLIN), PollFd::new(stopped, PollFlags::POLLIN)];
+            let news = lines.map_or(stopped, |lines| lines.listener.as_fd());
+            let ends = [self.process.signal_fd(), stopped, news].map(|end| PollFd::new(end, PollFlags::POLLIN));
             if wait_for(ends, PollTimeout::NONE)?[1] {
                 return Ok(false);
             }
-            self.hear_signals()?;
+            if self.hear_signals()?.is_some() && lasts_as_a_line {
+                return Ok(true);
+            }
         }
     }
 

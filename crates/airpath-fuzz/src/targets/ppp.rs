@@ -4,6 +4,7 @@
 //! A serial line with PPP: the first byte chooses how the rest comes. Either the bytes are the line's, or they are cut
 //! into frames with right sequences, so that changes reach the options and the automaton. Afterwards the end must
 //! still negotiate with a peer of its kind, once the line has been up anew (a peer may have said that it knows no IPCP).
+//! Or they are noise on the line between two ends, which must open again by themselves.
 
 use std::net::Ipv4Addr;
 
@@ -20,6 +21,15 @@ pub fn run(input: &[u8]) {
         exchange(&mut ends, 0, SECOND_NS);
     }
     let mut now_ns = SECOND_NS;
+    if mode & 4 == 4 {
+        let mut noise = Noise { script: bytes, passes: 0 };
+        exchange_by(&mut ends, now_ns, now_ns + 100 * SECOND_NS, |line| noise.damage(line));
+        exchange(&mut ends, now_ns + 100 * SECOND_NS, now_ns + 300 * SECOND_NS);
+        for end in &ends {
+            assert!(end.ipv4_open(), "not open after noise: {:?}, {:?}", end.state(), end.down());
+        }
+        return;
+    }
     if mode & 2 == 0 {
         ends[0].receive(now_ns, bytes);
     } else {
@@ -49,11 +59,49 @@ fn end(magic_number: u32, address: Option<Ipv4Addr>) -> Endpoint {
     Endpoint::new(Configuration { address, peer_address, magic_number, ..Configuration::default() })
 }
 
+/// Noise by a script: each byte says how many bytes pass, and what happens to the next one.
+struct Noise<'a> {
+    script: &'a [u8],
+    passes: u8,
+}
+
+impl Noise<'_> {
+    fn next(&mut self) -> u8 {
+        let Some((first, rest)) = self.script.split_first() else { return 0 };
+        self.script = rest;
+        *first
+    }
+
+    fn damage(&mut self, line: Vec<u8>) -> Vec<u8> {
+        let mut noisy = Vec::with_capacity(line.len());
+        for byte in line {
+            if self.passes > 0 || self.script.is_empty() {
+                self.passes = self.passes.saturating_sub(1);
+                noisy.push(byte);
+                continue;
+            }
+            let step = self.next();
+            self.passes = step >> 2;
+            match step & 3 {
+                0 => noisy.push(byte ^ self.next()),
+                1 => {}
+                2 => noisy.extend([byte, self.next()]),
+                _ => noisy.extend([byte, 0x7d, 0x7e]),
+            }
+        }
+        noisy
+    }
+}
+
 /// Carries bytes to and fro; time goes on when nothing is left to carry.
-fn exchange(ends: &mut [Endpoint; 2], mut now_ns: u64, until_ns: u64) {
+fn exchange(ends: &mut [Endpoint; 2], now_ns: u64, until_ns: u64) {
+    exchange_by(ends, now_ns, until_ns, |line| line);
+}
+
+fn exchange_by(ends: &mut [Endpoint; 2], mut now_ns: u64, until_ns: u64, mut carry: impl FnMut(Vec<u8>) -> Vec<u8>) {
     while now_ns < until_ns {
         for sender in 0..2 {
-            let bytes = std::mem::take(ends[sender].line());
+            let bytes = carry(std::mem::take(ends[sender].line()));
             ends[1 - sender].receive(now_ns, &bytes);
         }
         if ends.iter_mut().all(|end| end.line().is_empty()) {

@@ -18,6 +18,7 @@ use airpath_packet::edit::{ECN_EDIT_BYTES, ecn_of, set_ecn};
 use bytes::Bytes;
 use smallvec::SmallVec;
 
+use super::frames::is_frame;
 use super::layout;
 use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
 use crate::ports::{Journey, OffloadHeader, Outgoing, Port};
@@ -75,7 +76,8 @@ impl Egress {
                 let bytes = damaged_bytes(pdu);
                 // A receiver discards what is no IP packet any more; its kernel would refuse to take it, which
                 // would look as if the link had lost a packet that it delivered.
-                if matches!(bytes.first().map(|first| first >> 4), Some(4 | 6)) {
+                let was_frame = matches!(&pdu.payload, Payload::Whole(bytes) if is_frame(bytes));
+                if was_frame || matches!(bytes.first().map(|first| first >> 4), Some(4 | 6)) {
                     self.entries.push(Entry {
                         header: 0..0,
                         body: bytes.into(),

@@ -3,11 +3,12 @@
 
 //! From packets read to PDUs offered.
 
-use airpath_core::{Ecn, Escapes, Matches, Origin, Payload, Pdu, PduId, Time};
+use airpath_core::{Ecn, Escapes, FiveTuple, Matches, Origin, Payload, Pdu, PduId, Time};
 use airpath_packet::Headers;
 use airpath_packet::flow::flow_number;
 use bytes::Bytes;
 
+use super::frames;
 use super::layout;
 use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
 use crate::ports::{Journey, OffloadHeader, Received};
@@ -32,6 +33,12 @@ pub struct Arrival {
 }
 
 impl Arrival {
+    /// A frame of a line, which is offered as it is.
+    pub fn frame(received: Received, side: u16, at: Time) -> Arrival {
+        let (bytes, offload) = (received.bytes.freeze(), OffloadHeader::default());
+        Arrival { at, kernel_at: None, side, bytes, offload, headers: frames::NO_HEADERS, journey: None }
+    }
+
     /// Parses `received`, or returns the packet if it is not IP, contradicts itself, or is a super-packet that
     /// cannot be cut.
     pub fn read(received: Received, side: u16, at: Time, kernel_at: Option<Time>) -> Result<Arrival, Bytes> {
@@ -89,7 +96,9 @@ impl Arrival {
         } else {
             (self.bytes.len(), Payload::Whole(self.bytes.clone()))
         };
-        let flow = self.headers.flow_hash(&self.bytes);
+        // The addresses in a frame are nobody's to read.
+        let is_frame = frames::is_frame(&self.bytes);
+        let flow = if is_frame { 0 } else { self.headers.flow_hash(&self.bytes) };
         Pdu {
             id: self.journey.as_ref().map_or(id, |journey| journey.id),
             arrived: self.at,
@@ -101,7 +110,7 @@ impl Arrival {
             ecn: Ecn::of(self.headers.traffic_class),
             origin: Origin::User,
             flow: flow_number(flow),
-            tuple: self.headers.tuple(&self.bytes),
+            tuple: if is_frame { FiveTuple::default() } else { self.headers.tuple(&self.bytes) },
             copied: self.journey.as_ref().is_some_and(|journey| journey.copied),
             damage: self.journey.as_ref().and_then(|journey| journey.damage.clone()),
             headers: None,

@@ -248,6 +248,12 @@ impl LiveLink {
             last = stamp.map(|_| if before_start { Time::ZERO } else { kernel_at.unwrap_or(read_at) });
             // Never before it came, and never before what the machine has done already.
             let at = kernel_at.unwrap_or(read_at).max(self.driven_to);
+            if self.ports[side].carries_frames() {
+                if self.started {
+                    self.arrivals.push(Arrival::frame(received, side as u16, at));
+                }
+                continue;
+            }
             let (cause, bytes) = match Arrival::read(received, side as u16, at, kernel_at) {
                 Err(bytes) => (Cause::Malformed, bytes),
                 Ok(arrival) => match noise(&arrival.bytes) {

@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::line::SessionLine;
 use super::{FarEnd, SessionOptions, SessionReport};
 use crate::addressing::{End, Link, Nesting};
 use crate::error::{Attempting, LiveError, Result};
@@ -20,6 +21,7 @@ pub(super) struct Made {
     pub(super) client_port: Port,
     pub(super) server_port: Port,
     pub(super) engine: Option<NetNamespace>,
+    pub(super) line: Option<SessionLine>,
 }
 
 /// Configuration of both ends.
@@ -32,6 +34,8 @@ pub(super) struct Plan<'a> {
     pub(super) far_end: FarEnd,
     /// True if other users' links end there, too.
     pub(super) server_is_shared: bool,
+    /// Another address of the end that has an interface.
+    pub(super) other_address: Option<Ipv4Addr>,
 }
 
 /// Makes both ports of a user, of the first among `candidates` (links of all users) whose name is free at the
@@ -77,7 +81,13 @@ fn create_ports_of_kind(
     tun: bool,
 ) -> Result<Made> {
     let engine = if tun { None } else { Some(NetNamespace::create()?) };
-    let create = |link: Link, network: &NetNamespace, end: End| -> Result<Port> {
+    let mut line = None;
+    let mut create = |link: Link, network: &NetNamespace, end: End| -> Result<Port> {
+        if let Some(options_of_line) = options.line.as_ref().filter(|line| line.end == end) {
+            let (port, opened) = options_of_line.open(link, options.mtu_bytes, options.magic_number)?;
+            line = Some(opened);
+            return Ok(Box::new(port));
+        }
         let name = link.interface_name();
         match &engine {
             None => TunPort::create(network, &name, options.super_packets).map(|port| Box::new(port) as Port),
@@ -95,7 +105,7 @@ fn create_ports_of_kind(
             other => other?,
         };
         let client_port = create(link, client, End::Client)?;
-        return Ok(Made { link, links: links.clone(), client_port, server_port, engine });
+        return Ok(Made { link, links: links.clone(), client_port, server_port, engine, line });
     }
     Err(LiveError::Request(
         "no free addresses for this link: links are nested too deeply (limit: five), or too many links end in this \
@@ -158,6 +168,9 @@ pub(super) fn bring_up(plan: &Plan<'_>, end: End, network: &NetNamespace) -> Res
         socket
             .add_address(index, address, prefix_length)
             .attempting(|| format!("give {address} to the {}", end.name()))?;
+        if let (IpAddr::V4(_), Some(other)) = (address, plan.other_address) {
+            socket.add_address(index, other.into(), 32).attempting(|| format!("give {other} to the {}", end.name()))?;
+        }
         for route in routes(plan, end, address, index) {
             socket.add_route(&route).map_err(|error| explain_route(plan, &route, error))?;
         }

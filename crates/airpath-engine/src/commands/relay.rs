@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! `airpath relay`: PPP frames between two serial lines, through an emulated link.
+
+use super::exec;
+use crate::cli::RelayArgs;
+use crate::error::Result;
+use crate::link;
+use crate::run::from_options::request;
+use crate::run::{calibrated, lines};
+use crate::terminal::show;
+
+/// Runs it until a line hangs up, or a signal comes.
+///
+/// # Errors
+/// When the link, a line or the system is not as it should be.
+pub fn run(args: &RelayArgs) -> Result<i32> {
+    let scenario = link::scenario(&args.link)?;
+    if args.run.print_scenario {
+        show!("{}", scenario.to_toml().map_err(link::usage)?);
+        return Ok(0);
+    }
+    let mut request = request(&args.run, scenario, Vec::new())?;
+    lines::of_relay(&mut request, args)?;
+    calibrated::apply(&mut request, &args.run)?;
+    exec::start(request, false)
+}
