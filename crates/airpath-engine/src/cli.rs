@@ -7,6 +7,7 @@ pub mod calibrate;
 pub mod clocks;
 pub mod control;
 pub mod fading;
+pub mod gateway;
 mod load;
 mod mistakes;
 pub mod modes;
@@ -58,6 +59,18 @@ pub enum Command {
     /// Open your shell behind an emulated link; shells nest, and delays add.
     #[command(after_help = SHELL_EXAMPLES)]
     Shell(ShellArgs),
+    /// Join two networks of yours by an emulated link: interfaces, network namespaces, containers.
+    #[command(
+        after_help = gateway::after_help(),
+        mut_arg("internet", |option| option.hide(true)),
+        mut_arg("host_port", |option| option.hide(true)),
+        mut_arg("as_root", |option| option.hide(true)),
+        mut_arg("confine", |option| option.hide(true)),
+        mut_arg("no_confine", |option| option.hide(true)),
+        mut_arg("port", |option| option.hide(true)),
+        mut_arg("tcp_state", |option| option.hide(true))
+    )]
+    Gateway(Box<gateway::GatewayArgs>),
     /// Run workloads over a link in virtual time, as fast as the processor allows.
     Sim(SimArgs),
     /// Validate scenario files and report errors.

@@ -228,8 +228,11 @@ impl Direction {
     fn pass(&mut self, from: &mut Port, to: &mut Port) -> std::io::Result<()> {
         from.read_batch(self.slabs.slab(LONGEST_PACKET_BYTES), BATCH, &mut self.batch)?;
         let parts: Vec<[IoSlice<'_>; 1]> = self.batch.iter().map(|packet| [IoSlice::new(&packet.bytes)]).collect();
-        let outgoing: Vec<Outgoing<'_>> =
-            parts.iter().zip(&self.batch).map(|(parts, packet)| Outgoing { parts, offload: packet.offload }).collect();
+        let outgoing: Vec<Outgoing<'_>> = parts
+            .iter()
+            .zip(&self.batch)
+            .map(|(parts, packet)| Outgoing { link_header: &[], parts, offload: packet.offload })
+            .collect();
         let written = to.write_batch(&outgoing)?;
         self.packets += written.done as u64;
         self.refused += (self.batch.len() - written.done + written.refused) as u64;

@@ -7,6 +7,7 @@
 
 mod asleep;
 mod egress;
+mod frame;
 mod held_back;
 mod ingress;
 mod layout;

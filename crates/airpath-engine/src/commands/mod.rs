@@ -11,6 +11,7 @@ mod error_process;
 pub mod exec;
 pub mod facts;
 pub mod fading;
+pub mod gateway;
 pub mod log;
 pub mod modes;
 pub mod profiles;

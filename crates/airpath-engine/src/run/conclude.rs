@@ -70,6 +70,8 @@ pub fn conclude(request: &RunRequest, outcome: LiveOutcome) -> Result<i32> {
         log_incomplete: log.files.incomplete.clone(),
         ends: EndResults {
             not_ip_frames: of_link.ends.not_ip_frames,
+            too_long_frames: of_link.ends.too_long_frames,
+            joins_networks: request.gateway.is_some(),
             refused_writes: of_link.ends.refused_writes,
             unreadable: [ends.unreadable, of_link.ends.unreadable].concat(),
             no_packets: of_link.offered == 0,

@@ -27,6 +27,7 @@ use airpath_log::{Clock, EndResults, Manifest, Recorder, Writer, WriterOptions};
 use super::control::Control;
 use super::ends::EndsWatch;
 use super::files::KeptFiles;
+use super::gateway;
 use super::interfaces;
 use super::live_manifest::{first_manifest, write_manifest};
 use super::outcome::LiveOutcome;
@@ -151,6 +152,10 @@ fn carry_out(
     }
     manifest.settings.insert("confined".into(), request.confine.into());
     note_session(&mut manifest, process, &session_report, timing);
+    if let Some(joined) = &ends.joined {
+        manifest.settings.insert("mtu_bytes".into(), joined.mtu_bytes.into());
+        manifest.settings.insert("gateway".into(), joined.facts.clone());
+    }
     if let Err(error) = &control {
         manifest.settings.insert("control".into(), format!("none: {error}").into());
     }
@@ -193,7 +198,9 @@ fn carry_out(
     // Counters go with their interface.
     let losses = PortLosses::read(&mut link.ports);
     let ends = interfaces::with_changes(results, &names, news, &mut link.ports);
-    if request.enclosing {
+    if request.gateway.is_some() {
+        link.ports.iter_mut().for_each(|port| port.remove_interface());
+    } else if request.enclosing {
         // The server's end is in somebody else's namespace: leave it as it was before this returns.
         link.ports.iter_mut().skip(1).step_by(2).for_each(|port| port.remove_interface());
     }
@@ -240,6 +247,9 @@ fn run_commands(
             }
         }
     }
+    if let Some(surroundings) = &ends.joined {
+        gateway::enter(surroundings, &register);
+    }
     let mut workload = Workload::new(process, register, environment.clone());
     let mut interrupted = None;
     if let Some(line) = &request.server {
@@ -283,7 +293,11 @@ fn run_commands(
         })
         .collect();
     begin();
-    if !workload.wait_for_clients(engine.stopped.as_fd())? {
+    let has_ended = match &request.gateway {
+        Some(gateway) => gateway::wait(gateway, &mut workload, engine.stopped.as_fd())?,
+        None => workload.wait_for_clients(engine.stopped.as_fd())?,
+    };
+    if !has_ended {
         return Err(Failure::new("the engine's loop stopped unexpectedly"));
     }
     let waits = workload.measured_waits();

@@ -11,6 +11,7 @@ pub mod control;
 mod ends;
 pub mod files;
 pub mod from_options;
+mod gateway;
 pub mod greeting;
 mod interfaces;
 pub mod interrupt;
@@ -33,4 +34,4 @@ mod users;
 pub mod warp;
 mod workload;
 
-pub use request::RunRequest;
+pub use request::{Gateway, RunRequest};

@@ -10,11 +10,13 @@ use airpath_live::ports::Port;
 use airpath_live::session::{FarEnd, ServerEnds, Session, SessionEnd, SessionOptions, SessionReport};
 use airpath_live::tcp_state::Mode as TcpStateMode;
 
+use super::gateway::{self, Joint};
 use super::request::RunRequest;
 use super::workload::{USERS_VARIABLE, User};
 use crate::error::{Failure, Result};
 
 /// The ends, by user.
+#[derive(Default)]
 pub struct Ends {
     /// The users; none where there is only one.
     pub users: Vec<User>,
@@ -23,6 +25,8 @@ pub struct Ends {
     /// The server's end of each user: of one namespace, or each of its own.
     pub servers: Vec<SessionEnd>,
     server_ends: ServerEnds,
+    /// Networks of others at both ends, if the link joins such.
+    pub joined: Option<gateway::Surroundings>,
 }
 
 impl Ends {
@@ -31,11 +35,16 @@ impl Ends {
     /// # Errors
     /// When the system refuses, with what to change.
     pub fn create(request: &RunRequest) -> Result<(Ends, Vec<Port>, SessionReport)> {
+        if let Some(gateway) = &request.gateway {
+            let Joint { ends: [client, server], ports, report, surroundings } = gateway::join(gateway, request)?;
+            let ends =
+                Ends { clients: vec![client], servers: vec![server], joined: Some(surroundings), ..Ends::default() };
+            return Ok((ends, ports, report));
+        }
         let names = request.users();
         let named: Vec<&str> = names.iter().map(String::as_str).collect();
         let sessions = Session::create_all(&session_options(request)?, &named, request.server_ends);
-        let mut ends =
-            Ends { users: Vec::new(), clients: Vec::new(), servers: Vec::new(), server_ends: request.server_ends };
+        let mut ends = Ends { server_ends: request.server_ends, ..Ends::default() };
         let (mut ports, mut report) = (Vec::new(), None);
         for Session { client, server, client_port, server_port, report: told, .. } in sessions.map_err(Failure::live)? {
             ends.clients.push(client);
@@ -76,8 +85,11 @@ impl Ends {
         }
     }
 
-    /// The ends, each namespace once.
+    /// The ends whose sockets are the run's, each namespace once.
     pub fn namespaces(&self) -> Vec<&SessionEnd> {
+        if self.joined.is_some() {
+            return Vec::new();
+        }
         self.clients.iter().chain(self.server_namespaces()).collect()
     }
 

@@ -169,7 +169,7 @@ impl Adapter for PppPort {
             };
             slab.extend_from_slice(&packet);
             let bytes = slab.split_to(packet.len());
-            out.push(Received { bytes, stamp_realtime_ns: None, offload: OffloadHeader::default() });
+            out.push(Received { bytes, link_bytes: 0, stamp_realtime_ns: None, offload: OffloadHeader::default() });
             outcome.packets += 1;
         }
         Ok(outcome)

@@ -55,7 +55,7 @@ fn peer_is_given_an_address_and_packets_pass_until_the_line_hangs_up() {
             let _ = peer.send(&sent);
         } else {
             let parts = [IoSlice::new(&packets[0].bytes)];
-            let outgoing = Outgoing { parts: &parts, offload: OffloadHeader::default() };
+            let outgoing = Outgoing { link_header: &[], parts: &parts, offload: OffloadHeader::default() };
             assert_eq!(port.write_batch(&[outgoing]).unwrap().done, 1);
         }
         back = peer.next_packet();
