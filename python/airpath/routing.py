@@ -10,11 +10,10 @@ commands are, ``declarations.py`` and the engine's facts say; tests compare the 
 from __future__ import annotations
 
 NAMES = (
-    *("exec", "shell", "relay", "sim", "run", "plan", "results", "profiles", "check", "schema"),
-    *("facts", "log", "send", "recv", "record", "runs", "state", "set", "replay", "trace"),
-    *("fading", "modes", "wsim", "timing", "warp", "analyse", "plot", "report", "ui", "video"),
-    "wireshark",
-    *("completions", "man"),
+    *("exec", "shell", "gateway", "relay", "sim", "run", "plan", "results", "profiles", "check"),
+    *("schema", "facts", "log", "send", "recv", "record", "runs", "state", "set", "replay"),
+    *("trace", "fading", "modes", "wsim", "timing", "warp", "analyse", "plot", "report", "ui"),
+    *("video", "wireshark", "completions", "man"),
 )
 """All commands, in the order of the overview."""
 

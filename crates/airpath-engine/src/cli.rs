@@ -7,6 +7,7 @@ pub mod calibrate;
 pub mod clocks;
 pub mod control;
 pub mod fading;
+pub mod gateway;
 mod lines;
 mod load;
 mod mistakes;
@@ -63,6 +64,18 @@ pub enum Command {
     Shell(ShellArgs),
     /// Pass PPP frames between two serial lines through an emulated link.
     Relay(RelayArgs),
+    /// Join two networks of yours by an emulated link: interfaces, network namespaces, containers.
+    #[command(
+        after_help = gateway::after_help(),
+        mut_arg("internet", |option| option.hide(true)),
+        mut_arg("host_port", |option| option.hide(true)),
+        mut_arg("as_root", |option| option.hide(true)),
+        mut_arg("confine", |option| option.hide(true)),
+        mut_arg("no_confine", |option| option.hide(true)),
+        mut_arg("port", |option| option.hide(true)),
+        mut_arg("tcp_state", |option| option.hide(true))
+    )]
+    Gateway(Box<gateway::GatewayArgs>),
     /// Run workloads over a link in virtual time, as fast as the processor allows.
     Sim(SimArgs),
     /// Validate scenario files and report errors.

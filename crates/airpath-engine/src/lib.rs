@@ -38,6 +38,7 @@ pub fn main() -> ! {
         Command::Exec(args) => commands::exec::run(&args),
         Command::Shell(args) => commands::shell::run(&args),
         Command::Relay(args) => commands::relay::run(&args),
+        Command::Gateway(args) => commands::gateway::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Facts => Ok(commands::facts::run()),
         Command::Schema => Ok(commands::schema::run()),

@@ -231,7 +231,7 @@ impl Direction {
         let outgoing: Vec<Outgoing<'_>> = parts
             .iter()
             .zip(&self.batch)
-            .map(|(parts, packet)| Outgoing { parts, offload: packet.offload, journey: None })
+            .map(|(parts, packet)| Outgoing { link_header: &[], parts, offload: packet.offload, journey: None })
             .collect();
         let written = to.write_batch(&outgoing)?;
         self.packets += written.done as u64;

@@ -137,6 +137,9 @@ impl Commands {
     /// See [`start_failure_status`].
     pub fn start(&mut self, endpoint: &SessionEnd, spec: CommandSpec) -> Result<CommandId> {
         let program = spec.program.clone();
+        let mounts = endpoint.mounts().ok_or_else(|| {
+            LiveError::Request(format!("`{}` cannot be started in a network of others", program.to_string_lossy()))
+        })?;
         let mut command = Command::new(&spec.program);
         let [input, output, error] = spec.stdio;
         command
@@ -149,7 +152,7 @@ impl Commands {
             .stderr(error);
         let entry = Entry {
             network: endpoint.network().as_fd().as_raw_fd(),
-            mounts: endpoint.mounts().as_fd().as_raw_fd(),
+            mounts: mounts.as_fd().as_raw_fd(),
             working_directory: self.working_directory.clone(),
             lost_directory: self.lost_directory.clone(),
             inherited: self.inherited,

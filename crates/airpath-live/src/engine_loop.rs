@@ -7,6 +7,7 @@
 
 mod asleep;
 mod egress;
+mod frame;
 mod frames;
 mod held_back;
 mod ingress;

@@ -16,6 +16,7 @@
 //!    [`supervise::EngineProcess::signal_fd`].
 
 pub mod addressing;
+pub mod attachments;
 pub mod capability;
 pub mod clock;
 pub mod command;

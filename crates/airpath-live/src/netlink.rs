@@ -12,6 +12,7 @@ mod queue;
 mod route;
 mod sock_diag;
 mod tcp_diag;
+mod tunnel;
 
 use std::fmt::Debug;
 use std::io;
@@ -24,12 +25,13 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
 use netlink_sys::{Socket, SocketAddr};
 
-pub use link::{LinkCounters, LinkOptions};
+pub use link::{LinkCounters, LinkFacts, LinkOptions};
 pub use monitor::{LinkMonitor, LinkNews};
 pub use queue::QueueDiscipline;
 pub use route::Route;
 pub use sock_diag::{BoundSocket, SockDiag, Transport};
 pub use tcp_diag::{ClosedSockets, TcpDiag, TcpSocket};
+pub use tunnel::Tunnel;
 
 /// Large enough for any datagram the kernel puts a dump into.
 const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;

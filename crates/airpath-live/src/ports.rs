@@ -3,13 +3,19 @@
 
 //! Ports: where packets enter and leave an engine. Whatever the kernel offers
 //! below (a TUN device, or a veth pair and a packet socket), a port reads and
-//! writes batches of raw IP packets; their length is the IP length.
+//! writes batches of raw IP packets; their length is the IP length. A port on an
+//! interface of the user's also reads and writes the link header of each frame,
+//! which is no part of the length.
 #![allow(unsafe_code)]
 
+mod control_messages;
 mod features;
 mod frames;
+mod interface;
+mod isolation;
 pub mod joined;
 mod line_news;
+mod link_frame;
 mod offload;
 mod packet;
 mod packet_batch;
@@ -29,6 +35,7 @@ use bytes::BytesMut;
 use crate::netlink::{QueueDiscipline, RouteSocket};
 
 pub use frames::FramePort;
+pub use interface::{Frames, InterfacePort};
 pub use joined::{JoinedPort, Journey};
 pub use line_news::{LineNews, Listener, Teller, line_news};
 pub use offload::{OffloadHeader, Segmentation};
@@ -66,8 +73,10 @@ pub enum PortKind {
 /// A packet or super-packet read from a port.
 #[derive(Debug)]
 pub struct Received {
-    /// The IP packet: a slice of the slab, not shared with anything.
+    /// The IP packet, behind its link header if it has one: a slice of the slab, not shared with anything.
     pub bytes: BytesMut,
+    /// Bytes of the link header; 0 where the port has IP packets alone.
+    pub link_bytes: u8,
     /// Receive stamp of the kernel (CLOCK_REALTIME, ns); TUN has no stamp.
     pub stamp_realtime_ns: Option<u64>,
     /// Work that the sending kernel left to the device.
@@ -79,7 +88,9 @@ pub struct Received {
 /// A packet to be written.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'a> {
-    /// The IP packet, in one or several parts.
+    /// The link header; empty for a port that has IP packets alone.
+    pub link_header: &'a [u8],
+    /// The IP packet, or what else follows the link header, in one or several parts.
     pub parts: &'a [IoSlice<'a>],
     /// Offload header for the receiving kernel; the default says that the packet is complete.
     pub offload: OffloadHeader,
@@ -204,6 +215,11 @@ pub trait Adapter: AsFd + fmt::Debug {
     /// True if the path goes on behind it, at another host.
     fn is_joined(&self) -> bool {
         false
+    }
+
+    /// Frames longer than the link takes, which were refused: none of them enters it.
+    fn too_long(&self) -> u64 {
+        0
     }
 
     /// Takes the interface away at once, where dropping the port would leave that to the kernel's

@@ -117,14 +117,22 @@ pub struct SessionEnd {
     end: End,
     user: String,
     link: Link,
+    interface: String,
     network: NetNamespace,
-    mounts: MountNamespace,
+    /// None where no command is to run.
+    mounts: Option<MountNamespace>,
     addresses: Vec<IpAddr>,
     confined: bool,
     has_interface: bool,
 }
 
 impl SessionEnd {
+    /// The interface `interface` of somebody else's `network` as an end, which runs no commands.
+    pub(crate) fn of_others(end: End, interface: String, network: NetNamespace, addresses: Vec<IpAddr>) -> Self {
+        let (user, link) = (String::new(), Link::ALONE);
+        Self { end, user, link, interface, network, mounts: None, addresses, confined: false, has_interface: true }
+    }
+
     /// True if commands of root are kept from the host.
     pub fn is_confined(&self) -> bool {
         self.confined
@@ -154,9 +162,9 @@ impl SessionEnd {
         &self.network
     }
 
-    /// The mount namespace of its commands.
-    pub fn mounts(&self) -> &MountNamespace {
-        &self.mounts
+    /// The mount namespace of its commands; none where no command is to run.
+    pub fn mounts(&self) -> Option<&MountNamespace> {
+        self.mounts.as_ref()
     }
 
     /// Its addresses on the link: IPv4, then IPv6 if there is any.
@@ -171,7 +179,7 @@ impl SessionEnd {
 
     /// Name of its interface on the link.
     pub fn interface_name(&self) -> String {
-        self.link.interface_name()
+        self.interface.clone()
     }
 
     /// The link it belongs to.
@@ -294,14 +302,15 @@ impl Session {
                 end,
                 user: name.to_owned(),
                 link: made.link,
+                interface: made.link.interface_name(),
                 network,
-                mounts,
+                mounts: Some(mounts),
                 addresses,
                 confined: options.confine,
                 has_interface: line_end != Some(end),
             };
-            if let (End::Server, Some(shared)) = (end, shared) {
-                let mounts = shared.mounts.try_clone().attempting(|| "open a namespace again".into())?;
+            if let (End::Server, Some(shared)) = (end, shared.and_then(|shared| shared.mounts.as_ref())) {
+                let mounts = shared.try_clone().attempting(|| "open a namespace again".into())?;
                 return Ok(ended(network, mounts));
             }
             let mut names = names::of_link(made.link, with_ipv6, name);

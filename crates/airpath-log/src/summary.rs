@@ -310,6 +310,7 @@ fn filtered(counts: &[CauseCount]) -> String {
             "noise" => "host chatter",
             "before_start" => "before the start",
             "not_ip" => "not IP",
+            "too_long" => "longer than the MTU",
             other => other,
         };
         format!("{} ({words})", show::count(*packets))
@@ -465,8 +466,13 @@ impl fmt::Display for Summary {
                 }
                 "dropped" => {
                     let mut off = [&self.uplink.discarded[..], &self.downlink.discarded[..]].concat();
-                    let frames = self.ends.as_ref().map_or(0, |ends| ends.not_ip_frames);
-                    off.extend((frames > 0).then(|| CauseCount { cause: "not_ip".into(), packets: frames }));
+                    let ends = self.ends.as_ref();
+                    let frames = [
+                        ("not_ip", ends.map_or(0, |ends| ends.not_ip_frames)),
+                        ("too_long", ends.map_or(0, |ends| ends.too_long_frames)),
+                    ];
+                    let told = frames.into_iter().filter(|(_, packets)| *packets > 0);
+                    off.extend(told.map(|(cause, packets)| CauseCount { cause: cause.into(), packets }));
                     if !off.is_empty() {
                         write!(f, "   filtered {}", filtered(&merged(&off)))?;
                     }
@@ -568,7 +574,7 @@ verdict    trusted";
     fn what_the_ends_suffered_has_a_line_where_it_is_not_nothing() {
         let mut summary = summary(&Measurements::default());
         summary.seed = Some(7);
-        let mut ends = EndResults { not_ip_frames: 3, ..EndResults::default() };
+        let mut ends = EndResults { not_ip_frames: 3, too_long_frames: 4, ..EndResults::default() };
         let mut waits = Waits::default();
         (waits.client.kept_waiting_ns, waits.client.longest_ns) = (1_550_000_000, 41_000_000);
         waits.server.kept_waiting_ns = 900_000;
@@ -580,7 +586,7 @@ verdict    trusted";
         let text = summary.to_string();
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[0].ends_with("   in 170 s, seed 7"), "{text}");
-        assert!(lines[1].ends_with("filtered 8 (host chatter), 3 (not IP)"), "{text}");
+        assert!(lines[1].ends_with("filtered 8 (host chatter), 3 (not IP), 4 (longer than the MTU)"), "{text}");
         let expected = "ends       client waited 1.55 s for a CPU, at most 41.0 ms at a time; \
                         client 1 connection request dropped; server 117 datagrams lost in sockets; 2 packets refused by the kernel behind the link";
         assert_eq!((lines.len(), lines[3]), (6, expected));

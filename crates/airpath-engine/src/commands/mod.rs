@@ -12,6 +12,7 @@ pub mod exec;
 pub mod facts;
 pub mod fading;
 pub mod fetch;
+pub mod gateway;
 mod gather;
 mod launch;
 pub mod log;

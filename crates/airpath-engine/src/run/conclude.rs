@@ -115,6 +115,8 @@ pub fn finish(request: &RunRequest, outcome: LiveOutcome) -> Result<Finished> {
         log_incomplete: log.files.incomplete.clone(),
         ends: EndResults {
             not_ip_frames: of_link.ends.not_ip_frames,
+            too_long_frames: of_link.ends.too_long_frames,
+            joins_networks: request.gateway.is_some(),
             refused_writes: of_link.ends.refused_writes,
             unreadable: [ends.unreadable, of_link.ends.unreadable].concat(),
             no_packets: of_link.offered == 0,

@@ -108,6 +108,7 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         frames,
         tcp_state: tcp_state(args.tcp_state, level, args.out.as_deref())?,
         tcp_state_is_asked: args.tcp_state.is_some(),
+        gateway: None,
         strict: args.strict,
         environment: Vec::new(),
         report: match (args.quiet, &args.json) {

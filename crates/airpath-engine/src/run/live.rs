@@ -28,6 +28,7 @@ use airpath_log::{Clock, EndResults, Manifest, Recorder, Writer, WriterOptions};
 use super::control::Control;
 use super::ends::EndsWatch;
 use super::files::KeptFiles;
+use super::gateway;
 use super::interfaces;
 use super::lines::{ActiveLines, Lines};
 use super::live_manifest::{first_manifest, write_manifest};
@@ -175,6 +176,10 @@ fn carry_out(
     }
     manifest.settings.insert("confined".into(), request.confine.into());
     note_session(&mut manifest, process, &session_report, timing);
+    if let Some(joined) = &ends.surroundings {
+        manifest.settings.insert("mtu_bytes".into(), joined.mtu_bytes.into());
+        manifest.settings.insert("gateway".into(), joined.facts.clone());
+    }
     if let Err(error) = &control {
         manifest.settings.insert("control".into(), format!("none: {error}").into());
     }
@@ -240,7 +245,9 @@ fn carry_out(
     // Counters go with their interface.
     let losses = PortLosses::read(&mut link.ports);
     let ends = interfaces::with_changes(results, &names, news, &mut link.ports);
-    if request.enclosing {
+    if request.gateway.is_some() {
+        link.ports.iter_mut().for_each(|port| port.remove_interface());
+    } else if request.enclosing {
         // The server's end is in somebody else's namespace: leave it as it was before this returns.
         link.ports.iter_mut().skip(1).step_by(2).for_each(|port| port.remove_interface());
     }
@@ -289,6 +296,9 @@ fn run_commands(
                 host_port::forward(server, port).map_err(Failure::live)?;
             }
         }
+    }
+    if let Some(surroundings) = &ends.surroundings {
+        gateway::enter(surroundings, &register);
     }
     let mut workload = Workload::new(process, register, environment.clone());
     let mut interrupted = None;
@@ -348,7 +358,11 @@ fn run_commands(
         .collect();
     begin();
     pace.map_or(Ok(()), |pace| pace.wait_for_client(&mut workload))?;
-    if interrupted.is_none() && !workload.wait_for_clients(engine.stopped.as_fd(), *lines)? {
+    let has_ended = match &request.gateway {
+        Some(gateway) => gateway::wait(gateway, &mut workload, engine.stopped.as_fd())?,
+        None => interrupted.is_some() || workload.wait_for_clients(engine.stopped.as_fd(), *lines)?,
+    };
+    if !has_ended {
         return Err(Failure::new("the engine's loop stopped unexpectedly"));
     }
     let waits = workload.measured_waits();

@@ -30,6 +30,7 @@ pub fn of_link(look: &LinkLook) -> Measurements {
         wall_clock: wall_clock(look),
         ends: EndResults {
             not_ip_frames: losses.not_ip,
+            too_long_frames: losses.too_long,
             refused_writes: measurements.refused,
             unreadable: losses.unreadable.clone(),
             ..EndResults::default()

@@ -11,6 +11,7 @@ pub mod control;
 mod ends;
 pub mod files;
 pub mod from_options;
+mod gateway;
 pub mod greeting;
 mod interfaces;
 pub mod interrupt;
@@ -35,4 +36,4 @@ mod users;
 pub mod warp;
 mod workload;
 
-pub use request::{Report, RunRequest};
+pub use request::{Gateway, Report, RunRequest};

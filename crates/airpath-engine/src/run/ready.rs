@@ -122,9 +122,9 @@ impl Families {
         if !self.is_one() {
             return Ok(());
         }
-        for client in clients {
+        for mounts in clients.iter().filter_map(|client| client.mounts()) {
             for address in server.addresses().iter().filter(|address| address.is_ipv4() != self.ipv4) {
-                client.mounts().unname(*address, End::Server.name()).map_err(Failure::live)?;
+                mounts.unname(*address, End::Server.name()).map_err(Failure::live)?;
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use airpath_core::Span;
+use airpath_live::attachments::Place;
 use airpath_live::host_port::HostPort;
 use airpath_live::ports::PortKind;
 use airpath_live::session::ServerEnds;
@@ -95,6 +96,8 @@ pub struct RunRequest {
     pub tcp_state: TcpStateMode,
     /// True if that was asked for, rather than the default.
     pub tcp_state_is_asked: bool,
+    /// Networks of others that the link joins, instead of ends of the run's own.
+    pub gateway: Option<Gateway>,
     /// True if a run that is not trusted fails.
     pub strict: bool,
     /// Additional environment of the clients' and servers' commands.
@@ -107,6 +110,17 @@ pub struct RunRequest {
     pub json: Option<Arc<File>>,
     /// The host whose part of the path this run is, where the path is on several; otherwise none.
     pub part_of: Option<String>,
+}
+
+/// Networks of others at the two ends, and how long they are joined.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    /// The client's place and the server's.
+    pub places: [Arc<dyn Place>; 2],
+    /// Largest packet of the link in bytes, if that was asked for.
+    pub mtu_bytes: Option<u32>,
+    /// Duration; none: until a signal comes.
+    pub duration: Option<Span>,
 }
 
 /// Output at the end of a run.

@@ -11,6 +11,7 @@ use airpath_live::ports::Port;
 use airpath_live::session::{FarEnd, ServerEnds, Session, SessionEnd, SessionOptions, SessionReport};
 use airpath_live::tcp_state::Mode as TcpStateMode;
 
+use super::gateway::{self, Joint};
 use super::lines::{ActiveLines, Lines, open_relay};
 use super::request::{Report, RunRequest};
 use super::workload::{USERS_VARIABLE, User};
@@ -18,6 +19,7 @@ use crate::error::{Failure, Result};
 use crate::seed::fresh_seed;
 
 /// The ends, by user.
+#[derive(Default)]
 pub struct Ends {
     /// The users; none where there is only one.
     pub users: Vec<User>,
@@ -28,6 +30,8 @@ pub struct Ends {
     server_ends: ServerEnds,
     /// The end at which another host is, whose interface here has no use.
     pub joined: Option<End>,
+    /// Networks of others at both ends, if the link joins such.
+    pub surroundings: Option<gateway::Surroundings>,
 }
 
 impl Ends {
@@ -45,20 +49,24 @@ impl Ends {
         if let Lines::Relay { lines, baud } = &request.lines {
             let (ports, names, listener) = open_relay(lines, *baud)?;
             let server_ends = request.server_ends;
-            let none = Ends { users: Vec::new(), clients: Vec::new(), servers: Vec::new(), server_ends, joined: None };
+            let none = Ends { server_ends, ..Ends::default() };
             let report = SessionReport { port: ports[0].label(), ..SessionReport::default() };
             return Ok((none, ports, report, Some(active(names, listener))));
+        }
+        if let Some(gateway) = &request.gateway {
+            let Joint { ends: [client, server], ports, report, surroundings } = gateway::join(gateway, request)?;
+            let ends = Ends {
+                clients: vec![client],
+                servers: vec![server],
+                surroundings: Some(surroundings),
+                ..Ends::default()
+            };
+            return Ok((ends, ports, report, None));
         }
         let names = request.users();
         let named: Vec<&str> = names.iter().map(String::as_str).collect();
         let sessions = Session::create_all(&session_options(request)?, &named, request.server_ends);
-        let mut ends = Ends {
-            users: Vec::new(),
-            clients: Vec::new(),
-            servers: Vec::new(),
-            server_ends: request.server_ends,
-            joined: None,
-        };
+        let mut ends = Ends { server_ends: request.server_ends, ..Ends::default() };
         let (mut ports, mut report, mut lines) = (Vec::new(), None, None);
         for Session { client, server, client_port, server_port, report: told, line, .. } in
             sessions.map_err(Failure::live)?
@@ -103,8 +111,11 @@ impl Ends {
         }
     }
 
-    /// The ends, each namespace once.
+    /// The ends whose sockets are the run's, each namespace once.
     pub fn namespaces(&self) -> Vec<&SessionEnd> {
+        if self.joined.is_some() {
+            return Vec::new();
+        }
         self.clients.iter().chain(self.server_namespaces()).collect()
     }
 

@@ -307,6 +307,32 @@ impl<'a> Workload<'a> {
         self.hear_signals()
     }
 
+    /// Waits until `end`, or until a signal asks the run to end. `stopped` becomes readable if the engine's loop stops
+    /// first; then this returns false.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn wait_for_signal(&mut self, stopped: BorrowedFd<'_>, end: Option<Instant>) -> Result<bool> {
+        loop {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(true);
+            }
+            // Rounded up: the wait is no busy one.
+            let timeout = left.map_or(PollTimeout::NONE, |left| {
+                PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
+            });
+            let ends =
+                [PollFd::new(self.process.signal_fd(), PollFlags::POLLIN), PollFd::new(stopped, PollFlags::POLLIN)];
+            if wait_for(ends, timeout)?[1] {
+                return Ok(false);
+            }
+            if self.hear_signals()?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
     /// Ends the commands beside the user at the terminal, by SIGTERM, else by SIGKILL.
     ///
     /// # Errors

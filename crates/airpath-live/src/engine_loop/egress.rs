@@ -19,16 +19,17 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use super::frames::is_frame;
-use super::layout;
+use super::{frame, layout};
 use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
 use crate::ports::{Journey, OffloadHeader, Outgoing, Port};
 
 /// Maximum number of packets in one system call.
 const BATCH: usize = 32;
 
-/// One packet to be written: headers of its own (if any) and a range of what was read.
+/// One packet to be written: its link header and headers of its own (if any), and a range of what was read.
 #[derive(Debug)]
 struct Entry {
+    link_header: Range<usize>,
     header: Range<usize>,
     body: Bytes,
     offload: OffloadHeader,
@@ -74,11 +75,14 @@ impl Egress {
             _ if pdu.damage.is_some() => {
                 self.close();
                 let bytes = damaged_bytes(pdu);
+                let link_header = self.keep_link_header(pdu);
                 // A receiver discards what is no IP packet any more; its kernel would refuse to take it, which
                 // would look as if the link had lost a packet that it delivered.
                 let was_frame = matches!(&pdu.payload, Payload::Whole(bytes) if is_frame(bytes));
-                if was_frame || matches!(bytes.first().map(|first| first >> 4), Some(4 | 6)) {
+                let is_ip = matches!(bytes.first().map(|first| first >> 4), Some(4 | 6));
+                if was_frame || !link_header.is_empty() || is_ip {
                     self.entries.push(Entry {
+                        link_header,
                         header: 0..0,
                         body: bytes.into(),
                         offload: OffloadHeader::default(),
@@ -89,7 +93,7 @@ impl Egress {
             }
             Payload::Whole(bytes) => {
                 self.close();
-                self.push_single(bytes, pdu.ecn, OffloadHeader::default());
+                self.push_single(bytes, 0, pdu.ecn, OffloadHeader::default());
             }
             Payload::Segment { whole, index, layout } => {
                 if let Some(run) = &mut self.open
@@ -113,30 +117,61 @@ impl Egress {
         let Some(run) = self.open.take() else { return };
         let offload = layout::unpack(run.layout);
         let pdus = u32::from(run.next - run.first);
-        let start = self.headers.len();
         if offload.is_super_packet() {
-            let Ok(segmenter) = Segmenter::new(&run.whole, &offload, ChecksumWork::Leave) else { return };
+            let link = usize::from(layout::link_bytes(run.layout));
+            let Ok(segmenter) = Segmenter::new(&run.whole[link..], &offload, ChecksumWork::Leave) else { return };
+            let link_header = self.keep(&run.whole[..link]);
+            let start = self.headers.len();
             let group = segmenter.group(u32::from(run.first), u32::from(run.next));
             self.headers.extend_from_slice(group.bytes());
             note_ecn(&mut self.headers[start..], run.ecn);
-            let body = run.whole.slice(group.payload.clone());
+            let body = run.whole.slice(link + group.payload.start..link + group.payload.end);
             let header = start..self.headers.len();
-            self.entries.push(Entry { header, body, offload: group.offload, pdus, journey: None });
+            self.entries.push(Entry { link_header, header, body, offload: group.offload, pdus, journey: None });
         } else {
-            self.push_single(&run.whole, run.ecn, offload);
+            self.push_single(&run.whole, layout::link_bytes(run.layout), run.ecn, offload);
+        }
+    }
+
+    /// Keeps some bytes until they are written.
+    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.headers.len();
+        self.headers.extend_from_slice(bytes);
+        start..self.headers.len()
+    }
+
+    /// Keeps the link header of a PDU, if it has one.
+    fn keep_link_header(&mut self, pdu: &Pdu) -> Range<usize> {
+        match &pdu.payload {
+            Payload::Segment { whole, layout, .. } => self.keep(&whole[..usize::from(layout::link_bytes(*layout))]),
+            Payload::LengthOnly | Payload::Whole(_) => 0..0,
         }
     }
 
     /// Makes an entry of one packet as it was read, but for its ECN field.
-    fn push_single(&mut self, bytes: &Bytes, ecn: Ecn, offload: OffloadHeader) {
-        let start = self.headers.len();
+    fn push_single(&mut self, bytes: &Bytes, link_bytes: u8, ecn: Ecn, offload: OffloadHeader) {
         let mut body = bytes.clone();
-        if has_other_ecn(bytes, ecn) {
+        let link_header = match link_bytes {
+            0 => 0..0,
+            link_bytes => {
+                let link = body.split_to(usize::from(link_bytes));
+                self.keep(&link)
+            }
+        };
+        let start = self.headers.len();
+        if has_other_ecn(bytes, link_bytes, ecn) {
             let edited = body.split_to(body.len().min(ECN_EDIT_BYTES));
             self.headers.extend_from_slice(&edited);
             set_ecn(&mut self.headers[start..], ecn);
         }
-        self.entries.push(Entry { header: start..self.headers.len(), body, offload, pdus: 1, journey: None });
+        self.entries.push(Entry {
+            link_header,
+            header: start..self.headers.len(),
+            body,
+            offload,
+            pdus: 1,
+            journey: None,
+        });
     }
 
     /// Adds a PDU whose path goes on at another host, where its damage is done.
@@ -144,7 +179,14 @@ impl Egress {
         let body: Bytes = finished_bytes(pdu).into();
         if !body.is_empty() {
             let offload = OffloadHeader::default();
-            self.entries.push(Entry { header: 0..0, body, offload, pdus: 1, journey: Some(journey) });
+            self.entries.push(Entry {
+                link_header: 0..0,
+                header: 0..0,
+                body,
+                offload,
+                pdus: 1,
+                journey: Some(journey),
+            });
         }
     }
 
@@ -172,6 +214,7 @@ impl Egress {
                 .iter()
                 .zip(&parts)
                 .map(|(entry, parts)| Outgoing {
+                    link_header: &self.headers[entry.link_header.clone()],
                     // An empty first part would only cost the kernel a look.
                     parts: if entry.header.is_empty() { &parts[1..] } else { &parts[..] },
                     offload: entry.offload,
@@ -192,14 +235,14 @@ impl Egress {
     }
 }
 
-/// True if the ECN field of a packet is not `ecn`.
-fn has_other_ecn(packet: &[u8], ecn: Ecn) -> bool {
-    ecn_of(packet).is_some_and(|field| field != ecn)
+/// True if the ECN field of a packet behind `link_bytes` bytes of link header is not `ecn`.
+fn has_other_ecn(whole: &[u8], link_bytes: u8, ecn: Ecn) -> bool {
+    frame::is_ip(whole, link_bytes) && ecn_of(&whole[usize::from(link_bytes)..]).is_some_and(|field| field != ecn)
 }
 
-/// Puts `ecn` into the header of a packet that says otherwise.
+/// Puts `ecn` into the header of an IP packet that says otherwise.
 fn note_ecn(packet: &mut [u8], ecn: Ecn) {
-    if has_other_ecn(packet, ecn) {
+    if has_other_ecn(packet, 0, ecn) {
         set_ecn(packet, ecn);
     }
 }
@@ -209,11 +252,12 @@ pub fn is_changed(pdu: &Pdu) -> bool {
     pdu.damage.is_some()
         || match &pdu.payload {
             Payload::LengthOnly => false,
-            Payload::Whole(bytes) | Payload::Segment { whole: bytes, .. } => has_other_ecn(bytes, pdu.ecn),
+            Payload::Whole(bytes) => has_other_ecn(bytes, 0, pdu.ecn),
+            Payload::Segment { whole, layout, .. } => has_other_ecn(whole, layout::link_bytes(*layout), pdu.ecn),
         }
 }
 
-/// The finished bytes of a PDU: checksums complete, headers of a segment its own, damage done.
+/// The finished bytes of a PDU without its link header: checksums complete, headers of a segment its own, damage done.
 pub fn damaged_bytes(pdu: &Pdu) -> Vec<u8> {
     let mut bytes = finished_bytes(pdu);
     if let Some(damage) = &pdu.damage {
@@ -226,7 +270,13 @@ pub fn damaged_bytes(pdu: &Pdu) -> Vec<u8> {
 /// damage.
 pub fn finished_bytes(pdu: &Pdu) -> Vec<u8> {
     let mut bytes = unmarked_bytes(pdu);
-    note_ecn(&mut bytes, pdu.ecn);
+    let is_ip = match &pdu.payload {
+        Payload::Segment { whole, layout, .. } => frame::is_ip(whole, layout::link_bytes(*layout)),
+        Payload::LengthOnly | Payload::Whole(_) => true,
+    };
+    if is_ip {
+        note_ecn(&mut bytes, pdu.ecn);
+    }
     bytes
 }
 
@@ -235,6 +285,7 @@ fn unmarked_bytes(pdu: &Pdu) -> Vec<u8> {
         Payload::LengthOnly => Vec::new(),
         Payload::Whole(bytes) => bytes.to_vec(),
         Payload::Segment { whole, index, layout } => {
+            let whole = &whole[usize::from(layout::link_bytes(*layout))..];
             let mut offload = layout::unpack(*layout);
             if offload.is_super_packet() {
                 // Arrivals are checked, so that what cannot be cut never gets here.
@@ -249,5 +300,7 @@ fn unmarked_bytes(pdu: &Pdu) -> Vec<u8> {
     }
 }
 
+#[cfg(test)]
+mod frame_tests;
 #[cfg(test)]
 mod tests;

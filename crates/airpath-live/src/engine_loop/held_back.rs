@@ -138,7 +138,13 @@ mod tests {
 
     fn arrival() -> Arrival {
         let bytes = BytesMut::from(&tcp_packet(6, 0, 100)[..]);
-        let received = Received { bytes, stamp_realtime_ns: None, offload: OffloadHeader::default(), journey: None };
+        let received = Received {
+            bytes,
+            link_bytes: 0,
+            stamp_realtime_ns: None,
+            offload: OffloadHeader::default(),
+            journey: None,
+        };
         Arrival::read(received, PORT.0, Time::ZERO, None).unwrap()
     }
 

@@ -8,8 +8,7 @@ use airpath_packet::Headers;
 use airpath_packet::flow::flow_number;
 use bytes::Bytes;
 
-use super::frames;
-use super::layout;
+use super::{frame, layout};
 use crate::packet_bytes::{ChecksumWork, Segmenter, complete_checksum};
 use crate::ports::{Journey, OffloadHeader, Received};
 
@@ -22,12 +21,14 @@ pub struct Arrival {
     pub kernel_at: Option<Time>,
     /// Number of its port.
     pub side: u16,
-    /// The packet.
+    /// The packet, behind its link header if it has one.
     pub bytes: Bytes,
+    /// Bytes of the link header.
+    pub link_bytes: u8,
     /// Work that the sending kernel left to the device.
     pub offload: OffloadHeader,
-    /// Contents of its headers.
-    pub headers: Headers,
+    /// Contents of its headers; none of a frame that holds no IP packet.
+    pub headers: Option<Headers>,
     /// Its record from the hops of other hosts.
     pub journey: Option<Box<Journey>>,
 }
@@ -36,18 +37,22 @@ impl Arrival {
     /// A frame of a line, which is offered as it is.
     pub fn frame(received: Received, side: u16, at: Time) -> Arrival {
         let (bytes, offload) = (received.bytes.freeze(), OffloadHeader::default());
-        Arrival { at, kernel_at: None, side, bytes, offload, headers: frames::NO_HEADERS, journey: None }
+        Arrival { at, kernel_at: None, side, bytes, link_bytes: 0, offload, headers: None, journey: None }
     }
 
-    /// Parses `received`, or returns the packet if it is not IP, contradicts itself, or is a super-packet that
-    /// cannot be cut.
+    /// Parses `received`, or returns the packet if it is not IP without a link header that says so, contradicts
+    /// itself, or is a super-packet that cannot be cut.
     pub fn read(received: Received, side: u16, at: Time, kernel_at: Option<Time>) -> Result<Arrival, Bytes> {
-        let mut bytes = received.bytes.freeze();
-        let mut offload = received.offload;
-        let Some(headers) = Headers::read(&bytes) else { return Err(bytes) };
+        let Received { bytes, link_bytes, mut offload, journey, .. } = received;
+        let mut bytes = bytes.freeze();
+        let link = usize::from(link_bytes);
+        let headers = if frame::is_ip(&bytes, link_bytes) { Headers::read(&bytes[link..]) } else { None };
+        if headers.is_none() && link_bytes == 0 {
+            return Err(bytes);
+        }
         if offload.is_super_packet() {
-            if Segmenter::new(&bytes, &offload, ChecksumWork::Leave).is_err() {
-                return Err(bytes);
+            if Segmenter::new(&bytes[link..], &offload, ChecksumWork::Leave).is_err() {
+                return Err(bytes.slice(link..));
             }
             // Segments get headers of their own, by what the packet itself says.
             offload = OffloadHeader { header_bytes: 0, checksum_start: 0, checksum_offset: 0, ..offload };
@@ -56,19 +61,32 @@ impl Arrival {
             if !layout::fits(&offload) {
                 // Nothing is left to be said of a packet that is finished.
                 let mut finished = bytes.to_vec();
-                if !complete_checksum(&mut finished, &mut offload) {
-                    return Err(bytes);
+                if !complete_checksum(&mut finished[link..], &mut offload) {
+                    return Err(bytes.slice(link..));
                 }
                 bytes = finished.into();
             }
+            if let Some(headers) = &headers {
+                frame::cut_padding(&mut bytes, link, headers.stated_bytes);
+            }
         }
-        Ok(Arrival { at, kernel_at, side, bytes, offload, headers, journey: received.journey })
+        Ok(Arrival { at, kernel_at, side, bytes, link_bytes, offload, headers, journey })
+    }
+
+    /// The packet without its link header.
+    pub fn packet(&self) -> &[u8] {
+        &self.bytes[usize::from(self.link_bytes)..]
+    }
+
+    /// Bytes of the network and transport headers.
+    fn header_bytes(&self) -> usize {
+        self.headers.as_ref().map_or(0, Headers::bytes)
     }
 
     /// Number of PDUs in it.
     pub fn segments(&self) -> u16 {
         if self.offload.is_super_packet() {
-            let payload = self.bytes.len().saturating_sub(self.headers.bytes());
+            let payload = self.packet().len().saturating_sub(self.header_bytes());
             payload.div_ceil(usize::from(self.offload.segment_bytes)).max(1) as u16
         } else {
             1
@@ -77,28 +95,32 @@ impl Arrival {
 
     /// The bytes of its first PDU, which is as long as any.
     pub fn first_bytes(&self) -> u32 {
-        let whole = self.bytes.len();
+        let whole = self.packet().len();
         if !self.offload.is_super_packet() {
             return whole as u32;
         }
-        whole.min(self.headers.bytes() + usize::from(self.offload.segment_bytes)) as u32
+        whole.min(self.header_bytes() + usize::from(self.offload.segment_bytes)) as u32
     }
 
     /// Its PDU number `index`.
     pub fn pdu(&self, index: u16, id: PduId) -> Pdu {
-        let header = self.headers.bytes();
+        let header = self.header_bytes();
+        let packet = self.packet();
         let (len, payload) = if self.offload.is_super_packet() {
             let segment = usize::from(self.offload.segment_bytes);
             let from = header + usize::from(index) * segment;
-            (header + self.bytes.len().saturating_sub(from).min(segment), self.segment(index))
-        } else if self.offload.needs_checksum {
-            (self.bytes.len(), self.segment(index))
+            (header + packet.len().saturating_sub(from).min(segment), self.segment(index))
+        } else if self.offload.needs_checksum || self.link_bytes > 0 {
+            (packet.len(), self.segment(index))
         } else {
-            (self.bytes.len(), Payload::Whole(self.bytes.clone()))
+            (packet.len(), Payload::Whole(self.bytes.clone()))
         };
-        // The addresses in a frame are nobody's to read.
-        let is_frame = frames::is_frame(&self.bytes);
-        let flow = if is_frame { 0 } else { self.headers.flow_hash(&self.bytes) };
+        let (flow, tuple, traffic_class) = match &self.headers {
+            Some(headers) => (headers.flow_hash(packet), headers.tuple(packet), headers.traffic_class),
+            // The addresses in a frame of a line are nobody's to read.
+            None if self.link_bytes == 0 => (0, FiveTuple::default(), 0),
+            None => (frame::hash(&self.bytes[..usize::from(self.link_bytes)]), FiveTuple::default(), 0),
+        };
         Pdu {
             id: self.journey.as_ref().map_or(id, |journey| journey.id),
             arrived: self.at,
@@ -106,11 +128,11 @@ impl Arrival {
             header_len: header as u16,
             escapes: Escapes::UNKNOWN,
             matches: Matches::NONE,
-            class: self.headers.dscp(),
-            ecn: Ecn::of(self.headers.traffic_class),
+            class: traffic_class >> 2,
+            ecn: Ecn::of(traffic_class),
             origin: Origin::User,
             flow: flow_number(flow),
-            tuple: if is_frame { FiveTuple::default() } else { self.headers.tuple(&self.bytes) },
+            tuple,
             copied: self.journey.as_ref().is_some_and(|journey| journey.copied),
             damage: self.journey.as_ref().and_then(|journey| journey.damage.clone()),
             headers: None,
@@ -119,7 +141,8 @@ impl Arrival {
     }
 
     fn segment(&self, index: u16) -> Payload {
-        Payload::Segment { whole: self.bytes.clone(), index, layout: layout::pack(&self.offload) }
+        let layout = layout::pack(&self.offload, self.link_bytes);
+        Payload::Segment { whole: self.bytes.clone(), index, layout }
     }
 }
 
@@ -141,7 +164,7 @@ mod tests {
             checksum_offset: offset,
             ..OffloadHeader::default()
         };
-        Received { bytes, stamp_realtime_ns: None, offload, journey: None }
+        Received { bytes, link_bytes: 0, stamp_realtime_ns: None, offload, journey: None }
     }
 
     fn finished(start: u16, offset: u16) -> (Pdu, Vec<u8>) {

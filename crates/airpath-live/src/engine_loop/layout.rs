@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The ports' encoding of what is unfinished in a packet, as one word that travels with the PDU.
+//! The ports' encoding of what is unfinished in a packet, and of where it begins behind its link header, as one word
+//! that travels with the PDU.
 
 use crate::ports::{OffloadHeader, Segmentation};
 
@@ -18,8 +19,11 @@ pub fn fits(offload: &OffloadHeader) -> bool {
         && offload.header_bytes >> HEADER_BITS == 0
 }
 
-/// Packs `offload`, which [`fits`], into a word.
-pub fn pack(offload: &OffloadHeader) -> u64 {
+/// Place of the length of the link header in the word.
+const LINK_SHIFT: u32 = 56;
+
+/// Packs `offload`, which [`fits`], into a word, with the bytes of the link header before the packet.
+pub fn pack(offload: &OffloadHeader, link_bytes: u8) -> u64 {
     debug_assert!(fits(offload), "{offload:?}");
     let segmentation = match offload.segmentation {
         Segmentation::None => 0u64,
@@ -35,6 +39,12 @@ pub fn pack(offload: &OffloadHeader) -> u64 {
         | segmentation << 48
         | u64::from(offload.needs_checksum) << 52
         | u64::from(offload.ecn) << 53
+        | u64::from(link_bytes) << LINK_SHIFT
+}
+
+/// Bytes of the link header before the packet.
+pub fn link_bytes(word: u64) -> u8 {
+    (word >> LINK_SHIFT) as u8
 }
 
 /// Reads what [`pack`] packed.
@@ -72,9 +82,12 @@ mod tests {
                 checksum_start: 120,
                 checksum_offset: 16,
             };
-            assert_eq!(unpack(pack(&header)), header);
+            for link in [0, 14, 255] {
+                let word = pack(&header, link);
+                assert_eq!((unpack(word), link_bytes(word)), (header, link));
+            }
         }
-        assert_eq!(unpack(pack(&OffloadHeader::default())), OffloadHeader::default());
+        assert_eq!(unpack(pack(&OffloadHeader::default(), 0)), OffloadHeader::default());
     }
 
     #[test]
@@ -88,7 +101,7 @@ mod tests {
         };
         let largest = header(4095, 255, 4095);
         assert!(fits(&largest));
-        assert_eq!(unpack(pack(&largest)), largest);
+        assert_eq!(unpack(pack(&largest, u8::MAX)), largest);
         for too_large in [header(4096, 0, 0), header(0, 256, 0), header(0, 0, 4096), header(65_535, 65_535, 65_535)] {
             assert!(!fits(&too_large), "{too_large:?}");
         }

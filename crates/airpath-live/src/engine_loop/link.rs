@@ -256,12 +256,13 @@ impl LiveLink {
             }
             let (cause, bytes) = match Arrival::read(received, side as u16, at, kernel_at) {
                 Err(bytes) => (Cause::Malformed, bytes),
-                Ok(arrival) => match noise(&arrival.bytes) {
+                // Behind an interface of the user's, what finds neighbours and routers is traffic like any other.
+                Ok(arrival) => match noise(&arrival.bytes).filter(|_| arrival.link_bytes == 0) {
                     None if !before_start => {
                         self.arrivals.push(arrival);
                         continue;
                     }
-                    None => (Cause::BeforeStart, arrival.bytes),
+                    None => (Cause::BeforeStart, arrival.bytes.slice(usize::from(arrival.link_bytes)..)),
                     Some(_) => (Cause::Noise, arrival.bytes),
                 },
             };
@@ -659,6 +660,8 @@ pub struct PortLosses {
     pub drops: u64,
     /// Frames that were no IP packets.
     pub not_ip: u64,
+    /// Frames longer than the link takes.
+    pub too_long: u64,
     /// Counters that could not be read, and why.
     pub unreadable: Vec<String>,
 }
@@ -669,6 +672,7 @@ impl PortLosses {
         let mut losses = PortLosses::default();
         for (port, end) in ports.iter_mut().zip(End::ALL.into_iter().cycle()) {
             losses.not_ip += port.not_ip();
+            losses.too_long += port.too_long();
             match port.drops_outside_model() {
                 Ok(drops) => losses.drops += drops.total(),
                 Err(error) => {

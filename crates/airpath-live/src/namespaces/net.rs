@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
@@ -66,6 +67,23 @@ impl NetNamespace {
         let file = File::open("/proc/thread-self/ns/net")
             .attempting(|| "open /proc/thread-self/ns/net (is /proc mounted?)".into())?;
         Ok(Self { descriptor: file.into() })
+    }
+
+    /// The one at `path`, such as `/run/netns/NAME` or `/proc/PID/ns/net`.
+    ///
+    /// # Errors
+    /// The kernel's, as it is.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { descriptor: File::open(path)?.into() })
+    }
+
+    /// Device and inode, which tell it from all others.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn identity(&self) -> io::Result<(u64, u64)> {
+        let status = nix::sys::stat::fstat(&self.descriptor)?;
+        Ok((status.st_dev, status.st_ino))
     }
 
     /// Runs `work` on a helper thread that has entered the namespace. What it

@@ -10,7 +10,7 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo,
-    LinkMessage,
+    LinkLayerType, LinkMessage,
 };
 
 use super::RouteSocket;
@@ -46,7 +46,52 @@ pub struct LinkCounters {
     pub errors: u64,
 }
 
+/// Kind, state and relations of an interface.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LinkFacts {
+    /// Its index.
+    pub index: u32,
+    /// True if its frames have Ethernet headers.
+    pub is_ethernet: bool,
+    /// True if it is up.
+    pub is_up: bool,
+    /// Largest packet, in bytes.
+    pub mtu_bytes: u32,
+    /// Index of the bridge or bond whose port it is.
+    pub controller: Option<u32>,
+    /// Index of the interface that it is on, or of its peer; in the same namespace unless `is_elsewhere`.
+    pub below: Option<u32>,
+    /// True if that is in another namespace.
+    pub is_elsewhere: bool,
+}
+
 impl RouteSocket {
+    /// The facts about the interface called `name`.
+    ///
+    /// # Errors
+    /// `ENODEV` when there is none.
+    pub fn link_facts(&mut self, name: &str) -> io::Result<LinkFacts> {
+        let mut message = LinkMessage::default();
+        message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
+        let link = self.get_link(message)?;
+        let mut facts = LinkFacts {
+            index: link.header.index,
+            is_ethernet: link.header.link_layer_type == LinkLayerType::Ether,
+            is_up: link.header.flags.contains(LinkFlags::Up),
+            ..LinkFacts::default()
+        };
+        for attribute in &link.attributes {
+            match attribute {
+                LinkAttribute::Mtu(bytes) => facts.mtu_bytes = *bytes,
+                LinkAttribute::Controller(index) => facts.controller = Some(*index),
+                LinkAttribute::Link(index) => facts.below = Some(*index).filter(|index| *index != 0),
+                LinkAttribute::LinkNetNsId(_) => facts.is_elsewhere = true,
+                _ => {}
+            }
+        }
+        Ok(facts)
+    }
+
     /// Makes a veth pair: `name` here, `peer_name` in `peer_namespace`.
     ///
     /// # Errors

@@ -124,7 +124,13 @@ impl Adapter for FramePort {
             slab.extend_from_slice(&[FLAG]);
             slab.extend_from_slice(&frame);
             let bytes = slab.split_to(frame.len() + 1);
-            out.push(Received { bytes, stamp_realtime_ns: None, offload: OffloadHeader::default(), journey: None });
+            out.push(Received {
+                bytes,
+                stamp_realtime_ns: None,
+                offload: OffloadHeader::default(),
+                link_bytes: 0,
+                journey: None,
+            });
             outcome.packets += 1;
         }
         Ok(outcome)

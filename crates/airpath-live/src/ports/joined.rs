@@ -177,6 +177,7 @@ impl Adapter for JoinedPort {
             let bytes = slab.split_to(packet.bytes.len());
             out.push(Received {
                 bytes,
+                link_bytes: 0,
                 stamp_realtime_ns: Some(packet.received_realtime_ns),
                 offload: OffloadHeader::default(),
                 journey: Some(Box::new(packet.journey)),

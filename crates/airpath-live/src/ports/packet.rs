@@ -157,21 +157,7 @@ impl Adapter for PacketPort {
     }
 
     fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
-        let mut outcome = WriteOutcome::default();
-        while outcome.done < packets.len() {
-            match self.writing.write(self.socket.as_fd(), &packets[outcome.done..]) {
-                Ok(sent) => outcome.done += sent,
-                Err(error) if would_block(&error) => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The error is about the first packet of the rest.
-                Err(error) if refuses_packet(&error) => {
-                    outcome.done += 1;
-                    outcome.refused += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(outcome)
+        write_all(&mut self.writing, self.socket.as_fd(), packets)
     }
 
     fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel> {
@@ -200,11 +186,7 @@ impl Adapter for PacketPort {
 
     /// So long that unread packets do not fill the socket's buffer.
     fn unread_limit(&self) -> Option<Span> {
-        Some(if self.receive_buffer_bytes >= LARGE_BUFFER_BYTES {
-            Span::from_millis(1)
-        } else {
-            Span::from_micros(200)
-        })
+        Some(unread_limit(self.receive_buffer_bytes))
     }
 
     fn not_ip(&self) -> u64 {
@@ -224,7 +206,35 @@ impl AsFd for PacketPort {
     }
 }
 
-fn open_socket(link_index: u32) -> io::Result<(OwnedFd, usize)> {
+/// Time for which a socket with so large a receive buffer may be left unread.
+pub(super) fn unread_limit(receive_buffer_bytes: usize) -> Span {
+    if receive_buffer_bytes >= LARGE_BUFFER_BYTES { Span::from_millis(1) } else { Span::from_micros(200) }
+}
+
+/// Writes packets until the socket takes no more; single ones that it refuses are counted.
+pub(super) fn write_all(
+    writing: &mut WriteBuffers,
+    socket: BorrowedFd<'_>,
+    packets: &[Outgoing<'_>],
+) -> io::Result<WriteOutcome> {
+    let mut outcome = WriteOutcome::default();
+    while outcome.done < packets.len() {
+        match writing.write(socket, &packets[outcome.done..]) {
+            Ok(sent) => outcome.done += sent,
+            Err(error) if would_block(&error) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The error is about the first packet of the rest.
+            Err(error) if refuses_packet(&error) => {
+                outcome.done += 1;
+                outcome.refused += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(outcome)
+}
+
+pub(super) fn open_socket(link_index: u32) -> io::Result<(OwnedFd, usize)> {
     // Protocol 0: nothing is received until the socket is bound.
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: socket takes integers.
@@ -247,7 +257,12 @@ fn open_socket(link_index: u32) -> io::Result<(OwnedFd, usize)> {
     Ok((socket, granted))
 }
 
-fn set_option(socket: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+pub(super) fn set_option(
+    socket: &OwnedFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
     // SAFETY: the value is an int that lives over the call.
     let done = unsafe {
         libc::setsockopt(
@@ -280,7 +295,7 @@ fn bind(socket: &OwnedFd, link_index: u32) -> io::Result<()> {
     Ok(())
 }
 
-fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<libc::tpacket_stats> {
+pub(super) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<libc::tpacket_stats> {
     let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into the struct.

@@ -11,11 +11,16 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use airpath_packet::ethernet::{self, UNTAGGED_BYTES as ETHERNET_BYTES};
 use bytes::BytesMut;
 
+use super::control_messages::{self, Control};
+use super::link_frame::{self, HEADROOM_BYTES};
 use super::offload::{HEADER_BYTES, OffloadHeader};
 use super::{LONGEST_PACKET_BYTES, Outgoing, Received};
 
 /// Packets per system call.
 pub(super) const BATCH: usize = 32;
+
+/// Bytes of the two addresses of a frame.
+const ADDRESS_BYTES: usize = 12;
 
 const IPV4: [u8; 2] = ethernet::IPV4.to_be_bytes();
 const IPV6: [u8; 2] = ethernet::IPV6.to_be_bytes();
@@ -27,6 +32,16 @@ pub(super) struct Read {
     pub(super) exhausted: bool,
     pub(super) oversized: u64,
     pub(super) not_ip: u64,
+    pub(super) too_long: u64,
+}
+
+/// Treatment of the link headers of frames that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LinkHeaders {
+    /// Left out; a frame that holds no IP packet is counted.
+    Omitted,
+    /// Kept before the packet. Packets longer than so many bytes are refused, and counted.
+    Kept { limit_bytes: usize },
 }
 
 /// Lengths of a received message.
@@ -46,11 +61,6 @@ struct Prefix {
 }
 
 const PREFIX_BYTES: usize = size_of::<Prefix>();
-
-/// Room for one control message with a timespec.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(8))]
-struct Control([u8; 64]);
 
 thread_local! {
     /// Overflow buffer for the rest of a super-packet when a small one was expected. It holds something only
@@ -72,6 +82,11 @@ pub(super) struct ReadBuffers {
     /// to be written beforehand.
     last_count: usize,
     slot_bytes: usize,
+    /// Room at the beginning of a slot that is not read into.
+    headroom_bytes: usize,
+    /// Bytes of a frame that are read before the slot.
+    prefix_bytes: usize,
+    link_headers: LinkHeaders,
     expect_super_packets: bool,
 }
 
@@ -82,10 +97,24 @@ impl ReadBuffers {
         let prefix = Prefix { offload: [0; HEADER_BYTES], ethernet: [0; ETHERNET_BYTES] };
         Self {
             prefixes: Box::new([prefix; BATCH]),
-            controls: Box::new([Control([0; 64]); BATCH]),
+            controls: Box::new([Control::EMPTY; BATCH]),
             last_count: 0,
             slot_bytes: mtu_bytes.next_multiple_of(64).min(LONGEST_PACKET_BYTES),
+            headroom_bytes: 0,
+            prefix_bytes: PREFIX_BYTES,
+            link_headers: LinkHeaders::Omitted,
             expect_super_packets: false,
+        }
+    }
+
+    /// For whole frames of an interface with this MTU, whose packets are refused if longer than `limit_bytes`.
+    pub(super) fn of_frames(mtu_bytes: usize, limit_bytes: usize) -> Self {
+        Self {
+            headroom_bytes: HEADROOM_BYTES,
+            // Two addresses; the EtherType and all tags are read behind the headroom.
+            prefix_bytes: HEADER_BYTES + ADDRESS_BYTES,
+            link_headers: LinkHeaders::Kept { limit_bytes },
+            ..Self::new(mtu_bytes + link_frame::SLOT_BYTES)
         }
     }
 
@@ -114,10 +143,12 @@ impl ReadBuffers {
         let mut longest = 0;
         for (index, message) in lengths.into_iter().take(count).enumerate() {
             let truncated = message.truncated;
-            let length = message.bytes.saturating_sub(PREFIX_BYTES);
+            // With the headroom, as if that had been read into as well.
+            let length = message.bytes.saturating_sub(self.prefix_bytes) + self.headroom_bytes;
             longest = longest.max(length);
             let prefix = &self.prefixes[index];
             let is_ip = matches!([prefix.ethernet[12], prefix.ethernet[13]], IPV4 | IPV6);
+            let is_wanted = is_ip || self.link_headers != LinkHeaders::Omitted;
             // A lone packet takes what it needs, so that packets lie tight.
             let taken = if count == 1 { length.min(slot_bytes) } else { slot_bytes };
             // SAFETY: the slot lies within the capacity. Bytes of it that the
@@ -126,7 +157,7 @@ impl ReadBuffers {
             // never read.
             unsafe { slab.set_len(taken) };
             let mut bytes = slab.split_to(taken);
-            if truncated || !is_ip || length == 0 {
+            if truncated || !is_wanted || length == 0 {
                 read.oversized += u64::from(truncated);
                 read.not_ip += u64::from(!truncated);
                 continue;
@@ -139,12 +170,26 @@ impl ReadBuffers {
             } else {
                 bytes.truncate(length);
             }
-            out.push(Received {
-                bytes,
-                stamp_realtime_ns: stamp(&self.controls[index].0[..message.control_bytes]),
-                offload: OffloadHeader::decode(&prefix.offload, ETHERNET_BYTES as u16),
-                journey: None,
-            });
+            let control = &self.controls[index].0[..message.control_bytes];
+            let stamp_realtime_ns = control_messages::stamp(control);
+            let LinkHeaders::Kept { limit_bytes } = self.link_headers else {
+                let offload = OffloadHeader::decode(&prefix.offload, ETHERNET_BYTES as u16);
+                out.push(Received { bytes, link_bytes: 0, stamp_realtime_ns, offload, journey: None });
+                read.packets += 1;
+                continue;
+            };
+            let tag = control_messages::tag(control);
+            let Some(frame) = link_frame::assemble(bytes, &prefix.ethernet[..ADDRESS_BYTES], tag) else {
+                read.oversized += 1;
+                continue;
+            };
+            let offload = OffloadHeader::decode(&prefix.offload, frame.bytes_of_kernel);
+            if link_frame::packet_bytes(&frame, &offload) > limit_bytes {
+                read.too_long += 1;
+                continue;
+            }
+            let (bytes, link_bytes) = (frame.bytes, frame.link_bytes);
+            out.push(Received { bytes, link_bytes, stamp_realtime_ns, offload, journey: None });
             read.packets += 1;
         }
         self.expect_super_packets = longest > self.slot_bytes;
@@ -163,18 +208,20 @@ impl ReadBuffers {
     ) -> io::Result<(usize, [MessageLengths; BATCH])> {
         let spare = slab.spare_capacity_mut();
         assert!(wanted * slot_bytes <= spare.len(), "slots exceed the slab");
+        let (headroom_bytes, prefix_bytes) = (self.headroom_bytes, self.prefix_bytes);
+        assert!(headroom_bytes < slot_bytes && prefix_bytes <= PREFIX_BYTES, "no room in a slot or a prefix");
         let base: *mut u8 = spare.as_mut_ptr().cast();
         // SAFETY: all-zero iovecs and message headers are valid.
         let mut parts: [[libc::iovec; 3]; BATCH] = unsafe { std::mem::zeroed() };
         // SAFETY: as above.
         let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
         for index in 0..wanted {
-            // SAFETY: slot `index` ends within the spare capacity.
-            let slot = unsafe { base.add(index * slot_bytes) };
+            // SAFETY: slot `index` ends within the spare capacity, and its headroom within the slot.
+            let slot = unsafe { base.add(index * slot_bytes + headroom_bytes) };
             let rest = &mut overflow[index * LONGEST_PACKET_BYTES..][..LONGEST_PACKET_BYTES - slot_bytes];
             parts[index] = [
-                part((&raw mut self.prefixes[index]).cast(), PREFIX_BYTES),
-                part(slot, slot_bytes),
+                part((&raw mut self.prefixes[index]).cast(), prefix_bytes),
+                part(slot, slot_bytes - headroom_bytes),
                 part(rest.as_mut_ptr(), rest.len()),
             ];
             let header = &mut messages[index].msg_hdr;
@@ -213,31 +260,6 @@ fn part(base: *mut u8, bytes: usize) -> libc::iovec {
     libc::iovec { iov_base: base.cast(), iov_len: bytes }
 }
 
-/// The kernel's receive stamp among the control messages, in ns of
-/// CLOCK_REALTIME.
-fn stamp(control: &[u8]) -> Option<u64> {
-    const HEADER: usize = size_of::<libc::cmsghdr>();
-    const STAMP: usize = size_of::<libc::timespec>();
-    let mut rest = control;
-    while rest.len() >= HEADER {
-        // SAFETY: at least a header's worth of bytes is there; unaligned reads
-        // are asked for.
-        let header: libc::cmsghdr = unsafe { std::ptr::read_unaligned(rest.as_ptr().cast()) };
-        let length = header.cmsg_len as usize;
-        if length < HEADER || length > rest.len() {
-            return None;
-        }
-        let is_stamp = header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_TIMESTAMPNS;
-        if is_stamp && length >= HEADER + STAMP {
-            // SAFETY: the message is long enough to hold a timespec.
-            let time: libc::timespec = unsafe { std::ptr::read_unaligned(rest[HEADER..].as_ptr().cast()) };
-            return Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
-        }
-        rest = rest.get(length.next_multiple_of(size_of::<usize>())..)?;
-    }
-    None
-}
-
 #[derive(Debug)]
 pub(super) struct WriteBuffers {
     prefixes: Box<[Prefix; BATCH]>,
@@ -270,18 +292,24 @@ impl WriteBuffers {
         let parts = &mut self.parts.0;
         parts.clear();
         // No growth while pointers are taken below.
-        parts.reserve(packets.iter().map(|packet| packet.parts.len() + 1).sum());
+        parts.reserve(packets.iter().map(|packet| packet.parts.len() + 2).sum());
         // SAFETY: all-zero message headers are valid.
         let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
         let mut count = 0;
         for (packet, prefix) in packets.iter().zip(self.prefixes.iter_mut()) {
-            let Some(kind) = ethernet_type(packet) else {
-                break;
-            };
-            prefix.offload = packet.offload.encode(ETHERNET_BYTES as u16);
-            prefix.ethernet[12..].copy_from_slice(&kind);
             let first = parts.len();
-            parts.push(part((&raw mut *prefix).cast(), PREFIX_BYTES));
+            if packet.link_header.is_empty() {
+                let Some(kind) = ethernet_type(packet) else {
+                    break;
+                };
+                prefix.offload = packet.offload.encode(ETHERNET_BYTES as u16);
+                prefix.ethernet[12..].copy_from_slice(&kind);
+                parts.push(part((&raw mut *prefix).cast(), PREFIX_BYTES));
+            } else {
+                prefix.offload = packet.offload.encode(packet.link_header.len() as u16);
+                parts.push(part((&raw mut *prefix).cast(), HEADER_BYTES));
+                parts.push(part(packet.link_header.as_ptr().cast_mut(), packet.link_header.len()));
+            }
             for slice in packet.parts {
                 parts.push(part(slice.as_ptr().cast_mut(), slice.len()));
             }
@@ -312,17 +340,5 @@ fn ethernet_type(packet: &Outgoing<'_>) -> Option<[u8; 2]> {
         4 => Some(IPV4),
         6 => Some(IPV6),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn garbage_instead_of_a_stamp_is_none() {
-        assert_eq!(stamp(&[]), None);
-        assert_eq!(stamp(&[0xff; 64]), None);
-        assert_eq!(stamp(&[0; 64]), None);
     }
 }

@@ -235,7 +235,13 @@ impl Adapter for PppPort {
             };
             slab.extend_from_slice(&packet);
             let bytes = slab.split_to(packet.len());
-            out.push(Received { bytes, stamp_realtime_ns: None, offload: OffloadHeader::default(), journey: None });
+            out.push(Received {
+                bytes,
+                link_bytes: 0,
+                stamp_realtime_ns: None,
+                offload: OffloadHeader::default(),
+                journey: None,
+            });
             outcome.packets += 1;
         }
         Ok(outcome)

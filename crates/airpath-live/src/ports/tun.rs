@@ -197,6 +197,7 @@ fn read_packet(file: &File, slab: &mut BytesMut) -> io::Result<Received> {
     unsafe { slab.set_len(packet_bytes) };
     Ok(Received {
         bytes: slab.split_to(packet_bytes),
+        link_bytes: 0,
         stamp_realtime_ns: None,
         offload: OffloadHeader::decode(&header, 0),
         journey: None,

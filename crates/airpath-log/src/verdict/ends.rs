@@ -142,6 +142,10 @@ impl SocketLosses {
     }
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Answer of the run around a nested one, for the time of the nested one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -176,6 +180,9 @@ pub struct EndResults {
     pub server_end_is_shared: bool,
     /// Frames that were no IP packets, which never enter a link.
     pub not_ip_frames: u64,
+    /// Frames longer than the link takes, which never enter it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub too_long_frames: u64,
     /// Packets that the link delivered and the kernel did not take.
     pub refused_writes: u64,
     /// Changes of the link's interfaces by others during the run.
@@ -188,6 +195,9 @@ pub struct EndResults {
     /// The signal by which the client's command crashed or was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_killed: Option<String>,
+    /// True if the ends are networks of others, and not commands.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub joins_networks: bool,
     /// True if no packet entered the link although the client's command ran.
     pub no_packets: bool,
     /// Answer of the run around this one; none where there is none.

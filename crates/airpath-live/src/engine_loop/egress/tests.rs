@@ -72,7 +72,7 @@ fn segments_are_written_together_only_with_equal_ecn_fields() {
         let mut egress = Egress::default();
         for (index, ecn) in fields.into_iter().enumerate() {
             let payload =
-                Payload::Segment { whole: whole.clone(), index: index as u16, layout: layout::pack(&offload) };
+                Payload::Segment { whole: whole.clone(), index: index as u16, layout: layout::pack(&offload, 0) };
             let pdu = Pdu { ecn, payload, ..Pdu::default() };
             egress.push(&pdu, Time::ZERO);
             // Alone, finished, as a capture has it.
@@ -104,7 +104,7 @@ fn an_unfinished_packet_stays_unfinished() {
     let bytes = capable(4, 100);
     let offload =
         OffloadHeader { needs_checksum: true, checksum_start: 20, checksum_offset: 16, ..OffloadHeader::default() };
-    let payload = Payload::Segment { whole: bytes.clone(), index: 0, layout: layout::pack(&offload) };
+    let payload = Payload::Segment { whole: bytes.clone(), index: 0, layout: layout::pack(&offload, 0) };
     let mut egress = Egress::default();
     egress.push(&Pdu { ecn: Ecn::Ce, payload, ..Pdu::default() }, Time::ZERO);
     egress.close();

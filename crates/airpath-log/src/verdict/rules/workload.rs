@@ -46,6 +46,9 @@ pub(super) fn no_packets(measured: &Measurements) -> Vec<Reason> {
         return Vec::new();
     }
     let what = "no packet entered the link: nothing was tested".into();
-    let hint = "the command must contact an address behind the link, such as `server`";
+    let hint = match measured.ends.joins_networks {
+        true => "the networks at its ends must send through it: see their addresses and routes",
+        false => "the command must contact an address behind the link, such as `server`",
+    };
     vec![Reason::new(Grade::Suspect, Code::NoPackets, what, hint)]
 }

@@ -1,0 +1,357 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Networks of others joined by a link: interfaces, namespaces, containers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from live.harness import NOBODY, ROOT, SYSTEM_PATH, await_true
+from live.networks import FRAMES, Networks, ip, may_make_networks, two_networks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from live.harness import Airpath
+
+pytestmark = pytest.mark.skipif(not may_make_networks(), reason="needs root: makes networks")
+
+DELAY_MS = 30.0
+
+
+class Gateway:
+    """A gateway that runs."""
+
+    def __init__(self, airpath: Airpath, *words: object, within: list[str]) -> None:
+        """Start it; it is ready once it says what it carries."""
+        self.log = airpath.path(f"gateway-{uuid.uuid4().hex}.err")
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*within, str(airpath.command), "gateway", "--json", *map(str, words)],
+                env=airpath.environment(),
+                cwd=airpath.work,
+                stdin=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
+        await_true(
+            lambda: "the link carries" in self.text() or self.process.poll() is not None,
+            lambda: f"not ready: {self.text()}",
+        )
+        assert self.process.poll() is None, self.text()
+
+    def text(self) -> str:
+        """Return what it has said."""
+        return self.log.read_text()
+
+    def end(self, signal_number: int = signal.SIGINT, status: int = 0) -> dict[str, Any]:
+        """End it, and return its summary."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal_number)
+        assert self.process.wait(60) == status, self.text()
+        summaries = [line for line in self.text().splitlines() if line.startswith("{")]
+        return dict(json.loads(summaries[-1])) if summaries else {}
+
+
+@contextlib.contextmanager
+def gateway(airpath: Airpath, *words: object, within: list[str] | None = None) -> Iterator[Gateway]:
+    """Run a gateway for the time of a test."""
+    running = Gateway(airpath, *words, within=within or [])
+    try:
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.wait(60)
+
+
+def interfaces(networks: Networks) -> tuple[str, str, str, str]:
+    """Return the options that name the interfaces of the machine in the middle."""
+    one, other = f"{networks.of('gw')}/eth1", f"{networks.of('gw')}/eth2"
+    return ("--client-interface", one, "--server-interface", other)
+
+
+def hexadecimal(networks: Networks, name: str) -> str:
+    """Return the Ethernet address of a machine in hex."""
+    told = json.loads(ip("-n", networks.of(name), "-j", "link", "show", "eth0"))
+    return str(told[0]["address"]).replace(":", "")
+
+
+def test_three_machines_find_each_other_through_the_link(airpath: Airpath) -> None:
+    out = airpath.path("run")
+    with (
+        two_networks() as networks,
+        gateway(
+            airpath, *interfaces(networks), "--delay", f"{DELAY_MS} ms", "--out", out
+        ) as running,
+    ):
+        # Nobody knows anybody: ARP and neighbour discovery cross the link before the first ping.
+        for name, address in [("a1", "192.0.2.3"), ("a2", "192.0.2.3"), ("a1", "2001:db8::3")]:
+            times = networks.ping(name, address)
+            assert len(times) == 3
+            assert min(times) >= 2 * DELAY_MS, times
+        # Within one network nothing crosses it.
+        assert min(networks.ping("a1", "192.0.2.2")) < 2 * DELAY_MS
+        # The machines see each other's own addresses, not those of the host between them.
+        neighbours = ip("-n", networks.of("a1"), "neighbour").replace(":", "")
+        assert hexadecimal(networks, "b1") in neighbours
+        promiscuous = ip("-n", networks.of("gw"), "-d", "link", "show", "eth1")
+        assert "promiscuity 1 " in promiscuous or "promiscuity 1\n" in promiscuous, promiscuous
+        summary = running.end()
+        after = ip("-n", networks.of("gw"), "-d", "link", "show", "eth1")
+        assert "promiscuity 0" in after, after
+    assert summary["uplink"]["delivered_packets"] >= 9
+    told = json.loads((out / "run.json").read_text())
+    assert told["status"] == "finished"
+    assert told["settings"]["gateway"]["carries"] == "frames"
+    airpath.run("replay", out).check()
+
+
+def test_tags_and_unknown_ether_types_pass_unchanged(airpath: Airpath) -> None:
+    with two_networks() as networks, gateway(airpath, *interfaces(networks)) as running:
+        ends = hexadecimal(networks, "b1") + hexadecimal(networks, "a1")
+        payload = bytes(range(100)).hex()
+        headers = ["88b5", "8100600788b5", "88a800098100000588b5"]
+        sent = [ends + header + payload for header in headers]
+        words = networks.frames("receive", "eth0", "88b5", len(sent))
+        receiver = subprocess.Popen(
+            networks.inside("b1", *words), stdout=subprocess.PIPE, text=True
+        )
+        assert receiver.stdout
+        assert receiver.stdout.readline() == "ready\n"
+        networks.run("a1", *networks.frames("send", "eth0", *sent))
+        assert receiver.communicate(timeout=60)[0].split() == sent
+        running.end()
+
+
+def test_jumbo_frames_pass_or_are_refused_and_counted(airpath: Airpath) -> None:
+    with two_networks(9000) as networks:
+        with gateway(airpath, *interfaces(networks)) as running:
+            assert len(networks.ping("a1", "192.0.2.3", "-s", 8972, "-M", "do")) == 3
+            assert "at most 9000 bytes" in running.text()
+            running.end()
+        with gateway(airpath, *interfaces(networks), "--mtu", 1500) as running:
+            words = ("ping", "-c", 2, "-i", 0.2, "-W", 1, "-s", 8972, "-M", "do", "192.0.2.3")
+            networks.run("a1", *words, status=1)
+            assert running.end()["ends"]["too_long_frames"] == 2
+        error = airpath.run("gateway", *interfaces(networks), "--mtu", 9500).check(2)
+        assert "9000" in error.err
+
+
+def test_tcp_crosses_both_ways_at_the_rate_of_the_link(airpath: Airpath) -> None:
+    with (
+        two_networks() as networks,
+        gateway(
+            airpath, *interfaces(networks), "--rate", "20 Mbit/s,40 Mbit/s", "--duration", "60 s"
+        ) as running,
+    ):
+        for options in ([], ["--reverse"]):
+            server = subprocess.Popen(
+                networks.inside("b1", airpath.command, "recv", "--once", "--listen", "192.0.2.3"),
+                env=airpath.environment(),
+                stderr=subprocess.DEVNULL,
+            )
+            await_true(lambda: ":5201" in networks.run("b1", "ss", "-ltnH"))
+            command = [airpath.command, "send", "192.0.2.3", "--bytes", 2_000_000, *options]
+            networks.run("a1", *command)
+            assert server.wait(60) == 0
+        summary = running.end()
+    for direction in ("uplink", "downlink"):
+        assert summary[direction]["delivered_bytes"] >= 2_000_000
+
+
+def no_interface_is_left(namespace: str) -> bool:
+    return "airpath" not in ip("-n", namespace, "link")
+
+
+def test_two_namespaces_are_joined_and_left_as_they_were(airpath: Airpath) -> None:
+    networks = Networks()
+    try:
+        one, other = networks.add("one"), networks.add("other")
+        ends = f"netns:{one},netns:{other}"
+        with gateway(airpath, "--between", ends, "--delay", f"{DELAY_MS} ms") as running:
+            client, server = ("10.77.0.2", "10.77.0.1")
+            assert client in running.text()
+            assert server in running.text()
+            times = networks.ping("one", server)
+            assert min(times) >= 2 * DELAY_MS
+            if "IPv4 only" not in running.text():
+                assert len(networks.ping("other", "fd61:6972:7000::2")) == 3
+            # A second link between the same two has addresses of its own.
+            with gateway(airpath, "--between", ends) as second:
+                assert "10.77.32.2" in second.text(), second.text()
+                second.end(signal.SIGTERM)
+            summary = running.end()
+        assert summary["uplink"]["delivered_packets"] >= 3
+        for namespace in (one, other):
+            await_true(partial(no_interface_is_left, namespace))
+    finally:
+        networks.remove()
+
+
+def test_a_process_and_a_network_behind_an_interface(airpath: Airpath) -> None:
+    """A namespace gets a cable to the network: the addresses are that network's."""
+    with two_networks() as networks:
+        phone = networks.add("phone")
+        with subprocess.Popen(networks.inside("phone", "sleep", 600)) as sleeper:
+            try:
+                # `ip netns exec` becomes the program.
+                ends = f"pid:{sleeper.pid},interface:{networks.of('gw')}/eth2"
+                with gateway(airpath, "--between", ends, "--delay", f"{DELAY_MS} ms") as running:
+                    ip("-n", phone, "address", "add", "192.0.2.77/24", "dev", "airpath0")
+                    assert min(networks.ping("phone", "192.0.2.3")) >= 2 * DELAY_MS
+                    running.end()
+            finally:
+                sleeper.kill()
+
+
+def test_parameters_change_while_it_runs_and_the_time_ends_it(airpath: Airpath) -> None:
+    with (
+        two_networks() as networks,
+        gateway(airpath, *interfaces(networks), "--delay", "1 ms", "--duration", "8 s") as running,
+    ):
+        networks.ping("a1", "192.0.2.3")
+        airpath.run("set", "radio.link.propagation=40 ms").check()
+        assert min(networks.ping("a1", "192.0.2.3")) >= 80
+        assert running.process.wait(60) == 0
+        assert running.end()["uplink"]["delivered_packets"] >= 6
+
+
+def test_an_interface_that_goes_away_ends_the_run(airpath: Airpath) -> None:
+    out = airpath.path("run")
+    with (
+        two_networks() as networks,
+        gateway(airpath, *interfaces(networks), "--out", out) as running,
+    ):
+        networks.ping("a1", "192.0.2.3")
+        ip("-n", networks.of("gw"), "link", "del", "eth2")
+        assert running.process.wait(60) == 125
+        assert "disappeared" in running.text()
+        assert "deleted" in running.text(), running.text()
+    assert json.loads((out / "run.json").read_text())["status"] == "failed"
+    assert "ICMP" in airpath.run("log", out, "--tcpdump").check().out
+
+
+def test_what_cannot_be_joined_is_told(airpath: Airpath, tmp_path: Path) -> None:
+    def refused(*words: object, status: int = 2) -> str:
+        return airpath.run("gateway", *words).check(status).err
+
+    with two_networks() as networks:
+        gw = networks.of("gw")
+        one, _other = f"{gw}/eth1", f"{gw}/eth2"
+
+        def between(*ends: str) -> tuple[str, str]:
+            return ("--between", ",".join(ends))
+
+        assert "same interface" in refused("--client-interface", one, "--server-interface", one)
+        told = refused("--client-interface", one, "--server-interface", f"{gw}/eth9")
+        assert "eth9" in told
+        assert "eth2" in told
+        assert "no network namespace" in refused(*between("netns:nowhere", f"netns:{gw}"))
+        assert "same network namespace" in refused(*between(f"netns:{gw}", f"netns:{gw}"))
+        assert "no process" in refused(*between("pid:4194304", f"netns:{gw}"))
+        assert "two ends" in refused(*between(f"netns:{gw}"))
+        assert "netns:NAME" in refused(*between("eth1", "eth2"))
+        assert "docker" in refused(*between("docker:nothing-of-this-name", f"netns:{gw}"))
+        assert "--internet" in refused(*interfaces(networks), "--internet")
+        cells = ("--scenario", "examples/cell-wired.toml")
+        assert (
+            "users" in airpath.run("gateway", *interfaces(networks), *cells, cwd=ROOT).check(2).err
+        )
+        ip("-n", gw, "link", "set", "eth2", "down")
+        assert "ip link set eth2 up" in refused(*interfaces(networks))
+        ip("-n", gw, "link", "set", "eth2", "up")
+        ip("-n", gw, "address", "add", "192.0.2.9/24", "dev", "eth2")
+        ip("-n", gw, "route", "add", "default", "via", "192.0.2.3")
+        assert "--force" in refused(*interfaces(networks))
+        with gateway(airpath, *interfaces(networks), "--force") as running:
+            running.end()
+        ip("-n", gw, "link", "add", "v1", "type", "veth", "peer", "name", "v2")
+        for name in ("v1", "v2"):
+            ip("-n", gw, "link", "set", name, "up")
+        pair = ("--client-interface", f"{gw}/v1", "--server-interface", f"{gw}/v2")
+        assert "veth pair" in refused(*pair)
+        if os.geteuid() == 0:
+            drop = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+            words = [*drop, str(airpath.command), "gateway", *interfaces(networks)]
+            environment = airpath.environment()
+            done = subprocess.run(
+                words,
+                env=environment,
+                cwd=airpath.work,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 123, done.stderr
+            assert "root" in done.stderr
+
+
+@pytest.mark.skipif(
+    not all(shutil.which(name, path=SYSTEM_PATH) for name in ("dnsmasq", "slirp4netns")),
+    reason="needs the packages dnsmasq-base and slirp4netns",
+)
+def test_a_phone_gets_an_address_and_the_network_of_the_host(airpath: Airpath) -> None:
+    networks = Networks()
+    try:
+        networks.add("phone")
+        networks.add("gw")
+        networks.cable("phone", "wlan0", "gw", "eth1")
+        ends = f"interface:{networks.of('gw')}/eth1,router:192.168.77.1"
+        with gateway(airpath, "--between", ends, "--delay", f"{DELAY_MS} ms") as running:
+            client = str(FRAMES.with_name("dhcp.py"))
+            # /sys shows the interfaces of the namespace that `ip netns exec` enters.
+            lease = json.loads(networks.run("phone", sys.executable, client, "wlan0"))
+            assert lease == ["192.168.77.100", "192.168.77.1"] or lease[0].startswith("192.168.77.")
+            phone = networks.of("phone")
+            ip("-n", phone, "address", "add", f"{lease[0]}/24", "dev", "wlan0")
+            ip("-n", phone, "route", "add", "default", "via", lease[1])
+            assert min(networks.ping("phone", lease[1])) >= 2 * DELAY_MS
+            # The gateway of slirp4netns answers behind the router.
+            assert min(networks.ping("phone", "10.0.2.2")) >= 2 * DELAY_MS
+            running.end()
+    finally:
+        networks.remove()
+
+
+def test_two_hosts_joined_by_a_tunnel(airpath: Airpath) -> None:
+    """Each of two gateways stands at a host of its own, and all that is between them is IP."""
+    networks = Networks()
+    try:
+        for name in ("one", "west", "east", "other"):
+            networks.add(name)
+        networks.cable("one", "eth0", "west", "lan")
+        networks.cable("west", "wan", "east", "wan")
+        networks.cable("other", "eth0", "east", "lan")
+        for host, name in enumerate(("one", "other"), 1):
+            ip("-n", networks.of(name), "address", "add", f"192.0.2.{host}/24", "dev", "eth0")
+        for host, name in enumerate(("west", "east"), 1):
+            ip("-n", networks.of(name), "address", "add", f"198.51.100.{host}/24", "dev", "wan")
+        west = ["--between", "interface:lan,vxlan:198.51.100.2", "--delay", f"{DELAY_MS} ms"]
+        east = ["--between", "vxlan:198.51.100.1,interface:lan"]
+        probe = ("link", "add", "probe", "type", "vxlan", "id", 1, "remote", "198.51.100.9")
+        try:
+            ip("-n", networks.of("one"), *probe, "dstport", 4789)
+        except subprocess.CalledProcessError:
+            pytest.skip("this kernel has no VXLAN")
+        with (
+            gateway(airpath, *west, within=networks.inside("west")),
+            gateway(airpath, *east, within=networks.inside("east")),
+        ):
+            assert min(networks.ping("one", "192.0.2.2")) >= 2 * DELAY_MS
+            assert len(networks.ping("other", "192.0.2.1", "-s", 1472, "-M", "do")) == 3
+    finally:
+        networks.remove()
