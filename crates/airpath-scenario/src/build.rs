@@ -75,8 +75,8 @@ impl PathTree {
             }
         }
         let mut filters = FilterList::default();
-        let too_many = std::iter::once(&hops).chain(states.iter().map(|state| &state.hops));
-        let too_many: Result<(), String> = too_many.map(|hops| filters.add(hops)).collect();
+        let mut all = std::iter::once(&hops).chain(states.iter().map(|state| &state.hops));
+        let too_many: Result<(), String> = all.try_for_each(|hops| filters.add(hops));
         if let (Err(message), Some(first)) = (too_many, self.hops.first()) {
             problems.push(Diagnostic::at(&first.place, prefix.to_string(), message));
         }

@@ -147,11 +147,14 @@ impl ActiveLines {
     }
 }
 
+/// Ports of a relay, the client's first, the names of the lines, and what hears of them.
+type OpenRelay = (Vec<Port>, Vec<(End, String)>, Listener);
+
 /// Opens the lines of a relay: its ports, the client's first.
 ///
 /// # Errors
 /// When a line cannot be had.
-pub fn open_relay(lines: &[LineSpec; 2], baud: Option<Baud>) -> Result<(Vec<Port>, Vec<(End, String)>, Listener)> {
+pub fn open_relay(lines: &[LineSpec; 2], baud: Option<Baud>) -> Result<OpenRelay> {
     let (teller, listener) = line_news().map_err(Failure::live)?;
     let (mut ports, mut names) = (Vec::new(), Vec::new());
     for (line, end) in lines.iter().zip([End::Client, End::Server]) {

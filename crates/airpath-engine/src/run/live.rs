@@ -227,7 +227,6 @@ fn carry_out(
     if let Some(sampler) = &mut sampler {
         sampler.stop();
     }
-    drop(pace);
     let stopped = engine.stop(&interfaces::why_gone(&names, &news));
     if let Some(why) = channel.and_then(Channel::gone) {
         return Err(Failure::new(why.to_owned()));

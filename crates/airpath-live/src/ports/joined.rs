@@ -259,7 +259,8 @@ mod tests {
         let journey = Journey { id: 7, entered: Time::from_nanos(11), copied: true, damage: Some(Box::new(damage)) };
         let bytes = [0x45, 1, 2, 3, 4];
         let parts = [IoSlice::new(&bytes[..2]), IoSlice::new(&bytes[2..])];
-        let outgoing = Outgoing { parts: &parts, offload: OffloadHeader::default(), journey: Some(&journey) };
+        let outgoing =
+            Outgoing { link_header: &[], parts: &parts, offload: OffloadHeader::default(), journey: Some(&journey) };
         let plain = Outgoing { journey: None, ..outgoing };
         assert_eq!(near.write_batch(&[outgoing, plain]).unwrap(), WriteOutcome { done: 2, refused: 1 });
         let received = read(&mut far).unwrap();

@@ -27,11 +27,14 @@ const TIME: &str = "time_ns";
 /// Columns of an input that are times of the run.
 const INPUT_TIMES: [&str; 3] = [TIME, "read_ns", "kernel_ns"];
 
+/// Change of a batch of rows, which the file at the path holds.
+type Change<'a> = Box<dyn FnMut(&RecordBatch, &Path) -> Result<RecordBatch, LogError> + 'a>;
+
 /// A table of one part, its rows as the whole has them.
 struct Source<'a> {
     path: std::path::PathBuf,
     log: ArrowLog,
-    change: Box<dyn FnMut(&RecordBatch, &Path) -> Result<RecordBatch, LogError> + 'a>,
+    change: Change<'a>,
     batch: Option<RecordBatch>,
     row: usize,
 }

@@ -71,7 +71,7 @@ fn of_kind(kind: u8, value: &[u8], other_way: u32, text: &mut String) -> bool {
             Some(shift) => append(text, format_args!(" {shift}"), 1),
             None => return false,
         },
-        5 if value.len() % 8 != 0 => append(text, format_args!(" invalid sack"), value.len()),
+        5 if !value.len().is_multiple_of(8) => append(text, format_args!(" invalid sack"), value.len()),
         5 => {
             append(text, format_args!(" {} ", value.len() / 8), 0);
             for block in value.chunks_exact(8) {
@@ -88,7 +88,7 @@ fn of_kind(kind: u8, value: &[u8], other_way: u32, text: &mut String) -> bool {
             text.push(' ');
             match value.len() {
                 0 => text.push_str(" cookiereq"),
-                4..=16 if value.len() % 2 == 0 => {
+                4..=16 if value.len().is_multiple_of(2) => {
                     text.push_str(" cookie ");
                     hexadecimal(value, text);
                 }

@@ -241,7 +241,7 @@ fn rtp_and_rtcp_as_with_options_of_tcpdump() {
             let mut rtp = random.bytes(length);
             rtp[0] = 0x80 | rtp[0] & 0x1f;
             // Neither RTCP nor H.261, of which tcpdump tells more.
-            rtp[1] = rtp[1] & 0x80 | (rtp[1] & 0x7f) % 31;
+            rtp[1] = (rtp[1] & 0x80) | ((rtp[1] & 0x7f) % 31);
             ip4(17, &udp(5_002, 5_004, &rtp))
         })
         .collect();

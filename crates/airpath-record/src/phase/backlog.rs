@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_rate_that_varies_is_followed() {
-        let rate = |now: u64| if (now / (500 * MS)) % 2 == 0 { 2_000_000 } else { 12_000_000 };
+        let rate = |now: u64| if (now / (500 * MS)).is_multiple_of(2) { 2_000_000 } else { 12_000_000 };
         let (busy, _) = drive(rate, 2_000, 30 * MS, false);
         assert!(busy > 0.95, "{busy}");
     }

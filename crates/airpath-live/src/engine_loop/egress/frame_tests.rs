@@ -16,7 +16,7 @@ const UNKNOWN: [u8; 14] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5];
 
 fn arrival(header: &[u8], packet: &[u8], offload: OffloadHeader) -> Arrival {
     let bytes = BytesMut::from(&[header, packet].concat()[..]);
-    let received = Received { bytes, link_bytes: header.len() as u8, stamp_realtime_ns: None, offload };
+    let received = Received { bytes, link_bytes: header.len() as u8, stamp_realtime_ns: None, offload, journey: None };
     Arrival::read(received, 0, Time::ZERO, None).unwrap()
 }
 

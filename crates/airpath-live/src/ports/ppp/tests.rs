@@ -97,7 +97,8 @@ fn run_until(port: &mut PppPort, peer: &mut Peer, mut done: impl FnMut(&mut Peer
         port.read_batch(&mut slab, 10, &mut packets).unwrap();
         for packet in packets.drain(..) {
             let parts = [IoSlice::new(&packet.bytes)];
-            let outgoing = Outgoing { parts: &parts, offload: OffloadHeader::default() };
+            let outgoing =
+                Outgoing { link_header: &[], parts: &parts, offload: OffloadHeader::default(), journey: None };
             assert_eq!(port.write_batch(&[outgoing]).unwrap().done, 1);
         }
         thread::sleep(Duration::from_micros(200));
@@ -134,7 +135,7 @@ fn peer_is_given_an_address_and_packets_pass_until_the_line_hangs_up() {
     }
     assert_eq!(last, Some(LineNews::HungUp(name)));
     let parts = [IoSlice::new(&PACKET)];
-    let outgoing = Outgoing { parts: &parts, offload: OffloadHeader::default() };
+    let outgoing = Outgoing { link_header: &[], parts: &parts, offload: OffloadHeader::default(), journey: None };
     assert_eq!(port.write_batch(&[outgoing]).unwrap(), WriteOutcome { done: 1, refused: 1 });
 }
 
