@@ -480,8 +480,9 @@ def test_an_extra_is_enough_for_its_functions(extra: str, things: Path, tmp_path
 
 
 def test_every_extra_is_tried() -> None:
-    # Those of options and of URLs are tried in test_distributed.py and test_store.py.
-    tried = {extra for extra, _ in CARRIED_OUT if extra} | set(API) | {"all", "distributed", "s3"}
+    # Those of options, URLs and the page are tried in test_distributed.py, test_store.py and ui/.
+    others = {"all", "distributed", "s3", "ui"}
+    tried = {extra for extra, _ in CARRIED_OUT if extra} | set(API) | others
     assert tried == set(EXTRAS)
     declared = {declaration.extra for declaration in DECLARATIONS.values()}
-    assert declared == {extra for extra, _ in CARRIED_OUT}
+    assert declared == {extra for extra, _ in CARRIED_OUT} | {"ui"}

@@ -149,7 +149,7 @@ def test_a_program_that_is_not_there_is_told_before_anything_runs(tmp_path: Path
     text = LIVE.replace('command = "true"', 'command = ["no-such-program", "-x"]')
     root = tmp_path / "out"
     done = airpath("run", written(tmp_path, text), "--out", root)
-    assert done.returncode == 2
+    assert done.returncode == 123
     assert "`no-such-program`, which is not there: install it" in done.stderr
     assert not root.exists()
 

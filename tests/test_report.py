@@ -111,6 +111,7 @@ def test_the_page_has_its_sections_with_stable_ids(html: str) -> None:
     expected |= {"sets-distribution", "sets-cdf", "distribution-delays", "set-1"}
     expected -= {"comparisons", "sweeps"}  # of one set there is nothing to compare
     expected -= {"notes", "networks", "references"}  # it is no experiment
+    expected -= {"hosts"}  # its hops are all here
     expected -= {"layers"}  # its link has no protocol of its own
     assert expected <= set(page.ids)
     assert "picture-3-delay" not in page.ids

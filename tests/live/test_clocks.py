@@ -138,9 +138,9 @@ def answering(answer: Callable[[bytes], bytes | None]) -> Iterator[int]:
             thread.join()
 
 
-def sync(airpath: Airpath, *words: object) -> str:
+def sync(airpath: Airpath, *words: object, status: int = 1) -> str:
     """Run a comparison that fails; return what it says."""
-    result = airpath.run("timing", "sync", *words).check(1)
+    result = airpath.run("timing", "sync", *words).check(status)
     assert result.out == ""
     return result.err
 
@@ -151,7 +151,7 @@ def test_nobody_answers(airpath: Airpath) -> None:
     with answering(lambda _: None) as port:
         error = sync(airpath, f"127.0.0.1:{port}", "--seconds", "1")
         assert f"no answer from 127.0.0.1:{port} to 21 requests" in error
-    error = sync(airpath, "no-such-host.invalid")
+    error = sync(airpath, "no-such-host.invalid", status=2)
     assert "cannot find no-such-host.invalid" in error
 
 
@@ -177,7 +177,8 @@ def test_wrong_options(airpath: Airpath) -> None:
     others: list[tuple[str, ...]] = [(), ("host:0",), nowhere, ("--listen", ":1")]
     for other in others:
         airpath.run("timing", "sync", *other).check(2)
-    error = sync(airpath, "127.0.0.1", "--out", airpath.work / "none" / "clocks.json")
+    where = airpath.work / "none" / "clocks.json"
+    error = sync(airpath, "127.0.0.1", "--out", where, status=122)
     assert "clocks.json" in error
     assert "is not a directory" in error
 
@@ -278,7 +279,7 @@ def test_a_run_is_corrected(airpath: Airpath, recorded: tuple[Path, Path]) -> No
     out = airpath.path("corrected")
     words = ("timing", "correct", run, "--by", estimate_file, "--out", out)
     # The run began before the first exchange and ended after the last.
-    refused = airpath.run(*words).check(1).err
+    refused = airpath.run(*words).check(2).err
     assert "the estimate holds from" in refused
     assert "--extrapolate" in refused
     assert not out.exists()
@@ -301,7 +302,7 @@ def test_a_run_is_corrected(airpath: Airpath, recorded: tuple[Path, Path]) -> No
             assert abs(other.unix_ns - one.unix_ns - moved) <= 1
     assert (run / "events.arrow").read_bytes() == (out / "events.arrow").read_bytes()
     assert json.loads((out / "correction.json").read_text()) == record
-    again = airpath.run(*words, "--extrapolate").check(1).err
+    again = airpath.run(*words, "--extrapolate").check(2).err
     assert "is not empty" in again
     # The copy is a run like any other.
     for command in (("log", "--tcpdump", out), ("replay", out)):
@@ -314,14 +315,14 @@ def test_a_correction_that_cannot_be(airpath: Airpath, recorded: tuple[Path, Pat
     wrong = airpath.file("wrong.json", '{"what": "else"}')
     for file, what in ((wrong, "is no estimate"), (airpath.path("none.json"), "check the name")):
         words = ("timing", "correct", run, "--by", file, "--out", out)
-        assert what in airpath.run(*words).check(1).err
+        assert what in airpath.run(*words).check(2).err
     by = ("--by", estimate, "--out", out)
-    refused = airpath.run("timing", "correct", wrong, *by).check(1).err
+    refused = airpath.run("timing", "correct", wrong, *by).check(2).err
     assert "neither a pcapng nor a pcap" in refused
     airpath.run("timing", "correct", run, *by, "--recorded-at", "nowhere").check(2)
     airpath.run("timing", "correct", run, "--by", estimate).check(2)
     if os.geteuid() != 0:
         run.chmod(0)
-        assert "check the rights" in airpath.run("timing", "correct", run, *by).check(1).err
+        assert "check the rights" in airpath.run("timing", "correct", run, *by).check(2).err
         run.chmod(0o755)
     assert not out.exists()

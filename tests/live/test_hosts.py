@@ -109,9 +109,10 @@ def test_two_hops_on_two_hosts_are_one_run(airpath: Airpath, lab: Lab) -> None:
         event = json.loads(row)
         counts[event["hop"], event["kind"]] += 1
     offered = counts["path", "offered"]
-    assert offered == counts["radio", "enqueued"] == counts["radio", "passed"]
+    assert offered == counts["radio", "enqueued"]
     # The end of the run finds the last acknowledgements on their way.
-    for reached in (counts["core", "enqueued"], counts["path", "delivered"]):
+    passed = counts["radio", "passed"]
+    for reached in (passed, counts["core", "enqueued"], counts["path", "delivered"]):
         assert offered - 5 <= reached <= offered
     for part in ("local", "lab2"):
         airpath.run("replay", out / "hosts" / part).check()

