@@ -100,7 +100,7 @@ def test_frames_pass_a_relay_with_its_delay(airpath: Airpath) -> None:
     with beside(near), beside(far):
         await_true(lambda: near_line.is_symlink() and far_line.is_symlink())
         relay = airpath.start(
-            "relay", "--delay", "40 ms", "--out", out, "--json", near_line, far_line
+            "relay", near_line, far_line, "--delay", "40 ms", "--out", out, "--json"
         )
         with beside(relay):
             out_near, err_near = near.communicate(timeout=PATIENCE_S)
