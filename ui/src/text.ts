@@ -102,7 +102,6 @@ export const TEXT = {
     stop: "End the run",
     state: "State",
     states: "Enter a state",
-    parameters: "Parameters",
     apply: "Set",
     took: (ms: number) => `in force at ${ms.toFixed(3)} s`,
     blackout: "Blackout",
@@ -130,7 +129,6 @@ export const TEXT = {
     counts: (offered: number, delivered: number) =>
       `${offered.toLocaleString("en")} packets offered, ${delivered.toLocaleString("en")} delivered`,
     points: (rate: number) => `${Math.round(rate).toLocaleString("en")} points/s`,
-    playback: "Play states along a time axis",
   },
   look: {
     title: "Look at results",
@@ -143,7 +141,6 @@ export const TEXT = {
     duration: "Duration",
     verdict: "Verdict",
     compare: "Compare",
-    opens: (name: string) => `Open ${name}`,
     beside: (name: string) => `Show ${name} beside the open run`,
     report: "Report",
     share: "Save as one HTML file",
@@ -202,7 +199,6 @@ export const TEXT = {
     free: (gigabytes: number) => `${gigabytes.toFixed(1)} GB free`,
     empty: "The queue is empty.",
     networks: "Networks",
-    workloads: "Workloads",
     bytes: "Bytes to transfer",
     congestion: "Congestion control",
     clocks: { virtual: "virtual time (model of TCP)", warp: "warp (the kernel's TCP)", live: "live" } as Record<string, string>,

@@ -16,8 +16,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airpath.ui.accounts import Accounts
-
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -51,8 +49,6 @@ class Guard:
     """Values of ``Host`` that name this server, in lower case; empty for any, with accounts."""
     origins: frozenset[str]
     """Values of ``Origin`` of the page itself; empty for any that fits ``Host``."""
-    accounts: Accounts | None = None
-    """Accounts that open the page; None where the address with the token does."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""

@@ -19,15 +19,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airpath.engine import EngineError, find_engine
+from airpath.ui import detached
+from airpath.ui.detached import CONSOLE
 from airpath.ui.errors import UiError, not_found
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from airpath.ui.workspace import Workspace
-
-CONSOLE = "-console.txt"
-"""End of the name of the file with what a run's programs print."""
 
 MOST_CONSOLE_BYTES = 200_000
 """Maximum length of its end that the page shows."""
@@ -151,20 +150,8 @@ class Launcher:
         """
         console = folder.with_name(f"{name}{CONSOLE}")
         try:
-            # The page's server may die at any time: nothing of the run may depend on it.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            output = os.open(console, flags, 0o644)
-            try:
-                process = subprocess.Popen(
-                    [find_engine(), *words],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    cwd=self.workspace.folder,
-                    start_new_session=True,
-                )
-            finally:
-                os.close(output)
+            command = [find_engine(), *words]
+            process = detached.start(command, console, self.workspace.folder, again=False)
         except (EngineError, OSError) as error:
             raise UiError(f"the run cannot be started: {error}", 500) from error
         one = Started(name, folder, console, ["airpath", *words], process)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airpath.capture import CaptureError
+from airpath.facts import raw
 from airpath.run import RunError, load_run
 from airpath.ui.errors import UiError, not_found
 from airpath.ui.feed import BIN_NS, Feed, tcp_curves
@@ -88,10 +89,25 @@ def opened(workspace: Workspace, name: str) -> Run:
         UiError: there is no such run.
 
     """
+    path = workspace.inside(name)
+    return _opened(path, tuple(_stamp(path / file["name"]) for file in raw()["files"]))
+
+
+@lru_cache(maxsize=4)
+def _opened(path: Path, _stamps: tuple[object, ...]) -> Run:
+    """Return a run, with all that was read of it, while its files stay as they are."""
     try:
-        return load_run(workspace.inside(name))
+        return load_run(path)
     except RunError as error:
         raise not_found(str(error)) from error
+
+
+def _stamp(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def about(run: Run) -> dict[str, Any]:

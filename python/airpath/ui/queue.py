@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -15,6 +14,8 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airpath.ui import detached
+from airpath.ui.detached import CONSOLE
 from airpath.ui.errors import UiError, not_found
 from airpath.ui.itself import COMMAND
 
@@ -194,23 +195,11 @@ class Queue:
         results = self.workspace.folder / "results"
         try:
             results.mkdir(exist_ok=True)
-            console = self.workspace.folder / f"{entry.out}-console.txt"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-            output = os.open(console, flags, 0o644)
+            console = self.workspace.folder / f"{entry.out}{CONSOLE}"
+            entry.process = detached.start(words, console, self.workspace.folder, again=True)
         except OSError as error:
             entry.state, entry.message = "failed", f"{error.filename}: {error.strerror}"
             return
-        try:
-            entry.process = subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=self.workspace.folder,
-                start_new_session=True,
-            )
-        finally:
-            os.close(output)
         entry.state = "running"
         threading.Thread(target=self._wait, args=(entry, console), daemon=True).start()
 

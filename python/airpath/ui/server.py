@@ -63,6 +63,6 @@ def app(setting: Setting) -> Guard:
     state.token, state.accounts = setting.token, setting.accounts
     names = [f"{name}:{setting.port}" for name in LOOPBACK]
     if setting.accounts is not None:
-        return Guard(inner, setting.token, frozenset(), frozenset(), setting.accounts)
+        return Guard(inner, setting.token, frozenset(), frozenset())
     origins = frozenset(f"http://{name}" for name in names)
     return Guard(inner, setting.token, frozenset(names), origins)

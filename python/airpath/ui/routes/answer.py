@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from airpath.ui.workspace import Workspace
+
 
 async def body(request: Request) -> dict[str, Any]:
     """Return the object that a request carries.
@@ -61,6 +63,12 @@ def number(value: str | None, name: str, default: float) -> float:
         found = float("nan")
     if found != found:
         raise UiError(f"`{name}` is no number: {value!r}")
+    return found
+
+
+def workspace_of(request: Request) -> Workspace:
+    """Return the workspace of the server."""
+    found: Workspace = request.app.state.workspace
     return found
 
 

@@ -14,12 +14,10 @@ from starlette.routing import Route
 from airpath.experiment.detect import is_experiment
 from airpath.ui import curves, document, engine
 from airpath.ui.errors import UiError
-from airpath.ui.routes.answer import answered, body, text
+from airpath.ui.routes.answer import answered, body, text, workspace_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-
-    from airpath.ui.workspace import Workspace
 
 
 @lru_cache(maxsize=1)
@@ -63,7 +61,7 @@ async def thumbnail(request: Request) -> Response:
 async def check(request: Request) -> Response:
     """Return what is wrong in a scenario, and its values."""
     ask = await body(request)
-    return await answered(document.check, text(ask, "toml"), _workspace(request).folder)
+    return await answered(document.check, text(ask, "toml"), workspace_of(request).folder)
 
 
 async def edit(request: Request) -> Response:
@@ -79,14 +77,14 @@ async def edit(request: Request) -> Response:
 
     def changed() -> dict[str, Any]:
         toml = document.edit(text(ask, "toml"), edits)
-        return {"toml": toml, "checked": document.check(toml, _workspace(request).folder)}
+        return {"toml": toml, "checked": document.check(toml, workspace_of(request).folder)}
 
     return await answered(changed)
 
 
 async def files(request: Request) -> Response:
     """Return the names of scenarios and experiments of the workspace."""
-    workspace = _workspace(request)
+    workspace = workspace_of(request)
 
     def listed() -> dict[str, list[str]]:
         found: dict[str, list[str]] = {"scenarios": [], "experiments": []}
@@ -103,7 +101,7 @@ async def read(request: Request) -> Response:
     name = request.query_params.get("name", "")
     if not name.endswith((".toml", ".trace", ".csv", ".txt", ".json")):
         raise UiError(f"{name!r} is neither a scenario nor a trace", 403)
-    return await answered(lambda: {"text": _workspace(request).read_text(name)})
+    return await answered(lambda: {"text": workspace_of(request).read_text(name)})
 
 
 async def write(request: Request) -> Response:
@@ -113,7 +111,7 @@ async def write(request: Request) -> Response:
     suffix = next((end for end in (".toml", ".trace", ".csv", ".txt") if name.endswith(end)), None)
     if suffix is None:
         raise UiError("a file's name ends with .toml, .trace, .csv or .txt")
-    workspace = _workspace(request)
+    workspace = workspace_of(request)
     if workspace.inside(name).exists() and not ask.get("replace"):
         raise UiError(f"there is a file {name!r} already", 409)
     path = workspace.write_text(name, suffix, content)
@@ -123,13 +121,8 @@ async def write(request: Request) -> Response:
 async def trace(request: Request) -> Response:
     """Return the rate over time of a trace of the workspace."""
     name = request.query_params.get("name", "")
-    path = _workspace(request).inside(name)
+    path = workspace_of(request).inside(name)
     return await answered(lambda: engine.ask_json(["trace", "show", str(path), "--json"]))
-
-
-def _workspace(request: Request) -> Workspace:
-    found: Workspace = request.app.state.workspace
-    return found
 
 
 ROUTES = [

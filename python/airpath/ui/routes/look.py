@@ -17,12 +17,11 @@ from starlette.routing import Route
 from airpath.ui import catalogue, past
 from airpath.ui.errors import UiError
 from airpath.ui.itself import COMMAND
-from airpath.ui.routes.answer import answered, number
+from airpath.ui.routes.answer import answered, number, workspace_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from airpath.ui.workspace import Workspace
 
 _SANDBOX = (
     "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
@@ -33,7 +32,7 @@ _SANDBOX = (
 
 async def runs(request: Request) -> Response:
     """Return the runs of the workspace."""
-    return await answered(past.runs_of, _workspace(request))
+    return await answered(past.runs_of, workspace_of(request))
 
 
 async def about(request: Request) -> Response:
@@ -68,7 +67,7 @@ async def packet(request: Request) -> Response:
 async def report(request: Request) -> Response:
     """Return the report of runs as one file of HTML."""
     folders = [
-        str(_workspace(request).inside(name)) for name in request.query_params.getlist("name")
+        str(workspace_of(request).inside(name)) for name in request.query_params.getlist("name")
     ]
     if not folders:
         raise UiError("name the runs to report on")
@@ -88,14 +87,14 @@ def _report(folders: list[str]) -> bytes:
 
 async def results(request: Request) -> Response:
     """Return the folders of results."""
-    return await answered(catalogue.folders, _workspace(request))
+    return await answered(catalogue.folders, workspace_of(request))
 
 
 async def table(request: Request) -> Response:
     """Return the cells of a folder of results."""
     ask = request.query_params
     metrics = ask.getlist("metric")
-    return await answered(catalogue.table, _workspace(request), ask.get("name", ""), metrics)
+    return await answered(catalogue.table, workspace_of(request), ask.get("name", ""), metrics)
 
 
 async def compared(request: Request) -> Response:
@@ -104,7 +103,7 @@ async def compared(request: Request) -> Response:
     cells = (ask.get("first", ""), ask.get("second", ""))
     return await answered(
         catalogue.compared,
-        _workspace(request),
+        workspace_of(request),
         ask.get("name", ""),
         *cells,
         ask.getlist("metric"),
@@ -117,12 +116,7 @@ def _span(request: Request) -> tuple[float, float]:
 
 
 def _run(request: Request) -> Any:
-    return past.opened(_workspace(request), request.query_params.get("name", ""))
-
-
-def _workspace(request: Request) -> Workspace:
-    found: Workspace = request.app.state.workspace
-    return found
+    return past.opened(workspace_of(request), request.query_params.get("name", ""))
 
 
 ROUTES = [
