@@ -12,13 +12,9 @@ use airpath_core::Span;
 use bytes::BytesMut;
 
 use super::isolation::Isolation;
-use super::packet::{open_socket, packet_statistics, set_option, unread_limit, write_all};
-use super::packet_batch::{BATCH, ReadBuffers, WriteBuffers};
-use super::slab::{has_room, make_room};
-use super::{
-    Adapter, DropsOutsideModel, InterfaceChanges, LONGEST_PACKET_BYTES, Outgoing, ReadOutcome, Received, WriteOutcome,
-    would_block,
-};
+use super::packet::{open_socket, packet_statistics, read_all, set_option, unread_limit, write_all};
+use super::packet_batch::{Read, ReadBuffers, WriteBuffers};
+use super::{Adapter, DropsOutsideModel, InterfaceChanges, Outgoing, ReadOutcome, Received, WriteOutcome};
 use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
 use crate::netlink::{LinkCounters, LinkOptions, RouteSocket};
@@ -173,33 +169,19 @@ impl Adapter for InterfacePort {
     }
 
     fn read_batch(&mut self, slab: &mut BytesMut, limit: usize, out: &mut Vec<Received>) -> io::Result<ReadOutcome> {
-        let mut outcome = ReadOutcome::default();
-        make_room(slab, LONGEST_PACKET_BYTES);
-        while outcome.packets < limit && has_room(slab, LONGEST_PACKET_BYTES) {
-            let wanted = (limit - outcome.packets).min(BATCH);
-            let read = match self.reading.read(self.socket.as_fd(), slab, wanted, out) {
-                Ok(read) => read,
-                Err(error) if would_block(&error) => {
-                    outcome.exhausted = true;
-                    break;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // A super-packet of a kind that its header cannot describe: the kernel has thrown it away.
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                    self.unreadable += 1;
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            outcome.packets += read.packets;
-            self.unreadable += read.oversized;
-            self.too_long += read.too_long;
-            if read.exhausted {
-                outcome.exhausted = true;
-                break;
+        read_all(&mut self.reading, self.socket.as_fd(), slab, limit, out, |read| match read {
+            Ok(read) => {
+                self.unreadable += read.oversized;
+                self.too_long += read.too_long;
+                Ok(read)
             }
-        }
-        Ok(outcome)
+            // A super-packet of a kind that its header cannot describe: the kernel has thrown it away.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                self.unreadable += 1;
+                Ok(Read::default())
+            }
+            Err(error) => Err(error),
+        })
     }
 
     fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {

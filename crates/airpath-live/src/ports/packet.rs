@@ -11,7 +11,7 @@ use airpath_core::Span;
 use bytes::BytesMut;
 
 use super::features::restrict_segmentation;
-use super::packet_batch::{BATCH, ReadBuffers, WriteBuffers};
+use super::packet_batch::{BATCH, Read, ReadBuffers, WriteBuffers};
 use super::slab::{has_room, make_room};
 use super::{
     Adapter, DropsOutsideModel, InterfaceChanges, LONGEST_PACKET_BYTES, Outgoing, ReadOutcome, Received, WriteOutcome,
@@ -132,28 +132,12 @@ impl Adapter for PacketPort {
     }
 
     fn read_batch(&mut self, slab: &mut BytesMut, limit: usize, out: &mut Vec<Received>) -> io::Result<ReadOutcome> {
-        let mut outcome = ReadOutcome::default();
-        make_room(slab, LONGEST_PACKET_BYTES);
-        while outcome.packets < limit && has_room(slab, LONGEST_PACKET_BYTES) {
-            let wanted = (limit - outcome.packets).min(BATCH);
-            let read = match self.reading.read(self.socket.as_fd(), slab, wanted, out) {
-                Ok(read) => read,
-                Err(error) if would_block(&error) => {
-                    outcome.exhausted = true;
-                    break;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            outcome.packets += read.packets;
+        read_all(&mut self.reading, self.socket.as_fd(), slab, limit, out, |read| {
+            let read = read?;
             self.oversized += read.oversized;
             self.not_ip += read.not_ip;
-            if read.exhausted {
-                outcome.exhausted = true;
-                break;
-            }
-        }
-        Ok(outcome)
+            Ok(read)
+        })
     }
 
     fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
@@ -209,6 +193,37 @@ impl AsFd for PacketPort {
 /// Time for which a socket with so large a receive buffer may be left unread.
 pub(super) fn unread_limit(receive_buffer_bytes: usize) -> Span {
     if receive_buffer_bytes >= LARGE_BUFFER_BYTES { Span::from_millis(1) } else { Span::from_micros(200) }
+}
+
+/// Reads packets until `limit` is reached, the slab is full, or the socket has no more. `count` gets what each call
+/// read or failed with, except that there was nothing or a signal came, and ends the reading with an error.
+pub(super) fn read_all(
+    reading: &mut ReadBuffers,
+    socket: BorrowedFd<'_>,
+    slab: &mut BytesMut,
+    limit: usize,
+    out: &mut Vec<Received>,
+    mut count: impl FnMut(io::Result<Read>) -> io::Result<Read>,
+) -> io::Result<ReadOutcome> {
+    let mut outcome = ReadOutcome::default();
+    make_room(slab, LONGEST_PACKET_BYTES);
+    while outcome.packets < limit && has_room(slab, LONGEST_PACKET_BYTES) {
+        let wanted = (limit - outcome.packets).min(BATCH);
+        let read = match reading.read(socket, slab, wanted, out) {
+            Err(error) if would_block(&error) => {
+                outcome.exhausted = true;
+                break;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => count(other)?,
+        };
+        outcome.packets += read.packets;
+        if read.exhausted {
+            outcome.exhausted = true;
+            break;
+        }
+    }
+    Ok(outcome)
 }
 
 /// Writes packets until the socket takes no more; single ones that it refuses are counted.
