@@ -30,6 +30,8 @@ MARK = "AIRPATH_TEST_MARK"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 OF_A_RUN = re.compile(r"\.?airpath-(?!live|\d+$)")
+# Start of the names of namespaces that a test makes, with the process id of the tests.
+NAMESPACE_OF_A_TEST = re.compile(r"\bapt(\d+)x")
 """Temporary files that a run may have left. Not the folder in which all runs of a user meet."""
 
 PATIENCE_S = 60.0
@@ -304,9 +306,13 @@ class World:
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
         folders = [airpath.temporary, Path("/tmp"), Path("/dev/shm"), Path("/run")]
         return cls(
-            frozenset(names.stdout.splitlines()),
+            frozenset(name for name in names.stdout.splitlines() if not _of_another_worker(name)),
             frozenset(path.name for path in Path("/sys/class/net").iterdir()),
-            frozenset(line for line in mounts if str(airpath.work) in line or "nsfs" in line),
+            frozenset(
+                line
+                for line in mounts
+                if str(airpath.work) in line or ("nsfs" in line and not _of_another_worker(line))
+            ),
             frozenset(
                 str(path)
                 for folder in folders
@@ -325,6 +331,12 @@ class World:
             for kind in kinds
             for thing in sorted(getattr(self, kind) - getattr(before, kind))
         ]
+
+
+def _of_another_worker(line: str) -> bool:
+    """Say whether `line` names a namespace of a test that another process runs meanwhile."""
+    found = NAMESPACE_OF_A_TEST.search(line)
+    return found is not None and int(found[1]) != os.getpid()
 
 
 def _nat_rules() -> str:

@@ -30,7 +30,7 @@ def ip(*words: object) -> str:
 class Networks:
     """Namespaces with names of this test's own."""
 
-    prefix: str = field(default_factory=lambda: f"apt{uuid.uuid4().hex[:6]}")
+    prefix: str = field(default_factory=lambda: f"apt{os.getpid()}x{uuid.uuid4().hex[:6]}")
     names: list[str] = field(default_factory=list)
 
     def of(self, name: str) -> str:
