@@ -95,8 +95,12 @@ fn fetch(leftovers: &Leftovers) -> Result<()> {
         };
         let _ = fs::remove_dir_all(into);
         transfer::take(into, files, &mut || connection.hear_piece())?;
-        connection.say(&Word::Taken {}).map_err(broke)
+        connection.say(&Word::Taken {}).map_err(broke)?;
+        match connection.hear()? {
+            Word::Removed {} => Ok(()),
+            _ => Err(Failure::new("it did not remove its folder")),
+        }
     })();
-    connection.close();
+    connection.close(ssh::PATIENCE);
     taken
 }

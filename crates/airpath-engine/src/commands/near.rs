@@ -15,6 +15,7 @@ use airpath_live::ports::PortKind;
 use airpath_log::Manifest;
 use airpath_log::manifest::Status;
 use airpath_scenario::{HERE, Part, Scenario};
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde_json::{Value, json};
 
 use super::fetch::{Fetcher, Leftovers};
@@ -84,6 +85,9 @@ pub fn start(mut request: RunRequest, parts: [Part; 2], install: bool) -> Result
         clocks: Some(other.clocks.clone()),
     };
     let fetcher = Fetcher::start()?;
+    // The engine's process tells this one that everything came.
+    let taken = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+        .map_err(|errno| Failure::new(format!("cannot make an event: {errno}")))?;
     let begun = launch(local, |process, local| {
         let (mut channel, port) = match Channel::start(&join) {
             Ok(started) => started,
@@ -93,6 +97,7 @@ pub fn start(mut request: RunRequest, parts: [Part; 2], install: bool) -> Result
         let finished = outcome.and_then(|outcome| conclude::finish(local, outcome));
         let there = finished.and_then(|finished| {
             let collected = collect(&channel, &other.part, whole.out.as_deref())?;
+            let _ = taken.write(1);
             let hosts = account(&other, &channel, &collected)?;
             let gathered = Gathered { whole: &whole, local: finished, far: collected, hosts, part: &other.part };
             gather::conclude(gathered)
@@ -109,8 +114,9 @@ pub fn start(mut request: RunRequest, parts: [Part; 2], install: bool) -> Result
     });
     drop(join);
     let (part, folder) = (other.part.clone(), std::mem::take(&mut other.folder));
-    other.connection.close();
-    let status = begun?;
+    // The engine there removes its folder at its end; this command ends no earlier.
+    other.connection.close(if taken.read().is_ok() { ssh::PATIENCE } else { ssh::SHORT_PATIENCE });
+    let status = begun.inspect_err(|_| take_back(&whole, made))?;
     let into = whole.out.as_ref().map(|out| out.join(HOSTS).join(&part.host));
     let missing = into.filter(|into| into.parent().is_some_and(Path::exists) && !into.join("run.json").exists());
     fetcher.finish(missing.map(|into| Leftovers { part, folder, into }));
@@ -153,7 +159,7 @@ fn prepare(request: &RunRequest, here: &Part, part: Part, install: bool) -> Resu
             Ok(Other { part, connection, clocks, tunnel, folder, subtracted })
         }
         Err(failure) => {
-            connection.close();
+            connection.close(ssh::PATIENCE);
             let failed = format!("{}: {failure}", ssh::about(&part));
             Err(if failure.status() == status::USAGE { Failure::usage(failed) } else { Failure::new(failed) })
         }

@@ -4,10 +4,10 @@
 //! The engine at the host of the last hops: the hidden command that `ssh` starts there.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use airpath_clocks::identity;
 use airpath_core::{End, PduId};
@@ -38,6 +38,9 @@ const FIRST_ID: PduId = 1 << 48;
 const RUN: &str = "run";
 /// Folder of the scenario and its files.
 const SENT: &str = "sent";
+/// Time for an engine that lost its connection to end: longer than its silence, shorter than the patience of whoever
+/// asks for its folder.
+const ENGINES_END: Duration = Duration::from_secs(20);
 /// Time for the near engine to take note of a failure.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -67,9 +70,11 @@ pub fn run() -> Result<i32> {
                 let told = Word::Told { number, receive_ns, transmit_ns: clock::realtime_ns(), ahead_ns };
                 line.say(&told).map_err(failed)?;
             }
-            Word::Fetch { folder } => return line.hand_over(&folder),
-            Word::Setup { .. } => {
-                let served = line.serve(word);
+            Word::Fetch { .. } | Word::Setup { .. } => {
+                let served = match word {
+                    Word::Fetch { folder } => line.hand_over(&folder),
+                    word => line.serve(word),
+                };
                 return served.or_else(|failure| {
                     let _ = line.say(&Word::Failed { message: failure.to_string() });
                     Ok(failure.status())
@@ -122,6 +127,8 @@ impl Line {
         if folder.parent() != Some(&runs_folder()?) {
             return Err(Failure::new(format!("{} is no folder of a run", folder.display())));
         }
+        // The engine that ran may still finish its log.
+        let _lock = claim(&folder, ENGINES_END).map_err(failed)?;
         let run = folder.join(RUN);
         let files = transfer::list(&run).map_err(failed)?;
         let finished = Word::Finished {
@@ -137,7 +144,9 @@ impl Line {
             transfer::send(&run.join(&file), &file.display().to_string(), &mut say).map_err(failed)?;
         }
         if matches!(self.hear_piece()?, Piece::Word(Word::Taken {})) {
-            let _ = fs::remove_dir_all(&folder);
+            fs::remove_dir_all(&folder)
+                .map_err(|error| Failure::new(format!("cannot remove {}: {error}", folder.display())))?;
+            self.say(&Word::Removed {}).map_err(failed)?;
         }
         Ok(0)
     }
@@ -147,7 +156,7 @@ impl Line {
         let Word::Setup { host, scenario, arguments, records, files, udp } = setup else {
             return Err(Failure::new("no description of a run"));
         };
-        let folder = new_folder()?;
+        let (folder, _lock) = new_folder()?;
         let prepared: Result<(RunRequest, Join)> = (|| {
             transfer::take(&folder.join(SENT), files, &mut || self.hear_piece())?;
             let request = request(&host, &scenario, arguments, records.then(|| folder.join(RUN)), &folder.join(SENT))?;
@@ -209,15 +218,49 @@ fn runs_folder() -> Result<PathBuf> {
     Ok(cache.join("airpath/hosts"))
 }
 
-fn new_folder() -> Result<PathBuf> {
+/// Claims `folder`, which the processes of the engine that writes there do for as long as they live; waits for them for
+/// at most `patience`.
+fn claim(folder: &Path, patience: Duration) -> io::Result<File> {
+    let lock = File::open(folder)?;
+    let begun = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
+                std::thread::sleep(Duration::from_millis(20))
+            }
+            Err(TryLockError::WouldBlock) => return Err(io::Error::other("its engine still runs")),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// Removes folders of engines that were killed before their run was set up: nobody asks for these.
+fn sweep(runs: &Path) {
+    for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
+        let folder = entry.path();
+        // One that is being made is not locked yet.
+        let age = entry.metadata().and_then(|about| about.modified()).ok().and_then(|made| made.elapsed().ok());
+        let is_old = age.is_some_and(|age| age > ENGINES_END);
+        if is_old && !folder.join(RUN).exists() && claim(&folder, Duration::ZERO).is_ok() {
+            let _ = fs::remove_dir_all(&folder);
+        }
+    }
+}
+
+/// A folder for a run, with the claim to it.
+fn new_folder() -> Result<(PathBuf, File)> {
     use std::os::unix::fs::DirBuilderExt;
     let runs = runs_folder()?;
+    sweep(&runs);
     let folder = runs.join(format!("{}-{}", clock::realtime_ns(), std::process::id()));
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(folder.join(SENT)).map_err(|error| {
+    let made =
+        builder.recursive(true).mode(0o700).create(folder.join(SENT)).and_then(|()| claim(&folder, Duration::ZERO));
+    let lock = made.map_err(|error| {
         Failure::new(format!("cannot make the folder of the run on the other host, {}: {error}", folder.display()))
     })?;
-    Ok(folder)
+    Ok((folder, lock))
 }
 
 /// The request for the run of this host's part.
@@ -276,3 +319,31 @@ fn deliver(channel: &Channel, out: Option<&Path>, finished: &conclude::Finished)
 }
 
 const _: () = assert!(status::USAGE == 2, "ssh tells the exit status of a command line that was not understood");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_claimed_once_and_swept_when_nobody_asks_for_it() {
+        let runs = tempfile::tempdir().unwrap();
+        let folder = |name: &str, inner: &str| {
+            let folder = runs.path().join(name);
+            fs::create_dir_all(folder.join(inner)).unwrap();
+            folder
+        };
+        let [dead, recorded, alive, new] = [("dead", SENT), ("recorded", RUN), ("alive", SENT), ("new", SENT)]
+            .map(|(name, inner)| folder(name, inner));
+        let lock = claim(&alive, Duration::ZERO).unwrap();
+        assert!(claim(&alive, Duration::from_millis(50)).unwrap_err().to_string().contains("still runs"));
+        let long_ago = std::time::SystemTime::now() - 2 * ENGINES_END;
+        for folder in [&dead, &recorded, &alive] {
+            File::open(folder).unwrap().set_times(fs::FileTimes::new().set_modified(long_ago)).unwrap();
+        }
+        sweep(runs.path());
+        assert_eq!([&dead, &recorded, &alive, &new].map(|folder| folder.exists()), [false, true, true, true]);
+        drop(lock);
+        sweep(runs.path());
+        assert!(!alive.exists());
+    }
+}

@@ -4,8 +4,8 @@
 //! Reaching another host by the system's `ssh`, and starting the engine there.
 
 use std::fs::File;
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use airpath_scenario::Part;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::patient::Patient;
 use super::transfer::Piece;
@@ -24,6 +25,8 @@ use crate::terminal::say;
 pub const COMMAND: &str = "remote-hop";
 /// Time for the other host to answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Time for `ssh` to end where a run broke off, perhaps because nobody answers any more.
+pub const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 /// Options of every connection: no question to a user, and an early end where nobody answers.
 const OPTIONS: [&str; 6] =
     ["-T", "-oBatchMode=yes", "-oConnectTimeout=10", "-oIPQoS=af21", "-oClearAllForwardings=yes", "-oLogLevel=ERROR"];
@@ -245,20 +248,27 @@ impl Connection {
         }
     }
 
-    /// Closes the connection and waits a while for `ssh` to end, which does so when the engine has.
-    pub fn close(self) {
-        let Connection { mut child, input, output, .. } = self;
-        drop((input, output));
+    /// Closes the connection and waits for `ssh` to end, which does so when the engine has; it is killed when that
+    /// takes longer than `patience`.
+    pub fn close(self, patience: Duration) {
+        let Connection { mut child, mut input, output, .. } = self;
+        // The engine ends on this. What it still says is read, as a full pipe would hold it up.
+        drop(output);
         let begun = Instant::now();
+        let mut rest = vec![0; 1 << 16];
         while child.try_wait().is_ok_and(|status| status.is_none()) {
-            if begun.elapsed() > Duration::from_secs(5) {
+            if begun.elapsed() > patience {
                 // The whole group: the shell and ssh.
                 let group = nix::unistd::Pid::from_raw(child.id() as i32);
                 let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
                 let _ = child.wait();
                 return;
             }
-            std::thread::sleep(Duration::from_millis(5));
+            let mut ends = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+            let said_something = poll(&mut ends, PollTimeout::from(5_u8)).is_ok_and(|count| count > 0);
+            if said_something && !input.read(&mut rest).is_ok_and(|count| count > 0) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::tunnel::Ends;
 
 /// Version of what is said. Engines of different versions do not run together.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// The line with which the engine of another host begins, behind whatever a login shell prints.
 pub const GREETING: &[u8] = b"\nairpath-remote-hop\n";
 /// Limit on what a login shell prints before it.
@@ -158,6 +158,8 @@ pub enum Word {
     },
     /// Everything came.
     Taken {},
+    /// The folder of a run that broke off is removed.
+    Removed {},
     /// It could not be done, and why.
     Failed {
         /// The message.
