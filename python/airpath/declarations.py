@@ -10,6 +10,7 @@ imported here: help must not wait for it, and packages that a command needs may 
 from __future__ import annotations
 
 from airpath.declaration import IMAGES, Argument, Declaration, Option
+from airpath.drive.declarations import DRIVE
 from airpath.plots.kinds import ALL as PICTURES
 from airpath.plots.kinds import TEXTS
 from airpath.plots.timing import KINDS as TIMING_PICTURES
@@ -729,7 +730,7 @@ _SHELLS = (
 
 DECLARATIONS = {
     declaration.name: declaration
-    for group in (_EXPERIMENTS, _ANALYSIS, _OF_THE_ENGINES_COMMANDS, VIDEO, PAGE, _SHELLS)
+    for group in (_EXPERIMENTS, DRIVE, _ANALYSIS, _OF_THE_ENGINES_COMMANDS, VIDEO, PAGE, _SHELLS)
     for declaration in group
 }
 """Every command of Python's, by name."""

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 NAMES = (
     *("exec", "shell", "gateway", "relay", "sim", "run", "plan", "results", "profiles", "check"),
-    *("schema", "facts", "log", "send", "recv", "record", "runs", "state", "set", "replay"),
-    *("trace", "fading", "modes", "wsim", "timing", "warp", "analyse", "plot", "report", "ui"),
-    *("video", "wireshark", "completions", "man"),
+    *("schema", "facts", "log", "send", "recv", "record", "runs", "state", "set", "drive"),
+    *("replay", "trace", "fading", "modes", "wsim", "timing", "warp", "analyse", "plot", "report"),
+    *("ui", "video", "wireshark", "completions", "man"),
 )
 """All commands, in the order of the overview."""
 
 OF_PYTHON = frozenset(
     {
-        *("run", "plan", "results", "analyse", "plot", "report", "ui", "video"),
+        *("run", "plan", "results", "drive", "analyse", "plot", "report", "ui", "video"),
         *("wireshark", "completions", "man"),
     }
 )

@@ -74,6 +74,23 @@ def test_curves_of_three_packets_are_those_computed_by_hand() -> None:
     assert [(mark["t"], mark["text"]) for mark in update["marks"]] == [(0.04, "channel")]
 
 
+def test_each_user_of_a_cell_has_curves_of_its_own() -> None:
+    events = rows(
+        (10, "offered", "path", "uplink", 1),
+        (10, "enqueued", "queue", "uplink", 1),
+        (20, "offered", "path", "uplink", 2),
+        (35, "delivered", "path", "uplink", 1),
+        (60, "delivered", "path", "uplink", 2),
+    ).with_columns(user=pl.Series(["alice", "alice", "bob", "alice", "bob"]))
+    curves = Feed().add(events, last=True)["curves"]
+    assert curves["delay/uplink@alice"] == ([0.035], [25.0])
+    assert curves["delay/uplink@bob"] == ([0.06], [40.0])
+    assert "delay/uplink" not in curves
+    assert list(curves["queue/radio/uplink@alice"]) == [[0.01], [1.0]]
+    assert curves["throughput/uplink@alice"][1] == pytest.approx([0.01])
+    assert curves["throughput/uplink"][1] == pytest.approx([0.02])
+
+
 def test_curves_do_not_depend_on_how_the_events_come(download: Path) -> None:
     events = read_arrow_log(download / "events.arrow").frame
     whole = Feed().add(events, last=True)

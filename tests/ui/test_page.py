@@ -8,65 +8,19 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from airpath.run import load_run
-from ui.served import STATIC, Served
+from ui.inpage import AXE, IN_BROWSER, violations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Browser, Page
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-AXE = Path(__file__).parents[2] / "ui/node_modules/axe-core/axe.min.js"
-PATIENCE_MS = 120_000
+    from ui.served import Served
 
-pytestmark = [
-    pytest.mark.skipif(BROWSER is None, reason="neither chromium nor google-chrome is installed"),
-    pytest.mark.skipif(
-        not (STATIC / "index.html").exists(), reason="the page is not built: there was no Node"
-    ),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Return the system's browser, without a window."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def page(browser: Browser, served: Served) -> Iterator[Page]:
-    """Return the page, open, with an empty workspace of the browser; it must not complain."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    opened = context.new_page()
-    opened.set_default_timeout(PATIENCE_MS)
-    complaints: list[str] = []
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    outside: list[str] = []
-    opened.on(
-        "request",
-        lambda request: (
-            None
-            if request.url.startswith((f"http://127.0.0.1:{served.port}/", "data:", "blob:"))
-            else outside.append(request.url)
-        ),
-    )
-    opened.goto(served.address)
-    opened.get_by_text("The scenario is valid.").wait_for()
-    yield opened
-    context.close()
-    assert not complaints
-    assert not outside, "the page loads nothing from elsewhere"
+pytestmark = IN_BROWSER
 
 
 def text_of(page: Page) -> dict[str, Any]:
@@ -88,13 +42,6 @@ def fill(page: Page, label: str, value: str) -> None:
     field = page.get_by_label(label, exact=True).first
     field.fill(value)
     field.press("Tab")
-
-
-def violations(page: Page) -> list[tuple[str, list[str]]]:
-    """Return what axe finds, with some of the places."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document).then((all) => all.violations)")
-    return [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found]
 
 
 def test_the_token_does_not_stay_in_the_address(page: Page, served: Served) -> None:

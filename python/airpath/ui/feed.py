@@ -4,7 +4,9 @@
 """Curves of a run from its events, as they come: of an active run and of a finished one alike.
 
 Each look at new rows gives points to add to curves. A curve is named by what it shows and where:
-``throughput/downlink``, ``delay/uplink``, ``queue/radio/downlink``, ``lateness``. Points are pairs
+``throughput/downlink``, ``delay/uplink``, ``queue/radio/downlink``, ``lateness``. In a cell, each
+user has curves of its own, ``delay/uplink@alice``; those of throughput without a name are the sums
+of all users. Points are pairs
 of lists, times in seconds and values in the curve's unit (``UNITS``).
 """
 
@@ -14,8 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 import polars as pl
-
-from airpath.facts import DIRECTIONS
 
 BIN_NS = 100_000_000
 """Time over which throughput is averaged."""
@@ -63,10 +63,15 @@ class Feed:
 
     _open: pl.DataFrame = field(
         default_factory=lambda: pl.DataFrame(
-            schema={"pdu": pl.UInt64, "direction": pl.String, "offered_ns": pl.Int64}
+            schema={
+                "pdu": pl.UInt64,
+                "direction": pl.String,
+                "user": pl.String,
+                "offered_ns": pl.Int64,
+            }
         )
     )
-    _bins: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)
+    _bins: dict[str, dict[int, int]] = field(default_factory=dict)
     _drops: dict[str, int] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
     _last_ns: int = 0
@@ -88,6 +93,9 @@ class Feed:
                     pl.col(name).cast(pl.String)
                     for name in ("hop", "direction", "stage", "kind", "cause", "state")
                 ),
+                user=pl.col("user").cast(pl.String).fill_null("")
+                if "user" in events.columns
+                else pl.lit(""),
             )
             self._last_ns = max(self._last_ns, int(rows["time_ns"].max() or 0))  # type: ignore[arg-type]
             self._add_delays(rows, curves)
@@ -105,30 +113,31 @@ class Feed:
 
     def _add_delays(self, rows: pl.DataFrame, curves: dict[str, Any]) -> None:
         offered = rows.filter((pl.col("kind") == "offered") & (pl.col("stage") == "path"))
-        offered = offered.select("pdu", "direction", offered_ns="time_ns")
+        offered = offered.select("pdu", "direction", "user", offered_ns="time_ns")
         known = pl.concat([self._open, offered.cast(dict(self._open.schema))])  # type: ignore[arg-type]
         left = rows.filter(pl.col("kind") == "delivered")
         dropped = rows.filter(pl.col("kind") == "dropped")
-        delivered = left.join(known, on=["pdu", "direction"], how="inner", maintain_order="left")
-        for direction in DIRECTIONS:
-            some = delivered.filter(pl.col("direction") == direction)
-            if some.height:
-                delay_ms = (some["time_ns"] - some["offered_ns"]) / 1e6
-                curves[f"delay/{direction}"] = _points(some["time_ns"], delay_ms, 4)
+        packet = ["pdu", "direction", "user"]
+        delivered = left.join(known, on=packet, how="inner", maintain_order="left")
+        ways = delivered.group_by(["direction", "user"], maintain_order=True)
+        for (direction, user), some in ways:
+            delay_ms = (some["time_ns"] - some["offered_ns"]) / 1e6
+            curves[_of(f"delay/{direction}", user)] = _points(some["time_ns"], delay_ms, 4)
         if "emitted_ns" in left.columns:
             real = left.filter(pl.col("emitted_ns").is_not_null())
             if real.height:
                 late_ms = (real["emitted_ns"].cast(pl.Int64) - real["time_ns"]) / 1e6
                 curves["lateness"] = _points(real["time_ns"], late_ms, 4)
-        gone = pl.concat([left.select("pdu", "direction"), dropped.select("pdu", "direction")])
-        self._open = known.join(gone, on=["pdu", "direction"], how="anti").tail(MOST_OPEN)
+        gone = pl.concat([left.select(packet), dropped.select(packet)])
+        self._open = known.join(gone, on=packet, how="anti").tail(MOST_OPEN)
 
     def _add_queues(self, rows: pl.DataFrame, curves: dict[str, Any]) -> None:
         changed = rows.filter(
             (pl.col("stage") == "queue") & pl.col("kind").is_in(["enqueued", "dequeued", "dropped"])
         )
-        for (hop, direction), some in changed.group_by(["hop", "direction"], maintain_order=True):
-            name = f"queue/{hop}/{direction}"
+        queues = changed.group_by(["hop", "direction", "user"], maintain_order=True)
+        for (hop, direction, user), some in queues:
+            name = _of(f"queue/{hop}/{direction}", user)
             curves[name] = _points(some["time_ns"], some["queue_packets"].cast(pl.Float64), 0)
 
     def _marks(self, rows: pl.DataFrame) -> list[Mark]:
@@ -163,16 +172,17 @@ class Feed:
         moved = path.filter(pl.col("kind") != "dropped").with_columns(
             bin=pl.col("time_ns") // BIN_NS
         )
-        sums = moved.group_by("kind", "direction", "bin").agg(pl.col("bits").sum())
-        for kind, direction, number, bits in sums.rows():
-            curve = "throughput" if kind == "delivered" else "offered"
-            bins = self._bins.setdefault((curve, direction), {})
-            bins[number] = bins.get(number, 0) + bits
+        sums = moved.group_by("kind", "direction", "user", "bin").agg(pl.col("bits").sum())
+        for kind, direction, user, number, bits in sums.rows():
+            curve = f"{'throughput' if kind == 'delivered' else 'offered'}/{direction}"
+            for name in {curve, _of(curve, user)}:
+                bins = self._bins.setdefault(name, {})
+                bins[number] = bins.get(number, 0) + bits
 
     def _close_bins(self, curves: dict[str, Any], *, last: bool) -> None:
         """Give the bins that no later event can reach, and the empty ones between them."""
         open_bin = self._last_ns // BIN_NS
-        for (curve, direction), bins in self._bins.items():
+        for curve, bins in self._bins.items():
             complete = sorted(number for number in bins if last or number < open_bin)
             if not complete:
                 continue
@@ -181,11 +191,16 @@ class Feed:
             numbers = range(first, until)
             times = [(number + 0.5) * BIN_NS / 1e9 for number in numbers]
             values = [bins.get(number, 0) / BIN_NS * 1e3 for number in numbers]
-            curves[f"{curve}/{direction}"] = (times, values)
+            curves[curve] = (times, values)
             for number in complete:
                 del bins[number]
             if not last:
                 bins.setdefault(open_bin, 0)  # silence is shown as silence
+
+
+def _of(curve: str, user: object) -> str:
+    """Return the name of a user's curve; that of all where users have no names."""
+    return f"{curve}@{user}" if user else curve
 
 
 def tcp_curves(rows: pl.DataFrame) -> dict[str, tuple[list[float], list[float]]]:

@@ -16,7 +16,7 @@ from airpath.ui.feed import Feed, tcp_curves
 from airpath.ui.tail import NoTailError, Tail
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 LOOK_EVERY_S = 0.1
@@ -77,12 +77,15 @@ def command(number: int, ask: dict[str, Any]) -> dict[str, Any]:
     return {"t": effect.time_ns / 1e9, "state": effect.state, "users": dict(effect.user_states)}
 
 
-async def follow(folder: Path, number: int | None) -> AsyncIterator[bytes]:
+async def follow(
+    folder: Path, number: int | None, extra: Callable[[], dict[str, Any]] = dict
+) -> AsyncIterator[bytes]:
     """Give what is new in a run, a line of JSON at a time, until it ends.
 
     Args:
         folder: the run's folder.
         number: its number, for its verdict; None for a run that cannot be asked.
+        extra: what else to tell at each look, where it changes.
 
     """
     events = await _opened(folder / FILES["events"], WAIT_FOR_LOG_S)
@@ -92,6 +95,7 @@ async def follow(folder: Path, number: int | None) -> AsyncIterator[bytes]:
     tcp: Tail | None = None
     feed = Feed()
     looks, silent, alive = 0, 0, number is not None
+    told: dict[str, Any] = {}
     try:
         while True:
             ask = looks % VERDICT_EVERY == 0
@@ -114,6 +118,10 @@ async def follow(folder: Path, number: int | None) -> AsyncIterator[bytes]:
                 return
             if ask and alive and number is not None:
                 update["live"] = await asyncio.to_thread(_state, number)
+            now = extra()
+            if now != told:
+                told = now
+                update.update(now)
             if update:
                 yield _line(update)
             if last:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
+from airpath.ui.drives import Drives
 from airpath.ui.errors import UiError
 from airpath.ui.guard import Guard
 from airpath.ui.launch import Launcher
@@ -46,10 +47,12 @@ def app(setting: Setting) -> Guard:
     workspace = Workspace(setting.folder)
     launcher = Launcher(workspace)
     queue = Queue(workspace)
+    drives = Drives(workspace)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
+        drives.close()
         queue.close()
         launcher.close()
 
@@ -60,6 +63,7 @@ def app(setting: Setting) -> Guard:
     )
     state = inner.state
     state.workspace, state.launcher, state.queue = workspace, launcher, queue
+    state.drives = drives
     state.token, state.accounts = setting.token, setting.accounts
     names = [f"{name}:{setting.port}" for name in LOOPBACK]
     if setting.accounts is not None:

@@ -1,10 +1,12 @@
 // Colours and dashes of curves: directions are told apart by both.
 
 import type uPlot from "uplot";
+import { placeOf } from "./names";
 
 const OTHERS = ["--uplink", "--downlink", "--good", "--warn", "--bad", "--soft"];
 
-function variable(name: string): string {
+function variable(full: string): string {
+  const name = placeOf(full);
   if (name.endsWith("uplink")) return "--uplink";
   if (name.endsWith("downlink")) return "--downlink";
   if (!name.includes("/")) return "--ink";
@@ -17,7 +19,8 @@ export function colourOf(name: string): string {
   return `var(${variable(name)})`;
 }
 
-export function styleOf(name: string, css: (name: string) => string): uPlot.Series {
+export function styleOf(full: string, css: (name: string) => string): uPlot.Series {
+  const name = placeOf(full);
   const dash = name.endsWith("downlink") ? [] : [6, 3];
   const points = !name.startsWith("throughput") && !name.startsWith("offered");
   return {

@@ -1,6 +1,7 @@
 // A run that is followed: its curves, marks and counters as the server sends them.
 
 import { lines } from "./api";
+import type { DriveStatus } from "./course";
 import { Curve } from "./curve";
 import type { Mark, Update } from "./types";
 
@@ -22,6 +23,11 @@ export class Feed {
   ended = $state(false);
   killed = $state(false);
   failure = $state("");
+  /** The course that plays over the run, and when that was told. */
+  drive = $state.raw<DriveStatus>({});
+  driveArrived = performance.now();
+  /** Counts up with each change of a state or a parameter, whoever made it. */
+  changes = $state(0);
   rate = $state(0);
   private points = 0;
   private since = performance.now();
@@ -53,6 +59,8 @@ export class Feed {
       this.points += times.length;
     }
     if (update.marks?.length) this.marks = [...this.marks, ...update.marks].slice(-MOST_MARKS);
+    if (update.marks?.some((mark) => mark.kind !== "dropped")) this.changes++;
+    if (update.drive) [this.drive, this.driveArrived] = [update.drive, performance.now()];
     if (update.drops) this.drops = update.drops;
     if (update.counts) this.counts = update.counts;
     if (update.live && !update.live.gone) {

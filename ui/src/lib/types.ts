@@ -1,5 +1,7 @@
 /** Answers of the server; python/airpath/ui has the same names. */
 
+import type { DriveStatus } from "./course";
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Tree = { [key: string]: Json };
 
@@ -51,6 +53,7 @@ export interface Update {
     reasons?: string[];
     gone?: string;
   };
+  drive?: DriveStatus;
   ended?: boolean;
   killed?: boolean;
   error?: string;

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from airpath.ui import live
+from airpath.ui import drives, live
+from airpath.ui.detached import CONSOLE
 from airpath.ui.errors import UiError, not_found
-from airpath.ui.routes.answer import answered, body, text
+from airpath.ui.routes.answer import answered, body, text, workspace_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -82,8 +83,53 @@ async def follow(request: Request) -> Response:
         raise UiError(
             f"run {number} has no folder, so that its packets are not recorded; use --out"
         )
-    lines = live.follow(Path(runs[number]["folder"]), number)
+    playing = _drives(request)
+    folder = Path(runs[number]["folder"])
+    lines = live.follow(folder, number, lambda: {"drive": playing.status(number)})
     return StreamingResponse(lines, media_type="application/x-ndjson")
+
+
+async def courses(request: Request) -> Response:
+    """Return the names of files of the workspace that can be courses."""
+    workspace = workspace_of(request)
+
+    def listed() -> list[str]:
+        return sorted(
+            {
+                workspace.name_of(path)
+                for suffix in drives.SUFFIXES
+                for path in workspace.files(suffix)
+                if not path.name.endswith(CONSOLE)
+            }
+        )
+
+    return await answered(listed)
+
+
+async def course(request: Request) -> Response:
+    """Return the curves and the route of a course."""
+    ask = request.query_params
+    words = [ask.get(key, "") for key in ("name", "route", "direction")]
+    return await answered(lambda: drives.shown(drives.course_of(workspace_of(request), *words)))
+
+
+async def play(request: Request) -> Response:
+    """Play a course over an active run."""
+    return await answered(
+        _drives(request).start, int(request.path_params["run"]), await body(request)
+    )
+
+
+async def steer(request: Request) -> Response:
+    """Pause, seek, speed up or stop the course of a run."""
+    return await answered(
+        _drives(request).command, int(request.path_params["run"]), await body(request)
+    )
+
+
+def _drives(request: Request) -> drives.Drives:
+    found: drives.Drives = request.app.state.drives
+    return found
 
 
 def _launcher(request: Request) -> Launcher:
@@ -98,4 +144,8 @@ ROUTES = [
     Route("/api/started/{name}/console", console),
     Route("/api/runs/{run:int}/command", command, methods=["POST"]),
     Route("/api/runs/{run:int}/follow", follow),
+    Route("/api/runs/{run:int}/drive", play, methods=["POST"]),
+    Route("/api/runs/{run:int}/drive/steer", steer, methods=["POST"]),
+    Route("/api/courses", courses),
+    Route("/api/course", course),
 ]
