@@ -6,6 +6,7 @@
 //! Tables go to stdout, the same figures as JSON to a folder. Everything happens in namespaces that
 //! end with the process.
 
+mod apart;
 mod busy;
 mod host;
 mod pass;
@@ -16,6 +17,7 @@ mod tables;
 mod testbed;
 mod traffic;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -44,6 +46,12 @@ struct Arguments {
     /// Be what disturbs the others, in this folder, until killed.
     #[arg(long, hide = true, num_args = 2, value_names = ["LOAD", "FOLDER"])]
     disturb: Option<Vec<String>>,
+    /// Be the sender of UDP for another process: address, length with headers in bytes, packets a second, seconds.
+    #[arg(long, hide = true, num_args = 4, value_names = ["ADDRESS:PORT", "BYTES", "RATE", "SECONDS"])]
+    send: Option<Vec<String>>,
+    /// Be the receiver: port, file for the times of packets.
+    #[arg(long, hide = true, num_args = 2, value_names = ["PORT", "FILE"])]
+    receive: Option<Vec<String>>,
 }
 
 /// Contents of the JSON.
@@ -71,6 +79,20 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some([load, folder]) = arguments.disturb.as_deref() {
         return tables::disturbances::disturb(load, folder.as_ref());
+    }
+    if let Some([target, ip_bytes, packets_per_second, seconds]) = arguments.send.as_deref() {
+        let pace = traffic::Pace {
+            ip_bytes: ip_bytes.parse()?,
+            packets_per_second: packets_per_second.parse()?,
+            seconds: seconds.parse()?,
+        };
+        return apart::send(target.parse()?, pace);
+    }
+    if let Some([port, file]) = arguments.receive.as_deref() {
+        return apart::receive(port.parse()?, file.as_ref(), || {
+            println!("ready");
+            std::io::stdout().flush()
+        });
     }
     let known: Vec<&str> = tables::ALL.iter().map(|(name, _)| *name).collect();
     if let Some(unknown) = arguments.only.iter().find(|name| !known.contains(&name.as_str())) {

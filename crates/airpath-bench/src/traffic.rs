@@ -107,7 +107,11 @@ pub fn run(from: &NetworkEnd<'_>, to: &NetworkEnd<'_>, pace: Pace, drain: Durati
     })
 }
 
-fn send_at_pace(socket: &UdpSocket, pace: Pace) -> io::Result<u64> {
+/// Sends over a connected socket at `pace`; returns the number of packets.
+///
+/// # Errors
+/// The kernel's.
+pub fn send_at_pace(socket: &UdpSocket, pace: Pace) -> io::Result<u64> {
     scheduling::timer_slack(1);
     let mut sender = Sender::new(socket, pace.ip_bytes - UDP_HEADERS_BYTES);
     let interval_ns = 1e9 / pace.packets_per_second;
