@@ -11,6 +11,7 @@ mod interface;
 mod namespace;
 mod process;
 mod router;
+pub mod tcp;
 mod vxlan;
 
 use std::fmt;
@@ -24,8 +25,17 @@ use crate::ports::Port;
 use crate::session::{SessionEnd, SessionReport};
 
 /// The kinds, in the order of the help.
-pub const KINDS: &[Kind] =
-    &[namespace::KIND, process::KIND, container::DOCKER, container::PODMAN, interface::KIND, vxlan::KIND, router::KIND];
+pub const KINDS: &[Kind] = &[
+    namespace::KIND,
+    process::KIND,
+    container::DOCKER,
+    container::PODMAN,
+    interface::KIND,
+    vxlan::KIND,
+    tcp::KIND,
+    tcp::LISTENING,
+    router::KIND,
+];
 
 /// MTU of interfaces that are made for a link, where nobody asks for another.
 const USUAL_MTU_BYTES: u32 = 1500;
@@ -190,16 +200,21 @@ pub fn check(places: [&dyn Place; 2]) -> Result<()> {
     Err(LiveError::Request(format!("the two ends, {} and {}, {why}; name two networks", names[0], names[1])))
 }
 
+/// Content of a link between two places.
+pub fn carried(places: [&dyn Place; 2]) -> Carried {
+    match places.map(Place::carries) {
+        [Carried::Packets, Carried::Packets] => Carried::Packets,
+        _ => Carried::Frames,
+    }
+}
+
 /// Joins two places by the ports of a link: the client's first.
 ///
 /// # Errors
 /// When they do not fit together, or the system refuses.
 pub fn join(places: [&dyn Place; 2], options: &JoinOptions) -> Result<Joined> {
     check(places)?;
-    let carried = match places.map(Place::carries) {
-        [Carried::Packets, Carried::Packets] => Carried::Packets,
-        _ => Carried::Frames,
-    };
+    let carried = carried(places);
     let mtu_bytes = mtu_bytes(places, options.mtu_bytes)?;
     let networks: Vec<&NetNamespace> = places.iter().filter_map(|place| place.network()).collect();
     let mut report = SessionReport { port: "packet", ..SessionReport::default() };

@@ -22,6 +22,7 @@ mod packet_batch;
 mod ppp;
 mod serial;
 mod slab;
+mod tap;
 mod tun;
 
 use std::fmt;
@@ -42,6 +43,7 @@ pub use offload::{OffloadHeader, Segmentation};
 pub use packet::PacketPort;
 pub use ppp::PppPort;
 pub use serial::{Baud, LineSpec};
+pub use tap::create_tap;
 pub use tun::TunPort;
 pub(crate) use tun::{TRANSMIT_QUEUE_PACKETS, tun_available};
 

@@ -17,6 +17,7 @@ Examples:
   airpath gateway --between pid:4711,interface:eth2 --profile umts-384
   airpath gateway --lan eth1 --profile lte-cell-edge
   airpath gateway --between interface:eth1,vxlan:192.0.2.7 --profile lte-good
+  airpath gateway --between interface:eth1,tcp-listen:192.0.2.7:7000 --profile lte-good
 
 An end of --between is one of
 ";

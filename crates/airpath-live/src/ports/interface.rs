@@ -7,6 +7,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use airpath_core::Span;
 use bytes::BytesMut;
@@ -47,6 +49,16 @@ pub struct InterfacePort {
     /// True of an interface that was made for the port.
     is_ours: bool,
     isolation: Option<Isolation>,
+    carrier: Option<Carrier>,
+}
+
+/// A program of this process behind the interface, which carries frames on.
+#[derive(Debug)]
+struct Carrier {
+    /// It ends when this is closed.
+    _alive: OwnedFd,
+    /// Frames that it lost.
+    lost: Arc<AtomicU64>,
 }
 
 impl InterfacePort {
@@ -91,6 +103,7 @@ impl InterfacePort {
             too_long: 0,
             is_ours: false,
             isolation,
+            carrier: None,
         };
         Ok((port, note))
     }
@@ -121,6 +134,12 @@ impl InterfacePort {
         let frames = Frames { mtu_bytes, limit_bytes: mtu_bytes };
         let (port, _) = Self::open(engine, engine_name, frames, false)?;
         Ok(Self { is_ours: true, ..port })
+    }
+
+    /// The same port, behind which a program carries frames on until `alive` is closed, and counts those that are lost.
+    #[must_use]
+    pub fn carried_on(self, alive: OwnedFd, lost: Arc<AtomicU64>) -> Self {
+        Self { carrier: Some(Carrier { _alive: alive, lost }), ..self }
     }
 
     /// True if the host has nothing to do with the interface meanwhile.
@@ -194,10 +213,11 @@ impl Adapter for InterfacePort {
         // Reading the statistics resets them.
         self.socket_drops += u64::from(packet_statistics(self.socket.as_fd())?.tp_drops);
         let sent = self.counters.link_counters(self.link_index)?.send_dropped - self.start.send_dropped;
+        let behind = self.carrier.as_ref().map_or(0, |carrier| carrier.lost.load(Ordering::Relaxed));
         Ok(DropsOutsideModel {
             before_engine: self.socket_drops,
             // What the kernel refused was told by it.
-            after_engine: sent.saturating_sub(self.refused),
+            after_engine: sent.saturating_sub(self.refused) + behind,
             unreadable: self.unreadable,
         })
     }

@@ -27,7 +27,7 @@ use crate::netlink::{LinkCounters, RouteSocket};
 /// beyond, so this is far above what the engine leaves waiting.
 pub(crate) const TRANSMIT_QUEUE_PACKETS: u32 = 20_000;
 
-const DEVICE: &str = "/dev/net/tun";
+pub(super) const DEVICE: &str = "/dev/net/tun";
 const TUN_F_CSUM: libc::c_ulong = 0x01;
 const TUN_F_TSO4: libc::c_ulong = 0x02;
 const TUN_F_TSO6: libc::c_ulong = 0x04;
@@ -50,7 +50,7 @@ pub fn tun_available() -> io::Result<()> {
     open_device().map(|_| ())
 }
 
-fn open_device() -> io::Result<File> {
+pub(super) fn open_device() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)
 }
 
@@ -64,7 +64,8 @@ impl TunPort {
         namespace.run(|| {
             let file = open_device()
                 .attempting(|| format!("open {DEVICE} (load the module `tun`, or use packet sockets instead)"))?;
-            make_interface(&file, name).attempting(|| format!("make the TUN device {name}"))?;
+            make_interface(&file, name, libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR)
+                .attempting(|| format!("make the TUN device {name}"))?;
             set_offloads(&file, super_packets).attempting(|| format!("set the offloads of the TUN device {name}"))?;
             let mut counters = RouteSocket::open().attempting(|| "open a netlink socket".into())?;
             let link_index = counters.link_index(name).attempting(|| format!("find the TUN device {name}"))?;
@@ -142,7 +143,8 @@ impl AsFd for TunPort {
     }
 }
 
-fn make_interface(file: &File, name: &str) -> io::Result<()> {
+/// Makes the interface `name` of the kind that `flags` say.
+pub(super) fn make_interface(file: &File, name: &str, flags: libc::c_int) -> io::Result<()> {
     // SAFETY: an all-zero ifreq is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if name.len() >= libc::IFNAMSIZ {
@@ -151,7 +153,7 @@ fn make_interface(file: &File, name: &str) -> io::Result<()> {
     for (target, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *target = byte as libc::c_char;
     }
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes one ifreq, which lives over the call.
     let done = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) };
     if done < 0 {
