@@ -41,12 +41,14 @@ def _block(kind: int, body: bytes) -> bytes:
     return struct.pack("<I", kind) + length + body + length
 
 
-def capture(packets: list[Packet], snaplen: int = SNAPLEN, *, earlier: bool = False) -> bytes:
+def capture(
+    packets: list[Packet], snaplen: int = SNAPLEN, *, earlier: bool = False, link_type: int = 101
+) -> bytes:
     """Return the bytes of a capture file, or of an earlier one with an interface for each point."""
     blocks = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
     for name in (b"rx", b"tx") if earlier else (b"link",):
         options = _option(2, name) + _option(9, b"\x09") + _option(0, b"")
-        blocks.append(_block(1, struct.pack("<HHI", 101, 0, snaplen) + options))
+        blocks.append(_block(1, struct.pack("<HHI", link_type, 0, snaplen) + options))
     for packet in packets:
         kept = packet.content[:snaplen]
         head = struct.pack(

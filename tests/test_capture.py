@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from airpath.capture import CaptureError, read_capture
+from airpath.ui.dissect import find_packet
 from pcapng import Packet, capture, ip, sack, tcp, udp
 
 if TYPE_CHECKING:
@@ -49,6 +50,26 @@ def test_ids_stamps_comments_and_lengths_survive(path: Path, *, earlier: bool) -
     assert rows[0]["comment"] == "dropped: queue_packets at radio"
     assert rows[0]["length"] == len(long) == 1500
     assert rows[0]["payload"] == 1460, "by the header's length, whatever was captured"
+
+
+def test_link_headers_are_no_part_of_packets(path: Path) -> None:
+    addresses = bytes(range(2, 14))
+    packet = tcp(A, B, sequence=9, payload=10)
+    headers = ["0800", "810000070800", "88a80001810000070800"]
+    frames = [addresses + bytes.fromhex(header) + packet for header in headers]
+    # What looks like IPv4 and says that it is ARP; a frame cut within its tags.
+    frames += [addresses + b"\x08\x06" + packet, addresses + b"\x81\x00\x00"]
+    path.write_bytes(
+        capture([Packet(n, 0, frame, n + 1) for n, frame in enumerate(frames)], link_type=1)
+    )
+    packets = read_capture(path).packets
+    assert packets["length"].to_list() == [len(packet)] * 4 + [0]
+    assert packets["payload"].to_list()[:3] == [10] * 3
+    ports = packets["destination_port"].to_list()
+    assert ports[:3] == [80] * 3
+    assert 80 not in ports[3:]
+    assert find_packet(path, 3) == packet
+    assert find_packet(path, 4) == packet
 
 
 def test_a_packet_of_no_direction_marks_a_drop(path: Path) -> None:
@@ -162,9 +183,9 @@ def test_what_is_no_capture_is_refused_by_name(path: Path) -> None:
 def test_another_link_type_is_refused(path: Path) -> None:
     content = bytearray(capture([]))
     interface = content.index(struct.pack("<I", 1), 28)
-    content[interface + 8 : interface + 10] = struct.pack("<H", 1)
+    content[interface + 8 : interface + 10] = struct.pack("<H", 113)
     path.write_bytes(bytes(content))
-    with pytest.raises(CaptureError, match="link type 1;"):
+    with pytest.raises(CaptureError, match="link type 113;"):
         read_capture(path)
 
 

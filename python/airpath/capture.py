@@ -42,6 +42,13 @@ OPTION_TIME_RESOLUTION = 9
 RAW_LINK_TYPES = frozenset({101, 228, 229})
 """Packets that begin with their IP header: raw IP, IPv4, IPv6."""
 
+ETHERNET_LINK_TYPE = 1
+"""Packets that begin with their Ethernet header, as behind a gateway."""
+
+VLAN_TAGS = (0x8100, 0x88A8)
+INTERNET_TYPES = (0x0800, 0x86DD)
+"""EtherTypes of tags (IEEE 802.1Q, 802.1ad), and of IPv4 and IPv6."""
+
 LINK = "link"
 """The interface of a capture whose packets tell by their direction where they were seen; earlier
 captures have one interface for each such point."""
@@ -79,7 +86,7 @@ class Capture:
     """One row a packet, in the file's order: time_ns (since the Unix epoch), interface ("rx" from
     the endpoint into the link, "tx" from the link to the endpoint; "drop", only in a run that did
     not end well, for the place in time where the link dropped one), pdu (0 for a packet that never
-    entered the link), length (bytes of the IP packet), comment, and the columns of
+    entered the link), length (bytes without a link header), comment, and the columns of
     ``headers.PARSED_COLUMNS``."""
 
     torn_bytes: int
@@ -90,6 +97,7 @@ class Capture:
 class _Interface:
     name: str
     ticks_per_second: int
+    has_link_headers: bool
 
 
 @dataclass
@@ -106,7 +114,7 @@ class _Section:
 
 
 def read_capture(path: Path) -> Capture:
-    """Read a capture of raw IP packets.
+    """Read a capture of IP packets, or of Ethernet frames.
 
     Raises:
         CaptureError: not pcapng, or of another link type.
@@ -175,12 +183,18 @@ def _interface(section: _Section, content: bytes, start: int, end: int, path: Pa
         message = f"{path}: an interface at byte {start} is too short; the file is damaged"
         raise CaptureError(message)
     (link_type,) = struct.unpack_from(section.order + "H", content, start)
-    if link_type not in RAW_LINK_TYPES:
+    has_link_headers = link_type == ETHERNET_LINK_TYPE
+    if not has_link_headers and link_type not in RAW_LINK_TYPES:
         message = (
-            f"{path}: link type {link_type}; only raw IP captures (link type 101) are understood"
+            f"{path}: link type {link_type}; only captures of raw IP (101) and Ethernet (1) are "
+            f"understood"
         )
         raise CaptureError(message)
-    interface = _Interface(name=f"if{len(section.interfaces)}", ticks_per_second=1_000_000)
+    interface = _Interface(
+        name=f"if{len(section.interfaces)}",
+        ticks_per_second=1_000_000,
+        has_link_headers=has_link_headers,
+    )
     position = start + 8
     while position + 4 <= end:
         code, length = struct.unpack_from(section.order + "HH", content, position)
@@ -237,6 +251,15 @@ def _packets_of(section: _Section, content: bytes, path: Path) -> pl.DataFrame:
     of_link = np.array([interface.name == LINK for interface in section.interfaces])[index]
     refuse(of_link & (found.directions >= len(POINTS)), "has no valid direction")
     point = np.where(of_link, len(section.interfaces) + found.directions, index)
+    with_headers = [interface.has_link_headers for interface in section.interfaces]
+    rows = np.flatnonzero(np.array(with_headers, dtype=np.bool_)[index])
+    data, kept = data.copy(), captured.copy()
+    if len(rows):
+        link, is_ip = _link_headers(content, data[rows], captured[rows])
+        data[rows] += link
+        # The bytes of other protocols are no headers of IP.
+        kept[rows] = np.where(is_ip, captured[rows] - link, 0)
+        length[rows] -= link
     columns = {
         "time_ns": times,
         "interface": pl.Series(names, dtype=pl.String).gather(point),
@@ -244,7 +267,28 @@ def _packets_of(section: _Section, content: bytes, path: Path) -> pl.DataFrame:
         "length": length,
         "comment": found.comments,
     }
-    return _table(content, columns, data, captured)
+    return _table(content, columns, data, kept)
+
+
+def _link_headers(
+    content: bytes, starts: Offsets, captured: Offsets
+) -> tuple[Offsets, NDArray[np.bool_]]:
+    """Return the lengths of Ethernet headers with their tags, and which have IP behind them.
+
+    Of a frame that was cut within its header, all is header.
+    """
+    bytes_of = np.frombuffer(content, dtype=np.uint8)
+    at = np.full(len(starts), 12, dtype=np.int64)
+    kinds = np.zeros(len(starts), dtype=np.int64)
+    rows = np.arange(len(starts))
+    while len(rows):
+        rows = rows[at[rows] + 2 <= captured[rows]]
+        place = starts[rows] + at[rows]
+        kinds[rows] = bytes_of[place].astype(np.int64) << 8 | bytes_of[place + 1]
+        rows = rows[np.isin(kinds[rows], VLAN_TAGS)]
+        at[rows] += 4
+        kinds[rows] = 0
+    return np.minimum(at + 2, captured), np.isin(kinds, INTERNET_TYPES)
 
 
 def _times_ns(

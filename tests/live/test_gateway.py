@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import uuid
@@ -121,7 +122,11 @@ def test_three_machines_find_each_other_through_the_link(airpath: Airpath) -> No
 
 
 def test_tags_and_unknown_ether_types_pass_unchanged(airpath: Airpath) -> None:
-    with two_networks() as networks, gateway(airpath, *interfaces(networks)) as running:
+    out = airpath.path("run")
+    with (
+        two_networks() as networks,
+        gateway(airpath, *interfaces(networks), "--out", out) as running,
+    ):
         ends = hexadecimal(networks, "b1") + hexadecimal(networks, "a1")
         payload = bytes(range(100)).hex()
         headers = ["88b5", "8100600788b5", "88a800098100000588b5"]
@@ -135,6 +140,29 @@ def test_tags_and_unknown_ether_types_pass_unchanged(airpath: Airpath) -> None:
         networks.run("a1", *networks.frames("send", "eth0", *sent))
         assert receiver.communicate(timeout=60)[0].split() == sent
         running.end()
+    # Captures at both ends hold them as they were, though frames of the switch may be between them.
+    for end in ("client", "server"):
+        content = (out / f"{end}.pcapng").read_bytes()
+        assert content[content.index(struct.pack("<II", 1, 0)[:4], 28) + 8] == 1, "link type"
+        assert all(content.count(bytes.fromhex(frame)) == 1 for frame in sent)
+
+
+def test_two_networks_that_are_joined_already_end_the_run(airpath: Airpath) -> None:
+    out = airpath.path("run")
+    with two_networks() as networks:
+        # A cable past the gateway, and a bridge on which it ends.
+        networks.cable("b1", "past", "switch", "p9")
+        ip("-n", networks.of("switch"), "link", "set", "p9", "master", "br0")
+        ip("-n", networks.of("b1"), "link", "add", "br1", "type", "bridge")
+        for name in ("eth0", "past"):
+            ip("-n", networks.of("b1"), "link", "set", name, "master", "br1")
+        with gateway(airpath, *interfaces(networks), "--delay", "2 ms", "--out", out) as running:
+            # Only the gateway closes the circle, once the bridge is there.
+            ip("-n", networks.of("b1"), "link", "set", "br1", "up")
+            networks.run("a1", "ping", "-n", "-c", 1, "-W", 1, "192.0.2.77", status=1)
+            assert running.process.wait(60) == 125
+            assert "frames circle" in running.text()
+    assert json.loads((out / "run.json").read_text())["status"] == "failed"
 
 
 def test_jumbo_frames_pass_or_are_refused_and_counted(airpath: Airpath) -> None:
@@ -327,8 +355,9 @@ def test_a_phone_gets_an_address_and_the_network_of_the_host(airpath: Airpath) -
         networks.remove()
 
 
-def test_two_hosts_joined_by_a_tunnel(airpath: Airpath) -> None:
-    """Each of two gateways stands at a host of its own, and all that is between them is IP."""
+@contextlib.contextmanager
+def two_hosts() -> Iterator[Networks]:
+    """Make `west` and `east`, joined by IP, with `one` and `other` behind them."""
     networks = Networks()
     try:
         for name in ("one", "west", "east", "other"):
@@ -340,6 +369,119 @@ def test_two_hosts_joined_by_a_tunnel(airpath: Airpath) -> None:
             ip("-n", networks.of(name), "address", "add", f"192.0.2.{host}/24", "dev", "eth0")
         for host, name in enumerate(("west", "east"), 1):
             ip("-n", networks.of(name), "address", "add", f"198.51.100.{host}/24", "dev", "wan")
+        yield networks
+    finally:
+        networks.remove()
+
+
+def test_two_hosts_joined_by_tcp_which_breaks_and_comes_back(airpath: Airpath) -> None:
+    west = ["--between", "interface:lan,tcp-listen:198.51.100.2:7000", "--delay", f"{DELAY_MS} ms"]
+    east = ["--between", "tcp:198.51.100.1:7000,interface:lan"]
+    with (
+        two_hosts() as networks,
+        gateway(airpath, *west, within=networks.inside("west")),
+    ):
+        with gateway(airpath, *east, within=networks.inside("east")):
+            assert min(networks.ping("one", "192.0.2.2")) >= 2 * DELAY_MS
+            # Full frames, and what the kernel has joined or left without a checksum.
+            assert len(networks.ping("other", "192.0.2.1", "-s", 1472, "-M", "do")) == 3
+            reply = "import socket; s = socket.create_server(('192.0.2.2', 80)); c = s.accept()[0]"
+            reply += "; print(sum(len(d) for d in iter(lambda: c.recv(65536), b'')))"
+            server = subprocess.Popen(
+                networks.inside("other", sys.executable, "-c", reply),
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            await_true(lambda: ":80" in networks.run("other", "ss", "-ltnH"))
+            send = (
+                "import socket; socket.create_connection(('192.0.2.2', 80)).sendall(bytes(10**6))"
+            )
+            networks.run("one", sys.executable, "-c", send)
+            assert server.communicate(timeout=60)[0].split() == ["1000000"]
+            # Nobody but the named host gets in.
+            knock = "import socket; c = socket.create_connection(('198.51.100.1', 7000), 5)"
+            knock += "; print(c.recv(8))"
+            ip("-n", networks.of("east"), "address", "add", "198.51.100.9/24", "dev", "wan")
+            turned = knock.replace("5)", "5, source_address=('198.51.100.9', 0))")
+            assert networks.run("east", sys.executable, "-c", turned).strip() == "b''"
+        # The other gateway is started anew.
+        with gateway(airpath, *east, within=networks.inside("east")):
+            assert len(networks.ping("one", "192.0.2.2")) == 3
+
+
+@contextlib.contextmanager
+def two_containers(folder: Path) -> Iterator[tuple[dict[str, str], list[str]]]:
+    """Start two containers without networks; yield the environment for podman, and their names."""
+    podman = shutil.which("podman", path=SYSTEM_PATH)
+    if not podman:
+        pytest.skip("podman is not installed (apt-get install podman runc)")
+    storage = folder / "storage.conf"
+    storage.write_text(
+        f'[storage]\ndriver = "vfs"\ngraphroot = "{folder}/graph"\nrunroot = "{folder}/run"\n'
+    )
+    environment = {"CONTAINERS_STORAGE_CONF": str(storage)}
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [podman, *map(str, words)],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    root = folder / "root"
+    for name in ("usr", "etc", "proc", "sys", "dev", "run", "tmp"):
+        (root / name).mkdir(parents=True)
+    for name in ("bin", "lib", "lib64", "sbin"):
+        (root / name).symlink_to(f"usr/{name}")
+    names = [f"apt{uuid.uuid4().hex[:8]}" for _ in range(2)]
+    runtime = "runc" if shutil.which("runc", path=SYSTEM_PATH) else "crun"
+    limits = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"]
+    try:
+        for name in names:
+            words = ["--runtime", runtime, "run", "--detach", "--name", name, "--network", "none"]
+            words += [
+                "--cap-add",
+                "NET_RAW",
+                *limits,
+                "--volume",
+                "/usr:/usr:ro",
+                "--rootfs",
+                str(root),
+            ]
+            done = run(*words, "/bin/sleep", 600)
+            if done.returncode != 0:
+                pytest.skip(f"podman cannot start a container here: {done.stderr.strip()}")
+        yield environment, names
+    finally:
+        for name in names:
+            run("rm", "--force", "--time", 0, name)
+
+
+def test_two_containers_are_joined(
+    airpath: Airpath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with two_containers(tmp_path) as (environment, names):
+        for key, value in environment.items():
+            monkeypatch.setenv(key, value)
+        ends = ",".join(f"podman:{name}" for name in names)
+        with gateway(airpath, "--between", ends, "--delay", f"{DELAY_MS} ms") as running:
+            ping = ["podman", "exec", names[0], "/bin/ping", "-n", "-c", "3", "10.77.0.1"]
+            done = subprocess.run(ping, capture_output=True, text=True, check=False, timeout=60)
+            assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+            times = [float(part.split()[0]) for part in done.stdout.split("time=")[1:]]
+            assert min(times) >= 2 * DELAY_MS
+            assert running.end()["uplink"]["delivered_packets"] >= 3
+        subprocess.run(["podman", "stop", "--time", "0", names[1]], check=True, timeout=60)
+        told = airpath.run("gateway", "--between", ends).check(2).err
+        assert "not running" in told
+
+
+def test_two_hosts_joined_by_a_tunnel(airpath: Airpath) -> None:
+    """Each of two gateways stands at a host of its own, and all that is between them is IP."""
+    with two_hosts() as networks:
         west = ["--between", "interface:lan,vxlan:198.51.100.2", "--delay", f"{DELAY_MS} ms"]
         east = ["--between", "vxlan:198.51.100.1,interface:lan"]
         probe = ("link", "add", "probe", "type", "vxlan", "id", 1, "remote", "198.51.100.9")
@@ -353,5 +495,3 @@ def test_two_hosts_joined_by_a_tunnel(airpath: Airpath) -> None:
         ):
             assert min(networks.ping("one", "192.0.2.2")) >= 2 * DELAY_MS
             assert len(networks.ping("other", "192.0.2.1", "-s", 1472, "-M", "do")) == 3
-    finally:
-        networks.remove()

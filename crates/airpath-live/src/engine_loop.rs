@@ -6,6 +6,7 @@
 //! arrived, and writes what is due. How late it is is measured and reported, never fed back.
 
 mod asleep;
+mod circling;
 mod egress;
 mod frame;
 mod frames;
@@ -32,6 +33,7 @@ use asleep::{Kept, OwnThread};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use smallvec::SmallVec;
 
+pub use circling::{Circling, CirclingCounts};
 use later::Later;
 use link::Reading;
 pub use link::{FinishedLink, LinkLook, LiveLink, PortLosses};

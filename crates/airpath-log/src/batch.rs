@@ -63,6 +63,8 @@ pub(crate) struct Input {
     pub hash: u64,
     /// Bytes of an offer or discard; the command's JSON.
     pub bytes: Stretch,
+    /// Bytes of the link header, which lies before `bytes` in the arena.
+    pub link_bytes: u8,
     /// The packet's length in bytes; of a read the number of packets.
     pub length: u32,
     pub flow: u32,
@@ -89,6 +91,7 @@ impl Input {
             pdu: 0,
             hash: 0,
             bytes: Stretch::default(),
+            link_bytes: 0,
             length: 0,
             flow: 0,
             header_len: 0,
@@ -244,6 +247,13 @@ impl LogBatch {
 
     pub(crate) fn bytes(&self, stretch: Stretch) -> &[u8] {
         &self.arena[stretch.start as usize..][..stretch.length as usize]
+    }
+
+    /// Bytes of an input, with the link header before them.
+    pub(crate) fn frame(&self, input: &Input) -> &[u8] {
+        let link_bytes = u32::from(input.link_bytes);
+        let Stretch { start, length } = input.bytes;
+        self.bytes(Stretch { start: start - link_bytes, length: length + link_bytes })
     }
 
     /// The positions of flipped bits of a packet that left.

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Format of Airpath's captures (pcapng, by `airpath-packet`): one section, one raw IP interface, enhanced
-//! packet blocks with nanosecond stamps, directions, packet ids and comments.
+//! Format of Airpath's captures (pcapng, by `airpath-packet`): one section, one interface (raw IP, or Ethernet where
+//! ports have link headers), enhanced packet blocks with nanosecond stamps, directions, packet ids and comments.
 //!
 //! One interface and no more, although packets are seen at three points: libpcap 1.10 (tcpdump)
 //! takes a second raw IP interface for one of another link type, and refuses the file. The direction
@@ -11,8 +11,8 @@
 
 use airpath_core::PduId;
 use airpath_packet::capture::pcapng::{
-    INTERFACE_DESCRIPTION, INTERFACE_NAME, INTERFACE_RESOLUTION, LINKTYPE_RAW, OPTION_COMMENT, PACKET_FLAGS, PACKET_ID,
-    SECTION_APPLICATION,
+    INTERFACE_DESCRIPTION, INTERFACE_NAME, INTERFACE_RESOLUTION, LINKTYPE_ETHERNET, LINKTYPE_RAW, OPTION_COMMENT,
+    PACKET_FLAGS, PACKET_ID, SECTION_APPLICATION,
 };
 use airpath_packet::capture::write::{interface, option, packet, section};
 
@@ -72,9 +72,9 @@ pub struct PacketBlock<'a> {
     pub interface: Interface,
     /// Timestamp in nanoseconds since 1970.
     pub unix_ns: u64,
-    /// Its length on the link in bytes.
+    /// Its length on the link in bytes, with its link header if it has one.
     pub length: u32,
-    /// The bytes kept of it.
+    /// The bytes kept of it, of its link header first.
     pub bytes: &'a [u8],
     /// Its PDU.
     pub pdu: Option<PduId>,
@@ -82,15 +82,25 @@ pub struct PacketBlock<'a> {
     pub comment: Option<&'a str>,
 }
 
+/// Part of each packet in a capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Most bytes of a packet; `u32::MAX` for all.
+    pub snaplen: u32,
+    /// True if packets have Ethernet headers.
+    pub link_headers: bool,
+}
+
 /// Writes the head of a capture at `port`.
-pub fn write_head(out: &mut Vec<u8>, port: &str, snaplen: u32) {
+pub fn write_head(out: &mut Vec<u8>, port: &str, kept: Kept) {
     section(out, |out| {
         option(out, SECTION_APPLICATION, concat!("Airpath ", env!("CARGO_PKG_VERSION")).as_bytes());
         option(out, OPTION_COMMENT, format!("the link's end at the {port}").as_bytes());
     });
     // 0 means no limit.
-    let snaplen = if snaplen == u32::MAX { 0 } else { snaplen };
-    interface(out, LINKTYPE_RAW, snaplen, |out| {
+    let snaplen = if kept.snaplen == u32::MAX { 0 } else { kept.snaplen };
+    let link_type = if kept.link_headers { LINKTYPE_ETHERNET } else { LINKTYPE_RAW };
+    interface(out, link_type, snaplen, |out| {
         option(out, INTERFACE_NAME, LINK.as_bytes());
         option(out, INTERFACE_DESCRIPTION, DESCRIPTION.as_bytes());
         option(out, INTERFACE_RESOLUTION, &[9]);

@@ -72,6 +72,8 @@ pub enum Overflow {
 /// `header_len`) and `rest`. Both empty: only the length is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet<'a> {
+    /// Link header before the packet, for captures alone; empty where ports carry packets without one.
+    pub link: &'a [u8],
     /// Network and transport headers.
     pub header: &'a [u8],
     /// Remaining bytes.
@@ -82,9 +84,16 @@ impl<'a> Packet<'a> {
     /// Splits `bytes` behind the headers.
     pub fn whole(bytes: &'a [u8], header_len: u16) -> Packet<'a> {
         let (header, rest) = bytes.split_at(bytes.len().min(usize::from(header_len)));
-        Packet { header, rest }
+        Packet { link: &[], header, rest }
     }
 
+    /// The same packet behind the link header `link`.
+    #[must_use]
+    pub fn behind(self, link: &'a [u8]) -> Packet<'a> {
+        Packet { link, ..self }
+    }
+
+    /// Length without the link header, in bytes.
     fn len(&self) -> usize {
         self.header.len() + self.rest.len()
     }
@@ -297,18 +306,20 @@ impl Recorder {
             return;
         }
         let limit = self.input_limit(&offered.packet);
-        self.make_room(offered.at, limit);
+        self.make_room(offered.at, limit + offered.packet.link.len());
         let pdu = offered.pdu;
         // Of a packet whose headers alone are known, nobody knows what is behind them.
-        let Packet { header, rest } = offered.packet;
+        let Packet { link, header, rest } = offered.packet;
         let is_cut = rest.is_empty() && pdu.len as usize > header.len();
         let hash = if is_cut { Input::UNKNOWN } else { hash64(rest) };
+        let link_bytes = self.keep_link(link);
         let input = Input {
             read_ns: nanos(offered.read_at),
             kernel_ns: nanos(offered.kernel_at),
             pdu: pdu.id,
             hash,
-            bytes: self.batch.keep(offered.packet.header, offered.packet.rest, limit),
+            link_bytes,
+            bytes: self.batch.keep(header, rest, limit),
             length: pdu.len,
             flow: pdu.flow,
             header_len: pdu.header_len,
@@ -330,9 +341,11 @@ impl Recorder {
             return;
         }
         let limit = self.input_limit(&packet);
-        self.make_room(at, limit);
+        self.make_room(at, limit + packet.link.len());
+        let link_bytes = self.keep_link(packet.link);
         let input = Input {
             hash: hash64(packet.rest),
+            link_bytes,
             bytes: self.batch.keep(packet.header, packet.rest, limit),
             length: packet.len() as u32,
             header_len: packet.header.len() as u16,
@@ -486,6 +499,16 @@ impl Recorder {
     fn input_limit(&self, packet: &Packet<'_>) -> usize {
         if self.level >= Level::Packets { self.snaplen.max(packet.header.len()) } else { packet.header.len() }
             .min(packet.len())
+    }
+
+    /// Keeps a link header for the captures; its length, which is 0 where there are none.
+    #[inline]
+    fn keep_link(&mut self, link: &[u8]) -> u8 {
+        let link = if self.level >= Level::Packets { link } else { &[] };
+        // No link header of a port is longer; one that were would not be kept at all.
+        let bytes = u8::try_from(link.len()).unwrap_or(0);
+        self.batch.keep(&link[..usize::from(bytes)], &[], usize::MAX);
+        bytes
     }
 
     #[inline]

@@ -11,7 +11,15 @@ import os
 import struct
 from typing import TYPE_CHECKING, Any
 
-from airpath.capture import ENHANCED_PACKET, OPTION_END, OPTION_PACKET_ID, SECTION_HEADER
+from airpath.capture import (
+    ENHANCED_PACKET,
+    ETHERNET_LINK_TYPE,
+    INTERFACE_DESCRIPTION,
+    OPTION_END,
+    OPTION_PACKET_ID,
+    SECTION_HEADER,
+    VLAN_TAGS,
+)
 from airpath.files import open_plain
 
 if TYPE_CHECKING:
@@ -24,6 +32,8 @@ _EXTENSIONS = {0: "hop-by-hop options", 43: "routing", 60: "destination options"
 def find_packet(path: Path, pdu: int) -> bytes | None:
     """Return the captured bytes of a packet by its id; None if the capture has none.
 
+    They are those behind its link header, if it has one.
+
     Raises:
         OSError: the capture cannot be read.
 
@@ -33,7 +43,7 @@ def find_packet(path: Path, pdu: int) -> bytes | None:
             return None
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             order = "<" if content[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
-            at = 0
+            at, has_link_headers = 0, False
             while at + 12 <= len(content):
                 kind, length = struct.unpack_from(f"{order}II", content, at)
                 if length < 12 or at + length > len(content):
@@ -44,11 +54,23 @@ def find_packet(path: Path, pdu: int) -> bytes | None:
                         return None
                     options = content[at + 28 + -(-captured // 4) * 4 : at + length - 4]
                     if _id_of(options, order) == pdu:
-                        return content[at + 28 : at + 28 + captured]
+                        packet = content[at + 28 : at + 28 + captured]
+                        return packet[_link_bytes(packet) :] if has_link_headers else packet
+                elif kind == INTERFACE_DESCRIPTION and length >= 20:
+                    link_type = struct.unpack_from(f"{order}H", content, at + 8)[0]
+                    has_link_headers = link_type == ETHERNET_LINK_TYPE
                 elif kind == SECTION_HEADER and at > 0:
                     return None
                 at += length
     return None
+
+
+def _link_bytes(frame: bytes) -> int:
+    """Return the length of an Ethernet header with its tags."""
+    at = 12
+    while int.from_bytes(frame[at : at + 2], "big") in VLAN_TAGS:
+        at += 4
+    return at + 2
 
 
 def _id_of(options: bytes, order: str) -> int | None:

@@ -116,6 +116,8 @@ pub fn finish(request: &RunRequest, outcome: LiveOutcome) -> Result<Finished> {
         ends: EndResults {
             not_ip_frames: of_link.ends.not_ip_frames,
             too_long_frames: of_link.ends.too_long_frames,
+            returned_frames: of_link.ends.returned_frames,
+            moved_addresses: of_link.ends.moved_addresses,
             joins_networks: request.gateway.is_some(),
             refused_writes: of_link.ends.refused_writes,
             unreadable: [ends.unreadable, of_link.ends.unreadable].concat(),

@@ -12,7 +12,7 @@ use airpath_core::{End, EventKinds, Seed};
 use airpath_live::clock;
 use airpath_live::command::CommandEnd;
 use airpath_live::end_waits::{Party, Register};
-use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, PortLosses, Word};
+use airpath_live::engine_loop::{Circling, EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, PortLosses, Word};
 use airpath_live::link_watch::LinkWatch;
 use airpath_live::ports::Port;
 use airpath_live::processor_time::{ProcessorShares, ProcessorTime};
@@ -34,7 +34,7 @@ use super::lines::{ActiveLines, Lines};
 use super::live_manifest::{first_manifest, write_manifest};
 use super::outcome::LiveOutcome;
 use super::pace::Pace;
-use super::request::{Report, RunRequest};
+use super::request::{Gateway, Report, RunRequest};
 use super::users::Ends;
 use super::workload::{Ended, Started, Workload};
 use crate::control::around::Around;
@@ -84,8 +84,9 @@ impl Loop {
             .thread
             .join()
             .map_err(|_| Failure::new("the engine's loop failed; please report this with the scenario"))?
-            .map_err(|error| {
-                Failure::new(format!("a port of the link disappeared during the run: {error}\n  {why}"))
+            .map_err(|error| match error.get_ref().and_then(|inner| inner.downcast_ref::<Circling>()) {
+                Some(circling) => Failure::new(circling.to_string()),
+                None => Failure::new(format!("a port of the link disappeared during the run: {error}\n  {why}")),
             })?;
         let link = links.pop().ok_or_else(|| Failure::new("the engine's loop lost its link"))?;
         Ok((link, report))
@@ -387,6 +388,7 @@ fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {
     let folder = request.out.clone().unwrap_or_default();
     let options = WriterOptions {
         snaplen: request.snaplen,
+        link_headers: request.gateway.as_ref().is_some_and(Gateway::carries_frames),
         ring: request.ring,
         touched: request.clock == Clock::Live,
         links: request.machine.keeps_links() && request.frames,

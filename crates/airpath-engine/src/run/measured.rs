@@ -31,6 +31,8 @@ pub fn of_link(look: &LinkLook) -> Measurements {
         ends: EndResults {
             not_ip_frames: losses.not_ip,
             too_long_frames: losses.too_long,
+            returned_frames: measurements.circling.returned,
+            moved_addresses: measurements.circling.moved,
             refused_writes: measurements.refused,
             unreadable: losses.unreadable.clone(),
             ..EndResults::default()

@@ -90,7 +90,7 @@ impl Recording {
     pub fn offered(&mut self, at: Time, port: PortId, pdu: &Pdu) {
         let packet = match &pdu.headers {
             // A replay has no more.
-            Some(headers) if bytes_of(pdu).is_empty() => Packet { header: headers.bytes(), rest: &[] },
+            Some(headers) if bytes_of(pdu).is_empty() => Packet { header: headers.bytes(), ..Packet::default() },
             _ => Packet::whole(bytes_of(pdu), pdu.header_len),
         };
         self.recorder.offered(&Offered { at, port, pdu, packet, read_at: None, kernel_at: None });

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use airpath_core::Span;
-use airpath_live::attachments::Place;
+use airpath_live::attachments::{self, Carried, Place};
 use airpath_live::host_port::HostPort;
 use airpath_live::ports::PortKind;
 use airpath_live::session::ServerEnds;
@@ -121,6 +121,14 @@ pub struct Gateway {
     pub mtu_bytes: Option<u32>,
     /// Duration; none: until a signal comes.
     pub duration: Option<Span>,
+}
+
+impl Gateway {
+    /// True if whole Ethernet frames pass, and not IP packets alone.
+    pub fn carries_frames(&self) -> bool {
+        let [client, server] = &self.places;
+        attachments::carried([&**client, &**server]) == Carried::Frames
+    }
 }
 
 /// Output at the end of a run.

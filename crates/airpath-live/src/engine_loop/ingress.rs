@@ -40,7 +40,7 @@ impl Arrival {
         Arrival { at, kernel_at: None, side, bytes, link_bytes: 0, offload, headers: None, journey: None }
     }
 
-    /// Parses `received`, or returns the packet if it is not IP without a link header that says so, contradicts
+    /// Parses `received`, or returns it behind its link header if it is not IP without a link header that says so, contradicts
     /// itself, or is a super-packet that cannot be cut.
     pub fn read(received: Received, side: u16, at: Time, kernel_at: Option<Time>) -> Result<Arrival, Bytes> {
         let Received { bytes, link_bytes, mut offload, journey, .. } = received;
@@ -52,7 +52,7 @@ impl Arrival {
         }
         if offload.is_super_packet() {
             if Segmenter::new(&bytes[link..], &offload, ChecksumWork::Leave).is_err() {
-                return Err(bytes.slice(link..));
+                return Err(bytes);
             }
             // Segments get headers of their own, by what the packet itself says.
             offload = OffloadHeader { header_bytes: 0, checksum_start: 0, checksum_offset: 0, ..offload };
@@ -62,7 +62,7 @@ impl Arrival {
                 // Nothing is left to be said of a packet that is finished.
                 let mut finished = bytes.to_vec();
                 if !complete_checksum(&mut finished[link..], &mut offload) {
-                    return Err(bytes.slice(link..));
+                    return Err(bytes);
                 }
                 bytes = finished.into();
             }
@@ -76,6 +76,11 @@ impl Arrival {
     /// The packet without its link header.
     pub fn packet(&self) -> &[u8] {
         &self.bytes[usize::from(self.link_bytes)..]
+    }
+
+    /// The link header; empty where the port has packets alone.
+    pub fn link_header(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.link_bytes)]
     }
 
     /// Bytes of the network and transport headers.
@@ -119,7 +124,7 @@ impl Arrival {
             Some(headers) => (headers.flow_hash(packet), headers.tuple(packet), headers.traffic_class),
             // The addresses in a frame of a line are nobody's to read.
             None if self.link_bytes == 0 => (0, FiveTuple::default(), 0),
-            None => (frame::hash(&self.bytes[..usize::from(self.link_bytes)]), FiveTuple::default(), 0),
+            None => (frame::hash(self.link_header()), FiveTuple::default(), 0),
         };
         Pdu {
             id: self.journey.as_ref().map_or(id, |journey| journey.id),

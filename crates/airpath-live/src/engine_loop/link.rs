@@ -12,6 +12,7 @@ use airpath_core::{
 };
 use airpath_log::{Delays, LatenessBound, Offered, Packet, Recorder};
 
+use super::circling::Watch;
 use super::egress::{self, Egress};
 use super::held_back::{Held, HeldBack};
 use super::ingress::Arrival;
@@ -100,6 +101,8 @@ pub struct LiveLink {
     filters: Vec<Option<Arc<dyn PacketFilters>>>,
     /// Packets whose path began at another host.
     journeys: Journeys,
+    /// Watch over frames that circle.
+    circling: Watch,
     /// Time of the last departure.
     last_emission: Time,
     /// One-way delays of each user; none where there is only one.
@@ -149,6 +152,7 @@ impl LiveLink {
             unread_since: None,
             unread_limit,
             journeys: Journeys::default(),
+            circling: Watch::default(),
             last_emission: Time::ZERO,
             measurements: LinkMeasurements::new(bound),
         };
@@ -224,7 +228,7 @@ impl LiveLink {
     /// Reads what waits at the port of number `side`; nothing while the last turn's work is not done.
     ///
     /// # Errors
-    /// When the port is gone.
+    /// When the port is gone, and [`Circling`](super::Circling) when frames circle.
     pub fn read(&mut self, side: usize, reading: &mut Reading<'_>) -> io::Result<()> {
         if self.unfinished.is_some() || self.held_back.leaves_unread(side) {
             return Ok(());
@@ -254,25 +258,30 @@ impl LiveLink {
                 }
                 continue;
             }
-            let (cause, bytes) = match Arrival::read(received, side as u16, at, kernel_at) {
+            if !before_start {
+                self.circling.note(side, &received, at, &mut self.measurements.circling)?;
+            }
+            let link = usize::from(received.link_bytes);
+            let (cause, mut bytes) = match Arrival::read(received, side as u16, at, kernel_at) {
                 Err(bytes) => (Cause::Malformed, bytes),
                 // Behind an interface of the user's, what finds neighbours and routers is traffic like any other.
-                Ok(arrival) => match noise(&arrival.bytes).filter(|_| arrival.link_bytes == 0) {
+                Ok(arrival) => match noise(&arrival.bytes).filter(|_| link == 0) {
                     None if !before_start => {
                         self.arrivals.push(arrival);
                         continue;
                     }
-                    None => (Cause::BeforeStart, arrival.bytes.slice(usize::from(arrival.link_bytes)..)),
+                    None => (Cause::BeforeStart, arrival.bytes),
                     Some(_) => (Cause::Noise, arrival.bytes),
                 },
             };
+            let link = bytes.split_to(link);
             let pdu = Pdu { len: bytes.len() as u32, ..Pdu::default() };
             let mut event = Event::of_path(at, port.end().sends(), EventKind::Discarded, cause, &pdu, 0);
             event.hop = (port.user() * self.places_per_user).wrapping_sub(1);
             self.outputs.counters.count(&event);
             if self.started {
                 let header = bytes.len().min(DISCARDED_HEADER_BYTES) as u16;
-                self.recorder.discarded(at, port, cause, Packet::whole(&bytes, header));
+                self.recorder.discarded(at, port, cause, Packet::whole(&bytes, header).behind(&link));
             }
         }
         if outcome.exhausted {
@@ -462,7 +471,7 @@ impl LiveLink {
                     at,
                     port,
                     pdu: &pdu,
-                    packet: Packet::whole(&bytes, pdu.header_len),
+                    packet: Packet::whole(&bytes, pdu.header_len).behind(arrival.link_header()),
                     read_at: Some(read_at),
                     kernel_at: arrival.kernel_at,
                 });

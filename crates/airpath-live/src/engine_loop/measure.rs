@@ -6,6 +6,8 @@
 use airpath_core::{Span, Time};
 use airpath_log::{LatenessBound, Timings};
 
+use super::circling::CirclingCounts;
+
 /// Measurements at one link.
 #[derive(Clone, Debug)]
 pub struct LinkMeasurements {
@@ -26,6 +28,8 @@ pub struct LinkMeasurements {
     pub refused: u64,
     /// Packets dropped because the far end's device stayed full.
     pub not_taken: u64,
+    /// Signs of frames that circle.
+    pub circling: CirclingCounts,
 }
 
 impl LinkMeasurements {
@@ -40,6 +44,7 @@ impl LinkMeasurements {
             unoffered: 0,
             refused: 0,
             not_taken: 0,
+            circling: CirclingCounts::default(),
         }
     }
 

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use airpath_core::PduId;
 use airpath_packet::capture::{Block, BlockReader, CaptureProblem, Order, pcapng};
+use airpath_packet::ethernet::EthernetHeader;
 
 use crate::error::LogError;
-use crate::pcapng::{Interface, LINK};
+use crate::pcapng::{Interface, Kept, LINK};
 use crate::place;
 
 /// No block that this crate writes comes near this size.
@@ -24,14 +25,23 @@ pub struct CapturedPacket {
     pub interface: Interface,
     /// Time of capture, in nanoseconds since 1970.
     pub unix_ns: u64,
-    /// Its length on the link in bytes.
+    /// Its length on the link in bytes, with its link header if it has one.
     pub length: u32,
-    /// The bytes kept of it.
+    /// The bytes kept of it, of its link header first.
     pub bytes: Vec<u8>,
+    /// Bytes of its link header, as far as they were kept.
+    pub link_bytes: usize,
     /// Its PDU.
     pub pdu: Option<PduId>,
     /// Comment on it.
     pub comment: Option<String>,
+}
+
+impl CapturedPacket {
+    /// The bytes kept of it behind its link header.
+    pub fn packet(&self) -> &[u8] {
+        &self.bytes[self.link_bytes..]
+    }
 }
 
 /// Source of the points at which the packets of a file's interface were seen.
@@ -53,7 +63,7 @@ pub struct CaptureLog {
     /// The block is a packet that was met in search of interfaces.
     is_packet_next: bool,
     interfaces: Vec<Declared>,
-    snaplen: u32,
+    kept: Kept,
     ended: bool,
     torn_bytes: u64,
 }
@@ -75,7 +85,7 @@ impl CaptureLog {
             block: Block::default(),
             is_packet_next: false,
             interfaces: Vec::new(),
-            snaplen: u32::MAX,
+            kept: Kept { snaplen: u32::MAX, link_headers: false },
             ended: false,
             torn_bytes: 0,
         };
@@ -87,10 +97,10 @@ impl CaptureLog {
             match log.read_block().map_err(io)? {
                 Some(pcapng::INTERFACE) => {
                     let interface = log.block.interface().ok().flatten();
-                    let known = interface.and_then(|interface| Some((declared(interface.name?)?, interface.snaplen)));
-                    let (declared, snaplen) = known.ok_or_else(|| foreign("it has interfaces of another program"))?;
+                    let known = interface.and_then(|interface| Some((declared(interface.name?)?, kept(&interface)?)));
+                    let (declared, kept) = known.ok_or_else(|| foreign("it has interfaces of another program"))?;
                     log.interfaces.push(declared);
-                    log.snaplen = if snaplen > 0 { snaplen } else { u32::MAX };
+                    log.kept = kept;
                     if matches!(log.interfaces[..], [Declared::ByFlags]) {
                         break;
                     }
@@ -106,9 +116,9 @@ impl CaptureLog {
         Ok(log)
     }
 
-    /// Greatest number of bytes kept of each packet; `u32::MAX` for all.
-    pub fn snaplen(&self) -> u32 {
-        self.snaplen
+    /// The part of each packet that it holds.
+    pub fn kept(&self) -> Kept {
+        self.kept
     }
 
     /// Number of bytes at the end that were an incomplete block and are left out; known once the last packet
@@ -166,8 +176,24 @@ impl CaptureLog {
             Declared::ByFlags => Interface::from_flags(flags)?,
         };
         let bytes = packet.bytes.to_vec();
-        Some(CapturedPacket { interface, unix_ns: packet.ticks, length: packet.length, bytes, pdu, comment })
+        let link_bytes = match self.kept.link_headers {
+            true => EthernetHeader::read(&bytes).map_or(bytes.len(), EthernetHeader::bytes),
+            false => 0,
+        };
+        let (unix_ns, length) = (packet.ticks, packet.length);
+        Some(CapturedPacket { interface, unix_ns, length, bytes, link_bytes, pdu, comment })
     }
+}
+
+/// The part of packets of an interface; none of a link type that is not ours.
+fn kept(interface: &pcapng::Interface<'_>) -> Option<Kept> {
+    let link_headers = match interface.link_type {
+        pcapng::LINKTYPE_RAW => false,
+        pcapng::LINKTYPE_ETHERNET => true,
+        _ => return None,
+    };
+    let snaplen = if interface.snaplen > 0 { interface.snaplen } else { u32::MAX };
+    Some(Kept { snaplen, link_headers })
 }
 
 /// Returns the source declared by an interface of this name; none if the name is not one of ours.

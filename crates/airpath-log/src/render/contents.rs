@@ -69,6 +69,6 @@ impl Contents {
         while port.next.as_ref().is_some_and(|packet| packet.pdu < Some(pdu)) {
             port.advance();
         }
-        port.next.as_ref().filter(|packet| packet.pdu == Some(pdu)).map(|packet| packet.bytes.as_slice())
+        port.next.as_ref().filter(|packet| packet.pdu == Some(pdu)).map(CapturedPacket::packet)
     }
 }

@@ -14,6 +14,7 @@ airpath_core::named! {
         Unfinished = "unfinished": "lag of the link behind its clock at the end of the run",
         RefusedWrites = "refused_writes": "writes that the kernel refused behind the link",
         InterfaceChanged = "interface_changed": "changes that another program made to the interface of an end",
+        FramesReturned = "frames_returned": "frames that two joined networks exchanged past the link",
         Demoted = "demoted": "the engine lost its real-time priority, and something was late",
         LogIncomplete = "log_incomplete": "records that the log does not hold",
         NeverStarted = "never_started": "the client's command was never started",

@@ -183,6 +183,12 @@ pub struct EndResults {
     /// Frames longer than the link takes, which never enter it.
     #[serde(skip_serializing_if = "is_zero")]
     pub too_long_frames: u64,
+    /// Frames of one network that came in from the other one, too.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub returned_frames: u64,
+    /// Frames whose source was behind the other end within the last second.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub moved_addresses: u64,
     /// Packets that the link delivered and the kernel did not take.
     pub refused_writes: u64,
     /// Changes of the link's interfaces by others during the run.

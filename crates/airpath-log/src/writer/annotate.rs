@@ -27,7 +27,7 @@ pub(crate) fn annotate(path: &Path) -> io::Result<()> {
     place::replace(path, |file| {
         let mut out = BufWriter::with_capacity(1 << 16, file);
         let mut block = Vec::new();
-        write_head(&mut block, &port, log.snaplen());
+        write_head(&mut block, &port, log.kept());
         out.write_all(&block)?;
         for packet in log {
             let packet = packet.map_err(io::Error::other)?;

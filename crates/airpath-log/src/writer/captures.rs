@@ -16,12 +16,12 @@ use airpath_core::{Cause, Event, EventKind, Origin};
 use airpath_packet::headers::ip_header_bytes;
 
 use super::annotate::annotate;
-use super::in_flight::{InFlight, InFlightStore};
+use super::in_flight::{Entering, InFlight, InFlightStore};
 use super::sink::Sink;
 use crate::batch::{Emitted, InputKind, LogBatch};
 use crate::error::LogError;
 use crate::files::capture_name;
-use crate::pcapng::{self, Interface, PacketBlock};
+use crate::pcapng::{self, Interface, Kept, PacketBlock};
 use crate::places::Places;
 use crate::tables::events::WHOLE_PATH;
 
@@ -65,7 +65,7 @@ impl Captures {
     pub fn create(
         folder: &Path,
         places: &Places,
-        snaplen: u32,
+        kept: Kept,
         open: &super::OpenSink<'_>,
     ) -> Result<Captures, LogError> {
         let ports = places
@@ -74,7 +74,7 @@ impl Captures {
             .map(|name| {
                 let mut sink = open(folder.join(capture_name(name)))?;
                 let mut head = Vec::new();
-                pcapng::write_head(&mut head, name, snaplen);
+                pcapng::write_head(&mut head, name, kept);
                 sink.append(&head);
                 Ok(PortCapture { sink, waiting: Waiting::default(), packets: 0, drops: 0 })
             })
@@ -82,7 +82,7 @@ impl Captures {
         Ok(Captures {
             ports,
             places: places.clone(),
-            snaplen: snaplen as usize,
+            snaplen: kept.snaplen as usize,
             in_flight: InFlightStore::default(),
             comment: String::new(),
         })
@@ -96,8 +96,6 @@ impl Captures {
     /// Takes the packets of `batch`; `start_unix_ns` is when the run began.
     pub fn take(&mut self, batch: &LogBatch, start_unix_ns: u64) {
         for input in &batch.inputs {
-            let bytes = batch.bytes(input.bytes);
-            let bytes = &bytes[..bytes.len().min(self.snaplen)];
             let (pdu, comment) = match input.kind {
                 InputKind::Offer => (Some(input.pdu), None),
                 InputKind::Discarded => {
@@ -108,14 +106,18 @@ impl Captures {
                 _ => continue,
             };
             // A packet of which only the length is known has nothing to show.
+            let bytes = batch.frame(input);
             if bytes.is_empty() {
                 continue;
             }
+            let bytes = &bytes[..bytes.len().min(self.snaplen)];
+            let link_bytes = usize::from(input.link_bytes);
             if let Some(pdu) = pdu {
-                self.in_flight.enter(pdu, input.port, input.length, input.at.nanos(), bytes);
+                let (port, length, at_ns) = (input.port, input.length, input.at.nanos());
+                self.in_flight.enter(pdu, Entering { port, length, link_bytes, at_ns, bytes });
             }
             let unix_ns = start_unix_ns.saturating_add(input.at.nanos());
-            let length = input.length;
+            let length = input.length + u32::from(input.link_bytes);
             if let Some(port) = self.ports.get_mut(usize::from(input.port)) {
                 port.push(&PacketBlock { interface: Interface::Rx, unix_ns, length, bytes, pdu, comment });
             }
@@ -147,8 +149,18 @@ impl Captures {
 
     fn emitted(&mut self, event: &Event, emitted: &Emitted, changed: &[u8], flipped: usize, start_unix_ns: u64) {
         let Some(packet) = self.in_flight.leave(event.pdu) else { return };
-        let (bytes, length) =
-            if emitted.changed { (changed, emitted.length) } else { (packet.bytes.as_slice(), packet.length) };
+        let length = if emitted.changed { emitted.length } else { packet.length };
+        let mut with_link = Vec::new();
+        let bytes = if !emitted.changed {
+            packet.bytes.as_slice()
+        } else if packet.link_bytes == 0 {
+            changed
+        } else {
+            // What a link changes lies behind the link header.
+            with_link.extend_from_slice(packet.link_header());
+            with_link.extend_from_slice(changed);
+            &with_link[..with_link.len().min(self.snaplen)]
+        };
         self.comment.clear();
         if flipped > 0 {
             let _ = write!(self.comment, "damaged: {flipped} bits flipped");
@@ -165,7 +177,7 @@ impl Captures {
             port.push(&PacketBlock {
                 interface: Interface::Tx,
                 unix_ns: start_unix_ns.saturating_add(emitted.at_ns),
-                length,
+                length: length + packet.link_bytes as u32,
                 bytes,
                 pdu: Some(event.pdu),
                 comment: (!self.comment.is_empty()).then_some(self.comment.as_str()),
@@ -192,8 +204,8 @@ impl Captures {
             port.push(&PacketBlock {
                 interface: Interface::Drop,
                 unix_ns: start_unix_ns.saturating_add(event.at.nanos()),
-                length: packet.length,
-                bytes: ip_header(&packet),
+                length: packet.length + packet.link_bytes as u32,
+                bytes: headers(&packet),
                 pdu: Some(event.pdu),
                 comment: Some(&self.comment),
             });
@@ -242,10 +254,10 @@ fn cause_word(cause: Cause) -> &'static str {
     if cause == Cause::None { "unknown" } else { cause.name() }
 }
 
-/// The IP header of a packet, as far as it was kept.
-fn ip_header(packet: &InFlight) -> &[u8] {
-    let bytes = &packet.bytes;
-    &bytes[..ip_header_bytes(bytes).min(bytes.len())]
+/// The link header and the IP header of a packet, as far as they were kept.
+fn headers(packet: &InFlight) -> &[u8] {
+    let (bytes, link) = (&packet.bytes, packet.link_header().len());
+    &bytes[..(link + ip_header_bytes(&bytes[link..])).min(bytes.len())]
 }
 
 impl PortCapture {

@@ -16,8 +16,10 @@ const SPARE: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct InFlight {
     pub port: u16,
-    /// Its length when it was offered.
+    /// Its length when it was offered, without its link header.
     pub length: u32,
+    /// Bytes of its link header, with which `bytes` begins.
+    pub link_bytes: usize,
     /// Time of its offer.
     pub at_ns: u64,
     pub bytes: Vec<u8>,
@@ -26,6 +28,26 @@ pub(crate) struct InFlight {
     /// True if queue management has marked it.
     pub marked: bool,
     serial: u64,
+}
+
+impl InFlight {
+    /// Its link header, as far as it was kept.
+    pub fn link_header(&self) -> &[u8] {
+        &self.bytes[..self.link_bytes.min(self.bytes.len())]
+    }
+}
+
+/// A packet that enters the link.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entering<'a> {
+    pub port: u16,
+    /// Its length, without its link header.
+    pub length: u32,
+    /// Bytes of its link header, with which `bytes` begins.
+    pub link_bytes: usize,
+    /// Time of its offer.
+    pub at_ns: u64,
+    pub bytes: &'a [u8],
 }
 
 #[derive(Debug, Default)]
@@ -39,12 +61,14 @@ pub(crate) struct InFlightStore {
 }
 
 impl InFlightStore {
-    pub fn enter(&mut self, pdu: PduId, port: u16, length: u32, at_ns: u64, bytes: &[u8]) {
+    pub fn enter(&mut self, pdu: PduId, entering: Entering<'_>) {
+        let Entering { port, length, link_bytes, at_ns, bytes } = entering;
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.extend_from_slice(bytes);
         self.bytes += kept.len();
         self.serial += 1;
-        let packet = InFlight { port, length, at_ns, bytes: kept, copies: 0, marked: false, serial: self.serial };
+        let packet =
+            InFlight { port, length, link_bytes, at_ns, bytes: kept, copies: 0, marked: false, serial: self.serial };
         self.order.push_back((self.serial, pdu));
         if let Some(old) = self.packets.insert(pdu, packet) {
             self.recycle(old);
@@ -103,13 +127,14 @@ mod tests {
     fn memory_is_bounded_and_order_is_forgotten_with_the_packets() {
         let mut store = InFlightStore::default();
         let bytes = vec![1; 64 << 10];
+        let entering = |at_ns, bytes| Entering { port: 0, length: 1, link_bytes: 0, at_ns, bytes };
         for pdu in 0..2_000 {
-            store.enter(pdu, 0, 1, pdu, &bytes);
+            store.enter(pdu, entering(pdu, &bytes));
         }
         assert!(store.bytes <= LIMIT_BYTES && store.packets.len() == 1_024, "{}", store.packets.len());
         assert!(store.leave(0).is_none() && store.order.len() == store.packets.len());
         for pdu in 2_000..3_000 {
-            store.enter(pdu, 0, 1, pdu, &[]);
+            store.enter(pdu, entering(pdu, &[]));
         }
         for pdu in 0..3_000 {
             if let Some(packet) = store.leave(pdu) {
@@ -117,7 +142,7 @@ mod tests {
                 store.put_back(pdu, packet);
             }
         }
-        store.enter(9_999, 0, 1, 1, &[]);
+        store.enter(9_999, entering(1, &[]));
         assert_eq!((store.bytes, store.order.len()), (0, 1));
     }
 }

@@ -24,6 +24,7 @@ use crate::batch::LogBatch;
 use crate::error::LogError;
 use crate::files;
 use crate::level::{Level, Snaplen};
+use crate::pcapng::Kept;
 use crate::places::Places;
 use crate::recorder::{Overflow, Recorder, Ring, RingSize};
 use crate::show;
@@ -51,6 +52,8 @@ pub struct WriterOptions {
     pub level: Level,
     /// Number of bytes that the captures keep of each packet.
     pub snaplen: Snaplen,
+    /// True if packets come with Ethernet headers, which captures hold too.
+    pub link_headers: bool,
     /// The users, their hops and their states.
     pub places: Places,
     /// True if the path has link entities with a protocol of their own, whose records are kept.
@@ -78,6 +81,7 @@ impl WriterOptions {
             folder: folder.to_owned(),
             level,
             snaplen: Snaplen::default(),
+            link_headers: false,
             places,
             links: false,
             leaves_out: EventKinds::NONE,
@@ -238,8 +242,9 @@ impl Files {
     fn create(options: &WriterOptions, start_unix_ns: Arc<AtomicU64>, open: &OpenSink<'_>) -> Result<Files, LogError> {
         let events = EventColumns::new(&options.places);
         let inputs = InputColumns::new(&options.places);
+        let kept = Kept { snaplen: options.snaplen.bytes(), link_headers: options.link_headers };
         let captures = (options.level >= Level::Packets)
-            .then(|| Captures::create(&options.folder, &options.places, options.snaplen.bytes(), open))
+            .then(|| Captures::create(&options.folder, &options.places, kept, open))
             .transpose()?;
         let links = options.links.then(|| {
             let columns = LinkColumns::new(&options.places);

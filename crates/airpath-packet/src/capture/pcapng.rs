@@ -22,6 +22,8 @@ pub const PACKET: u32 = 6;
 
 /// The link type of packets that begin with their IP header.
 pub const LINKTYPE_RAW: u16 = 101;
+/// The link type of packets that begin with their Ethernet header.
+pub const LINKTYPE_ETHERNET: u16 = 1;
 
 /// The option that ends a list of options.
 pub const OPTION_END: u16 = 0;

@@ -174,7 +174,7 @@ fn take_frames(device: &File, connection: Option<&mut Connection>, room: &mut [u
     lost(thrown);
 }
 
-/// What there is to do.
+/// Work that waits.
 #[derive(Default)]
 struct Ready {
     ends: bool,

@@ -5,6 +5,7 @@
 //! [`RULES`].
 
 mod around;
+mod circling;
 mod demoted;
 mod departures;
 mod ends_holds;
@@ -29,7 +30,7 @@ pub(super) use workload::broken_off;
 pub(super) type Rule = fn(&Measurements) -> Vec<Reason>;
 
 /// All rules. Reasons of one grade stand in the order of this list.
-pub(super) const RULES: [Rule; 24] = [
+pub(super) const RULES: [Rule; 25] = [
     workload::was_broken_off,
     workload::never_started,
     unfinished::behind_at_the_end,
@@ -40,6 +41,7 @@ pub(super) const RULES: [Rule; 24] = [
     outside::lost,
     refused::writes,
     interfaces::changed,
+    circling::frames,
     demoted::demoted,
     ends_waits::commands,
     ends_waits::relays,
