@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 AXE = Path(__file__).parents[2] / "ui/node_modules/axe-core/axe.min.js"
-PATIENCE_MS = 20_000
+PATIENCE_MS = 120_000
 
 _missing = (
     "neither chromium nor google-chrome is installed"

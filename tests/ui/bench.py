@@ -1,0 +1,315 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Figures of the page: a long live view, many browsers at once, and the first useful view.
+
+``scripts/bench --only page`` runs it. Each part prints a table and is a part of ``page.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ui.inpage import BROWSER
+from ui.served import Served
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Page
+
+PACKETS_PER_S = 2_500
+POINTS_OF_PACKET = 4
+"""Points of a packet: into the queue, out of it, its delay, its lateness."""
+SAMPLE_S = 10.0
+WARM_S = 180.0
+"""Time before samples count for slopes: the curves' buffers grow to their bounds."""
+THROTTLE = 4
+PARTS = ("live", "browsers", "first-view")
+
+LINK = """name = "measured"
+
+[[hops]]
+name = "radio"
+
+[hops.link]
+rate = "100 Mbit/s"
+propagation = "20 ms"
+"""
+
+COUNT_FRAMES = """() => {
+    window.drawn = { frames: 0, long: 0, last: performance.now() };
+    requestAnimationFrame(function again(now) {
+        window.drawn.frames++;
+        if (now - window.drawn.last > 100) window.drawn.long++;
+        window.drawn.last = now;
+        requestAnimationFrame(again);
+    });
+}"""
+"""Counts frames, and those that came more than 100 ms after the one before."""
+
+WHEN_USEFUL = """
+addEventListener("DOMContentLoaded", () => {
+    const look = () => {
+        if (!window.useful && document.body.innerText.includes("The scenario is valid."))
+            window.useful = performance.now();
+    };
+    new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+});
+"""
+"""Notes when the path, its forms and the check of its text are on the page."""
+
+
+def start(page: Served, seconds: float, packets_per_s: int = PACKETS_PER_S) -> int:
+    """Start a run with as many packets a second; return its number."""
+    length = 100
+    rate = packets_per_s * length * 8
+    send = f"airpath send server --udp --rate '{rate} bit/s' --length {length} --interval '0 s'"
+    engine = Path(sys.executable).with_name("airpath")
+    body = {
+        "toml": LINK,
+        "name": "measured",
+        "client": f"{send} --time '{seconds:g} s'".replace("airpath", str(engine), 1),
+        "server": f"{engine} recv --once",
+    }
+    answer = page.ask("/api/runs", body)
+    assert answer.status == 200, answer.body
+    found = page.until("/api/runs", lambda all_runs: all_runs["active"])
+    number: int = found["active"][0]["run"]
+    return number
+
+
+def follow(browser: Browser, served: Served, number: int) -> Page:
+    """Return a page that shows the live view of a run."""
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    page.set_default_timeout(120_000)
+    page.goto(served.address)
+    page.get_by_role("link", name="Drive", exact=True).click()
+    page.get_by_role("button", name=f"Follow Run {number}").click()
+    page.get_by_text("One-way delay").wait_for()
+    page.evaluate(COUNT_FRAMES)
+    return page
+
+
+def points_of(page: Page) -> float:
+    """Return the points a second that a page says it takes."""
+    found = re.search(r"([\d,]+) points/s", page.locator("#live-title").locator("..").inner_text())
+    return float(found[1].replace(",", "")) if found else 0.0
+
+
+def heap_of(page: Page) -> Callable[[], float]:
+    """Return a function that gives the live JavaScript heap of a page in bytes."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def heap() -> float:
+        session.send("HeapProfiler.collectGarbage")
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(float(one["value"]) for one in metrics if one["name"] == "JSHeapUsedSize")
+
+    return heap
+
+
+def resident_bytes(pid: int) -> int:
+    """Return the resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def processor_s(pid: int) -> float:
+    """Return the processor time of a process so far."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def slope(samples: list[dict[str, float]], key: str) -> float:
+    """Return how much a value grows in an hour, by least squares."""
+    times = [one["t"] for one in samples]
+    if len(times) < 3:
+        return float("nan")
+    return statistics.linear_regression(times, [one[key] for one in samples]).slope * 3600
+
+
+def live(browser: Browser, seconds: float, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Follow a run for a time; return samples, and slopes of heap and memory."""
+    samples: list[dict[str, float]] = []
+    with workspace() as served:
+        number = start(served, seconds + 30)
+        page = follow(browser, served, number)
+        heap = heap_of(page)
+        begin = time.monotonic()
+        processor = processor_s(served.process.pid)
+        while (now := time.monotonic() - begin) < seconds:
+            drawn = page.evaluate("({ ...window.drawn })")
+            samples.append(
+                {
+                    "t": now,
+                    "heap_bytes": heap(),
+                    "server_bytes": resident_bytes(served.process.pid),
+                    "points_per_s": points_of(page),
+                    "frames": drawn["frames"],
+                    "long_frames": drawn["long"],
+                }
+            )
+            tell(json.dumps(samples[-1]))
+            page.wait_for_timeout(min(SAMPLE_S, max(seconds / 10, 0.5)) * 1e3)
+        used = processor_s(served.process.pid) - processor
+        lasted = time.monotonic() - begin
+        served.ask("/api/started/measured/stop", {})
+    warm = [one for one in samples if one["t"] >= min(WARM_S, seconds / 3)]
+    return {
+        "seconds": lasted,
+        "points_per_s": statistics.median(one["points_per_s"] for one in warm),
+        "frames_per_s": (samples[-1]["frames"] - samples[0]["frames"])
+        / (samples[-1]["t"] - samples[0]["t"]),
+        "long_frames": samples[-1]["long_frames"] - samples[0]["long_frames"],
+        "heap_bytes": [one["heap_bytes"] for one in warm[:: max(1, len(warm) // 20)]],
+        "heap_bytes_per_hour": slope(warm, "heap_bytes"),
+        "server_bytes": [one["server_bytes"] for one in warm[:: max(1, len(warm) // 20)]],
+        "server_bytes_per_hour": slope(warm, "server_bytes"),
+        "server_processors": used / lasted,
+    }
+
+
+def browsers(
+    browser: Browser, count: int, seconds: float, packets_per_s: int = PACKETS_PER_S
+) -> dict[str, Any]:
+    """Follow a run in many pages at once; return frames of each and the server's share."""
+    with workspace() as served:
+        number = start(served, seconds + 60 + 10 * count, packets_per_s)
+        pages = [follow(browser, served, number) for _ in range(count)]
+        before = [page.evaluate("({ ...window.drawn })") for page in pages]
+        begin, processor = time.monotonic(), processor_s(served.process.pid)
+        pages[0].wait_for_timeout(seconds * 1e3)
+        lasted = time.monotonic() - begin
+        used = processor_s(served.process.pid) - processor
+        after = [page.evaluate("({ ...window.drawn })") for page in pages]
+        points = [points_of(page) for page in pages]
+        served.ask("/api/started/measured/stop", {})
+        for page in pages:
+            page.context.close()
+    rates = [(b["frames"] - a["frames"]) / lasted for a, b in zip(before, after, strict=True)]
+    return {
+        "browsers": count,
+        "seconds": lasted,
+        "frames_per_s": rates,
+        "long_frames": [b["long"] - a["long"] for a, b in zip(before, after, strict=True)],
+        "points_per_s": points,
+        "server_processors": used / lasted,
+    }
+
+
+def first_view(browser: Browser, times: int, throttle: int = THROTTLE) -> dict[str, Any]:
+    """Open the page with a slow processor; return times to the first paint and the useful view.
+
+    The processor time of the page's thread is that of this machine, whatever else runs beside.
+    """
+    paints, useful, processor = [], [], []
+    with workspace() as served:
+        (served.folder / "measured.toml").write_text(LINK)
+        for _ in range(times):
+            context = browser.new_context(viewport={"width": 1280, "height": 900})
+            page = context.new_page()
+            page.add_init_script(WHEN_USEFUL)
+            session = context.new_cdp_session(page)
+            session.send("Performance.enable", {"timeDomain": "threadTicks"})
+            session.send("Emulation.setCPUThrottlingRate", {"rate": throttle})
+            page.goto(served.address)
+            page.get_by_text("The scenario is valid.").wait_for(timeout=120_000)
+            useful.append(page.evaluate("window.useful"))
+            metrics = session.send("Performance.getMetrics")["metrics"]
+            used = next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+            processor.append(used * 1e3)
+            paints.append(
+                page.evaluate(
+                    "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+                )
+            )
+            context.close()
+    return {
+        "throttle": throttle,
+        "first_paint_ms": paints,
+        "useful_ms": useful,
+        "processor_ms": processor,
+    }
+
+
+@contextmanager
+def workspace() -> Iterator[Served]:
+    """Serve a page over an empty folder."""
+    with (
+        tempfile.TemporaryDirectory(prefix="airpath-page-") as folder,
+        Served(Path(folder).resolve()) as served,
+    ):
+        yield served
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """Give the system's browser, without a window."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+
+
+def main() -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="scripts/bench --only page", description=__doc__)
+    parser.add_argument("--part", choices=PARTS, action="append", help="this part only")
+    parser.add_argument("--minutes", type=float, default=60.0, help="length of the live view")
+    parser.add_argument("--browsers", type=int, default=10, help="pages at once")
+    parser.add_argument("--quick", action="store_true", help="half a minute of each")
+    parser.add_argument("--out", type=Path, default=Path("bench-results"), help="folder")
+    asked = parser.parse_args()
+    if BROWSER is None:
+        print("neither chromium nor google-chrome is installed", file=sys.stderr)
+        return 1
+    found: dict[str, Any] = {}
+    parts = asked.part or PARTS
+    with launched() as browser:
+        if "first-view" in parts:
+            found["first_view"] = one = first_view(browser, 3 if asked.quick else 9)
+            print(
+                f"first view, processor {one['throttle']} times slower: first paint "
+                f"{statistics.median(one['first_paint_ms']):.0f} ms, useful view "
+                f"{statistics.median(one['useful_ms']):.0f} ms (worst {max(one['useful_ms']):.0f}); "
+                f"{statistics.median(one['processor_ms']):.0f} ms of this machine's processor"
+            )
+        if "browsers" in parts:
+            one = browsers(browser, asked.browsers, 10 if asked.quick else 60)
+            found["browsers"] = one
+            print(
+                f"{one['browsers']} browsers: {min(one['frames_per_s']):.1f} frames/s and "
+                f"{min(one['points_per_s']):,.0f} points/s in the slowest, "
+                f"{one['server_processors']:.2f} processors for the server"
+            )
+        if "live" in parts:
+            seconds = 30.0 if asked.quick else asked.minutes * 60
+            one = live(browser, seconds, lambda line: print(line, file=sys.stderr, flush=True))
+            found["live"] = one
+            print(
+                f"live view of {one['seconds'] / 60:.1f} min: {one['points_per_s']:,.0f} points/s, "
+                f"{one['frames_per_s']:.1f} frames/s; heap {one['heap_bytes'][-1] / 1e6:.1f} MB, "
+                f"{one['heap_bytes_per_hour'] / 1e6:+.1f} MB/h; server "
+                f"{one['server_bytes'][-1] / 1e6:.0f} MB, "
+                f"{one['server_bytes_per_hour'] / 1e6:+.1f} MB/h, "
+                f"{one['server_processors']:.2f} processors"
+            )
+    asked.out.mkdir(exist_ok=True)
+    (asked.out / "page.json").write_text(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
