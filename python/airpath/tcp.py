@@ -55,7 +55,7 @@ class Transfer:
     segment got through), damaged (arrived with flipped bits), pdu."""
 
     acknowledgements: pl.DataFrame
-    """time_ns, number: each acknowledgement that reached the vantage."""
+    """time_ns, number, pdu: each acknowledgement that reached the vantage."""
 
     selective: pl.DataFrame
     """time_ns, first, end: SACK blocks, without those that repeat what is acknowledged already."""
@@ -190,7 +190,7 @@ def _transfers_one_way(run: Run, direction: str) -> Iterator[Transfer]:
             direction=direction,
             vantage=vantage,
             segments=segments,
-            acknowledgements=heard.select("time_ns", "number"),
+            acknowledgements=heard.select("time_ns", "number", "pdu"),
             selective=_selective(heard, extent),
             lost_acknowledgements=lost,
         )

@@ -140,11 +140,16 @@ def slope(samples: list[dict[str, float]], key: str) -> float:
     return statistics.linear_regression(times, [one[key] for one in samples]).slope * 3600
 
 
-def live(browser: Browser, seconds: float, tell: Callable[[str], None]) -> dict[str, Any]:
+def live(
+    browser: Browser,
+    seconds: float,
+    tell: Callable[[str], None],
+    packets_per_s: int = PACKETS_PER_S,
+) -> dict[str, Any]:
     """Follow a run for a time; return samples, and slopes of heap and memory."""
     samples: list[dict[str, float]] = []
     with workspace() as served:
-        number = start(served, seconds + 30)
+        number = start(served, seconds + 30, packets_per_s)
         page = follow(browser, served, number)
         heap = heap_of(page)
         begin = time.monotonic()
@@ -280,11 +285,14 @@ def main() -> int:
     with launched() as browser:
         if "first-view" in parts:
             found["first_view"] = one = first_view(browser, 3 if asked.quick else 9)
+            paint, useful, used = (
+                statistics.median(one[key])
+                for key in ("first_paint_ms", "useful_ms", "processor_ms")
+            )
             print(
-                f"first view, processor {one['throttle']} times slower: first paint "
-                f"{statistics.median(one['first_paint_ms']):.0f} ms, useful view "
-                f"{statistics.median(one['useful_ms']):.0f} ms (worst {max(one['useful_ms']):.0f}); "
-                f"{statistics.median(one['processor_ms']):.0f} ms of this machine's processor"
+                f"first view, processor {one['throttle']} times slower: paint {paint:.0f} ms, "
+                f"useful view {useful:.0f} ms (worst {max(one['useful_ms']):.0f}), "
+                f"{used:.0f} ms of processor time of the page"
             )
         if "browsers" in parts:
             one = browsers(browser, asked.browsers, 10 if asked.quick else 60)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from airpath.run import load_run
-from ui.inpage import AXE, IN_BROWSER, violations
+from ui.bench import browsers, first_view, live
+from ui.inpage import AXE, IN_BROWSER, PATIENCE_MS, violations
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -258,3 +259,17 @@ def test_nothing_is_wider_than_a_phone(browser: Browser, served: Served) -> None
         wide = opened.evaluate("document.documentElement.scrollWidth")
         assert wide <= 375, view
     context.close()
+
+
+def test_the_benchmark_of_the_page_measures(browser: Browser) -> None:
+    """A second of each part; figures are for `scripts/bench --only page`."""
+    view = first_view(browser, 1, throttle=1)
+    assert 0 < view["useful_ms"][0] < PATIENCE_MS
+    seen: list[str] = []
+    told = live(browser, 4, seen.append, packets_per_s=200)
+    assert len(seen) >= 3
+    assert told["server_bytes"][-1] > told["heap_bytes"][-1] > 1e6
+    many = browsers(browser, 2, 2, packets_per_s=200)
+    assert len(many["frames_per_s"]) == 2
+    assert min(many["frames_per_s"]) > 0
+    assert many["server_processors"] > 0

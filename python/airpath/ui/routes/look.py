@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from airpath.ui import catalogue, past
+from airpath.ui import catalogue, past, transfers
 from airpath.ui.errors import UiError
 from airpath.ui.itself import COMMAND
 from airpath.ui.routes.answer import answered, number, workspace_of
@@ -62,6 +62,23 @@ async def packets(request: Request) -> Response:
 async def packet(request: Request) -> Response:
     """Return the way of one packet."""
     return await answered(lambda: past.packet(_run(request), int(request.path_params["pdu"])))
+
+
+async def listed_transfers(request: Request) -> Response:
+    """Return the TCP transfers of a run."""
+    return await answered(lambda: transfers.listed(_run(request)))
+
+
+async def transfer(request: Request) -> Response:
+    """Return a part of the time-sequence diagram of a transfer."""
+    begin, end = _span(request)
+    ask = request.query_params
+    low, high = (
+        number(ask[key], key, 0) if ask.get(key) not in (None, "") else None
+        for key in ("low", "high")
+    )
+    place = int(request.path_params["number"])
+    return await answered(lambda: transfers.shown(_run(request), place, begin, end, low, high))
 
 
 async def report(request: Request) -> Response:
@@ -125,6 +142,8 @@ ROUTES = [
     Route("/api/past/curves", curves),
     Route("/api/past/packets", packets),
     Route("/api/past/packet/{pdu:int}", packet),
+    Route("/api/past/transfers", listed_transfers),
+    Route("/api/past/transfer/{number:int}", transfer),
     Route("/api/past/report", report),
     Route("/api/results", results),
     Route("/api/results/table", table),
