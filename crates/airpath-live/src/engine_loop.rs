@@ -16,6 +16,7 @@ mod journeys;
 mod later;
 mod layout;
 mod link;
+mod load;
 mod measure;
 mod spin;
 mod stamps;
@@ -33,10 +34,12 @@ use asleep::{Kept, OwnThread};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use smallvec::SmallVec;
 
+use airpath_log::{Economy, Quantum};
 pub use circling::{Circling, CirclingCounts};
 use later::Later;
 use link::Reading;
 pub use link::{FinishedLink, LinkLook, LiveLink, PortLosses};
+use load::Load;
 pub use measure::LinkMeasurements;
 pub use spin::{AutoSpin, MOST_MARGIN_NS, MarginCourse, Spin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_share};
 use stamps::Stamps;
@@ -178,6 +181,8 @@ pub struct EngineLoop {
     stamps: Stamps,
     reads_unwatched: bool,
     frozen_clock: bool,
+    economy: Economy,
+    single_departures: bool,
     traffic: Option<std::sync::Arc<TrafficNotifier>>,
     /// Orders whose time is to come.
     later: Later,
@@ -214,6 +219,8 @@ impl EngineLoop {
             stamps: Stamps::of_this_host(),
             reads_unwatched: false,
             frozen_clock: false,
+            economy: Economy::Off,
+            single_departures: false,
             traffic: None,
             later: Later::default(),
         };
@@ -222,10 +229,22 @@ impl EngineLoop {
 
     /// For a kernel whose time passes only while everything sleeps: the clock is read after waiting
     /// and not again while there is work, since a look at it is a system call there, and the most
-    /// frequent one.
+    /// frequent one. Every packet leaves at its own instant: waiting for others would save nothing.
     #[must_use]
     pub fn with_frozen_clock(self) -> EngineLoop {
-        EngineLoop { frozen_clock: true, ..self }
+        EngineLoop { frozen_clock: true, single_departures: true, ..self }
+    }
+
+    /// Trades exactness of departures for processor time, within their bound.
+    #[must_use]
+    pub fn with_economy(self, economy: Economy) -> EngineLoop {
+        EngineLoop { economy, ..self }
+    }
+
+    /// Every packet leaves at its own instant, whatever that costs.
+    #[must_use]
+    pub fn with_single_departures(self) -> EngineLoop {
+        EngineLoop { single_departures: true, ..self }
     }
 
     /// Tells `notifier` of whatever passes.
@@ -252,12 +271,22 @@ impl EngineLoop {
         let mut last_read_ns = None;
         let mut looked_ns = clock::monotonic_ns();
         let processor_start = clock::thread_processor_ns();
+        let mut load = Load::since(looked_ns, processor_start);
+        let mut economical = self.economy == Economy::On;
+        self.economise(economical, &mut spin);
         let usage_start = ThreadUsage::now();
         loop {
             let mut commanded = false;
             readable.clear();
             let deadline_ns = self.next_deadline_ns();
             let now_ns = clock::monotonic_ns();
+            if self.economy == Economy::Auto {
+                let is_high = load.is_high(now_ns, clock::thread_processor_ns);
+                if is_high != economical {
+                    economical = is_high;
+                    self.economise(economical, &mut spin);
+                }
+            }
             if self.started {
                 let (from, until) = (self.time_of(looked_ns), self.time_of(now_ns));
                 self.links.iter_mut().for_each(|link| link.away(from, until));
@@ -406,6 +435,17 @@ impl EngineLoop {
         report.epoch_ns = self.epoch_ns;
         report.reads_unwatched = self.reads_unwatched;
         Ok((self.links.into_iter().map(LiveLink::finish).collect(), report))
+    }
+
+    /// Chooses between the widest quantum and the precise one.
+    fn economise(&mut self, economical: bool, spin: &mut Spin) {
+        let quantum = match (self.single_departures, economical) {
+            (true, _) => Quantum::None,
+            (false, true) => Quantum::Widest,
+            (false, false) => Quantum::Precise,
+        };
+        self.links.iter_mut().for_each(|link| link.set_quantum(quantum));
+        spin.rest(economical);
     }
 
     fn time_of(&self, monotonic_ns: u64) -> Time {

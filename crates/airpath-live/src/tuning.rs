@@ -7,6 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use airpath_log::Economy;
+
 use crate::engine_loop::SpinPolicy;
 use crate::scheduling::{self, Permission};
 use crate::wake_latency::WakeLatency;
@@ -111,6 +113,8 @@ pub struct Tuning {
     pub wake_latency: bool,
     /// Policy of meeting deadlines.
     pub spin: SpinPolicy,
+    /// Policy of trading exactness of departures for processor time.
+    pub economy: Economy,
 }
 
 /// A wish, and what came of it, for the record of the run.
@@ -131,6 +135,7 @@ impl Tuning {
             timer_slack_ns: 1,
             wake_latency: true,
             spin,
+            economy: Economy::Off,
         }
     }
 
@@ -144,6 +149,7 @@ impl Tuning {
             timer_slack_ns: 1,
             wake_latency: false,
             spin: SpinPolicy::Off,
+            economy: Economy::Off,
         }
     }
 

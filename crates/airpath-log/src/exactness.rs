@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Timings;
+use crate::quantum::MOST_PRECISE;
 use crate::show;
 
 /// With fewer packets than this, 99.9 % of them are all of them.
@@ -26,6 +27,10 @@ pub struct Exactness {
     pub departures_ns: u64,
     /// The median one-way delay, of the direction in which it is less; 0 where there is none.
     pub median_delay_ns: u64,
+    /// Packets due within this time may have left together, at its end: the part of the error of departures that is
+    /// chosen, and that `--economy` widens.
+    #[serde(default)]
+    pub quantum_ns: u64,
 }
 
 impl Exactness {
@@ -39,6 +44,7 @@ impl Exactness {
             delays_p999_ns: timings.late_by_in_all_but(0.001).min(delays_ns),
             departures_ns: departures.max_ns,
             median_delay_ns: timings.median_delay().nanos(),
+            quantum_ns: timings.quantum().nanos(),
         }
     }
 }
@@ -61,6 +67,10 @@ impl fmt::Display for Exactness {
         }
         if entered_late {
             write!(f, "; departures to {}", show::span(self.departures_ns))?;
+        }
+        // A precise one is less than what timers do.
+        if self.quantum_ns > MOST_PRECISE.nanos() {
+            write!(f, "; packets due within {} left together (--economy)", show::span(self.quantum_ns))?;
         }
         Ok(())
     }
@@ -107,6 +117,22 @@ mod tests {
         timings.read(at(0), at(9), at(5), || Span::ZERO);
         let both = Exactness::of(&timings);
         assert!((25_000..25_200).contains(&both.delays_p999_ns), "{both:?}");
+    }
+
+    #[test]
+    fn departures_that_are_late_by_choice_are_told_as_such() {
+        let mut timings = Timings::new(LatenessBound::USUAL);
+        timings.emitted(Direction::Uplink, at(0), at(20_000), at(20_770), || Span::ZERO);
+        timings.departures_within(Span::from_micros(20));
+        assert_eq!(Exactness::of(&timings).to_string(), "one-way delays and departures to 770 us (3.9 %)");
+        timings.departures_within(Span::from_micros(750));
+        timings.departures_within(Span::from_micros(20));
+        let exact = Exactness::of(&timings);
+        assert_eq!(exact.quantum_ns, 750_000);
+        assert!(
+            exact.to_string().ends_with("to 770 us (3.9 %); packets due within 750 us left together (--economy)"),
+            "{exact}"
+        );
     }
 
     #[test]

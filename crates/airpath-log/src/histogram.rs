@@ -170,6 +170,7 @@ pub struct Timings {
     bound: LatenessBound,
     late_emissions: Late,
     late_reads: Late,
+    quantum: Span,
 }
 
 /// One-way delays in both directions, from arrival to due time.
@@ -199,7 +200,20 @@ impl Timings {
             bound,
             late_emissions: Late::default(),
             late_reads: Late::default(),
+            quantum: Span::ZERO,
         }
+    }
+
+    /// Packets that are due within `quantum` may leave together.
+    #[inline]
+    pub fn departures_within(&mut self, quantum: Span) {
+        self.quantum = self.quantum.max(quantum);
+    }
+
+    /// Longest time within which packets due one after the other were to leave together: the part of their lateness
+    /// that is chosen.
+    pub fn quantum(&self) -> Span {
+        self.quantum
     }
 
     /// A packet of an endpoint left: it had arrived at `arrived`, was due at `due`, and really went at

@@ -258,6 +258,7 @@ fn arguments(request: &RunRequest) -> Vec<String> {
     add("--frames", if request.frames { "on" } else { "off" }.into());
     add("--mtu", request.mtu_bytes.to_string());
     add("--lateness-bound", request.lateness_bound.to_string());
+    add("--economy", request.tuning.economy.to_string());
     add("--server-timeout", request.server_timeout.to_string());
     add("--server-grace", request.server_grace.to_string());
     add("--log-buffer", format!("{} B", request.ring.bytes()));

@@ -164,6 +164,7 @@ fn carry_out(
     };
     let (engine, handle) = EngineLoop::new(vec![link], request.tuning.spin)
         .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
+    let engine = engine.with_economy(request.tuning.economy);
     let engine = if request.clock == Clock::Warp { engine.with_frozen_clock() } else { engine };
     let engine = engine.notifying(sampler.as_ref().map(Sampler::traffic_notifier));
     let (engine, timing) = Loop::start(engine, handle.clone(), &request.tuning)?;

@@ -33,6 +33,7 @@ pub fn first_manifest(request: &RunRequest, files: &KeptFiles) -> Manifest {
         ("lateness_bound", serde_json::json!(request.lateness_bound.to_string())),
         ("lateness_bound_ns", serde_json::json!(request.lateness_bound.floor().nanos())),
         ("spin", serde_json::json!(request.tuning.spin.to_string())),
+        ("economy", serde_json::json!(request.tuning.economy.to_string())),
         ("calibration", request.calibration.clone()),
         ("policy", serde_json::json!(request.tuning.policy.to_string())),
         ("log_buffer_bytes", serde_json::json!(request.ring.bytes())),

@@ -5,7 +5,7 @@
 //!
 //! An undamaged packet is written as it was read, unfinished checksum and all: the kernel at the
 //! other end finishes or trusts it as if both ends shared a host. Segments of one super-packet that
-//! are due at the same instant are written together, as they were read; apart, each gets headers of
+//! are due within a quantum are written together, as they were read; apart, each gets headers of
 //! its own, and so do those whose ECN fields the link has made different. A packet marked by the link
 //! gets a header with the new ECN field. A damaged packet is finished first, then damaged, and written singly: only then do the
 //! checks of the receiving kernel see what a radio receiver would have seen.
@@ -13,7 +13,7 @@
 use std::io::IoSlice;
 use std::ops::Range;
 
-use airpath_core::{Ecn, Payload, Pdu, Time};
+use airpath_core::{Ecn, Payload, Pdu, Span, Time};
 use airpath_packet::edit::{ECN_EDIT_BYTES, ecn_of, set_ecn};
 use bytes::Bytes;
 use smallvec::SmallVec;
@@ -53,7 +53,7 @@ pub struct Flushed {
 pub struct Egress {
     entries: Vec<Entry>,
     headers: Vec<u8>,
-    /// The last entry, if it may grow: the super-packet, the next index, when it is due, its first.
+    /// The last entry, if it may grow: the super-packet, the next index, when its first segment is due.
     open: Option<SegmentRun>,
 }
 
@@ -68,8 +68,9 @@ struct SegmentRun {
 }
 
 impl Egress {
-    /// Adds a PDU that was due at `due`. PDUs without bytes leave nothing.
-    pub fn push(&mut self, pdu: &Pdu, due: Time) {
+    /// Adds a PDU that was due at `due`; segments of a super-packet that are due within `quantum` become one again.
+    /// PDUs without bytes leave nothing.
+    pub fn push(&mut self, pdu: &Pdu, due: Time, quantum: Span) {
         match &pdu.payload {
             Payload::LengthOnly => {}
             _ if pdu.damage.is_some() => {
@@ -98,7 +99,7 @@ impl Egress {
             Payload::Segment { whole, index, layout } => {
                 if let Some(run) = &mut self.open
                     && run.next == *index
-                    && run.due == due
+                    && due.since(run.due) <= quantum
                     && run.ecn == pdu.ecn
                     && run.whole.as_ptr() == whole.as_ptr()
                 {

@@ -10,7 +10,7 @@ use airpath_core::{
     BufferPool, Cause, Command, CommandError, Cx, End, Event, EventKind, Framing, HeaderBytes, Item, LogLevel, Machine,
     Outputs, PacketFilters, Pdu, PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
 };
-use airpath_log::{Delays, LatenessBound, Offered, Packet, Recorder};
+use airpath_log::{Delays, LatenessBound, Offered, Packet, Quantum, Recorder};
 
 use super::circling::Watch;
 use super::egress::{self, Egress};
@@ -105,6 +105,12 @@ pub struct LiveLink {
     circling: Watch,
     /// Time of the last departure.
     last_emission: Time,
+    /// Choice of the quantum of departures.
+    quantum: Quantum,
+    /// Time within which packets leave together, as of the last call.
+    together_within: Span,
+    /// Time before which no packet leaves that is due after the last flush.
+    closed_until: Time,
     /// One-way delays of each user; none where there is only one.
     delays: Vec<Delays>,
     /// Measurements so far.
@@ -154,6 +160,9 @@ impl LiveLink {
             journeys: Journeys::default(),
             circling: Watch::default(),
             last_emission: Time::ZERO,
+            quantum: Quantum::Precise,
+            together_within: Span::ZERO,
+            closed_until: Time::ZERO,
             measurements: LinkMeasurements::new(bound),
         };
         link.held_back = HeldBack::new(link.ports.len());
@@ -173,6 +182,11 @@ impl LiveLink {
         LiveLink { next_id: first_id, ..self }
     }
 
+    /// Chooses the quantum of departures from the next call on.
+    pub fn set_quantum(&mut self, quantum: Quantum) {
+        self.quantum = quantum;
+    }
+
     /// The ports of each user, the client's first.
     pub fn ports(&mut self) -> &mut [Port] {
         &mut self.ports
@@ -188,6 +202,7 @@ impl LiveLink {
     pub fn start(&mut self) {
         self.started = true;
         self.driven_to = Time::ZERO;
+        self.closed_until = Time::ZERO;
         self.unread.clear();
         self.arrivals.clear();
         self.note_plans();
@@ -211,9 +226,17 @@ impl LiveLink {
 
     /// Asks the machine for its plans once a turn, however often the loop asks for them.
     fn note_plans(&mut self) {
-        let emission = self.machine.next_emission().unwrap_or(Time::NEVER);
+        let emission = self.machine.next_emission().map_or(Time::NEVER, |at| at.max(self.closed_until));
         self.next_deadline = emission.min(self.recorder.next_tick().unwrap_or(Time::NEVER));
-        self.may_leave_unread = self.machine.least_transit().min(self.unread_limit);
+        let least_transit = self.machine.least_transit();
+        self.may_leave_unread = least_transit.min(self.unread_limit);
+        let timings = &mut self.measurements.timings;
+        self.together_within = self.quantum.of(timings.bound(), least_transit);
+        if self.unread_limit > Span::ZERO {
+            // What comes meanwhile has to find room.
+            self.together_within = self.together_within.min(self.unread_limit);
+        }
+        timings.departures_within(self.together_within);
     }
 
     /// The loop was away from the ports from `from` until `until`.
@@ -482,13 +505,14 @@ impl LiveLink {
     }
 
     fn emit(&mut self, clock: impl Fn() -> Time) -> io::Result<()> {
+        self.closed_until = self.driven_to + self.together_within;
         for emission in &self.outputs.emissions {
             if let Item::Pdu(pdu) = &emission.item {
                 let port = usize::from(emission.port.0);
                 if self.ports[port].is_joined() {
                     self.egress[port].push_onwards(pdu, self.journeys.onwards(pdu));
                 } else {
-                    self.egress[port].push(pdu, emission.at);
+                    self.egress[port].push(pdu, emission.at, self.together_within);
                 }
             }
         }

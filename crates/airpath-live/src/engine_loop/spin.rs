@@ -71,6 +71,8 @@ pub struct Spin {
     interval_ns: u64,
     /// Time spent watching the clock since the run began.
     spun_ns: u64,
+    /// True while an adaptive margin is not worth its cost.
+    rests: bool,
     course: MarginCourse,
 }
 
@@ -94,6 +96,7 @@ impl Spin {
             chosen_at_ns: now_ns,
             interval_ns: 0,
             spun_ns: 0,
+            rests: false,
             course: MarginCourse {
                 start_ns: margin_ns,
                 end_ns: margin_ns,
@@ -104,9 +107,17 @@ impl Spin {
         }
     }
 
+    /// Leaves out an adaptive margin while departures are late by choice; one that the user gave stays.
+    pub fn rest(&mut self, rests: bool) {
+        self.rests = rests;
+    }
+
     /// Margin of the next wake-up before its deadline.
     pub fn margin_ns(&mut self, now_ns: u64) -> u64 {
         let SpinPolicy::Auto(auto) = self.policy else { return self.margin_ns };
+        if self.rests {
+            return 0;
+        }
         let earned = now_ns.saturating_sub(self.credited_at_ns).min(WHOLE_CORE_PPM * CREDIT_LIMIT_NS) * auto.budget_ppm
             / WHOLE_CORE_PPM;
         if earned > 0 {

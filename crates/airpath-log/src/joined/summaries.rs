@@ -64,6 +64,7 @@ pub(super) fn exactness(near: &Exactness, far: &Exactness, medians_ns: [u64; 2])
         delays_p999_ns: near.delays_p999_ns + far.delays_p999_ns,
         departures_ns: near.departures_ns.max(far.departures_ns),
         median_delay_ns: medians_ns.into_iter().filter(|median| *median > 0).min().unwrap_or(0),
+        quantum_ns: near.quantum_ns.max(far.quantum_ns),
     }
 }
 

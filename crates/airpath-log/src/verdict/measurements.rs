@@ -55,6 +55,8 @@ pub struct Measurements {
     pub lateness: Distribution,
     /// Packets that left later than their bounds.
     pub late_emissions: Late,
+    /// Longest time within which packets due one after the other were to leave together.
+    pub quantum_ns: u64,
     /// Lateness of packets at their reading.
     pub reads: Reads,
     /// Number of packets offered to the link.
@@ -89,6 +91,7 @@ impl Measurements {
             usual_bound_ns: timings.usual_bound().nanos(),
             lateness: timings.lateness(),
             late_emissions: timings.late_emissions(),
+            quantum_ns: timings.quantum().nanos(),
             reads: if delay.count > 0 { Reads::Stamped { late: timings.late_reads(), delay } } else { Reads::Exact },
             ..Measurements::default()
         }

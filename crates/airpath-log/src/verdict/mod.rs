@@ -183,6 +183,17 @@ mod tests {
     }
 
     #[test]
+    fn departures_that_were_late_by_choice_are_told_as_such() {
+        let lateness = Distribution { count: 10_000, max_ns: 1_200_000, ..Distribution::default() };
+        let measured =
+            |quantum_ns| Measurements { late_emissions: late(3, 1_200_000), lateness, quantum_ns, ..clean() };
+        assert!(!only(&measured(20_000)).hint.contains("--economy"));
+        let hint = only(&measured(750_000)).hint;
+        assert!(hint.starts_with("packets waited up to 750 us for others by choice: use --economy off; "), "{hint}");
+        assert_eq!(judge(&Measurements { quantum_ns: 750_000, ..clean() }).grade, Grade::Trusted);
+    }
+
+    #[test]
     fn late_reads_count_with_and_without_stamps() {
         let delay = Distribution { count: 10_000, max_ns: 5_000_000, ..Distribution::default() };
         let stamped = only(&Measurements { reads: Reads::Stamped { late: late(2, 5_000_000), delay }, ..clean() });

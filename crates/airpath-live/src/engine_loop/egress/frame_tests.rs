@@ -51,7 +51,7 @@ fn segments_keep_the_link_header_of_their_frame_and_lengths_do_not_count_it() {
             let pdu = arrival.pdu(index, 1);
             assert_eq!((pdu.len as usize, pdu.header_len as usize), (header_bytes + 100, header_bytes));
             naive_check(&finished_bytes(&pdu)).unwrap();
-            egress.push(&pdu, Time::ZERO);
+            egress.push(&pdu, Time::ZERO, Span::ZERO);
         }
     }
     egress.close();
@@ -72,8 +72,8 @@ fn a_frame_that_is_no_ip_passes_as_it_came_whatever_it_looks_like() {
     assert!(!is_changed(&pdu));
     let damage = Damage { flips: vec![0], truncated_to: Some(3) };
     let mut egress = Egress::default();
-    egress.push(&pdu, Time::ZERO);
-    egress.push(&Pdu { damage: Some(Box::new(damage)), ..pdu }, Time::ZERO);
+    egress.push(&pdu, Time::ZERO, Span::ZERO);
+    egress.push(&Pdu { damage: Some(Box::new(damage)), ..pdu }, Time::ZERO, Span::ZERO);
     egress.close();
     let damaged = vec![0xc5, 2, 7];
     assert_eq!(written(&egress), [(UNKNOWN.to_vec(), payload), (UNKNOWN.to_vec(), damaged)]);
@@ -84,7 +84,7 @@ fn a_marked_packet_in_a_frame_keeps_its_link_header() {
     let packet = tcp_packet(4, 0, 100);
     let arrival = arrival(&TAGGED_IP, &packet, OffloadHeader::default());
     let mut egress = Egress::default();
-    egress.push(&Pdu { ecn: Ecn::Ce, ..arrival.pdu(0, 1) }, Time::ZERO);
+    egress.push(&Pdu { ecn: Ecn::Ce, ..arrival.pdu(0, 1) }, Time::ZERO, Span::ZERO);
     egress.close();
     let [(link_header, marked)] = &written(&egress)[..] else { panic!() };
     assert_eq!((&link_header[..], ecn_of(marked), marked.len()), (&TAGGED_IP[..], Some(Ecn::Ce), packet.len()));

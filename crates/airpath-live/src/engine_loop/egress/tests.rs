@@ -28,8 +28,8 @@ fn a_marked_packet_gets_a_right_header_and_keeps_its_payload_where_it_was() {
         let bytes = capable(version, 100);
         let mut egress = Egress::default();
         let pdu = |ecn| Pdu { ecn, payload: Payload::Whole(bytes.clone()), ..Pdu::default() };
-        egress.push(&pdu(Ecn::Ect0), Time::ZERO);
-        egress.push(&pdu(Ecn::Ce), Time::ZERO);
+        egress.push(&pdu(Ecn::Ect0), Time::ZERO, Span::ZERO);
+        egress.push(&pdu(Ecn::Ce), Time::ZERO, Span::ZERO);
         let [plain, marked] = &written(&egress)[..] else { panic!() };
         assert_eq!((plain, ecn_of(marked)), (&bytes.to_vec(), Some(Ecn::Ce)));
         naive_check(marked).unwrap();
@@ -47,7 +47,11 @@ fn what_is_no_ip_packet_any_more_is_not_written() {
         // The first bit of the version, a bit of the payload, and nothing left at all.
         for (flips, truncated_to) in [(vec![0], None), (vec![8 * 90], None), (vec![], Some(0))] {
             let damage = Some(Box::new(Damage { flips, truncated_to }));
-            egress.push(&Pdu { damage, payload: Payload::Whole(bytes.clone()), ..Pdu::default() }, Time::ZERO);
+            egress.push(
+                &Pdu { damage, payload: Payload::Whole(bytes.clone()), ..Pdu::default() },
+                Time::ZERO,
+                Span::ZERO,
+            );
         }
         let [written] = &written(&egress)[..] else { panic!() };
         assert_eq!((written.len(), written[90] ^ bytes[90]), (bytes.len(), 0x80));
@@ -74,7 +78,7 @@ fn segments_are_written_together_only_with_equal_ecn_fields() {
             let payload =
                 Payload::Segment { whole: whole.clone(), index: index as u16, layout: layout::pack(&offload, 0) };
             let pdu = Pdu { ecn, payload, ..Pdu::default() };
-            egress.push(&pdu, Time::ZERO);
+            egress.push(&pdu, Time::ZERO, Span::ZERO);
             // Alone, finished, as a capture has it.
             let finished = finished_bytes(&pdu);
             naive_check(&finished).unwrap();
@@ -98,6 +102,49 @@ fn segments_are_written_together_only_with_equal_ecn_fields() {
     }
 }
 
+/// A super-packet of `segments` segments with 100 bytes of payload each.
+fn super_packet(segments: usize) -> (Bytes, OffloadHeader) {
+    let whole = capable(4, segments * 100);
+    let header_bytes = whole.len() - segments * 100;
+    let offload = OffloadHeader {
+        needs_checksum: true,
+        segmentation: Segmentation::TcpV4,
+        header_bytes: header_bytes as u16,
+        segment_bytes: 100,
+        checksum_start: header_bytes as u16 - 20,
+        checksum_offset: 16,
+        ..OffloadHeader::default()
+    };
+    (whole, offload)
+}
+
+#[test]
+fn segments_due_within_a_quantum_are_written_together() {
+    let (whole, offload) = super_packet(8);
+    let pdu = |index| {
+        let payload = Payload::Segment { whole: whole.clone(), index, layout: layout::pack(&offload, 0) };
+        Pdu { ecn: Ecn::Ect0, payload, ..Pdu::default() }
+    };
+    let together = |quantum_ns, segments: &[(u16, u64)]| -> Vec<u32> {
+        let mut egress = Egress::default();
+        for (index, due_ns) in segments {
+            egress.push(&pdu(*index), Time::from_nanos(*due_ns), Span::from_nanos(quantum_ns));
+        }
+        egress.close();
+        written(&egress).iter().for_each(|packet| assert_eq!(checksum::checksum(&packet[..20]), 0));
+        egress.entries.iter().map(|entry| entry.pdus).collect()
+    };
+    let paced: Vec<(u16, u64)> = (0..8).map(|index| (index, 1_200 * u64::from(index))).collect();
+    assert_eq!(together(0, &paced), [1; 8]);
+    // The span of those written together is no longer than the quantum, however many they are.
+    assert_eq!(together(3_600, &paced), [4, 4]);
+    assert_eq!(together(3_599, &paced), [3, 3, 2]);
+    assert_eq!(together(1_000_000, &paced), [8]);
+    // One was lost, two were swapped: what is not contiguous is written apart.
+    assert_eq!(together(1_000_000, &[(0, 0), (1, 1), (3, 3), (4, 4)]), [2, 2]);
+    assert_eq!(together(1_000_000, &[(0, 0), (2, 2), (1, 3), (3, 4)]), [1; 4]);
+}
+
 /// A packet whose checksum is left to the receiver stays unfinished when it is marked.
 #[test]
 fn an_unfinished_packet_stays_unfinished() {
@@ -106,7 +153,7 @@ fn an_unfinished_packet_stays_unfinished() {
         OffloadHeader { needs_checksum: true, checksum_start: 20, checksum_offset: 16, ..OffloadHeader::default() };
     let payload = Payload::Segment { whole: bytes.clone(), index: 0, layout: layout::pack(&offload, 0) };
     let mut egress = Egress::default();
-    egress.push(&Pdu { ecn: Ecn::Ce, payload, ..Pdu::default() }, Time::ZERO);
+    egress.push(&Pdu { ecn: Ecn::Ce, payload, ..Pdu::default() }, Time::ZERO, Span::ZERO);
     egress.close();
     let marked = &written(&egress)[0];
     assert_eq!((ecn_of(marked), &marked[20..]), (Some(Ecn::Ce), &bytes[20..]));

@@ -178,3 +178,16 @@ fn what_is_asked_for_stays_as_it_is() {
         assert_eq!(spin.least_nap_ns(), if policy == SpinPolicy::Batch { BATCH_NAP_NS } else { 0 });
     }
 }
+
+#[test]
+fn an_adaptive_margin_rests_while_departures_are_late_by_choice() {
+    let mut auto = Spin::new(SpinPolicy::USUAL, 0);
+    assert!(auto.margin_ns(0) > 0);
+    auto.rest(true);
+    assert_eq!((auto.margin_ns(0), auto.course().unaffordable), (0, 0));
+    auto.rest(false);
+    assert!(auto.margin_ns(0) > 0);
+    let mut fixed = Spin::new(SpinPolicy::Margin(50_000), 0);
+    fixed.rest(true);
+    assert_eq!(fixed.margin_ns(0), 50_000);
+}

@@ -6,10 +6,21 @@
 use super::super::share::by_packets;
 use super::super::{Code, Measurements, Reason, advice};
 use crate::histogram::Late;
+use crate::quantum::MOST_PRECISE;
 use crate::show;
 
 pub(super) fn late(measured: &Measurements) -> Vec<Reason> {
-    too_late(Code::LateEmissions, "left too late", measured.late_emissions, measured.lateness.count, measured)
+    let late = measured.late_emissions;
+    let mut reasons = too_late(Code::LateEmissions, "left too late", late, measured.lateness.count, measured);
+    // A precise quantum makes nothing late.
+    if measured.quantum_ns > MOST_PRECISE.nanos() {
+        let chosen = show::span(measured.quantum_ns);
+        for reason in &mut reasons {
+            let hint = &reason.hint;
+            reason.hint = format!("packets waited up to {chosen} for others by choice: use --economy off; {hint}");
+        }
+    }
+    reasons
 }
 
 /// The reason `code`, if any of `all` packets were later than their bounds; `did` says at what.
