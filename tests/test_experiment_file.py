@@ -51,6 +51,7 @@ from experiments import ROOT, SMALL, START, airpath, problems, written
         ("from=server", "form=server", r"^7: workload `bulk`: .*`tcp` has no key `form`"),
         ("{ loss", "{{ loss", r"^6: not TOML"),
         ("seed = 5", 'lateness_bound = "2 ms"', r"^2: lateness_bound is for the clock live, which"),
+        ("seed = 5", 'economy = "on"', r"^2: economy is for the clock live, which"),
         (
             "repetitions = 3",
             'repetitions = 3\nlateness_bound = "2 ms"',

@@ -81,6 +81,7 @@ WORDS = Words(
         "workloads": "tables",
     },
     absent={
+        ".economy": '`"off"`',
         ".lateness_bound": '`"5%,100 us"`',
         "Iperf3.congestion_control": "the workload's",
         "Iperf3.time": '`"10 s"` without `bytes`',
@@ -93,6 +94,7 @@ WORDS = Words(
         "Send.congestion_control": "the workload's",
         "Send.time": '`"10 s"` without `bytes`',
         "Set.clock": "the experiment's",
+        "Set.economy": "the experiment's",
         "Set.lateness_bound": "the experiment's",
         "Set.repetitions": "this or `until`",
         "Set.seed": "the experiment's",

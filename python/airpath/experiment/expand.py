@@ -34,6 +34,7 @@ class Cell:
     congestion_control: str | None
     mtu: int | None
     lateness_bound: str | None
+    economy: str | None
     parameters: dict[str, Any]
     """Values that the sweep set, as the file names them."""
 
@@ -116,6 +117,7 @@ def cells(loaded: Loaded, one: Set) -> list[Cell]:
                 lateness_bound=(
                     (one.lateness_bound or experiment.lateness_bound) if clock == "live" else None
                 ),
+                economy=(one.economy or experiment.economy) if clock == "live" else None,
                 parameters=values,
                 first_seed=seed,
                 repetitions=one.repetitions,

@@ -42,6 +42,7 @@ End = Literal["client", "server"]
 Clock = Literal["live", "warp", "virtual"]
 LogLevel = Literal["none", "counters", "events", "packets"]
 Frames = Literal["on", "off"]
+Economy = Literal["off", "on", "auto"]
 Mtu = Annotated[int, Field(ge=LEAST_MTU_BYTES, le=LONGEST_PACKET_BYTES)]
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9_.-]*)\s*\}\}")
 SWEPT_SETTINGS = ("congestion_control", "mtu")
 """Keys that a sweep may vary beside parameters of the network and of the workload."""
+LIVE_KEYS = ("lateness_bound", "economy")
+"""Keys of experiments and sets that concern the clock live alone."""
 
 
 @dataclass(frozen=True)
@@ -451,8 +453,9 @@ def _relations(loaded: Loaded, *, files: bool) -> list[Problem]:
             if problem:
                 wrong(("metrics",), f"metrics: {problem}")
     clocks = {one.clock or experiment.clock for one in experiment.sets}
-    if experiment.lateness_bound and "live" not in clocks:
-        wrong(("lateness_bound",), "lateness_bound is for the clock live, which no set has")
+    for key in LIVE_KEYS:
+        if getattr(experiment, key) and "live" not in clocks:
+            wrong((key,), f"{key} is for the clock live, which no set has")
     seen: set[str] = set()
     for index, one in enumerate(experiment.sets):
         here = ("sets", index)
@@ -468,11 +471,12 @@ def _relations(loaded: Loaded, *, files: bool) -> list[Problem]:
                 if word not in known:
                     wrong((*here, key), _no_such(one.name, key, word, known))
         clock = one.clock or experiment.clock
-        if one.lateness_bound and clock != "live":
-            wrong(
-                (*here, "lateness_bound"),
-                f"set `{one.name}`: lateness_bound is for the clock live, and its clock is {clock}",
-            )
+        for key in LIVE_KEYS:
+            if getattr(one, key) and clock != "live":
+                wrong(
+                    (*here, key),
+                    f"set `{one.name}`: {key} is for the clock live, and its clock is {clock}",
+                )
         if one.until:
             problem = _metric_problem(one.until.metric, experiment.log)
             if problem:

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from airpath.experiment.keys import (
     Clock,
+    Economy,
     Frames,
     LatenessBound,
     Length,
@@ -175,6 +176,9 @@ class Set(Table):
     lateness_bound: LatenessBound | None = Field(
         default=None, description="Lateness that a packet may have in a trusted run of the set."
     )
+    economy: Economy | None = Field(
+        default=None, description="Trade of exact departures for processor time in the set."
+    )
     seed: int | None = Field(default=None, ge=0, description="Seed of the first replication.")
     random_numbers: Literal["common", "independent"] = Field(
         default="common",
@@ -288,6 +292,11 @@ class Experiment(Table):
         default=None,
         description="Lateness that a packet may have in a trusted live run, as `--lateness-bound` "
         "of `airpath exec`.",
+    )
+    economy: Economy | None = Field(
+        default=None,
+        description="Trade of exact departures for processor time in live runs, as `--economy` of "
+        "`airpath exec`.",
     )
     keep_free: Length = Field(default="500 MB", description="Disk space that must stay free.")
     networks: dict[Name, Network] = Field(description="Networks by name.", min_length=1)

@@ -188,6 +188,8 @@ def _effect(cell: Cell, scenario: str) -> str:
     }
     if cell.lateness_bound:
         what["lateness_bound"] = cell.lateness_bound
+    if cell.economy:
+        what["economy"] = cell.economy
     return json.dumps(what, sort_keys=True)
 
 

@@ -152,6 +152,7 @@ def make_task(
         command += ["--server-timeout", "60 s"]
         command += ["--cc", cell.congestion_control] if cell.congestion_control else []
         command += ["--lateness-bound", cell.lateness_bound] if cell.lateness_bound else []
+        command += ["--economy", cell.economy] if cell.economy else []
         if cell.clock == "warp":
             command += ["--clock", "warp", "--wall-limit", workload.time_limit]
         run = [_specification(program, here) for program in programs(workload)]
