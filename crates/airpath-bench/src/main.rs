@@ -34,7 +34,7 @@ use testbed::Failure;
 #[command(name = "airpath-bench")]
 struct Arguments {
     /// Measure only these tables (separated by commas): delay, departures, lateness, disturbances, stream,
-    /// small-packets, processor, many-links, start-up, goodput, frames, driver, models, cells, bearers, codes, warp.
+    /// rates, small-packets, processor, many-links, start-up, goodput, frames, driver, models, cells, bearers, codes, warp.
     #[arg(long, value_delimiter = ',', value_name = "TABLE")]
     only: Vec<String>,
     /// Measure for a quarter of the time: a first look, not a result.

@@ -17,7 +17,7 @@ use airpath_live::session::{Session, SessionEnd, SessionOptions};
 use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY, Tuning};
 use airpath_live::wake_latency::WakeLatency;
 use airpath_live::{clock, scheduling};
-use airpath_log::{LatenessBound, Level, Writer, WriterOptions};
+use airpath_log::{Economy, LatenessBound, Level, Writer, WriterOptions};
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
 use tempfile::TempDir;
 
@@ -132,6 +132,17 @@ pub struct Setting {
     pub lock_memory: bool,
     /// True if processors are kept out of deep idle states.
     pub wake_latency: bool,
+    /// Departures that share a wake-up.
+    pub departures: Departures,
+}
+
+/// Departures that share a wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departures {
+    /// None: each packet leaves at its own instant.
+    Single,
+    /// Those within the quantum of this policy.
+    Within(Economy),
 }
 
 impl Setting {
@@ -146,6 +157,7 @@ impl Setting {
             affinity: Affinity::Any,
             lock_memory: true,
             wake_latency: true,
+            departures: Departures::Within(Economy::Off),
         }
     }
 
@@ -158,6 +170,7 @@ impl Setting {
             timer_slack_ns: 1,
             wake_latency: self.wake_latency,
             spin: self.spin,
+            economy: Economy::Off,
         }
     }
 
@@ -199,6 +212,8 @@ pub struct LinkOutcome {
     pub elapsed_ns: u64,
     /// Lateness of the first link.
     pub lateness: airpath_log::Distribution,
+    /// Packets of the first link that left later than their bounds.
+    pub late_packets: u64,
     /// Lateness of each link.
     pub latenesses: Vec<airpath_log::Distribution>,
     /// True if the log is complete.
@@ -277,6 +292,10 @@ impl Emulation {
         let started_ns = clock::monotonic_ns();
         for links in dealt {
             let (engine, handle) = EngineLoop::new(links, setting.spin)?;
+            let engine = match setting.departures {
+                Departures::Single => engine.with_single_departures(),
+                Departures::Within(economy) => engine.with_economy(economy),
+            };
             let tuning = tuning.clone();
             let thread = std::thread::Builder::new().name("airpath-loop".into()).spawn(move || {
                 tuning.prepare_thread();
@@ -310,6 +329,7 @@ impl Emulation {
         let elapsed_ns = clock::monotonic_ns() - self.started_ns;
         let latenesses = finished.iter().map(|link| link.measurements.timings.lateness()).collect();
         let lateness = finished[0].measurements.timings.lateness();
+        let late_packets = finished[0].measurements.timings.late_emissions().packets;
         let (mut lost_outside, mut dropped, mut log_complete) = (0, 0, true);
         for link in finished {
             let FinishedLink { counters, measurements, recorder, ports, .. } = link;
@@ -325,6 +345,6 @@ impl Emulation {
         for (writer, _folder) in self.writers {
             log_complete &= writer.finish().incomplete.is_empty();
         }
-        Ok(LinkOutcome { reports, lost_outside, dropped, elapsed_ns, lateness, latenesses, log_complete })
+        Ok(LinkOutcome { reports, lost_outside, dropped, elapsed_ns, lateness, late_packets, latenesses, log_complete })
     }
 }

@@ -16,6 +16,7 @@ mod lateness;
 mod many_links;
 mod models;
 mod processor;
+mod rates;
 mod small_packets;
 mod start_up;
 mod stream;
@@ -56,11 +57,12 @@ fn ports_and_levels() -> Vec<(PortKind, Level)> {
 pub type Measure = fn(&Options) -> Result<Table, Failure>;
 
 /// The tables by name, in the order in which they are measured.
-pub const ALL: [(&str, Measure); 17] = [
+pub const ALL: [(&str, Measure); 18] = [
     ("delay", delay::measure),
     ("departures", departures::measure),
     ("lateness", lateness::measure),
     ("stream", stream::measure),
+    ("rates", rates::measure),
     ("small-packets", small_packets::measure),
     ("processor", processor::measure),
     ("disturbances", disturbances::measure),

@@ -8,14 +8,16 @@ use std::time::Duration;
 use airpath_core::Span;
 use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
+use airpath_live::tuning::REAL_TIME_PRIORITY;
 use airpath_live::{clock, scheduling};
-use airpath_log::Level;
+use airpath_log::{Economy, Level};
 use airpath_models::LinkConfig;
 
 use super::{Options, ports, ports_and_levels};
 use crate::report::{Table, Target, short};
-use crate::testbed::{Emulation, Failure, Link, Setting, port_name};
-use crate::traffic::{self, Pace};
+use crate::sockets::{Receiver, Sender};
+use crate::testbed::{BareVeth, Departures, Emulation, Failure, Link, Setting, port_name};
+use crate::traffic::{self, Pace, UDP_HEADERS_BYTES};
 
 const PACKETS_PER_SECOND: f64 = 8_333.0;
 const IP_BYTES: usize = 1500;
@@ -32,10 +34,16 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
         LinkConfig { rate: "120 Mbit/s".parse()?, propagation: Span::from_millis(20).into(), ..LinkConfig::default() };
     let pass = ports().into_iter().map(|port| (Link::Pass, port, Level::Counters));
     let model = ports_and_levels().into_iter().map(|(port, level)| (Link::hop(config.clone()), port, level));
-    let off = pass.chain(model).map(|(link, port, level)| (link, port, level, SpinPolicy::Off));
-    let batch = [(Link::hop(config.clone()), PortKind::Packet, Level::Counters, SpinPolicy::Batch)];
-    for (link, port, level, spin) in off.chain(batch) {
-        let setting = Setting { spin, ..Setting::new(port, level) };
+    let usual = Setting::new(PortKind::Packet, Level::Counters);
+    let off = |(link, port, level)| (link, Setting { port, level, spin: SpinPolicy::Off, ..usual });
+    let others = [
+        Setting { spin: SpinPolicy::Batch, ..usual },
+        Setting { departures: Departures::Single, spin: SpinPolicy::Off, ..usual },
+        Setting { departures: Departures::Within(Economy::On), ..usual },
+    ];
+    let others = others.map(|setting| (Link::hop(config.clone()), setting));
+    for (link, setting) in pass.chain(model).map(off).chain(others) {
+        let Setting { port, level, spin, departures, .. } = setting;
         let emulation = Emulation::start(&link, setting)?;
         let [client, server] = emulation.ends(0);
         let received = traffic::run(&client, &server, pace, Duration::from_millis(200))?;
@@ -44,7 +52,13 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
         let cost = outcome.processor_ns() as f64 / 1e3 / packets;
         let is_model = matches!(link, Link::Hop(_));
         let what = format!("{}, {}", if is_model { "link" } else { "pass-through" }, port_name(port));
-        let what = if spin == SpinPolicy::Off { what } else { format!("{what}, spin {spin}") };
+        let how = match (departures, spin) {
+            (Departures::Within(Economy::Off), SpinPolicy::Off) => String::new(),
+            (Departures::Within(Economy::Off), spin) => format!(", spin {spin}"),
+            (Departures::Single, _) => ", single departures".to_owned(),
+            (Departures::Within(economy), _) => format!(", economy {economy}"),
+        };
+        let what = format!("{what}{how}");
         let lateness = [outcome.lateness.p50_ns, outcome.lateness.p99_ns].map(|ns| short(ns as f64 / 1e3));
         let costs = [short(cost), short(outcome.wake_ups() as f64 / packets)];
         let cells = costs.into_iter().chain(lateness).chain([received.lost().to_string()]);
@@ -52,6 +66,9 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
         let target = (is_model && level == Level::Counters).then_some(Target::AtMost(6.0));
         table.figure("processor time", format!("{what}, {level}"), cost, "µs a packet", target);
     }
+    let send = cost_of_a_sleep_and_send_ns(pace)?;
+    table.row(["bare timed sleep and send".to_owned(), "-".to_owned(), short(send / 1e3), "1".to_owned()]);
+    table.figure("processor time of a bare timed sleep and send", "120 µs", send / 1e3, "µs a packet", None);
     let sleep = cost_of_a_sleep_ns();
     table.row(["bare clock_nanosleep of 100 µs".to_owned(), "-".to_owned(), short(sleep / 1e3), "1".to_owned()]);
     table.figure("processor time of a bare timed sleep", "100 µs", sleep / 1e3, "µs", None);
@@ -73,6 +90,39 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
             .into(),
     );
     Ok(table)
+}
+
+/// Processor time of a thread that sleeps until a packet is due and sends it through a bare veth pair: what any
+/// emulator pays that sends each packet at its time.
+fn cost_of_a_sleep_and_send_ns(pace: Pace) -> Result<f64, Failure> {
+    let bare = BareVeth::create()?;
+    let [client, server] = bare.ends();
+    let (sending, receiving) = traffic::pair(&client, &server)?;
+    let packets = (pace.packets_per_second * pace.seconds) as u64;
+    let measured = std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| -> std::io::Result<()> {
+            let mut receiver = Receiver::new(&receiving);
+            let mut arrivals = Vec::new();
+            // The socket's timeout ends it.
+            while receiver.receive(true, &mut arrivals)? > 0 {}
+            Ok(())
+        });
+        let sender = scope.spawn(|| -> std::io::Result<u64> {
+            scheduling::timer_slack(1);
+            scheduling::real_time(REAL_TIME_PRIORITY);
+            let mut sender = Sender::new(&sending, pace.ip_bytes - UDP_HEADERS_BYTES);
+            let (start_ns, before_ns) = (clock::monotonic_ns(), clock::thread_processor_ns());
+            for packet in 0..packets {
+                traffic::sleep_until(start_ns + (packet as f64 * 1e9 / pace.packets_per_second) as u64);
+                sender.send(1)?;
+            }
+            Ok(clock::thread_processor_ns() - before_ns)
+        });
+        let measured = sender.join().map_err(|_| "the sender panicked")??;
+        receiver.join().map_err(|_| "the receiver panicked")??;
+        Ok::<u64, Failure>(measured)
+    })?;
+    Ok(measured as f64 / packets as f64)
 }
 
 /// Processor time of a thread that sleeps for 100 µs and wakes as the loop does: what the machine's

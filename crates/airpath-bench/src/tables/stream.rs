@@ -45,7 +45,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     Ok(table)
 }
 
-fn goodput([client, server]: [NetworkEnd<'_>; 2], seconds: f64) -> Result<f64, Failure> {
+pub(super) fn goodput([client, server]: [NetworkEnd<'_>; 2], seconds: f64) -> Result<f64, Failure> {
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
     let listener = server.run(move || TcpListener::bind(any))?;
     let target = SocketAddr::new(server.address, listener.local_addr()?.port());
