@@ -33,6 +33,14 @@ pub struct Arrival {
     pub journey: Option<Box<Journey>>,
 }
 
+/// Fields of a packet's headers that all of its segments share.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    number: u32,
+    tuple: FiveTuple,
+    traffic_class: u8,
+}
+
 impl Arrival {
     /// A frame of a line, which is offered as it is.
     pub fn frame(received: Received, side: u16, at: Time) -> Arrival {
@@ -107,8 +115,20 @@ impl Arrival {
         whole.min(self.header_bytes() + usize::from(self.offload.segment_bytes)) as u32
     }
 
-    /// Its PDU number `index`.
-    pub fn pdu(&self, index: u16, id: PduId) -> Pdu {
+    /// Header fields of all of its PDUs.
+    pub fn flow(&self) -> Flow {
+        let packet = self.packet();
+        let (flow, tuple, traffic_class) = match &self.headers {
+            Some(headers) => (headers.flow_hash(packet), headers.tuple(packet), headers.traffic_class),
+            // The addresses in a frame of a line are nobody's to read.
+            None if self.link_bytes == 0 => (0, FiveTuple::default(), 0),
+            None => (frame::hash(self.link_header()), FiveTuple::default(), 0),
+        };
+        Flow { number: flow_number(flow), tuple, traffic_class }
+    }
+
+    /// Its PDU number `index`, of `flow`.
+    pub fn pdu(&self, flow: &Flow, index: u16, id: PduId) -> Pdu {
         let header = self.header_bytes();
         let packet = self.packet();
         let (len, payload) = if self.offload.is_super_packet() {
@@ -120,12 +140,6 @@ impl Arrival {
         } else {
             (packet.len(), Payload::Whole(self.bytes.clone()))
         };
-        let (flow, tuple, traffic_class) = match &self.headers {
-            Some(headers) => (headers.flow_hash(packet), headers.tuple(packet), headers.traffic_class),
-            // The addresses in a frame of a line are nobody's to read.
-            None if self.link_bytes == 0 => (0, FiveTuple::default(), 0),
-            None => (frame::hash(self.link_header()), FiveTuple::default(), 0),
-        };
         Pdu {
             id: self.journey.as_ref().map_or(id, |journey| journey.id),
             arrived: self.at,
@@ -133,16 +147,22 @@ impl Arrival {
             header_len: header as u16,
             escapes: Escapes::UNKNOWN,
             matches: Matches::NONE,
-            class: traffic_class >> 2,
-            ecn: Ecn::of(traffic_class),
+            class: flow.traffic_class >> 2,
+            ecn: Ecn::of(flow.traffic_class),
             origin: Origin::User,
-            flow: flow_number(flow),
-            tuple,
+            flow: flow.number,
+            tuple: flow.tuple,
             copied: self.journey.as_ref().is_some_and(|journey| journey.copied),
             damage: self.journey.as_ref().and_then(|journey| journey.damage.clone()),
             headers: None,
             payload,
         }
+    }
+
+    /// Cuts it into finished segments, if it is a super-packet.
+    pub fn segmenter(&self) -> Option<Segmenter<'_>> {
+        let work = ChecksumWork::Complete;
+        self.offload.is_super_packet().then(|| Segmenter::new(self.packet(), &self.offload, work).ok()).flatten()
     }
 
     fn segment(&self, index: u16) -> Payload {
@@ -159,6 +179,7 @@ mod tests {
     use super::*;
     use crate::engine_loop::egress::finished_bytes;
     use crate::packet_bytes::tcp_packet;
+    use crate::ports::Segmentation;
 
     /// A packet whose checksum from `start` on is left to the device, and lies `offset` bytes behind it.
     fn received(start: u16, offset: u16) -> Received {
@@ -174,7 +195,7 @@ mod tests {
 
     fn finished(start: u16, offset: u16) -> (Pdu, Vec<u8>) {
         let arrival = Arrival::read(received(start, offset), 0, Time::ZERO, None).unwrap();
-        let pdu = arrival.pdu(0, 1);
+        let pdu = arrival.pdu(&arrival.flow(), 0, 1);
         let bytes = finished_bytes(&pdu);
         (pdu, bytes)
     }
@@ -195,6 +216,24 @@ mod tests {
         }
         assert!(matches!(finished(5000, 6).0.payload, Payload::Whole(_)));
         assert!(matches!(finished(40, 16).0.payload, Payload::Segment { .. }));
+    }
+
+    #[test]
+    fn segments_cut_once_are_those_of_their_pdus() {
+        for (version, segmentation) in [(4, Segmentation::TcpV4), (6, Segmentation::TcpV6)] {
+            let offload = OffloadHeader { segmentation, segment_bytes: 1000, ..received(40, 16).offload };
+            let bytes = BytesMut::from(&tcp_packet(version, 0, 4500)[..]);
+            let arrival = Arrival::read(Received { bytes, offload, ..received(40, 16) }, 0, Time::ZERO, None).unwrap();
+            let (flow, segmenter) = (arrival.flow(), arrival.segmenter().unwrap());
+            assert_eq!(arrival.segments(), 5);
+            for index in 0..5 {
+                let segment = segmenter.group(u32::from(index), u32::from(index) + 1);
+                let whole = [segment.bytes(), &arrival.packet()[segment.payload.clone()]].concat();
+                let pdu = arrival.pdu(&flow, index, 1);
+                assert_eq!((finished_bytes(&pdu), pdu.len as usize), (whole.clone(), whole.len()));
+                assert_eq!(usize::from(pdu.header_len), segment.bytes().len());
+            }
+        }
     }
 
     #[test]

@@ -462,23 +462,32 @@ impl LiveLink {
     /// paused. The number of the first one that is left.
     fn offer(&mut self, arrival: &Arrival, first: u16, at: Time, read_at: Time) -> u16 {
         let port = PortId(arrival.side);
+        let side = usize::from(arrival.side);
+        let (framing, tells_headers) = (self.framings[side], self.tells_headers[side]);
+        let keeps_packets = self.recorder.machine_level() >= LogLevel::Events;
+        let asks_for_bytes = framing.is_some() || tells_headers || self.filters[side].is_some();
+        // Where bytes are for the log alone, headers are written and payloads stay where they are.
+        let segmenter = if keeps_packets && !asks_for_bytes { arrival.segmenter() } else { None };
+        let flow = arrival.flow();
         for index in first..arrival.segments() {
             if self.is_paused(port, at) {
                 return index;
             }
-            let mut pdu = Pdu { arrived: at, ..arrival.pdu(index, self.next_id) };
+            let mut pdu = Pdu { arrived: at, ..arrival.pdu(&flow, index, self.next_id) };
             self.next_id += 1;
             if let Some(journey) = &arrival.journey {
                 self.journeys.note(journey, at);
             }
-            let side = usize::from(arrival.side);
-            let (framing, tells_headers) = (self.framings[side], self.tells_headers[side]);
-            let filters = &self.filters[side];
-            if framing.is_some()
-                || tells_headers
-                || filters.is_some()
-                || self.recorder.machine_level() >= LogLevel::Events
-            {
+            let record = |recorder: &mut Recorder, pdu: &Pdu, packet: Packet<'_>| {
+                let kernel_at = arrival.kernel_at;
+                let packet = packet.behind(arrival.link_header());
+                recorder.offered(&Offered { at, port, pdu, packet, read_at: Some(read_at), kernel_at });
+            };
+            if let Some(segmenter) = &segmenter {
+                let segment = segmenter.group(u32::from(index), u32::from(index) + 1);
+                let rest = &arrival.packet()[segment.payload.clone()];
+                record(&mut self.recorder, &pdu, Packet { link: &[], header: segment.bytes(), rest });
+            } else if asks_for_bytes || keeps_packets {
                 // What is left to the device has no place on the link's line: segments and checksums are finished.
                 let bytes = egress::finished_bytes(&pdu);
                 if let Some(framing) = framing {
@@ -487,17 +496,10 @@ impl LiveLink {
                 if tells_headers {
                     pdu.headers = HeaderBytes::of(&bytes, pdu.header_len);
                 }
-                if let Some(filters) = filters {
+                if let Some(filters) = &self.filters[side] {
                     pdu.matches = filters.matches(&bytes, pdu.len);
                 }
-                self.recorder.offered(&Offered {
-                    at,
-                    port,
-                    pdu: &pdu,
-                    packet: Packet::whole(&bytes, pdu.header_len).behind(arrival.link_header()),
-                    read_at: Some(read_at),
-                    kernel_at: arrival.kernel_at,
-                });
+                record(&mut self.recorder, &pdu, Packet::whole(&bytes, pdu.header_len));
             }
             self.machine.offer(at, port, Item::Pdu(pdu), &mut Cx::new(&mut self.outputs));
         }
@@ -523,6 +525,7 @@ impl LiveLink {
                 self.measurements.not_taken += flushed.not_taken;
             }
         }
+        let keeps_packets = self.recorder.machine_level() >= LogLevel::Events;
         let emitted = clock();
         self.last_emission = emitted;
         for emission in self.outputs.emissions.drain(..) {
@@ -535,7 +538,7 @@ impl LiveLink {
                 delays.emitted(direction, entered, emission.at);
             }
             self.measurements.timings.emitted(direction, entered, emission.at, emitted, least_transit);
-            if egress::is_changed(&pdu) {
+            if keeps_packets && egress::is_changed(&pdu) {
                 let bytes = egress::damaged_bytes(&pdu);
                 let packet = Packet::whole(&bytes, pdu.header_len);
                 let damage = pdu.damage.as_deref().unwrap_or(&UNDAMAGED);

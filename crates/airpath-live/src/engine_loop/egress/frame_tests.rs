@@ -48,7 +48,7 @@ fn segments_keep_the_link_header_of_their_frame_and_lengths_do_not_count_it() {
         let arrival = arrival(&header, &whole, offload);
         assert_eq!((arrival.segments(), arrival.first_bytes() as usize), (3, header_bytes + 100));
         for index in 0..3 {
-            let pdu = arrival.pdu(index, 1);
+            let pdu = arrival.pdu(&arrival.flow(), index, 1);
             assert_eq!((pdu.len as usize, pdu.header_len as usize), (header_bytes + 100, header_bytes));
             naive_check(&finished_bytes(&pdu)).unwrap();
             egress.push(&pdu, Time::ZERO, Span::ZERO);
@@ -66,7 +66,7 @@ fn a_frame_that_is_no_ip_passes_as_it_came_whatever_it_looks_like() {
     // As an IPv4 packet with ECT(0) would begin.
     let payload = [&[0x45, 2][..], &[7; 60]].concat();
     let arrival = arrival(&UNKNOWN, &payload, OffloadHeader::default());
-    let pdu = arrival.pdu(0, 1);
+    let pdu = arrival.pdu(&arrival.flow(), 0, 1);
     assert_eq!((pdu.len, pdu.header_len, pdu.ecn, pdu.tuple), (62, 0, Ecn::NotEct, FiveTuple::default()));
     assert_ne!(pdu.flow, 0);
     assert!(!is_changed(&pdu));
@@ -84,7 +84,7 @@ fn a_marked_packet_in_a_frame_keeps_its_link_header() {
     let packet = tcp_packet(4, 0, 100);
     let arrival = arrival(&TAGGED_IP, &packet, OffloadHeader::default());
     let mut egress = Egress::default();
-    egress.push(&Pdu { ecn: Ecn::Ce, ..arrival.pdu(0, 1) }, Time::ZERO, Span::ZERO);
+    egress.push(&Pdu { ecn: Ecn::Ce, ..arrival.pdu(&arrival.flow(), 0, 1) }, Time::ZERO, Span::ZERO);
     egress.close();
     let [(link_header, marked)] = &written(&egress)[..] else { panic!() };
     assert_eq!((&link_header[..], ecn_of(marked), marked.len()), (&TAGGED_IP[..], Some(Ecn::Ce), packet.len()));
