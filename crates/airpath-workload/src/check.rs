@@ -93,11 +93,11 @@ fn more_than_nothing(key: &str, bytes: Option<Bytes>, keys: &mut Keys<'_>) {
     }
 }
 
-fn segments(mss: Option<Bytes>, window: Bytes, keys: &mut Keys<'_>) {
+fn segments(mss: Option<Bytes>, window: Option<Bytes>, keys: &mut Keys<'_>) {
     if mss.is_some_and(|mss| !(32..=65_495).contains(&mss.0)) {
         keys.problem("mss", "mss: it must be from 32 to 65495 bytes".into());
     }
-    if !(1..=LARGEST_WINDOW_BYTES).contains(&window.0) {
+    if window.is_some_and(|window| !(1..=LARGEST_WINDOW_BYTES).contains(&window.0)) {
         keys.problem("recv_window", format!("recv_window: it must be from 1 to {LARGEST_WINDOW_BYTES} bytes"));
     }
 }

@@ -24,8 +24,6 @@ pub const RTP_BYTES: u64 = 12;
 /// Bytes of an RTP header of adaptive media, with the time of sending and the place in the frame.
 pub const ADAPTIVE_RTP_BYTES: u64 = 28;
 
-/// The window that a TCP receiver offers where none is given.
-const RECEIVE_WINDOW: Bytes = Bytes(1 << 20);
 /// RMIN of RFC 8698.
 const LEAST_MEDIA_RATE: Rate = Rate::new(150_000).unwrap();
 /// RMAX of RFC 8698.
@@ -44,8 +42,8 @@ kinds! {
         cc: TcpCongestionControl => default(TcpCongestionControl::Cubic),
         /// The largest segment; without it, what the MTU allows.
         mss: Bytes => optional,
-        /// The receiver's buffer, which is the largest window it offers.
-        recv_window: Bytes => default(RECEIVE_WINDOW),
+        /// The receiver's buffer, which is the largest window it offers; without it, one that grows to 6 MB.
+        recv_window: Bytes => optional,
     }
 
     /// Requests and responses in turn over one TCP connection, which the client opens.
@@ -62,8 +60,8 @@ kinds! {
         cc: TcpCongestionControl => default(TcpCongestionControl::Cubic),
         /// The largest segment; without it, what the MTU allows.
         mss: Bytes => optional,
-        /// The receivers' buffers, which are the largest windows they offer.
-        recv_window: Bytes => default(RECEIVE_WINDOW),
+        /// The receivers' buffers, which are the largest windows they offer; without it, ones that grow to 6 MB.
+        recv_window: Bytes => optional,
     }
 
     /// A bulk transfer over one stream of a QUIC connection, which the client opens.

@@ -22,7 +22,7 @@ fn a_transfer_has_its_keys_and_the_defaults_of_the_rest() {
     assert_eq!((workload.name.as_deref(), workload.start), (Some("upload"), Span::from_secs(2)));
     let Kind::Tcp(tcp) = workload.kind else { panic!() };
     assert_eq!((tcp.bytes, tcp.from, tcp.cc), (Some(Bytes(102_400)), End::Client, TcpCongestionControl::Reno));
-    assert_eq!((tcp.mss, tcp.recv_window, tcp.duration), (None, Bytes(1 << 20), None));
+    assert_eq!((tcp.mss, tcp.recv_window, tcp.duration), (None, None, None));
     let Kind::Tcp(tcp) = read("tcp bytes=\"1 MB\"").kind else { panic!() };
     assert_eq!((tcp.bytes, tcp.from, tcp.cc), (Some(Bytes(1_000_000)), End::Server, TcpCongestionControl::Cubic));
 }

@@ -4,7 +4,7 @@
 //! A bulk transfer: a source and a sink.
 
 use airpath_core::{Direction, End, Span, Time};
-use smoltcp::socket::tcp::{Socket, State};
+use airpath_tcp::{Connection, State};
 
 use crate::record::Results;
 use crate::tcp::StopAfter;
@@ -12,17 +12,16 @@ use crate::tcp::host::Application;
 
 /// Sends until everything is sent or the time is over, then closes or resets the connection.
 pub(super) struct Source {
-    left_bytes: u64,
+    total_bytes: u64,
     stop_after: StopAfter,
     stop: Time,
-    was_open: bool,
-    closed: bool,
+    written: bool,
     active: bool,
 }
 
 impl Source {
     pub(super) fn new(total_bytes: u64, stop_after: Option<Span>) -> Source {
-        Source { left_bytes: total_bytes, stop_after, stop: Time::NEVER, was_open: false, closed: false, active: true }
+        Source { total_bytes, stop_after, stop: Time::NEVER, written: false, active: true }
     }
 }
 
@@ -31,34 +30,29 @@ impl Application for Source {
         self.stop = self.stop_after.map_or(Time::NEVER, |span| at + span);
     }
 
-    fn work(&mut self, at: Time, socket: &mut Socket<'static>, results: &Results) -> bool {
+    fn work(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool {
         if !self.active {
             return false;
         }
         if at >= self.stop {
             // What is still in its buffer would otherwise be sent after the time is over.
-            socket.abort();
+            connection.abort(at);
             self.active = false;
             return true;
         }
-        self.was_open |= socket.may_send();
         let mut worked = false;
-        while self.left_bytes > 0 && socket.can_send() {
-            let left = usize::try_from(self.left_bytes).unwrap_or(usize::MAX);
-            // The buffer holds zeros, and they are as good as anything.
-            let Ok(written) = socket.send(|buffer| (buffer.len().min(left), buffer.len().min(left))) else { break };
-            self.left_bytes -= written as u64;
-            worked |= written > 0;
-        }
-        if self.left_bytes == 0 && !self.closed {
-            self.closed = true;
-            socket.close();
+        if !self.written && connection.may_send() {
+            // The connection takes all of it, and sends it as it can.
+            self.written = true;
+            connection.write(at, self.total_bytes);
+            if self.total_bytes < u64::MAX {
+                connection.close(at);
+            }
             worked = true;
         }
-        let all_acknowledged = self.closed && socket.send_queue() == 0;
-        if all_acknowledged {
+        if self.written && connection.queued_bytes() == 0 {
             self.active = false;
-        } else if self.was_open && !socket.may_send() && !self.closed {
+        } else if connection.state() == State::Reset {
             results.record().failure = Some("the connection was reset".into());
             self.active = false;
         }
@@ -80,12 +74,20 @@ pub(super) struct Sink {
     left_bytes: u64,
     stop_after: StopAfter,
     stop: Time,
+    closed: bool,
     active: bool,
 }
 
 impl Sink {
     pub(super) fn new(from: End, total_bytes: u64, stop_after: Option<Span>) -> Sink {
-        Sink { direction: from.sends(), left_bytes: total_bytes, stop_after, stop: Time::NEVER, active: true }
+        Sink {
+            direction: from.sends(),
+            left_bytes: total_bytes,
+            stop_after,
+            stop: Time::NEVER,
+            closed: false,
+            active: true,
+        }
     }
 }
 
@@ -94,12 +96,8 @@ impl Application for Sink {
         self.stop = self.stop_after.map_or(Time::NEVER, |span| at + span);
     }
 
-    fn work(&mut self, at: Time, socket: &mut Socket<'static>, results: &Results) -> bool {
-        let mut taken = 0;
-        while socket.can_recv() {
-            let Ok(length) = socket.recv(|buffer| (buffer.len(), buffer.len())) else { break };
-            taken += length as u64;
-        }
+    fn work(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool {
+        let taken = connection.read(at);
         let mut record = results.record();
         if self.active {
             record.side(self.direction).delivered(at, taken);
@@ -111,9 +109,10 @@ impl Application for Sink {
         }
         drop(record);
         // It has nothing to say, so it closes its direction once the other is closed.
-        let closes = socket.state() == State::CloseWait;
+        let closes = connection.is_closed_by_peer() && !self.closed;
         if closes {
-            socket.close();
+            self.closed = true;
+            connection.close(at);
         }
         taken > 0 || closes
     }

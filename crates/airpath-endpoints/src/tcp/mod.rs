@@ -1,22 +1,12 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! TCP, by smoltcp: bulk transfers, and requests and responses.
-//!
-//! It is a small TCP, good for loading a link with something that answers to it; its results are not
-//! those of Linux. What it has: the congestion controls Reno and CUBIC, or none; window scaling, a
-//! retransmission timer of at least a second (RFC 6298), fast retransmit and fast recovery,
-//! out-of-order segments kept by the receiver (32 holes), delayed acknowledgements of 10 ms. What it
-//! lacks as a sender: selective acknowledgements, NewReno's partial acknowledgements, RACK and
-//! tail-loss probes, pacing, timestamps, and ECN. So the second loss within a window waits for the
-//! timer.
-//!
-//! Its clock counts microseconds: what arrives within one is seen at its beginning.
+//! TCP, by `airpath-tcp`: bulk transfers, and requests and responses.
 
 mod bulk;
 mod host;
+mod packet;
 mod request;
-mod wire;
 
 use airpath_core::{End, Span};
 use airpath_workload::kinds::{Request, Tcp};

@@ -4,45 +4,20 @@
 //! Requests and responses: a client that asks and waits, and a server that answers.
 
 use airpath_core::{Direction, Span, Time};
+use airpath_tcp::{Connection, State};
 use airpath_workload::kinds::Request;
-use smoltcp::socket::tcp::{Socket, State};
 
 use crate::record::Results;
 use crate::report::RequestReport;
 use crate::tcp::host::Application;
-
-/// Writes up to `left` bytes; how many are left then.
-fn write(socket: &mut Socket<'static>, left: u64) -> u64 {
-    let mut left = left;
-    while left > 0 && socket.can_send() {
-        let most = usize::try_from(left).unwrap_or(usize::MAX);
-        match socket.send(|buffer| (buffer.len().min(most), buffer.len().min(most))) {
-            Ok(written) if written > 0 => left -= written as u64,
-            _ => break,
-        }
-    }
-    left
-}
-
-/// Reads all there is.
-fn read(socket: &mut Socket<'static>) -> u64 {
-    let mut taken = 0;
-    while socket.can_recv() {
-        match socket.recv(|buffer| (buffer.len(), buffer.len())) {
-            Ok(length) => taken += length as u64,
-            Err(_) => break,
-        }
-    }
-    taken
-}
 
 /// Stage of the client's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The next request may go out at this instant.
     Waiting(Time),
-    /// A request is being written, and then its response read.
-    Asking { since: Time, request_left: u64, response_left: u64 },
+    /// A request is written, and its response is read.
+    Asking { since: Time, response_left: u64 },
     /// All is done.
     Done,
 }
@@ -70,23 +45,22 @@ impl Client {
     }
 
     /// One step; whether there was one to take.
-    fn step(&mut self, at: Time, socket: &mut Socket<'static>, results: &Results) -> bool {
+    fn step(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool {
         match self.stage {
-            Stage::Waiting(until) if at >= until && socket.may_send() => {
+            Stage::Waiting(until) if at >= until && connection.may_send() => {
                 self.left -= 1;
-                let (request_left, response_left) = (self.request_bytes, self.response_bytes);
-                self.stage = Stage::Asking { since: at, request_left, response_left };
+                self.stage = Stage::Asking { since: at, response_left: self.response_bytes };
+                connection.write(at, self.request_bytes);
                 true
             }
-            Stage::Asking { since, request_left, response_left } => {
-                let request_still = write(socket, request_left);
-                let taken = read(socket);
+            Stage::Asking { since, response_left } => {
+                let taken = connection.read(at);
                 let response_still = response_left.saturating_sub(taken);
                 let mut record = results.record();
                 record.side(Direction::Downlink).delivered(at, taken);
                 if response_still > 0 {
-                    self.stage = Stage::Asking { since, request_left: request_still, response_left: response_still };
-                    return request_still < request_left || taken > 0;
+                    self.stage = Stage::Asking { since, response_left: response_still };
+                    return taken > 0;
                 }
                 let report = record.requests.get_or_insert_with(RequestReport::default);
                 report.completed += 1;
@@ -96,7 +70,7 @@ impl Client {
                 } else {
                     self.stage = Stage::Done;
                     record.complete(at);
-                    socket.close();
+                    connection.close(at);
                 }
                 true
             }
@@ -110,13 +84,13 @@ impl Application for Client {
         self.stage = Stage::Waiting(at);
     }
 
-    fn work(&mut self, at: Time, socket: &mut Socket<'static>, results: &Results) -> bool {
-        self.was_open |= socket.may_send();
-        if self.was_open && !socket.may_send() && self.stage != Stage::Done {
+    fn work(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool {
+        self.was_open |= connection.may_send();
+        if connection.state() == State::Reset && self.stage != Stage::Done {
             results.record().failure = Some("the connection was reset".into());
             self.stage = Stage::Done;
         }
-        self.step(at, socket, results)
+        self.step(at, connection, results)
     }
 
     fn next_deadline(&self) -> Option<Time> {
@@ -138,31 +112,32 @@ pub(super) struct Server {
     response_bytes: u64,
     /// Bytes of the request that has begun to come.
     come: u64,
-    /// Bytes of responses that are not written yet.
-    owed: u64,
+    closed: bool,
 }
 
 impl Server {
     pub(super) fn new(request: &Request) -> Server {
-        Server { request_bytes: request.request.0, response_bytes: request.response.0, come: 0, owed: 0 }
+        Server { request_bytes: request.request.0, response_bytes: request.response.0, come: 0, closed: false }
     }
 }
 
 impl Application for Server {
     fn begin(&mut self, _: Time) {}
 
-    fn work(&mut self, at: Time, socket: &mut Socket<'static>, results: &Results) -> bool {
-        let taken = read(socket);
+    fn work(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool {
+        let taken = connection.read(at);
         results.record().side(Direction::Uplink).delivered(at, taken);
         self.come += taken;
-        self.owed += self.come / self.request_bytes * self.response_bytes;
+        let owed = self.come / self.request_bytes * self.response_bytes;
         self.come %= self.request_bytes;
-        let owed = write(socket, self.owed);
-        let worked = taken > 0 || owed < self.owed;
-        self.owed = owed;
-        let closes = socket.state() == State::CloseWait && self.owed == 0;
+        if owed > 0 {
+            connection.write(at, owed);
+        }
+        let worked = taken > 0;
+        let closes = connection.is_closed_by_peer() && !self.closed;
         if closes {
-            socket.close();
+            self.closed = true;
+            connection.close(at);
         }
         worked || closes
     }
