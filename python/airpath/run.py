@@ -36,7 +36,7 @@ from airpath.manifest import within_shape
 from airpath.nearest import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 DIRECTIONS = facts.DIRECTIONS
 """Client to server, and server to client; also the order in which pictures show them."""
@@ -157,6 +157,14 @@ class Run:
 
     user: str | None = None
     """The only user whose events, captures and counters are read; None for all."""
+
+    _made: dict[object, pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, key: object, make: Callable[[Run], pl.DataFrame]) -> pl.DataFrame:
+        """Return a table over the logs that is made when it is first asked for by its key."""
+        if key not in self._made:
+            self._made[key] = make(self)
+        return self._made[key]
 
     def _repr_html_(self) -> str:
         rows = [
@@ -453,14 +461,19 @@ class Run:
             kind: "offered" (entering the path) or "delivered" (leaving it).
 
         """
-        rows = self.events.filter(pl.col("kind") == kind)
-        if kind == "delivered":
-            return rows
-        return rows.unique(subset=["direction", "pdu"], keep="first", maintain_order=True)
+
+        def find(run: Run) -> pl.DataFrame:
+            rows = run.events.filter(pl.col("kind") == kind)
+            if kind == "delivered":
+                return rows
+            return rows.unique(subset=["direction", "pdu"], keep="first", maintain_order=True)
+
+        return self.once(("path", kind), find)
 
     def drops(self) -> pl.DataFrame:
         """Return the events of endpoints' packets that the link dropped."""
-        return self.events.filter((pl.col("kind") == "dropped") & (pl.col("origin") == "user"))
+        dropped = (pl.col("kind") == "dropped") & (pl.col("origin") == "user")
+        return self.once("drops", lambda run: run.events.filter(dropped))
 
     def state_changes(self) -> list[tuple[int, str]]:
         """Return (time_ns, state) of each change, once however many hops it concerns.

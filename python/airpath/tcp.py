@@ -124,7 +124,8 @@ def goodput_events(run: Run, direction: str) -> pl.DataFrame:
     capture = run.captures.get(RECEIVING_END[direction])
     parts = []
     if capture is not None:
-        arrived = _with_fate(capture.filter(pl.col("interface") == "tx"), _fates(run))
+        arrived = capture.filter(pl.col("interface") == "tx")
+        arrived = _with_fate(arrived, run.once(_fates, _fates))
         for stream in _streams(arrived.filter(~pl.col("damaged"))):
             sequence = _unwrap(stream["sequence"].to_numpy())
             payload = stream["payload"].to_numpy()
@@ -143,7 +144,7 @@ def _transfers_one_way(run: Run, direction: str) -> Iterator[Transfer]:
     # "rx" came from that end into the link, "tx" reached it.
     sent, came_back = ("rx", "tx") if vantage == sender else ("tx", "rx")
     capture = run.captures[vantage]
-    fates = _fates(run)
+    fates = run.once(_fates, _fates)
     answers = capture.filter(pl.col("interface") == came_back)
     far = run.captures.get(receiver)
     for stream in _streams(capture.filter(pl.col("interface") == sent)):

@@ -175,6 +175,8 @@ def _jain_fairness_overlap_1s(traffic: Traffic) -> pl.DataFrame:
 def _jain_fairness_users(traffic: Traffic) -> pl.DataFrame:
     run = traffic.run
     names = run.users if run.user is None else []
+    if not names:
+        return pl.DataFrame(schema={"direction": pl.String, "value": pl.Float64})
     left = run.path_events("delivered").filter(pl.col("origin") == "user")
     carried = left.group_by(
         pl.col("direction").cast(pl.String), pl.col("user").cast(pl.String)

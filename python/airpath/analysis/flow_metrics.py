@@ -177,6 +177,10 @@ def _longest_stall(traffic: Traffic) -> pl.DataFrame:
 
 
 def _goodput(traffic: Traffic) -> pl.DataFrame:
+    return traffic.once(_goodput_of_streams, _goodput_of_streams)
+
+
+def _goodput_of_streams(traffic: Traffic) -> pl.DataFrame:
     fresh = traffic.tcp.received.filter(pl.col("new") > 0)
     got = fresh.group_by(STREAM).agg(bits=8 * pl.col("new").sum(), last_ns=pl.col("time_ns").max())
     timed = got.join(traffic.flows.select("flow", "first_ns"), on="flow").with_columns(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airpath.analysis.metric import Better, metric
-from airpath.analysis.program_output import figures, reports_of, waited_for
+from airpath.analysis.program_output import reports_of, waited_for
 from airpath.experiment.figures import ECHO_TIMES, RESPONSE_TIMES
 from airpath.run import DIRECTIONS
 
@@ -48,23 +48,15 @@ def _elapsed(traffic: Traffic) -> pl.DataFrame:
     )
 
 
-def _all_told(traffic: Traffic) -> pl.DataFrame:
-    """Return metric, flow (the program) and value of all that programs tell."""
-    rows = [
-        (name, program, value)
-        for name, of in figures(traffic.run.directory, traffic.run.manifest).items()
-        for program, value in of.items()
-    ]
-    columns = {"metric": pl.String(), "flow": pl.String(), "value": pl.Float64()}
-    return pl.DataFrame(rows, schema=columns, orient="row")
-
-
 def _told(name: str, unit: str, text: str, better: Better = "", *, headline: bool = False) -> None:
     """Declare a figure that programs tell."""
 
     def compute(traffic: Traffic) -> pl.DataFrame:
-        told = traffic.once(figures, _all_told)
-        return told.filter(pl.col("metric") == name).drop("metric")
+        told = traffic.told.get(name, {})
+        return pl.DataFrame(
+            {"flow": list(told), "value": list(told.values())},
+            schema={"flow": pl.String, "value": pl.Float64},
+        )
 
     metric(name, unit, "program", text, group=PROGRAMS, better=better, headline=headline)(compute)
 

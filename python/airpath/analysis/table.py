@@ -89,6 +89,8 @@ def measure(run: Run, metrics: Iterable[Metric] | None = None) -> pl.DataFrame:
     rows: list[tuple[object, ...]] = []
     for metric in choose(None) if metrics is None else metrics:
         values = metric.compute(traffic)
+        if values.is_empty():
+            continue
         keys = [
             values[key].to_list() if key in values.columns else [""] * values.height for key in KEYS
         ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from airpath.analysis.program_output import reports_of
+from airpath.analysis.program_output import Figures, figures, reports_of
 from airpath.analysis.qlog import Endpoint, read_folder
 from airpath.analysis.streams import ARRIVAL_SLACK_NS, StreamTables, stream_tables
 from airpath.facts import FIRST_PORTS
@@ -53,6 +53,11 @@ class Traffic:
         if key not in self._made:
             self._made[key] = make(self)
         return self._made[key]
+
+    @cached_property
+    def told(self) -> Figures:
+        """Figures that programs and workloads tell of themselves."""
+        return figures(self.run.directory, self.run.manifest)
 
     @cached_property
     def damaged(self) -> pl.Series:
@@ -146,12 +151,16 @@ class Traffic:
         """Replace the index of flows by their label; one that bears labels stays as it is."""
         if not frame.schema["flow"].is_integer():
             return frame
-        labels = self.flows.select("flow", "label")
-        return (
-            frame.join(labels, on="flow", maintain_order="left")
-            .with_columns(flow=pl.col("label"))
-            .drop("label")
-        )
+        # Looked up by place, which costs a tenth of a join.
+        return frame.with_columns(flow=self._labels.gather(frame["flow"]))
+
+    @cached_property
+    def _labels(self) -> pl.Series:
+        """The label of each index of a flow; null for what is no flow."""
+        of_flows = dict(self.flows.select("flow", "label").iter_rows())
+        highest = self.captured["flow"].max()
+        count = highest + 1 if isinstance(highest, int) else 0
+        return pl.Series("flow", map(of_flows.get, range(count)), dtype=pl.String)
 
     @cached_property
     def packets(self) -> pl.DataFrame:

@@ -154,7 +154,9 @@ def _queue(run: Run, length_ns: int) -> dict[str, NDArray[np.float64]]:
 def _cwnd(run: Run, length_ns: int) -> dict[str, NDArray[np.float64]]:
     """Return the congestion window in bytes of the socket of each end that sent most."""
     rows = run.tcp_state
-    found = {}
+    found: dict[str, NDArray[np.float64]] = {}
+    if rows.is_empty():
+        return found
     for direction, end in SENDING_END.items():
         of_end = rows.filter(pl.col("end") == end)
         sent = (

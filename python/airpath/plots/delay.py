@@ -66,6 +66,10 @@ def one_way_delays(run: Run) -> pl.DataFrame:
     The delay ends when the packet really left, where the run was live, and when it was due
     otherwise.
     """
+    return run.once(one_way_delays, _one_way_delays)
+
+
+def _one_way_delays(run: Run) -> pl.DataFrame:
     offered = run.path_events("offered").select("direction", "pdu", "time_ns")
     delivered = run.path_events("delivered").select(
         "direction",

@@ -125,17 +125,23 @@ def _drops(run: Run, direction: str) -> dict[str, int]:
 
 def _goodput(run: Run, flows: pl.DataFrame, direction: str) -> float | None:
     """Return the goodput of a TCP flow, the median where there are several transfers."""
-    most = pl.col("value").max().over("flow")
-    carried = flows.filter(pl.col("metric") == "received_bytes")
+    most: dict[str, float] = {}
+    carried: dict[str, float] = {}
+    rates_of: dict[str, float] = {}
+    columns = (flows[name].to_list() for name in ("metric", "flow", "direction", "value"))
+    for metric, flow, way, value in zip(*columns, strict=True):
+        if metric == "received_bytes":
+            most[flow] = max(value, most.get(flow, value))
+            if way == direction:
+                carried[flow] = value
+        elif metric == "goodput" and way == direction:
+            rates_of[flow] = value
     # What went the other way of a transfer is requests.
-    transfers = carried.filter(
-        (pl.col("direction") == direction) & (pl.col("value") >= LEAST_SHARE * most)
-    ).select("flow", "direction")
-    rates_of_flows = (
-        flows.filter(pl.col("metric") == "goodput")
-        .join(transfers, on=["flow", "direction"], how="semi")["value"]
-        .to_list()
-    )
+    rates_of_flows = [
+        rate
+        for flow, rate in rates_of.items()
+        if flow in carried and carried[flow] >= LEAST_SHARE * most[flow]
+    ]
     if rates_of_flows:
         return float(statistics.median(rates_of_flows))
     rates = [
