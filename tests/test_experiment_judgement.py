@@ -146,6 +146,8 @@ def test_runs_that_miss_an_expectation_fail_the_command(tmp_path: Path) -> None:
         ("elapsd < 2", "--expect 'elapsd < 2': there is no metric `elapsd`; did you mean"),
         ("elapsed", "--expect 'elapsed': not NAME OPERATOR VALUE"),
         ("elapsed < soon", "--expect 'elapsed < soon': soon is no number"),
+        ("goodput/sideways > 1", "--expect 'goodput/sideways > 1': `sideways` is no direction"),
+        ("goodput/donwlink > 1", "did you mean `downlink`?"),
     ],
 )
 def test_an_expectation_that_is_wrong_ends_a_run_before_it_begins(

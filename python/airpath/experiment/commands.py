@@ -76,7 +76,9 @@ def run(
     try:
         how_many = Jobs.of(jobs)
         made = plan_of(file, only)
-        judging.check({name for planned in made.cells for name in planned.cell.parameters})
+        judging.check(
+            {name for planned in made.cells for name in planned.cell.parameters}, made.words
+        )
     except (ExperimentError, EngineError, ValueError) as error:
         return _fail("run", error)
     if manual:

@@ -19,7 +19,7 @@ from airpath.experiment.catalogue import (
 )
 from airpath.experiment.digest import MOST_SHOWN, append, markdown
 from airpath.experiment.junit import document
-from airpath.experiment.metrics import MetricError, metric_of, pick
+from airpath.experiment.metrics import MetricError, check_places, metric_of, pick
 from airpath.facts import TRUSTED
 from airpath.files import write_whole
 
@@ -49,11 +49,12 @@ class Judging:
         """Return true if runs are to be judged at all."""
         return bool(self.expect or self.strict or self.junit or self.summary)
 
-    def check(self, parameters: Collection[str]) -> None:
+    def check(self, parameters: Collection[str], words: Collection[str]) -> None:
         """Make sure that every comparison can be understood, before there is any run.
 
         Args:
             parameters: names of what is swept.
+            words: words of the plan, among which are the names of hops, users and programs.
 
         Raises:
             FilterError: one cannot, or a file of the judgement could not be written.
@@ -67,6 +68,7 @@ class Judging:
                 condition = read_condition(text)
                 if condition.name not in COLUMNS and condition.name not in parameters:
                     metric_of(condition.name)
+                    check_places(condition.name, words)
                     condition.number()
             except (FilterError, MetricError) as error:
                 raise _of_expect(error, text) from None

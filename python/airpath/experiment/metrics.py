@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,7 +21,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from airpath.analysis.metric import Metric
@@ -30,6 +31,9 @@ DEFAULT = ("transfer_time", "goodput", "retransmitted_segments", "loss_ratio")
 themselves and what the engine counted always is."""
 
 DIRECTIONS = ("uplink", "downlink")
+
+_NUMBERED = re.compile(r"[\w.-]+-[0-9]+")
+"""Flows, by protocol or by kind of workload."""
 
 
 class MetricError(ValueError):
@@ -62,6 +66,32 @@ def metric_of(text: str) -> Metric:
     if metric.scope in ("direction", "queue") and not ways:
         raise MetricError(f"`{text}` has a value for each direction: write `{text}/downlink`")
     return metric
+
+
+def check_places(text: str, words: Collection[str]) -> None:
+    """Make sure that a run may have the places of a name.
+
+    Args:
+        text: the name.
+        words: words of the plan: a place that is neither a direction nor a numbered flow is the
+            name of a hop, a user, a bearer or a program, which stands there.
+
+    Raises:
+        MetricError: a run has no such place.
+
+    """
+    if metric_of(text).scope == "endpoint":
+        return  # named by the files that it writes
+    for place in text.split("/")[1:]:
+        if place in DIRECTIONS or _NUMBERED.fullmatch(place):
+            continue
+        if not set(place.split(".")) <= set(words):
+            near = difflib.get_close_matches(place, DIRECTIONS, n=1)
+            meant = f"; did you mean `{near[0]}`?" if near else ""
+            message = (
+                f"`{place}` is no direction (uplink, downlink), flow (such as tcp-1), hop, user"
+            )
+            raise MetricError(f"{message} or program of the experiment{meant}")
 
 
 def problem_with_log(text: str, log: str) -> str:

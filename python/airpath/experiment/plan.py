@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,13 @@ class Plan:
     cells: tuple[PlannedCell, ...]
     missing: tuple[str, ...]
     """Programs that are needed and not installed here."""
+
+    @property
+    def words(self) -> set[str]:
+        """Words of links and workloads: names of hops, users, bearers and programs are among them."""
+        texts = {planned.scenario for planned in self.cells}
+        texts |= {planned.cell.workload.model_dump_json() for planned in self.cells}
+        return {word for text in texts for word in re.findall(r"[\w-]+", text)}
 
     @property
     def least(self) -> int:
