@@ -143,8 +143,8 @@ def test_sentences_say_how_much_and_how_sure_in_the_order_of_importance() -> Non
     ends = f"{effect.low:.2f} to {effect.high:.2f}"
     gprs, gsm = effect.of_blocks
     assert said.words == (
-        f"{effect.estimate:.2f} times the elapsed time of 4 packets, 95 % interval {ends}, 6 pairs "
-        f"in each of 2 networks (gprs: {gprs:.2f}; gsm: {gsm:.2f})"
+        f"{effect.estimate:.2f} times the elapsed time of 4 packets, simultaneous 95 % interval "
+        f"{ends}, 6 pairs in each of 2 networks (gprs: {gprs:.2f}; gsm: {gsm:.2f})"
     )
     (open_question,) = sentences.not_told_apart(found, alone=True)
     assert open_question.subject == "Queue limit 8 packets"
@@ -164,6 +164,31 @@ def test_p_is_corrected_for_what_is_asked_and_nothing_else() -> None:
     other = main.with_columns(metric=pl.lit("goodput"))
     again = comparison.compare_all(pl.concat([main, other]), every, [ELAPSED])
     assert [one.p_holm for one in again] == [one.p_holm for one in found]
+
+
+def test_intervals_hold_together_for_what_is_asked() -> None:
+    parameters = cells(limit=["4 packets", "8 packets", "16 packets", "32 packets"])
+    main = measured(parameters, lambda of, seed: 10 + 3 * noise(of[LIMIT], seed))
+    every = contrasts.contrasts(list(parameters), parameters)
+    found = comparison.compare_all(main, every, [ELAPSED])
+    assert len(found) == 3
+    for one in found:
+        (stratum,) = one.contrast.strata
+        sides = [
+            main.filter(pl.col("set") == of).sort("seed")["value"]
+            for of in (stratum.first, stratum.second)
+        ]
+        ratios = np.log(sides[1].to_numpy() / sides[0].to_numpy())
+        # Student's t with 5 degrees of freedom leaves 0.05 / 6 above 3.5341.
+        half = 3.5341 * ratios.std(ddof=1) / math.sqrt(6)
+        ends = [math.exp(ratios.mean() - half), math.exp(ratios.mean() + half)]
+        assert [one.effect.low, one.effect.high] == pytest.approx(ends, rel=1e-5)
+    alone = comparison.compare_all(main, every[:1], [ELAPSED])[0]
+    same = next(one for one in found if one.contrast == every[0])
+    assert same.effect.low < alone.effect.low
+    assert (
+        "times the elapsed time of 4 packets, 95 %" in sentences.sentence(alone, alone=True).words
+    )
 
 
 def test_five_pairs_of_an_experiment_can_be_significant() -> None:

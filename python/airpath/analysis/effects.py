@@ -11,7 +11,7 @@ for which the logarithms of ratios (or the differences) are assumed to be normal
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,11 +47,24 @@ class Effect:
     estimate: float
     low: float
     high: float
-    """Ends of the 95 % interval."""
+    """Ends of the interval: of 95 %, unless ``at`` made another one."""
     p: float | None
     """Two-sided; none where every replication gives the same change, so that no chance is left."""
     of_blocks: tuple[float, ...]
     """Estimate of each block alone."""
+    error: float = 0.0
+    """Standard error of the estimate, or of its logarithm if it is a ratio."""
+    freedom: float = 1.0
+    """Degrees of freedom of Student's t."""
+
+    def at(self, confidence: float) -> Effect:
+        """Return the effect with the interval of a level, such as 0.95."""
+        middle = math.log(self.estimate) if self.is_ratio else self.estimate
+        half = _half_width(self.error, self.freedom, confidence)
+        low, high = middle - half, middle + half
+        if self.is_ratio:
+            low, high = math.exp(low), math.exp(high)
+        return replace(self, low=low, high=high)
 
     @property
     def differs(self) -> bool:
@@ -137,15 +150,22 @@ def _effect(
     freedom: float,
 ) -> Effect:
     estimate = float(of_blocks.mean())
-    half, p = 0.0, None
-    if variance > 0:
+    error, p = math.sqrt(variance), None
+    half = _half_width(error, freedom, CONFIDENCE)
+    if error > 0:
         from scipy import special  # here, as its import takes longer than a picture of one run
 
-        error = math.sqrt(variance)
-        half = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
         p = 2 * float(special.stdtr(freedom, -abs(estimate) / error))
     shown = [estimate, estimate - half, estimate + half, *of_blocks.tolist()]
     if is_ratio:
         shown = [math.exp(one) for one in shown]
     middle, low, high, *each = shown
-    return Effect(is_ratio, paired, *counts, middle, low, high, p, tuple(each))
+    return Effect(is_ratio, paired, *counts, middle, low, high, p, tuple(each), error, freedom)
+
+
+def _half_width(error: float, freedom: float, confidence: float) -> float:
+    if error == 0:
+        return 0.0
+    from scipy import special
+
+    return float(special.stdtrit(freedom, (1 + confidence) / 2)) * error

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from airpath.analysis.effects import LEAST_FOR_EFFECT, paired_effect, unpaired_effect
+from airpath.analysis.intervals import CONFIDENCE
 from airpath.analysis.statistics import holm
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ SCHEMA: dict[str, Any] = {
     "n_first": pl.Int64,
     "n_second": pl.Int64,
     "kind": pl.String,
-    **dict.fromkeys(("effect", "low", "high", "p", "p_holm"), pl.Float64),
+    **dict.fromkeys(("effect", "low", "high", "confidence", "p", "p_holm"), pl.Float64),
     "supported": pl.Boolean,
 }
 """Columns of ``table``."""
@@ -49,6 +50,8 @@ class Comparison:
     """Names of the blocks of the effect."""
     p_holm: float | None = None
     """``p`` corrected for all comparisons of the page (Holm 1979)."""
+    tests: int = 1
+    """Tests of the page: the intervals of all of them hold together (Dunn 1961)."""
 
     @property
     def supported(self) -> bool:
@@ -88,7 +91,10 @@ def compare_all(
         found += [one for one in every if one is not None]
     of_tests = [one.effect.p for one in found if one.effect.p is not None]
     corrected = iter(holm(of_tests))
-    found = [one if one.effect.p is None else replace(one, p_holm=next(corrected)) for one in found]
+    found = [
+        one if one.effect.p is None else _among(one, len(of_tests), next(corrected))
+        for one in found
+    ]
     factors = list(dict.fromkeys((each.group, each.factor) for each in contrasts))
     metrics = [dict(key) for key in tested]
 
@@ -97,6 +103,16 @@ def compare_all(
         return factor, not one.supported, metrics.index(dict(one.key)), -one.size
 
     return sorted(found, key=importance)
+
+
+def _among(one: Comparison, tests: int, p_holm: float) -> Comparison:
+    """Return a comparison as one of several tests: p corrected, and a simultaneous interval.
+
+    The intervals of all tests contain what they are of together with at least 95 %, as each is of
+    1 - 0.05 / tests (Dunn 1961, after Bonferroni's inequality).
+    """
+    effect = one.effect.at(1 - (1 - CONFIDENCE) / tests)
+    return replace(one, effect=effect, p_holm=p_holm, tests=tests)
 
 
 def _compared(
@@ -163,6 +179,7 @@ def table(comparisons: Sequence[Comparison]) -> pl.DataFrame:
             "effect": one.effect.estimate,
             "low": one.effect.low,
             "high": one.effect.high,
+            "confidence": 1 - (1 - CONFIDENCE) / one.tests,
             "p": one.effect.p,
             "p_holm": one.p_holm,
             "supported": one.supported,

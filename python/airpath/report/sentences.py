@@ -87,7 +87,8 @@ def _effect(one: Comparison, metric: str, first: str) -> list[str]:
         interval = signed(between(effect.low, effect.high, divisor))
     if effect.p is None:
         return [words, "in every run"]
-    return [words, f"95 % interval {interval}"]
+    together = "simultaneous " if one.tests > 1 else ""
+    return [words, f"{together}95 % interval {interval}"]
 
 
 def _counted(one: Comparison) -> str:

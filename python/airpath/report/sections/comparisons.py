@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airpath.analysis.intervals import CONFIDENCE
 from airpath.analysis.text import between, probability, scale, where
 from airpath.plots import sweeps
 from airpath.report import sentences
@@ -30,7 +31,8 @@ def build(material: Material) -> Section | None:
     body = fill(
         "comparisons",
         rows=[_row(one) for one in compared],
-        tests=sum(one.effect.p is not None for one in compared),
+        tests=(tests := sum(one.effect.p is not None for one in compared)),
+        level=f"{1 - (1 - CONFIDENCE) / max(tests, 1):.4%}".replace("%", " %"),
         metrics=metrics,
         named=bool(material.presentation.asked),
         paired=any(one.effect.paired for one in compared),
