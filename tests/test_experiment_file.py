@@ -85,6 +85,10 @@ def test_what_is_wrong_is_told_with_its_line_and_the_nearest_that_is_right(
             '[[references]]\nname = "paper"\nmetrics = { elapsed = "long" }\n',
             r"references\.0\.metrics\.elapsed: must be a number, or a table with `median`",
         ),
+        (
+            'sweep.grid."network.radio.link.queue" = [{ type = "codel" }]\n',
+            r"""queue\.0: a table is written as text here: '{ type = "codel" }'$""",
+        ),
     ],
 )
 def test_what_a_value_must_be_is_told_in_plain_words(tmp_path: Path, more: str, said: str) -> None:
@@ -185,6 +189,14 @@ def test_sweeps_make_cells_with_readable_names(small: Path) -> None:
     assert [cell.name for cell in zipped] == ["bytes=5000,mtu=1500", "bytes=10000,mtu=1400"]
     assert zipped[1].workload.virtual == ["tcp bytes=10000 from=server cc=reno"]
     assert zipped[1].mtu == 1400
+
+
+def test_a_table_as_text_makes_cells_with_its_values(tmp_path: Path) -> None:
+    queues = """['{ type = "codel" }', '{ type = "tail_drop", limit = "300 ms" }']"""
+    text = SMALL.replace('queue.limit" = ["4 packets", "8 packets"]', f'queue" = {queues}')
+    loaded = load(written(tmp_path, text))
+    names = [cell.name for cell in cells(loaded, loaded.experiment.sets[0])]
+    assert names == ["queue=codel", "queue=tail_drop-300ms"]
 
 
 def test_random_numbers_are_common_unless_asked_otherwise(tmp_path: Path) -> None:

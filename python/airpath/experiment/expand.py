@@ -160,5 +160,9 @@ def _short_names(keys: list[str]) -> dict[str, str]:
 
 def _for_file(value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
+    if text.startswith("{"):
+        # Of a table in text its values tell enough: keys and brackets are the same in all cells.
+        values = re.findall(r"=\s*\"?([^\",={}]+)", text)
+        text = "-".join(filter(None, map(str.strip, values))) or text
     text = text.replace(" ", "").replace("%", "pct").replace("/", "p").replace("µ", "u")
     return re.sub(r"[^A-Za-z0-9._+-]", "_", text) or "_"

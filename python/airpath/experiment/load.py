@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 import types
@@ -333,12 +334,19 @@ def _problems(
     placed = [(*_key_of(one["loc"], base, root), one) for one in error.errors()]
     # Of a number or a text that was a text, that it is no number says nothing.
     told = {whole for whole, _, one in placed if one["type"] == "value_error"}
+    # A value that is neither text nor number nor truth value has an error of each.
+    text, truth = (
+        {whole for whole, _, one in placed if one["type"] == kind}
+        for kind in ("string_type", "bool_type")
+    )
     for whole, holders, one in placed:
         if whole in told and one["type"].endswith(("_type", "_parsing")):
             continue
         shown = ".".join(str(part) for part in whole)
         key = str(whole[-1]) if whole else ""
-        if one["type"] == "extra_forbidden":
+        if whole in text & truth and one["type"] in _OF_SCALARS:
+            what = f"{shown}: {_no_scalar(one['input'])}"
+        elif one["type"] == "extra_forbidden":
             known = list(dict.fromkeys(k for t in holders for k in t.model_fields))
             what = f"{shown}: unknown key{nearest(key, known)}"
         elif one["type"] == "missing":
@@ -359,6 +367,17 @@ def _problems(
         problem = Problem(file, line_of(lines, whole), what)
         found.setdefault((problem.line, what), problem)
     return list(found.values())
+
+
+_OF_SCALARS = ("string_type", "int_type", "float_type", "bool_type")
+
+
+def _no_scalar(value: object) -> str:
+    """Say what to write instead of a value that is neither text nor number nor truth value."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{key} = {json.dumps(of)}" for key, of in value.items())
+        return f"a table is written as text here: '{{ {inner} }}'"
+    return "must be a text, a number, or true or false"
 
 
 _PLAIN = {
@@ -394,7 +413,7 @@ def _key_of(
     path, holders = _place(loc, root)
     whole: KeyPath = (*base, *path)
     # A union of simple types adds its members' names behind the key.
-    members = ("list[", "str", "int", "function-after[")
+    members = ("list[", "str", "int", "float", "bool", "function-after[")
     while whole and isinstance(whole[-1], str) and whole[-1].startswith(members):
         whole = whole[:-1]
     return whole, holders
