@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure as MatplotlibFigure
-from matplotlib.layout_engine import PlaceHolderLayoutEngine
+from matplotlib.layout_engine import LayoutEngine, PlaceHolderLayoutEngine
 from matplotlib.transforms import blended_transform_factory
 
 from airpath.facts import CAUSES, NO_VERDICT, TRUSTED
@@ -124,13 +124,21 @@ class Figure(MatplotlibFigure):
     def settle(self) -> None:
         """Lay the panels out, once: every drawing of an unsettled figure would do it anew."""
         engine = self.get_layout_engine()
-        if engine is None or isinstance(engine, PlaceHolderLayoutEngine):
+        if engine is None:
             return
         with mpl.rc_context(cast("Any", SETTINGS)):
             engine.execute(self)
             if self.heading is not None:
                 self.heading.set_x(self.get_axes()[0].get_position().x0)
             self.set_layout_engine("none")
+
+    def get_layout_engine(self) -> LayoutEngine | None:
+        """Return what lays the panels out; none once they are settled.
+
+        With a placeholder matplotlib draws everything twice, for a layout that does not change.
+        """
+        engine = super().get_layout_engine()
+        return None if isinstance(engine, PlaceHolderLayoutEngine) else engine
 
     def savefig(self, *arguments: Any, **options: Any) -> None:
         """Save the figure, settled."""
