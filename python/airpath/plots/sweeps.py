@@ -50,6 +50,15 @@ LABEL_LETTERS = 20
 MOST_LETTERS = 70
 """Letters of the names below all panels of a row that have room without being turned."""
 
+TICK_LETTERS = 18
+"""Letters of a line of a name below a panel."""
+
+TICK_LINES = 3
+"""Lines of such a name; what is longer is cut short."""
+
+LINE_INCHES = 0.13
+"""Height of such a line."""
+
 LEAST_FOR_LOGARITHMS = 20
 """Greatest by least value from which an axis is logarithmic."""
 
@@ -203,7 +212,13 @@ def _draw(summary: pl.DataFrame, parameters: Parameters, layout: Layout) -> Pict
         for name, of in parameters.items()
     }
     with mpl.rc_context(cast("Any", SETTINGS)):
-        figure, rows = _grid(len(metrics), len(layout.facets))
+        names = [""] if numeric else [_named(text, layout.axis) for text in places]
+        columns = _columns(len(metrics), len(layout.facets))
+        is_turned = columns * sum(_letters(name) + 2 for name in names) > MOST_LETTERS
+        # Turned names reach down by half of their length, which panels must not lose.
+        lines_high = max(map(_letters, names)) / 3 if is_turned else 0
+        lines_high += max(name.count("\n") for name in names)
+        figure, rows = _grid(len(metrics), len(layout.facets), LINE_INCHES * lines_high)
         for axes, (key, part) in zip(rows, metrics, strict=True):
             divisor, name = scale(str(key["unit"]), part["median"].to_list())
             found = {of_set[str(row["set"])]: row for row in part.iter_rows(named=True)}
@@ -221,17 +236,19 @@ def _draw(summary: pl.DataFrame, parameters: Parameters, layout: Layout) -> Pict
             lines = [*textwrap.wrap(title, LABEL_LETTERS), *([whose] if whose else [])]
             lines.append(f"({name or 'ratio'})")
             axes[0].set_ylabel("\n".join(lines))
-            # Nothing is cut off: differences are to be seen in proportion.
-            axes[0].set_ylim(bottom=0, top=None if axes[0].get_ylim()[1] > 0 else 1)
+            # Nothing is cut off: differences are to be seen in proportion, and marks whole.
+            axes[0].set_ylim(bottom=0, top=1.05 * max(axes[0].get_ylim()[1], 0) or 1)
         for axis, facet in zip(rows[0], layout.facets, strict=True):
             named = zip(layout.facet, facet, strict=True)
             axis.set_title(
                 "\n".join(f"{short(key)} {value_text(key, value)}" for key, value in named)
             )
-        columns = _columns(len(metrics), len(layout.facets))
         drawn = [axis for axes in rows for axis in axes]
         for axis in drawn:
-            _ticks(axis, places, columns, numeric=numeric)
+            if numeric:
+                _ticks(axis, places, columns)
+            else:
+                _named_ticks(axis, places, names, is_turned=is_turned)
         for axis in drawn[-columns:]:
             axis.set_xlabel(f"{short(layout.axis)}{f' ({unit})' if unit else ''}")
         _legend(figure, drawn, layout)
@@ -249,14 +266,28 @@ def _metrics(summary: pl.DataFrame) -> list[tuple[dict[str, Any], pl.DataFrame]]
     return (varying or found)[:MOST_ROWS]
 
 
-def _grid(metrics: int, facets: int) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure, and the panels of each metric: one for each facet."""
+def _named(text: str, name: str) -> str:
+    """Return a value that is no amount, in lines as short as its place below an axis."""
+    plain = value_text(name, text).strip("{} ").replace('"', "")
+    lines = textwrap.wrap(plain, TICK_LETTERS, max_lines=TICK_LINES, placeholder=" …")
+    return "\n".join(lines) or text
+
+
+def _letters(name: str) -> int:
+    """Return the letters of the longest line of a name."""
+    return max(map(len, name.split("\n")))
+
+
+def _grid(metrics: int, facets: int, names_inches: float) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure, and the panels of each metric: one for each facet.
+
+    Below a row of panels there is room for names of some height; of facets below the last row only.
+    """
     alone = facets == 1
     columns = _columns(metrics, facets)
     rows = -(-metrics * facets // columns)
-    figure = Figure(
-        figsize=(WIDTH_INCHES, (2.1 if alone else 1.75) * rows + 0.8), layout="constrained"
-    )
+    height = (2.1 if alone else 1.75) * rows + 0.8 + names_inches * (rows if alone else 1)
+    figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharey=False if alone else "row")
     if not alone:
         for axis in grid[:-1].flat:
@@ -288,14 +319,20 @@ def _legend(figure: Figure, drawn: Sequence[Axes], layout: Layout) -> None:
     )
 
 
-def _ticks(axis: Axes, places: Mapping[str, float], columns: int, *, numeric: bool) -> None:
-    if not numeric:
-        axis.set_xticks(list(places.values()), list(places))
-        if columns * sum(len(text) + 2 for text in places) > MOST_LETTERS:
-            axis.tick_params("x", labelrotation=30)
-            for label in axis.get_xticklabels():
-                label.set_horizontalalignment("right")
-        return
+def _named_ticks(
+    axis: Axes, places: Mapping[str, float], names: Sequence[str], *, is_turned: bool
+) -> None:
+    axis.set_xticks(list(places.values()), names)
+    # Marks and bars keep their halves at either edge.
+    axis.margins(x=0.5 / max(len(places), 1))
+    if is_turned:
+        axis.tick_params("x", labelrotation=30)
+        for label in axis.get_xticklabels():
+            label.set_horizontalalignment("right")
+            label.set_rotation_mode("anchor")
+
+
+def _ticks(axis: Axes, places: Mapping[str, float], columns: int) -> None:
     values = sorted(places.values())
     spread: Callable[[float], float] = float
     if values[0] > 0 and values[-1] / values[0] >= LEAST_FOR_LOGARITHMS:
