@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def words(self) -> set[str]:
-        """Words of links and workloads: names of hops, users, bearers and programs are among them."""
+        """Words of links and workloads, with the names of hops, users, bearers and programs."""
         texts = {planned.scenario for planned in self.cells}
         texts |= {planned.cell.workload.model_dump_json() for planned in self.cells}
         return {word for text in texts for word in re.findall(r"[\w-]+", text)}
