@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Two hosts in network namespaces of their own, the far one with an sshd and a clock of its own."""
+"""Three hosts in network namespaces, the far ones with an sshd and a clock of their own."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ from pathlib import Path
 from live.harness import User, await_true
 
 FAR = "10.99.0.2"
+FARTHER = "10.99.1.2"
+"""The third host, with a cable to each of the others."""
+BETWEEN = ("10.99.2.2", "10.99.2.3")
+"""Addresses of the second and of the third host on the cable between them."""
 SSHD = "/usr/sbin/sshd"
 UPTIME_AHEAD_S = 1000
-"""The far host was started so much earlier."""
+"""The far host was started so much earlier than the near one, and the third one twice as much."""
 
 
 def missing() -> str:
-    """Say what the two hosts need and this machine lacks; nothing if they can be had."""
+    """Say what the hosts need and this machine lacks; nothing if they can be had."""
     if os.geteuid() != 0:
-        return "namespaces for two hosts need root"
+        return "namespaces for several hosts need root"
     tools = [
         tool for tool in (SSHD, "ssh", "ssh-keygen", "nsenter", "ip") if not shutil.which(tool)
     ]
@@ -44,6 +48,8 @@ class Lab:
     near: subprocess.Popen[str]
     far: subprocess.Popen[str]
     far_pid: int
+    farther: subprocess.Popen[str]
+    farther_pid: int
 
     @property
     def user(self) -> User:
@@ -70,32 +76,68 @@ class Lab:
         """Return the folder in which far engines keep what they record."""
         return self.folder / "cache/airpath/hosts"
 
-    def engines(self) -> list[int]:
-        """Return the processes of far engines, the oldest first."""
+    def engines(self, beside: int | None = None) -> list[int]:
+        """Return the processes of far engines, the oldest first; with `beside`, of its host."""
         found = []
+        network = Path(f"/proc/{beside}/ns/net").stat().st_ino if beside else None
         for path in Path("/proc").glob("[0-9]*"):
             try:
                 words = (path / "cmdline").read_bytes().split(b"\0")
                 mark = str(self.folder).encode() in (path / "environ").read_bytes()
+                is_there = network in (None, (path / "ns/net").stat().st_ino)
             except OSError:
                 continue
-            if mark and b"remote-hop" in words:
+            if mark and is_there and b"remote-hop" in words:
                 found.append(int(path.name))
         return sorted(found)
 
     def close(self) -> None:
-        """End both hosts."""
-        for process in (self.far, self.near):
+        """End all hosts."""
+        for process in (self.farther, self.far, self.near):
             process.send_signal(signal.SIGKILL)
             process.wait()
         # sshd is a child of the process that made its clock.
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.far_pid, signal.SIGKILL)
+        for pid in (self.far_pid, self.farther_pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         await_true(lambda: not self.engines())
 
 
+def far_host(
+    folder: Path, name: str, address: str, ahead_s: int
+) -> tuple[subprocess.Popen[str], int]:
+    """Start a far host, whose sshd listens once an interface called `name` is there."""
+    settings = {
+        "Port": 2222,
+        "ListenAddress": address,
+        "HostKey": folder / "hostkey",
+        "AuthorizedKeysFile": folder / "authorized_keys",
+        "StrictModes": "no",
+        "UsePAM": "no",
+        "PermitRootLogin": "yes",
+        "PidFile": folder / f"sshd-{name}.pid",
+        "LogLevel": "ERROR",
+        "SetEnv": f"XDG_CACHE_HOME={folder}/cache AIRPATH_LAB={folder}",
+    }
+    config = folder / f"sshd_config-{name}"
+    config.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+    line = (
+        "mount -t tmpfs none /run && mkdir /run/sshd && ip link set lo up && "
+        f"echo $$ > {folder}/{name} && until ip addr add {address}/24 dev {name}; do sleep 0.02; "
+        f"done 2>/dev/null && ip link set {name} up && exec {SSHD} -D -f {config} -E {folder}/log"
+    )
+    clock = ("--time", "--monotonic", str(ahead_s), "--boottime", str(ahead_s))
+    process = subprocess.Popen(
+        ["unshare", *clock, "--fork", "--kill-child", "unshare", "-n", "-m", "sh", "-c", line],
+        text=True,
+    )
+    pid = folder / name
+    await_true(lambda: pid.exists() and pid.read_text().strip() != "")
+    return process, int(pid.read_text())
+
+
 def build(folder: Path) -> Lab:
-    """Set the two hosts up."""
+    """Set the hosts up."""
     folder.mkdir()
     folder.chmod(0o755)
     for key in ("id", "hostkey"):
@@ -103,43 +145,29 @@ def build(folder: Path) -> Lab:
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True
         )
     shutil.copy(folder / "id.pub", folder / "authorized_keys")
-    settings = {
-        "Port": 2222,
-        "ListenAddress": FAR,
-        "HostKey": folder / "hostkey",
-        "AuthorizedKeysFile": folder / "authorized_keys",
-        "StrictModes": "no",
-        "UsePAM": "no",
-        "PermitRootLogin": "yes",
-        "PidFile": folder / "sshd.pid",
-        "LogLevel": "ERROR",
-        "SetEnv": f"XDG_CACHE_HOME={folder}/cache AIRPATH_LAB={folder}",
-    }
-    config = folder / "sshd_config"
-    config.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
     near = subprocess.Popen(["unshare", "-n", "sleep", "600"], text=True)
-    line = (
-        "mount -t tmpfs none /run && mkdir /run/sshd && ip link set lo up && "
-        f"echo $$ > {folder}/far && until ip addr add {FAR}/24 dev far; do sleep 0.02; done "
-        f"2>/dev/null && ip link set far up && exec {SSHD} -D -f {config} -E {folder}/log"
-    )
-    clock = ("--time", "--monotonic", str(UPTIME_AHEAD_S), "--boottime", str(UPTIME_AHEAD_S))
-    far = subprocess.Popen(
-        ["unshare", *clock, "--fork", "--kill-child", "unshare", "-n", "-m", "sh", "-c", line],
-        text=True,
-    )
-    pid = folder / "far"
-    await_true(lambda: pid.exists() and pid.read_text().strip() != "")
-    lab = Lab(folder, near, far, int(pid.read_text()))
+    far, far_pid = far_host(folder, "far", FAR, UPTIME_AHEAD_S)
+    farther, farther_pid = far_host(folder, "farther", FARTHER, 2 * UPTIME_AHEAD_S)
+    lab = Lab(folder, near, far, far_pid, farther, farther_pid)
     wires = (
         "ip link set lo up && "
-        f"ip link add near type veth peer name far netns {lab.far_pid} && "
-        "ip addr add 10.99.0.1/24 dev near && ip link set near up"
+        f"ip link add near type veth peer name far netns {far_pid} && "
+        "ip addr add 10.99.0.1/24 dev near && ip link set near up && "
+        f"ip link add near2 type veth peer name farther netns {farther_pid} && "
+        "ip addr add 10.99.1.1/24 dev near2 && ip link set near2 up"
     )
     subprocess.run([*lab.user.prefix, "sh", "-c", wires], check=True)
-    answers = [*lab.user.prefix, "ssh", *lab.options(), "-oLogLevel=ERROR", f"root@{FAR}", "true"]
+    between = (
+        f"ip link add on type veth peer name back netns {farther_pid} && "
+        f"ip addr add {BETWEEN[0]}/24 dev on && ip link set on up && "
+        f"nsenter -t {farther_pid} -n ip addr add {BETWEEN[1]}/24 dev back && "
+        f"nsenter -t {farther_pid} -n ip link set back up"
+    )
+    subprocess.run(["nsenter", "-t", str(far_pid), "-n", "sh", "-c", between], check=True)
     end = time.monotonic() + 20
-    while subprocess.run(answers, check=False).returncode != 0:
-        assert time.monotonic() < end, (folder / "log").read_text()
-        time.sleep(0.05)
+    for address in (FAR, FARTHER):
+        answers = [*lab.user.prefix, "ssh", *lab.options(), "-oLogLevel=ERROR", f"root@{address}"]
+        while subprocess.run([*answers, "true"], check=False).returncode != 0:
+            assert time.monotonic() < end, (folder / "log").read_text()
+            time.sleep(0.05)
     return lab

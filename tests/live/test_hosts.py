@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Hops on two hosts: one run, one folder, and a clean end whatever breaks between them."""
+"""Hops on several hosts: one run, one folder, and a clean end whatever breaks between them."""
 
 from __future__ import annotations
 
@@ -49,9 +49,36 @@ set = { "radio.link.propagation" = "25 ms", "core.link.propagation" = "95 ms" }
 """
 
 
+CHAIN = """
+[[hops]]
+name = "radio"
+[hops.link]
+rate = "2 Mbit/s"
+propagation = "20 ms"
+
+[[hops]]
+name = "wire"
+host = "lab2"
+[hops.link]
+rate = "50 Mbit/s"
+propagation = "10 ms"
+
+[[hops]]
+name = "core"
+host = "{last}"
+[hops.link]
+rate = "10 Mbit/s"
+propagation = "30 ms"
+
+[[states]]
+name = "slow"
+set = {{ "wire.link.propagation" = "40 ms", "core.link.propagation" = "60 ms" }}
+"""
+
+
 @pytest.fixture(scope="module")
 def lab(public: Path) -> Iterator[Lab]:
-    """Return two hosts."""
+    """Return three hosts."""
     if reason := labs.missing():
         pytest.skip(reason)
     lab = labs.build(public / "lab")
@@ -67,6 +94,22 @@ def scenario(airpath: Airpath, lab: Lab, ssh: str = f"root@{labs.FAR}", **keys: 
     text += f"engine = {engine!r}\n{more}\n" if engine else ""
     keys = {"propagation": "30 ms", "limit": "100 packets", **keys}
     return airpath.file("hosts.toml", text.replace("'", '"') + HOPS.format(**keys) + states)
+
+
+def chain(airpath: Airpath, lab: Lab, last: str = "lab3", udp: bool = False) -> Path:
+    """Write a scenario of three hops, the second on the second host and the third on `last`."""
+    text = ""
+    for name, address in (("lab2", labs.FAR), ("lab3", labs.FARTHER)):
+        if name == "lab3" != last:
+            continue
+        text += f'[hosts.{name}]\nssh = "root@{address}"\n'
+        text += f'ssh_options = {json.dumps(lab.options())}\nengine = "{airpath.command}"\n'
+        if udp and name == "lab3":
+            local, remote = (f"{end}:5301" for end in labs.BETWEEN)
+            text += f'udp = {{ local = "{local}", remote = "{remote}" }}\n'
+    return airpath.file(
+        "chain.toml", text + CHAIN.format(last=last).replace('host = "local"\n', "")
+    )
 
 
 def account(out: Path) -> dict[str, Any]:
@@ -117,6 +160,74 @@ def test_two_hops_on_two_hosts_are_one_run(airpath: Airpath, lab: Lab) -> None:
     for part in ("local", "lab2"):
         airpath.run("replay", out / "hosts" / part).check()
     assert not any(lab.cache().iterdir())
+
+
+@pytest.mark.parametrize("way", ["through this host", "by UDP"])
+def test_three_hops_on_three_hosts_are_one_run(airpath: Airpath, lab: Lab, way: str) -> None:
+    """A path goes on at a third host; a state takes effect on all; each part can be replayed."""
+    out, up = airpath.path("run"), airpath.path("up")
+    line = f"ping -c 5 -i 0.1 server; touch {up}; cat >/dev/null; ping -c 3 -i 0.1 server"
+    process = airpath.start(
+        *("exec", "--scenario", chain(airpath, lab, udp=way == "by UDP"), "--seed", 7),
+        *("--out", out, "--lateness-bound", "1 s", "--quiet", "--", "sh", "-c", line),
+        user=lab.user,
+        stdin=subprocess.PIPE,
+    )
+    await_true(up.exists)
+    told = airpath.run("state", "slow", "--json", user=lab.user).check().document()
+    assert set(told["hosts"]) == {"lab2", "lab3"}
+    assert all(abs(told["time_ns"] - at) < 50_000_000 for at in told["hosts"].values()), told
+    both = ("wire.link.rate=40 Mbit/s", "core.link.rate=8 Mbit/s")
+    airpath.run("set", *both, user=lab.user).check()
+    # What one host refuses, no other carries out.
+    refused = airpath.run("set", "wire.link.rate=1 Mbit/s", "core.link.ratio=3", user=lab.user)
+    assert refused.status != 0
+    assert "lab3" in refused.err
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    times = [float(word[5:]) for word in output.split() if word.startswith("time=")]
+    # 2 · (20 + 10 + 30) ms, then 2 · (20 + 40 + 60) ms.
+    assert len(times) == 8, output
+    assert all(time >= 120 for time in times), times
+    assert all(time >= 240 for time in times[5:]), times
+    run = load_run(out)
+    assert run.manifest["hops"] == ["radio", "wire", "core"]
+    assert [host["name"] for host in run.manifest["hosts"]] == ["local", "lab2", "lab3"]
+    for host in run.manifest["hosts"][1:]:
+        assert abs(host["clock"]["offset_ns"]) <= host["clock"]["bound_ns"], host
+        delays = host["network_delay"]
+        assert min(delays["to_host"]["count"], delays["from_host"]["count"]) >= 8, delays
+    events = [json.loads(row) for row in airpath.run("log", out, "--json").out.splitlines()]
+    counts = Counter((e["hop"], e["direction"], e["kind"]) for e in events)
+    for direction, hops in (("uplink", ("radio", "wire")), ("downlink", ("core", "wire"))):
+        passed = {counts[hop, direction, "passed"] for hop in hops}
+        offered = counts["path", direction, "offered"]
+        assert passed == {offered} == {counts["path", direction, "delivered"]}, counts
+    assert counts["path", "uplink", "state_changed"] == 1
+    kinds = Counter(
+        json.loads(row)["kind"]
+        for row in airpath.run("log", out / "hosts/lab2", "--json").out.splitlines()
+    )
+    assert kinds["parameter_set"] == 1
+    for part in ("local", "lab2", "lab3"):
+        airpath.run("replay", out / "hosts" / part).check()
+    assert not any(lab.cache().iterdir())
+
+
+def test_the_path_may_come_back_to_this_host(airpath: Airpath, lab: Lab) -> None:
+    """Hops of this host behind those of another are a part of their own, with the server."""
+    out = airpath.path("run")
+    server = f"{airpath.command} recv --once"
+    airpath.run(
+        *("exec", "--scenario", chain(airpath, lab, "local"), "--out", out, "--quiet"),
+        *("--server", server, "--", airpath.command, "send", "server", "--bytes", 50_000),
+        user=lab.user,
+    ).check()
+    run = load_run(out)
+    assert [host["name"] for host in run.manifest["hosts"]] == ["local", "lab2", "local-2"]
+    assert [command["end"] for command in run.manifest["commands"]] == ["server", "client"]
+    assert (out / "hosts/local-2/events.arrow").exists()
+    airpath.run("replay", out / "hosts/local-2").check()
 
 
 def test_a_state_takes_effect_on_both_hosts_at_one_instant(airpath: Airpath, lab: Lab) -> None:
@@ -184,6 +295,30 @@ def test_the_delay_of_the_network_is_subtracted(airpath: Airpath, lab: Lab) -> N
     short = scenario(airpath, lab, more="subtract_delay = true", propagation="1 ns")
     refused = airpath.run("exec", "--scenario", short, "--", "true", user=lab.user).check(2)
     assert "core.downlink.propagation is 1 ns" in refused.err
+
+
+def test_the_loss_of_the_third_host_ends_all(airpath: Airpath, lab: Lab) -> None:
+    """The run ends, names the host, and has the logs of all three."""
+    out = airpath.path("run")
+    process = airpath.start(
+        *("exec", "--scenario", chain(airpath, lab), "--out", out),
+        *("--", "ping", "-i", "0.02", "server"),
+        user=lab.user,
+        stdout=subprocess.DEVNULL,
+    )
+    events = out / "hosts/local/events.arrow"
+    await_true(lambda: events.exists() and events.stat().st_size > 20_000)
+    os.kill(lab.engines(lab.farther_pid)[-1], signal.SIGKILL)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 125, errors
+    manifest = json.loads((out / "run.json").read_text())
+    failures = {host["name"]: host.get("failure", "") for host in manifest["hosts"]}
+    assert failures["lab2"] == ""
+    assert "lab3" in failures["lab3"]
+    for part in ("local", "lab2", "lab3"):
+        assert airpath.run("log", out / "hosts" / part).check().out.count("delivered") > 5
+    assert not any(lab.cache().iterdir())
+    await_true(lambda: not lab.engines())
 
 
 @pytest.mark.parametrize("victim", ["engine", "network"])

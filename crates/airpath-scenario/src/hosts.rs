@@ -29,11 +29,12 @@ pub struct HostConfig {
     /// `airpath` of the search path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
-    /// Addresses of a tunnel by UDP for the packets. Without it, they go over the connection of `ssh`.
+    /// Addresses of a tunnel by UDP for the packets between this host and the one before it on the path. Without it,
+    /// they go over the connection of `ssh`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp: Option<UdpConfig>,
-    /// True to take the delay of the network between the hosts, measured before the run, off the propagation of the
-    /// hops at the border.
+    /// True to take the delay of the network to the host before it on the path, measured before the run, off the
+    /// propagation of the hops at the border.
     #[serde(default)]
     pub subtract_delay: bool,
 }
@@ -42,10 +43,10 @@ pub struct HostConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "UdpTunnel")]
 pub struct UdpConfig {
-    /// Address and port of the host on which the command runs.
+    /// Address and port of the host before it on the path.
     #[schemars(extend("examples" = ["192.0.2.1:5300"]))]
     pub local: String,
-    /// Address and port of the other host.
+    /// Address and port of this host.
     #[schemars(extend("examples" = ["192.0.2.2:5300"]))]
     pub remote: String,
 }
@@ -61,6 +62,8 @@ pub struct HostTree {
 /// A part of a path: hops in a row on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
+    /// Name of the part: that of its host, with a number behind it where an earlier part is on the same host.
+    pub name: String,
     /// Name of the host; [`HERE`] for that on which the command runs.
     pub host: String,
     /// The way to it; none for the host on which the command runs.

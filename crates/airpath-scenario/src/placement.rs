@@ -30,20 +30,32 @@ impl Scenario {
                 Some(part) if part.host == host => part.hops.end = number + 1,
                 _ => {
                     let config = self.hosts.iter().find(|known| known.name == host).map(|known| known.config.clone());
-                    parts.push(Part { host: host.to_owned(), config, hops: number..number + 1 });
+                    let name = self.part_name(host, &parts);
+                    parts.push(Part { name, host: host.to_owned(), config, hops: number..number + 1 });
                 }
             }
         }
         parts
     }
 
-    /// The two parts of a path that is on two hosts; none where all hops are on the host on which the command runs.
+    /// Name of a part on `host`, behind `parts`.
+    fn part_name(&self, host: &str, parts: &[Part]) -> String {
+        let is_free = |name: &String| {
+            !parts.iter().any(|part| part.name == *name) && !self.hosts.iter().any(|host| host.name == *name)
+        };
+        match parts.iter().any(|part| part.host == host) {
+            false => host.to_owned(),
+            true => (2_usize..).map(|number| format!("{host}-{number}")).find(is_free).unwrap_or_default(),
+        }
+    }
+
+    /// The parts of a path that is on several hosts; none where all hops are on the host on which the command runs.
     ///
     /// # Errors
     /// As [`Scenario::paths`].
-    pub fn placement(&self) -> Result<Option<[Part; 2]>, Report> {
+    pub fn placement(&self) -> Result<Option<Vec<Part>>, Report> {
         self.paths()?;
-        Ok(<[Part; 2]>::try_from(self.parts()).ok())
+        Ok(Some(self.parts()).filter(|parts| parts.len() > 1))
     }
 
     /// The scenario with some hops of its path only, and with what states and background loads say about these; as if
@@ -114,6 +126,7 @@ impl Scenario {
             problems.push(Diagnostic::at(place, KEY, message));
         } else if problems.is_empty() && paths.len() == 1 {
             problems.extend(self.order_problem());
+            problems.extend(self.tunnel_problems());
             problems.extend(self.border_problems(&paths[0].config));
         }
         problems
@@ -121,21 +134,36 @@ impl Scenario {
 
     /// Problem in the order of hosts along the path.
     fn order_problem(&self) -> Option<Diagnostic> {
+        let first = self.paths[0].hops.first()?;
+        let (_, place) = first.host.as_ref()?;
+        let message = "the first hop is at the client, whose command runs on this host; place later hops elsewhere, and \
+                       write a hop without parameters first if no other is to be here";
+        Some(Diagnostic::at(place, join(&first.name, "host"), message))
+    }
+
+    /// Problems of what is said of the border before a host.
+    fn tunnel_problems(&self) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
         let parts = self.parts();
-        let place_of = |part: &Part| {
-            let hop = &self.paths[0].hops[part.hops.start];
-            (join(&hop.name, "host"), hop.host.as_ref().map_or(&hop.place, |(_, place)| place).clone())
-        };
-        if parts[0].config.is_some() {
-            let (key, place) = place_of(&parts[0]);
-            let message = "the first hop is at the client, whose command runs on this host; place later hops elsewhere";
-            return Some(Diagnostic::at(&place, key, message));
+        for HostTree { name, place, config } in &self.hosts {
+            let mut problem =
+                |key: &str, message: &str| problems.push(Diagnostic::at(place, join(&join(KEY, name), key), message));
+            let before = || parts.windows(2).filter(|pair| pair[1].host == *name).map(|pair| &pair[0]);
+            if config.udp.is_some() && before().count() > 1 {
+                problem(
+                    "udp",
+                    "the path comes to this host more than once, and a tunnel has two ends; leave it out, or write a second \
+                     host with the same `ssh`",
+                );
+            }
+            if config.udp.is_some() && config.subtract_delay && before().any(|part| part.host != HERE) {
+                problem(
+                    "subtract_delay",
+                    "the delay of a tunnel between two other hosts is not known before the run; leave one of both out",
+                );
+            }
         }
-        let third = parts.get(2)?;
-        let (key, place) = place_of(third);
-        let message = "a path has hops of this host, and behind them hops of one other host, at which the server is; more \
-                       changes of host are not supported";
-        Some(Diagnostic::at(&place, key, message))
+        problems
     }
 
     /// Problems of what cannot cross the border between two hosts.

@@ -47,7 +47,7 @@ impl Fetcher {
     /// Lets it fetch `leftovers`, if there are any, and waits for its end.
     pub fn finish(mut self, leftovers: Option<Leftovers>) {
         if let (Some(mut stdin), Some(Leftovers { part, folder, into })) = (self.0.stdin.take(), leftovers) {
-            let request = json!({ "host": part.host, "config": part.config, "folder": folder, "into": into });
+            let request = json!({ "host": part.name, "config": part.config, "folder": folder, "into": into });
             let _ = stdin.write_all(request.to_string().as_bytes());
         }
         let _ = self.0.wait();
@@ -68,6 +68,7 @@ pub fn run() -> Result<i32> {
     let request: Value = serde_json::from_str(&text).map_err(wrong)?;
     let word = |key: &str| request[key].as_str().unwrap_or_default().to_owned();
     let part = Part {
+        name: word("host"),
         host: word("host"),
         config: serde_json::from_value(request["config"].clone()).map_err(wrong)?,
         hops: 0..0,

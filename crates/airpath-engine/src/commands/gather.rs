@@ -1,18 +1,19 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The results of both hosts in one folder, one summary, one verdict.
+//! The results of all hosts in one folder, one summary, one verdict.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use airpath_clocks::{Estimate, correct};
 use airpath_core::End;
-use airpath_log::joined::{self, Border};
+use airpath_log::joined::{self, PartHops};
+use airpath_log::manifest::Results;
 use airpath_log::manifest::Status;
 use airpath_log::{Distribution, Level, Manifest, Summary, files, place};
-use airpath_scenario::{HERE, Part};
+use airpath_scenario::HERE;
 use serde_json::{Value, json};
 
 use crate::error::{Failure, Result};
@@ -23,55 +24,104 @@ use crate::run::files::KeptFiles;
 use crate::run::{RunRequest, manifest as places};
 use crate::terminal::say;
 
-/// Results of the other host's part.
+/// Results of another host's part.
 pub struct Collected {
+    /// The name of the part.
+    pub name: String,
     /// Its manifest.
     pub manifest: Manifest,
     /// Its summary.
-    pub summary: Value,
-    /// Delays of packets from here to there.
-    pub transit: Distribution,
+    pub summary: Summary,
+    /// Delays of packets from the host before to it.
+    pub before: Distribution,
+    /// Delays of packets from the host behind to it.
+    pub behind: Distribution,
+    /// Its clock, compared with that of this host.
+    pub clock: Estimate,
+    /// Facts about the host for the manifest, beside its results.
+    pub about: Value,
 }
 
-/// Results of both hosts.
+impl Collected {
+    fn results(&self) -> Result<&Results> {
+        let none = || Failure::new(format!("host `{}` told no results", self.name));
+        self.manifest.results.as_ref().ok_or_else(none)
+    }
+
+    /// The account of the host for the manifest; `from_host` are the delays from it to the host before.
+    fn account(&self, from_host: Distribution) -> Result<Value> {
+        let results = self.results()?;
+        let mut account = json!({
+            "name": self.name,
+            "hops": self.manifest.hops,
+            "clock": {
+                "offset_ns": self.clock.offset_ns,
+                "bound_ns": self.clock.bound_ns,
+                "drift_ppm": self.clock.drift_ppm,
+                "drift_interval_ppm": self.clock.drift_interval_ppm,
+            },
+            "clock_estimate": self.clock,
+            "network_delay": { "to_host": self.before, "from_host": from_host },
+            "lateness": results.timings.lateness,
+            "verdict": results.verdict,
+        });
+        if let (Value::Object(account), Value::Object(about)) = (&mut account, &self.about) {
+            account.extend(about.clone());
+        }
+        Ok(account)
+    }
+}
+
+/// Results of all hosts.
 pub struct Gathered<'a> {
     /// The request for the whole path.
     pub whole: &'a RunRequest,
     /// The part on this host.
     pub local: Finished,
-    /// The part on the other.
-    pub far: Collected,
-    /// The account of the other host for the manifest.
-    pub hosts: Value,
-    /// The other host.
-    pub part: &'a Part,
+    /// Delays of packets from the second part to this one.
+    pub behind: Distribution,
+    /// The other parts, in the order of the path.
+    pub others: Vec<Collected>,
 }
 
 /// Writes the folder of the whole run, prints its summary, and returns the exit status.
 ///
 /// # Errors
-/// When the other host's results cannot be read.
+/// When another host's results cannot be read.
 pub fn conclude(gathered: Gathered<'_>) -> Result<i32> {
-    let Gathered { whole, local, far, hosts, part } = gathered;
-    let far_summary: Summary = serde_json::from_value(far.summary.clone())
-        .map_err(|error| Failure::new(format!("host `{}`: its summary: {error}", part.host)))?;
-    let border = Border { near: local.manifest.hops.clone(), far: far.manifest.hops.clone(), host: part.host.clone() };
-    let mut summary = joined::summary(&local.summary, &far_summary, &border);
-    let (Some(near_results), Some(far_results)) = (&local.manifest.results, &far.manifest.results) else {
-        return Err(Failure::new(format!("host `{}` told no results", part.host)));
-    };
-    let estimate: Estimate = serde_json::from_value(hosts["clock_estimate"].clone())
-        .map_err(|error| Failure::new(format!("the estimate of the clocks: {error}")))?;
-    let mut results = joined::results(near_results, far_results, &border);
+    let Gathered { whole, local, behind, others } = gathered;
+    let mut parts = vec![PartHops { host: HERE.into(), hops: local.manifest.hops.clone() }];
+    parts.extend(others.iter().map(|one| PartHops { host: one.name.clone(), hops: one.manifest.hops.clone() }));
+    let none = || Failure::new("this host told no results");
+    let here_results = local.manifest.results.as_ref().ok_or_else(none)?;
+    let summaries: Vec<&Summary> =
+        std::iter::once(&local.summary).chain(others.iter().map(|other| &other.summary)).collect();
+    let mut all_results = vec![here_results];
+    for other in &others {
+        all_results.push(other.results()?);
+    }
+    let mut summary = joined::summary(&summaries, &parts).ok_or_else(none)?;
+    let mut results = joined::results(&all_results, &parts).ok_or_else(none)?;
     if let Some(out) = &whole.out
-        && let Err(error) = write_logs(whole, &local.manifest, &far.manifest, &border, &estimate, out)
+        && let Err(error) = write_logs(whole, &local.manifest, &others, &parts, out).and_then(|()| copy_tcp_state(out))
     {
         say!(
-            "airpath: the logs of both hosts could not be joined: {error}\n  Each is whole in {}",
+            "airpath: the logs of the hosts could not be joined: {error}\n  Each is whole in {}",
             out.join(HOSTS).display()
         );
         results.log.complete = false;
-        results.log.files.incomplete.push(format!("the logs of both hosts could not be joined: {error}"));
+        results.log.files.incomplete.push(format!("the logs of the hosts could not be joined: {error}"));
+    }
+    let mut accounts = vec![json!({
+        "name": HERE,
+        "hops": local.manifest.hops,
+        "lateness": here_results.timings.lateness,
+        "verdict": here_results.verdict,
+    })];
+    // What comes from a host to the one before it is measured there.
+    let from_hosts = std::iter::once(behind).chain(others.iter().map(|other| other.behind));
+    for (other, from_host) in others.iter().zip(from_hosts) {
+        accounts.push(other.account(from_host)?);
     }
     let mut manifest = local.manifest.clone();
     manifest.status = Status::Finished;
@@ -79,16 +129,10 @@ pub fn conclude(gathered: Gathered<'_>) -> Result<i32> {
     let kept = KeptFiles::keep(&whole.scenario, whole.out.as_deref()).unwrap_or_default();
     manifest.scenario_toml = kept.scenario_toml(&whole.scenario);
     manifest.scenario = toml::from_str(&manifest.scenario_toml).unwrap_or_default();
-    let mut commands = far.manifest.commands.clone();
+    let mut commands: Vec<_> = others.iter().flat_map(|other| other.manifest.commands.clone()).collect();
     commands.append(&mut manifest.commands);
     manifest.commands = commands;
-    let here = json!({
-        "name": HERE,
-        "hops": border.near,
-        "lateness": near_results.timings.lateness,
-        "verdict": near_results.verdict,
-    });
-    manifest.hosts = vec![here, hosts.clone()];
+    manifest.hosts.clone_from(&accounts);
     manifest.results = Some(results);
     if let Some(out) = &whole.out
         && let Err(error) = manifest.write(out)
@@ -99,11 +143,13 @@ pub fn conclude(gathered: Gathered<'_>) -> Result<i32> {
     summary.seed = Some(whole.seed);
     let status = conclude::report(whole, &Finished { summary, manifest, status: local.status });
     if whole.report == Report::Summary {
-        let p50_ns = |way: &str| hosts["network_delay"][way]["p50_ns"].as_u64().unwrap_or(0);
-        let delays_ns = [p50_ns("to_host"), p50_ns("from_host")];
-        let late_ns = far_results.timings.lateness.max_ns;
-        let clock = (estimate.offset_ns, estimate.bound_ns, estimate.drift_ppm);
-        say!("{}", joined::host_line(&part.host, clock.0, clock.1, clock.2, delays_ns, late_ns));
+        for (other, account) in others.iter().zip(&accounts[1..]) {
+            let p50_ns = |way: &str| account["network_delay"][way]["p50_ns"].as_u64().unwrap_or(0);
+            let delays_ns = [p50_ns("to_host"), p50_ns("from_host")];
+            let late_ns = account["lateness"]["max_ns"].as_u64().unwrap_or(0);
+            let clock = (other.clock.offset_ns, other.clock.bound_ns, other.clock.drift_ppm);
+            say!("{}", joined::host_line(&other.name, clock.0, clock.1, clock.2, delays_ns, late_ns));
+        }
     }
     Ok(status)
 }
@@ -111,38 +157,42 @@ pub fn conclude(gathered: Gathered<'_>) -> Result<i32> {
 /// Writes the logs of the whole path and its two captures.
 fn write_logs(
     whole: &RunRequest,
-    near: &Manifest,
-    far: &Manifest,
-    border: &Border,
-    estimate: &Estimate,
+    here: &Manifest,
+    others: &[Collected],
+    parts: &[PartHops],
     out: &Path,
 ) -> io::Result<()> {
-    let parts = [HERE, &border.host].map(|host| out.join(HOSTS).join(host));
-    let folders = parts.each_ref().map(|part| part.as_path());
-    // A time of the far run, on the clock there, then on the clock here, since t = 0.
-    let moved = |ns: u64| {
-        let unix_ns = estimate.local_ns(far.start_unix_ns + ns).unwrap_or(far.start_unix_ns + ns);
-        unix_ns.saturating_sub(near.start_unix_ns)
+    let folders: Vec<PathBuf> = parts.iter().map(|part| out.join(HOSTS).join(&part.host)).collect();
+    let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
+    // A time of a far run, on the clock there, then on the clock here, since t = 0.
+    let moved = |part: usize, ns: u64| {
+        let Some(other) = part.checked_sub(1).and_then(|number| others.get(number)) else { return ns };
+        let there_ns = other.manifest.start_unix_ns + ns;
+        other.clock.local_ns(there_ns).unwrap_or(there_ns).saturating_sub(here.start_unix_ns)
     };
     if whole.level >= Level::Events {
-        joined::merge_events(folders, out, border, &near.states, &moved).map_err(io::Error::other)?;
-        joined::merge_inputs(folders, out, &moved).map_err(io::Error::other)?;
+        joined::merge_events(&folders, out, parts, &here.states, &moved).map_err(io::Error::other)?;
+        joined::merge_inputs(&folders, out, parts, &moved).map_err(io::Error::other)?;
     }
-    if whole.level >= Level::Packets {
-        for (end, folder) in [(End::Client, folders[0]), (End::Server, folders[1])] {
-            let name = files::capture_name(end.name());
-            let mut input = BufReader::new(File::open(folder.join(&name))?);
-            let mut output = BufWriter::new(place::create_new(&out.join(&name))?);
-            let change = |unix_ns: u64| match end {
-                End::Client => Ok(unix_ns),
-                End::Server => estimate.local_ns(unix_ns).ok_or_else(|| io::Error::other("a stamp before 1970")),
-            };
-            correct::capture::copy(&mut input, &mut output, &mut { change })?;
-            output.flush()?;
-        }
+    let Some(last) = others.last().zip(folders.last()).filter(|_| whole.level >= Level::Packets) else { return Ok(()) };
+    for (end, folder) in [(End::Client, folders[0]), (End::Server, last.1)] {
+        let name = files::capture_name(end.name());
+        let mut input = BufReader::new(File::open(folder.join(&name))?);
+        let mut output = BufWriter::new(place::create_new(&out.join(&name))?);
+        let change = |unix_ns: u64| match end {
+            End::Client => Ok(unix_ns),
+            End::Server => last.0.clock.local_ns(unix_ns).ok_or_else(|| io::Error::other("a stamp before 1970")),
+        };
+        correct::capture::copy(&mut input, &mut output, &mut { change })?;
+        output.flush()?;
     }
-    // The states of TCP are those of the client's end; the other host's are in its own folder.
-    let tcp_state = folders[0].join(files::TCP_STATE);
+    Ok(())
+}
+
+/// Copies the states of TCP at the client's end into the folder of the whole run; those of other hosts are in their own
+/// folders.
+fn copy_tcp_state(out: &Path) -> io::Result<()> {
+    let tcp_state = out.join(HOSTS).join(HERE).join(files::TCP_STATE);
     if tcp_state.exists() {
         place::copy(&tcp_state, &out.join(files::TCP_STATE))?;
     }

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! A run whose last hops are on another host, as the host on which the command runs sees it.
+//! A run whose later hops are on other hosts, as the host on which the command runs sees it.
 
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use airpath_core::{Direction, End, Span};
 use airpath_live::clock;
@@ -16,20 +17,20 @@ use airpath_log::Manifest;
 use airpath_log::manifest::Status;
 use airpath_scenario::{HERE, Part, Scenario};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::fetch::{Fetcher, Leftovers};
 use super::gather::{self, Collected, Gathered};
 use super::launch::{launch, open_json};
 use crate::error::{Failure, Result};
 use crate::hosts::HOSTS;
-use crate::hosts::channel::{Channel, Join};
+use crate::hosts::channel::{Border, Channel, Channels, Join};
 use crate::hosts::clocks::Clocks;
 use crate::hosts::mouth::{SILENCE, Said};
-use crate::hosts::ssh::{self, Connection};
+use crate::hosts::ssh::{self, Connection, Ending};
 use crate::hosts::transfer::{self, Piece};
 use crate::hosts::tunnel::{Ends, Tunnel};
-use crate::hosts::wire::{Word, write_frame};
+use crate::hosts::wire::{Neighbour, Word, write_frame};
 use crate::link::{self, usage};
 use crate::run::Report;
 use crate::run::{RunRequest, conclude, live};
@@ -39,31 +40,80 @@ use crate::terminal::say;
 
 /// Number of comparisons of the clocks before a run.
 const PROBES: usize = 32;
+/// Time for the results of another host's part: its log is finished first.
+const RESULTS: Duration = Duration::from_secs(300);
 
-/// The other host of a run.
+/// Another host of a run.
 struct Other {
     part: Part,
     connection: Connection,
     clocks: Arc<Clocks>,
-    tunnel: Option<Tunnel>,
     /// The folder of the run there.
     folder: String,
-    /// Delay taken off the propagation at the border, in each direction.
-    subtracted: Span,
+    /// Delay of the network to the host before it.
+    delay: Span,
 }
 
-/// Carries out `request`, whose path has two `parts`.
+/// Borders of a part of the path: the delays taken off the propagation there.
+#[derive(Clone, Copy, Default)]
+struct Subtracted {
+    before: Span,
+    behind: Span,
+}
+
+/// Carries out `request`, whose path has `parts` on several hosts, the first of them here.
 ///
 /// # Errors
-/// When the other host or its engine cannot be had, or the run is not of the kind that may be on two hosts.
-pub fn start(mut request: RunRequest, parts: [Part; 2], install: bool) -> Result<i32> {
+/// When another host or its engine cannot be had, or the run is not of the kind that may be on several hosts.
+pub fn start(mut request: RunRequest, parts: Vec<Part>, install: bool) -> Result<i32> {
     check(&request)?;
     open_json(&mut request)?;
-    let [here, there] = parts;
     let made = request.out.as_deref().map(make_folder).transpose()?.unwrap_or(false);
-    let mut other = prepare(&request, &here, there, install).inspect_err(|_| take_back(&request, made))?;
-    let whole = request.clone();
-    let (mut local, hops) = part_of(&request, here.hops.clone(), other.subtracted, Direction::Uplink)?;
+    let Prepared { others, subtracted, tunnel } =
+        prepare(&request, parts.clone(), install).inspect_err(|_| take_back(&request, made))?;
+    let begun = begin(&request, &parts[0], &others, subtracted, tunnel, made);
+    let hang_up = |other: Other| (other.connection.hang_up(), other.part, other.folder);
+    let endings: Vec<(Ending, Part, String)> = others.into_iter().map(hang_up).collect();
+    let mut folders = Vec::new();
+    for (number, (ending, part, folder)) in endings.into_iter().enumerate() {
+        // The engine there removes its folder at its end; this command ends no earlier.
+        ending.wait(if begun.as_ref().is_ok_and(|ended| ended.taken[number]) {
+            ssh::PATIENCE
+        } else {
+            ssh::SHORT_PATIENCE
+        });
+        folders.push((part, folder));
+    }
+    let Ended { status, fetchers, .. } = begun.inspect_err(|_| take_back(&request, made))?;
+    for (fetcher, (part, folder)) in fetchers.into_iter().zip(folders) {
+        let into = request.out.as_ref().map(|out| out.join(HOSTS).join(&part.name));
+        let missing = into.filter(|into| into.parent().is_some_and(Path::exists) && !into.join("run.json").exists());
+        fetcher.finish(missing.map(|into| Leftovers { part, folder, into }));
+    }
+    Ok(status)
+}
+
+/// A run that has ended.
+struct Ended {
+    /// For each of the others, whether its results came.
+    taken: Vec<bool>,
+    /// The exit status.
+    status: i32,
+    /// For each of the others, who fetches what did not come.
+    fetchers: Vec<Fetcher>,
+}
+
+/// Runs the part on this host, and with it the whole.
+fn begin(
+    request: &RunRequest,
+    here: &Part,
+    others: &[Other],
+    subtracted: Subtracted,
+    tunnel: Option<Tunnel>,
+    made: bool,
+) -> Result<Ended> {
+    let whole = request;
+    let mut local = part_of(request, here, subtracted)?;
     local.machine = link::machine(&local.scenario)?;
     local.part_of = Some(HERE.into());
     local.server = None;
@@ -72,55 +122,48 @@ pub fn start(mut request: RunRequest, parts: [Part; 2], install: bool) -> Result
     local.strict = false;
     local.manifest = None;
     local.json_file = None;
-    debug_assert_eq!(hops, here.hops.len());
     let clone = |file: &fs::File| file.try_clone().map_err(|error| Failure::new(error.to_string()));
-    let join = Join {
-        end: End::Server,
-        host: other.part.host.clone(),
-        input: clone(&other.connection.input)?,
-        output: clone(&other.connection.output)?,
-        hops: hops_of(&request, &other.part)?,
-        first_id: 1,
-        tunnel: other.tunnel.clone(),
-        clocks: Some(other.clocks.clone()),
-    };
-    let fetcher = Fetcher::start()?;
-    // The engine's process tells this one that everything came.
-    let taken = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+    let mut joins = Vec::new();
+    for other in others {
+        joins.push(Join {
+            host: other.part.name.clone(),
+            input: clone(&other.connection.input)?,
+            output: clone(&other.connection.output)?,
+            hops: hops_of(request, &other.part)?,
+            clocks: Some(other.clocks.clone()),
+        });
+    }
+    let borders = [Border { end: End::Server, tunnel }];
+    let fetchers = others.iter().map(|_| Fetcher::start()).collect::<Result<Vec<_>>>()?;
+    // The engine's process tells this one whose results came.
+    let flag = |_| EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
+    let taken: Vec<EventFd> = (others.iter().map(flag).collect::<std::result::Result<_, _>>())
         .map_err(|errno| Failure::new(format!("cannot make an event: {errno}")))?;
-    let begun = launch(local, |process, local| {
-        let (mut channel, port) = match Channel::start(&join) {
+    let status = launch(local, |process, local| {
+        let (mut channels, ports) = match Channels::start(&joins, &borders, 0) {
             Ok(started) => started,
             Err(failure) => return told(&failure),
         };
-        let outcome = live::run(&process, local, Some((&mut channel, port)));
+        let outcome = live::run(&process, local, Some((&mut channels, ports)));
         let finished = outcome.and_then(|outcome| conclude::finish(local, outcome));
-        let there = finished.and_then(|finished| {
-            let collected = collect(&channel, &other.part, whole.out.as_deref())?;
-            let _ = taken.write(1);
-            let hosts = account(&other, &channel, &collected)?;
-            let gathered = Gathered { whole: &whole, local: finished, far: collected, hosts, part: &other.part };
-            gather::conclude(gathered)
+        let concluded = finished.and_then(|finished| {
+            let mut collected = Vec::new();
+            for ((channel, other), taken) in channels.all.iter().zip(others).zip(&taken) {
+                collected.push(collect(channel, other, whole.out.as_deref())?);
+                let _ = taken.write(1);
+            }
+            let behind = channels.transit(End::Server);
+            gather::conclude(Gathered { whole, local: finished, behind, others: collected })
         });
-        if let Some(clocks) = &channel.clocks {
-            clocks.stop();
-        }
-        there.unwrap_or_else(|failure| {
-            if !note_failure(&whole, local, &other, &failure) {
-                take_back(&whole, made);
+        channels.stop_asking();
+        concluded.unwrap_or_else(|failure| {
+            if !note_failure(whole, local, others, &failure) {
+                take_back(whole, made);
             }
             told(&failure)
         })
-    });
-    drop(join);
-    let (part, folder) = (other.part.clone(), std::mem::take(&mut other.folder));
-    // The engine there removes its folder at its end; this command ends no earlier.
-    other.connection.close(if taken.read().is_ok() { ssh::PATIENCE } else { ssh::SHORT_PATIENCE });
-    let status = begun.inspect_err(|_| take_back(&whole, made))?;
-    let into = whole.out.as_ref().map(|out| out.join(HOSTS).join(&part.host));
-    let missing = into.filter(|into| into.parent().is_some_and(Path::exists) && !into.join("run.json").exists());
-    fetcher.finish(missing.map(|into| Leftovers { part, folder, into }));
-    Ok(status)
+    })?;
+    Ok(Ended { taken: taken.iter().map(|taken| taken.read().is_ok()).collect(), status, fetchers })
 }
 
 fn told(failure: &Failure) -> i32 {
@@ -135,7 +178,7 @@ fn hops_of(request: &RunRequest, part: &Part) -> Result<Vec<String>> {
     Ok(hops[part.hops.clone()].iter().map(|hop| hop.name.clone()).collect())
 }
 
-/// Refuses what is not offered on two hosts.
+/// Refuses what is not offered on several hosts.
 fn check(request: &RunRequest) -> Result<()> {
     let refused = [
         (request.internet, "--internet"),
@@ -150,68 +193,147 @@ fn check(request: &RunRequest) -> Result<()> {
     }
 }
 
-/// Connects to the other host, compares the clocks, and tells its engine what to run.
-fn prepare(request: &RunRequest, here: &Part, part: Part, install: bool) -> Result<Other> {
-    let mut connection = ssh::connect(&part, install)?;
-    let prepared = set_up(&mut connection, request, here, &part);
-    match prepared {
-        Ok(SetUp { clocks, tunnel, folder, subtracted }) => {
-            Ok(Other { part, connection, clocks, tunnel, folder, subtracted })
+/// The others of a run, ready to begin.
+struct Prepared {
+    others: Vec<Other>,
+    /// Delay taken off at the border of this host's part.
+    subtracted: Subtracted,
+    /// The tunnel to the second part.
+    tunnel: Option<Tunnel>,
+}
+
+/// Connects to the other hosts, compares the clocks, and tells their engines what to run.
+fn prepare(request: &RunRequest, parts: Vec<Part>, install: bool) -> Result<Prepared> {
+    let mut others: Vec<Other> = Vec::new();
+    let prepared = connect_to_all(request, &parts, install, &mut others).and_then(|subtracted| {
+        let (tunnel, neighbours) = tunnels(&parts)?;
+        for (number, other) in (1..).zip(&mut others) {
+            let set_up = set_up(request, other, number, subtracted[number], neighbours[number].clone());
+            set_up.map_err(|failure| of_host(&other.part, &failure))?;
         }
+        Ok((subtracted[0], tunnel))
+    });
+    match prepared {
+        Ok((subtracted, tunnel)) => Ok(Prepared { others, subtracted, tunnel }),
         Err(failure) => {
-            connection.close(ssh::PATIENCE);
-            let failed = format!("{}: {failure}", ssh::about(&part));
-            Err(if failure.status() == status::USAGE { Failure::usage(failed) } else { Failure::new(failed) })
+            let endings: Vec<Ending> = others.into_iter().map(|other| other.connection.hang_up()).collect();
+            endings.into_iter().for_each(|ending| ending.wait(ssh::PATIENCE));
+            Err(failure)
         }
     }
 }
 
-/// Agreement with the other host.
-struct SetUp {
-    clocks: Arc<Clocks>,
-    tunnel: Option<Tunnel>,
-    folder: String,
-    subtracted: Span,
+/// `failure` with the host that it concerns.
+fn of_host(part: &Part, failure: &Failure) -> Failure {
+    let failed = format!("{}: {failure}", ssh::about(part));
+    if failure.status() == status::USAGE { Failure::usage(failed) } else { Failure::new(failed) }
 }
 
-/// The tunnel to the host of `part`, if it is to have one, and what the other host is told of it.
-fn tunnel(part: &Part) -> Result<(Option<Tunnel>, Option<Ends>)> {
-    let Some(udp) = part.config.as_ref().and_then(|config| config.udp.as_ref()) else { return Ok((None, None)) };
-    let address =
-        |text: &str| text.parse::<SocketAddr>().map_err(|_| Failure::usage(format!("{text} is no address and port")));
-    let (own, peer, token) = (address(&udp.local)?, address(&udp.remote)?, fresh_seed());
-    let tunnel = Tunnel::open(&Ends { own, peer, token })?;
-    Ok((Some(tunnel), Some(Ends { own: peer, peer: own, token })))
+/// Connects to the hosts of `parts` but the first and compares their clocks with the one here; `others` has them
+/// whatever comes next. Returns what is taken off the propagation of each part.
+fn connect_to_all(
+    request: &RunRequest,
+    parts: &[Part],
+    install: bool,
+    others: &mut Vec<Other>,
+) -> Result<Vec<Subtracted>> {
+    let mut subtracted = vec![Subtracted::default(); parts.len()];
+    // Packets between two other hosts pass through this one.
+    let mut before_ns = 0;
+    for (number, part) in parts.iter().enumerate().skip(1) {
+        let mut connection = ssh::connect(part, install)?;
+        let clocks = compare(&mut connection);
+        let clocks = match clocks {
+            Ok(clocks) => Arc::new(clocks),
+            Err(failure) => {
+                connection.close(ssh::PATIENCE);
+                return Err(of_host(part, &failure));
+            }
+        };
+        let delay = Span::from_nanos(before_ns + clocks.one_way_ns());
+        before_ns = clocks.one_way_ns();
+        if part.config.as_ref().is_some_and(|config| config.subtract_delay) {
+            (subtracted[number - 1].behind, subtracted[number].before) = (delay, delay);
+        }
+        others.push(Other { part: part.clone(), connection, clocks, folder: String::new(), delay });
+    }
+    // What does not fit is told before another host has anything to do.
+    for (part, subtracted) in parts.iter().zip(&subtracted) {
+        part_of(request, part, *subtracted)?;
+    }
+    Ok(subtracted)
 }
 
-fn set_up(connection: &mut Connection, request: &RunRequest, here: &Part, part: &Part) -> Result<SetUp> {
-    let broke = |error: io::Error| Failure::new(format!("the connection broke: {error}"));
-    let clocks = Arc::new(Clocks::default());
+/// Compares the clock of the host of `connection` with the one here.
+fn compare(connection: &mut Connection) -> Result<Clocks> {
+    let clocks = Clocks::default();
     for _ in 0..PROBES {
-        connection.say(&clocks.question()).map_err(broke)?;
+        connection.say(&clocks.question()).map_err(|error| Failure::new(format!("the connection broke: {error}")))?;
         let Word::Told { number, receive_ns, transmit_ns, ahead_ns } = connection.hear()? else {
             return Err(Failure::new("it did not tell the time"));
         };
         clocks.told(number, receive_ns, transmit_ns, ahead_ns, clock::realtime_ns());
     }
-    let subtracts = part.config.as_ref().is_some_and(|config| config.subtract_delay);
-    let subtracted = if subtracts { Span::from_nanos(clocks.one_way_ns()) } else { Span::ZERO };
-    // What does not fit is told before the other host has anything to do.
-    part_of(request, here.hops.clone(), subtracted, Direction::Uplink)?;
-    let (far, _) = part_of(request, part.hops.clone(), subtracted, Direction::Downlink)?;
+    Ok(clocks)
+}
+
+/// The hosts beside that of a part, as it is told of them.
+#[derive(Clone, Default)]
+struct Neighbours {
+    before: Neighbour,
+    behind: Option<Neighbour>,
+}
+
+/// The tunnel from this host, if the second part is to have one; and for each part its neighbours.
+fn tunnels(parts: &[Part]) -> Result<(Option<Tunnel>, Vec<Neighbours>)> {
+    let mut neighbours = vec![Neighbours::default(); parts.len()];
+    for (number, part) in parts.iter().enumerate().skip(1) {
+        let udp = part.config.as_ref().and_then(|config| config.udp.as_ref());
+        let address = |text: &str| {
+            text.parse::<SocketAddr>().map_err(|_| Failure::usage(format!("{text} is no address and port")))
+        };
+        let ends = match udp {
+            Some(udp) => Some((address(&udp.local)?, address(&udp.remote)?, fresh_seed())),
+            None => None,
+        };
+        let udp = |is_before: bool| {
+            ends.map(|(local, remote, token)| match is_before {
+                true => Ends { own: local, peer: remote, token },
+                false => Ends { own: remote, peer: local, token },
+            })
+        };
+        neighbours[number - 1].behind = Some(Neighbour { udp: udp(true) });
+        neighbours[number].before = Neighbour { udp: udp(false) };
+    }
+    let own = neighbours[0].behind.as_ref().and_then(|neighbour| neighbour.udp.as_ref());
+    Ok((own.map(Tunnel::open).transpose()?, neighbours))
+}
+
+/// Tells the engine of `other`, which has part `number`, what to run.
+fn set_up(
+    request: &RunRequest,
+    other: &mut Other,
+    number: usize,
+    subtracted: Subtracted,
+    Neighbours { before, behind }: Neighbours,
+) -> Result<()> {
+    let broke = |error: io::Error| Failure::new(format!("the connection broke: {error}"));
+    let far = part_of(request, &other.part, subtracted)?;
     let files = far.scenario.files().map_err(usage)?;
     let name = |file: &Path| {
         let number = files.iter().position(|known| known == file)?;
         Some(format!("{number}-{}", file.file_name()?.to_string_lossy()))
     };
-    let (tunnel, theirs) = tunnel(part)?;
+    let connection = &mut other.connection;
     connection
         .say(&Word::Setup {
-            host: part.host.clone(),
+            host: other.part.name.clone(),
+            number: number as u16,
             scenario: far.scenario.to_toml_with_files(&name).map_err(usage)?,
-            arguments: arguments(request),
+            arguments: arguments(request, behind.is_none()),
             records: request.out.is_some(),
-            udp: theirs,
+            before,
+            behind,
             files: files.len() as u32,
         })
         .map_err(broke)?;
@@ -225,31 +347,32 @@ fn set_up(connection: &mut Connection, request: &RunRequest, here: &Part, part: 
         failed.map_or(Ok(()), |error| Err(broke(error)))?;
     }
     match connection.hear()? {
-        Word::Prepared { folder } => Ok(SetUp { clocks, tunnel, folder, subtracted }),
+        Word::Prepared { folder } => {
+            other.folder = folder;
+            Ok(())
+        }
         _ => Err(Failure::new("it did not prepare the run")),
     }
 }
 
-/// The request for one part of the path, `hops`, with the network's delay taken off at the border; and the number of
-/// its hops.
-fn part_of(
-    request: &RunRequest,
-    hops: std::ops::Range<usize>,
-    subtracted: Span,
-    direction: Direction,
-) -> Result<(RunRequest, usize)> {
-    let mut scenario: Scenario = request.scenario.part(hops.clone());
-    if subtracted > Span::ZERO {
-        let hop = if direction == Direction::Uplink { hops.len() - 1 } else { 0 };
-        scenario.subtract_propagation(hop, direction, subtracted).map_err(|why| {
-            Failure::usage(format!("subtract_delay: {why}; write a longer constant, or leave subtract_delay out"))
-        })?;
+/// The request for one part of the path, with the delays of the network taken off at its borders.
+fn part_of(request: &RunRequest, part: &Part, subtracted: Subtracted) -> Result<RunRequest> {
+    let mut scenario: Scenario = request.scenario.part(part.hops.clone());
+    let last = part.hops.len() - 1;
+    for (hop, direction, delay) in
+        [(0, Direction::Downlink, subtracted.before), (last, Direction::Uplink, subtracted.behind)]
+    {
+        if delay > Span::ZERO {
+            scenario.subtract_propagation(hop, direction, delay).map_err(|why| {
+                Failure::usage(format!("subtract_delay: {why}; write a longer constant, or leave subtract_delay out"))
+            })?;
+        }
     }
-    Ok((RunRequest { scenario, ..request.clone() }, hops.len()))
+    Ok(RunRequest { scenario, ..request.clone() })
 }
 
-/// Options of `airpath exec` by which the other engine runs its part.
-fn arguments(request: &RunRequest) -> Vec<String> {
+/// Options of `airpath exec` by which another engine runs its part; the server's command is at the last one.
+fn arguments(request: &RunRequest, is_last: bool) -> Vec<String> {
     let mut arguments: Vec<String> = vec!["--quiet".into()];
     let mut add = |option: &str, value: String| arguments.extend([option.to_owned(), value]);
     add("--seed", request.seed.to_string());
@@ -276,7 +399,7 @@ fn arguments(request: &RunRequest) -> Vec<String> {
     if let Some(name) = &request.congestion_control {
         add("--cc", name.clone());
     }
-    if let Some(server) = &request.server {
+    if let (Some(server), true) = (&request.server, is_last) {
         add("--server", server.clone());
     }
     for (asked, option) in [(request.as_root, "--as-root"), (request.confine, "--confine")] {
@@ -287,10 +410,11 @@ fn arguments(request: &RunRequest) -> Vec<String> {
     arguments
 }
 
-/// Takes the other engine's results; its files go into the folder of the run.
-fn collect(channel: &Channel, part: &Part, out: Option<&Path>) -> Result<Collected> {
-    let Word::Finished { manifest, summary, transit, files } = channel.hear_word(30 * SILENCE)? else {
-        return Err(Failure::new(format!("{} did not tell what came of the run", ssh::about(part))));
+/// Takes another engine's results; its files go into the folder of the run.
+fn collect(channel: &Channel, other: &Other, out: Option<&Path>) -> Result<Collected> {
+    let about = || ssh::about(&other.part);
+    let Word::Finished { manifest, summary, before, behind, files } = channel.hear_word(RESULTS)? else {
+        return Err(Failure::new(format!("{} did not tell what came of the run", about())));
     };
     if let Some(out) = out {
         let mut hear = || {
@@ -299,38 +423,29 @@ fn collect(channel: &Channel, part: &Part, out: Option<&Path>) -> Result<Collect
                 Said::Chunk(bytes) => Piece::Chunk(bytes),
             })
         };
-        transfer::take(&out.join(HOSTS).join(&part.host), files, &mut hear)?;
+        transfer::take(&out.join(HOSTS).join(&other.part.name), files, &mut hear)?;
     }
     channel.say(&Word::Taken {});
-    let manifest = serde_json::from_value(*manifest)
-        .map_err(|error| Failure::new(format!("{}: its manifest: {error}", ssh::about(part))))?;
-    Ok(Collected { manifest, summary: *summary, transit })
-}
-
-/// The account of hosts for the manifest.
-fn account(other: &Other, channel: &Channel, collected: &Collected) -> Result<Value> {
-    let mut estimate = other.clocks.estimate()?;
-    estimate.local.name = airpath_clocks::identity::host_name();
-    estimate.local.identity = airpath_clocks::identity::written(airpath_clocks::identity::identity());
-    estimate.remote.name = other.part.host.clone();
-    estimate.remote.identity = other.connection.clock_identity.clone();
+    let wrong = |what: &str, error: serde_json::Error| Failure::new(format!("{}: its {what}: {error}", about()));
+    let mut clock = other.clocks.estimate()?;
+    clock.local.name = airpath_clocks::identity::host_name();
+    clock.local.identity = airpath_clocks::identity::written(airpath_clocks::identity::identity());
+    clock.remote.name = other.part.name.clone();
+    clock.remote.identity = other.connection.clock_identity.clone();
     let config = other.part.config.as_ref();
-    Ok(json!({
-        "name": other.part.host,
-        "ssh": config.map(|config| &config.ssh),
-        "hops": collected.manifest.hops,
-        "clock": {
-            "offset_ns": estimate.offset_ns,
-            "bound_ns": estimate.bound_ns,
-            "drift_ppm": estimate.drift_ppm,
-            "drift_interval_ppm": estimate.drift_interval_ppm,
-        },
-        "clock_estimate": estimate,
-        "network_delay": { "to_host": collected.transit, "from_host": channel.transit() },
-        "subtracted_delay_ns": other.subtracted.nanos(),
-        "lateness": collected.manifest.results.as_ref().map(|results| results.timings.lateness),
-        "verdict": collected.manifest.results.as_ref().map(|results| &results.verdict),
-    }))
+    let subtracts = config.is_some_and(|config| config.subtract_delay);
+    Ok(Collected {
+        name: other.part.name.clone(),
+        manifest: serde_json::from_value(*manifest).map_err(|error| wrong("manifest", error))?,
+        summary: serde_json::from_value(*summary).map_err(|error| wrong("summary", error))?,
+        before,
+        behind,
+        clock,
+        about: json!({
+            "ssh": config.map(|config| &config.ssh),
+            "subtracted_delay_ns": if subtracts { other.delay.nanos() } else { 0 },
+        }),
+    })
 }
 
 /// Makes the folder of a run, with that of the parts; whether it was not there before.
@@ -353,14 +468,24 @@ fn take_back(request: &RunRequest, made: bool) {
 }
 
 /// Leaves a manifest of the whole that says which host failed and why. False if the run had not begun.
-fn note_failure(whole: &RunRequest, local: &RunRequest, other: &Other, failure: &Failure) -> bool {
+fn note_failure(whole: &RunRequest, local: &RunRequest, others: &[Other], failure: &Failure) -> bool {
     let (Some(out), Some(part)) = (&whole.out, &local.out) else { return true };
     let Ok(mut manifest) = Manifest::read(part) else { return false };
     manifest.status = Status::Failed;
     manifest.scenario_toml = whole.scenario.to_toml().unwrap_or_default();
     manifest.scenario = toml::from_str(&manifest.scenario_toml).unwrap_or_default();
-    let about = json!({ "name": other.part.host, "folder": other.folder, "failure": failure.to_string() });
-    manifest.hosts = vec![about];
+    let failure = failure.to_string();
+    // The message names the host; where it names none, all may be concerned.
+    let is_it = |other: &Other| failure.contains(&format!("host `{}`", other.part.name));
+    let none_named = !others.iter().any(is_it);
+    let about = |other: &Other| {
+        let mut about = json!({ "name": other.part.name, "folder": other.folder });
+        if none_named || is_it(other) {
+            about["failure"] = json!(failure);
+        }
+        about
+    };
+    manifest.hosts = others.iter().map(about).collect();
     if let Err(error) = manifest.write(out) {
         say!("airpath: {error}");
     }

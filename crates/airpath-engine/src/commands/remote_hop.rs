@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The engine at the host of the last hops: the hidden command that `ssh` starts there.
+//! The engine at a host of later hops: the hidden command that `ssh` starts there.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use airpath_clocks::identity;
-use airpath_core::{End, PduId};
+use airpath_core::End;
 use airpath_live::clock;
 use airpath_log::Manifest;
-use airpath_scenario::Scenario;
+use airpath_scenario::{HERE, Scenario};
 use nix::unistd::{dup2_stdin, dup2_stdout};
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ use super::launch::launch;
 use crate::cli::{self, Command, ExecArgs};
 use crate::error::{Failure, Result};
 use crate::hosts::Patient;
-use crate::hosts::channel::{Channel, Join};
+use crate::hosts::channel::{Border, Channels, Join};
 use crate::hosts::mouth::SILENCE;
 use crate::hosts::ssh::COMMAND;
 use crate::hosts::transfer::{self, Piece};
@@ -32,8 +32,6 @@ use crate::run::Report;
 use crate::run::{RunRequest, calibrated, conclude, from_options, live};
 use crate::status;
 
-/// Numbers of packets of the far host begin here.
-const FIRST_ID: PduId = 1 << 48;
 /// Folder of the run within that of a connection.
 const RUN: &str = "run";
 /// Folder of the scenario and its files.
@@ -124,7 +122,7 @@ impl Line {
     fn hand_over(&mut self, folder: &str) -> Result<i32> {
         let folder = PathBuf::from(folder);
         let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", folder.display()));
-        if folder.parent() != Some(&runs_folder()?) {
+        if folder.parent() != Some(&runs_folder()?) || folder.file_name().is_none() {
             return Err(Failure::new(format!("{} is no folder of a run", folder.display())));
         }
         // The engine that ran may still finish its log.
@@ -134,7 +132,8 @@ impl Line {
         let finished = Word::Finished {
             manifest: Box::default(),
             summary: Box::default(),
-            transit: airpath_log::Distribution::default(),
+            before: airpath_log::Distribution::default(),
+            behind: airpath_log::Distribution::default(),
             files: files.len() as u32,
         };
         self.say(&finished).map_err(failed)?;
@@ -153,31 +152,33 @@ impl Line {
 
     /// Runs what `setup` describes.
     fn serve(&mut self, setup: Word) -> Result<i32> {
-        let Word::Setup { host, scenario, arguments, records, files, udp } = setup else {
+        let Word::Setup { host, number, scenario, arguments, records, files, before, behind } = setup else {
             return Err(Failure::new("no description of a run"));
         };
         let (folder, _lock) = new_folder()?;
-        let prepared: Result<(RunRequest, Join)> = (|| {
+        let prepared: Result<(RunRequest, Join, Vec<Border>)> = (|| {
             transfer::take(&folder.join(SENT), files, &mut || self.hear_piece())?;
             let request = request(&host, &scenario, arguments, records.then(|| folder.join(RUN)), &folder.join(SENT))?;
-            let tunnel = udp.as_ref().map(Tunnel::open).transpose()?;
+            let neighbours = [(End::Client, Some(&before)), (End::Server, behind.as_ref())];
+            let borders = neighbours.into_iter().filter_map(|(end, neighbour)| Some((end, neighbour?)));
+            let borders = borders.map(|(end, neighbour)| {
+                Ok(Border { end, tunnel: neighbour.udp.as_ref().map(Tunnel::open).transpose()? })
+            });
+            let borders = borders.collect::<Result<Vec<Border>>>()?;
             let told = folder.display().to_string();
             self.say(&Word::Prepared { folder: told })
                 .map_err(|error| Failure::new(format!("the connection broke: {error}")))?;
             let clone = |file: &File| file.try_clone().map_err(|error| Failure::new(error.to_string()));
             let join = Join {
-                end: End::Client,
-                host: "local".into(),
+                host: HERE.into(),
                 input: clone(&self.input)?,
                 output: clone(&self.output)?,
                 hops: Vec::new(),
-                tunnel,
-                first_id: FIRST_ID,
                 clocks: None,
             };
-            Ok((request, join))
+            Ok((request, join, borders))
         })();
-        let (request, join) = match prepared {
+        let (request, join, borders) = match prepared {
             Ok(prepared) => prepared,
             Err(failure) => {
                 let _ = fs::remove_dir_all(&folder);
@@ -185,19 +186,21 @@ impl Line {
             }
         };
         let status = launch(request, |process, request| {
-            let (mut channel, port) = match Channel::start(&join) {
+            let (mut channels, ports) = match Channels::start(std::slice::from_ref(&join), &borders, number) {
                 Ok(started) => started,
                 Err(failure) => return failure.status(),
             };
-            let outcome = live::run(&process, request, Some((&mut channel, port)));
+            let outcome = live::run(&process, request, Some((&mut channels, ports)));
             let delivered = outcome
                 .and_then(|outcome| conclude::finish(request, outcome))
-                .and_then(|finished| deliver(&channel, request.out.as_deref(), &finished));
+                .and_then(|finished| deliver(&channels, request.out.as_deref(), &finished));
             match delivered {
                 Ok(()) => 0,
                 Err(failure) => {
-                    channel.say(&Word::Failed { message: failure.to_string() });
-                    channel.wait_for_end(FAREWELL);
+                    for channel in &channels.all {
+                        channel.say(&Word::Failed { message: failure.to_string() });
+                        channel.wait_for_end(FAREWELL);
+                    }
                     failure.status()
                 }
             }
@@ -296,7 +299,8 @@ fn request(
 }
 
 /// Sends what came of the run to the near engine.
-fn deliver(channel: &Channel, out: Option<&Path>, finished: &conclude::Finished) -> Result<()> {
+fn deliver(channels: &Channels, out: Option<&Path>, finished: &conclude::Finished) -> Result<()> {
+    let Some(channel) = channels.all.first() else { return Err(Failure::new("there is nobody to tell")) };
     let failed = |error: io::Error| Failure::new(format!("cannot read the folder of the run: {error}"));
     let files = out.map(transfer::list).transpose().map_err(failed)?.unwrap_or_default();
     let mouth = channel.mouth()?;
@@ -305,7 +309,8 @@ fn deliver(channel: &Channel, out: Option<&Path>, finished: &conclude::Finished)
     mouth.say(&Word::Finished {
         manifest: Box::new(serde_json::to_value(&manifest).unwrap_or(Value::Null)),
         summary: Box::new(finished.summary.to_json()),
-        transit: channel.transit(),
+        before: channels.transit(End::Client),
+        behind: channels.transit(End::Server),
         files: files.len() as u32,
     });
     for file in &files {

@@ -1,18 +1,19 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The threads that carry frames between the loop's port and the connection to the other engine.
+//! The threads that carry frames between the ports of the loop and a connection to another engine.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 
-use airpath_core::Span;
+use airpath_core::{Direction, Span};
 use airpath_live::clock;
-use airpath_live::ports::joined::{PACKET, note_receipt};
+use airpath_live::ports::joined::{PACKET, direction_of, note_receipt};
 use airpath_log::histogram::Histogram;
 use nix::sys::eventfd::EventFd;
 use nix::sys::socket::{MsgFlags, recv, send};
@@ -23,27 +24,83 @@ use super::patient::Patient;
 use super::tunnel::Tunnel;
 use super::wire::{self, Frame, LONGEST_FRAME_BYTES, Word};
 
-/// State that threads share, apart from the packets' path.
-pub(super) struct Shared {
-    pub(super) host: String,
-    pub(super) is_far: bool,
+/// Number of words and parts of files that wait for whom they are for.
+const INBOX: usize = 64;
+
+/// State of all connections of an engine.
+pub(super) struct Group {
+    /// Reason for the end of the first connection that has ended.
     pub(super) gone: Arc<OnceLock<String>>,
-    pub(super) inbox: Mutex<VecDeque<Said>>,
+    /// Readable when something was said, or a connection is gone.
     pub(super) news: EventFd,
-    pub(super) transit: Mutex<Histogram>,
-    /// CLOCK_REALTIME of the far host less that of the near one.
-    pub(super) ahead_ns: Mutex<i64>,
-    pub(super) answers: Mutex<Sender<Word>>,
+    /// Sockets behind the loop's ports: without one of the hosts the path is cut.
+    pub(super) ports: Mutex<Vec<OwnedFd>>,
 }
 
-impl Shared {
+impl Group {
+    /// A connection has ended: the loop's ports go, and everybody is woken.
+    fn end(&self, why: &str) {
+        let _ = self.gone.set(why.to_owned());
+        for port in lock(&self.ports).iter() {
+            let _ = nix::sys::socket::shutdown(port.as_raw_fd(), nix::sys::socket::Shutdown::Both);
+        }
+        let _ = self.news.write(1);
+    }
+}
+
+/// Words and parts of files that nobody has heard yet: so few that memory is bounded, whatever the other engine says.
+#[derive(Default)]
+pub(super) struct Inbox {
+    waiting: Mutex<VecDeque<Said>>,
+    taken: Condvar,
+}
+
+impl Inbox {
+    /// Puts `said` in, once there is room.
+    fn put(&self, said: Said) {
+        let waiting = lock(&self.waiting);
+        let full = |waiting: &mut VecDeque<Said>| waiting.len() >= INBOX;
+        let mut waiting = self.taken.wait_while(waiting, full).unwrap_or_else(std::sync::PoisonError::into_inner);
+        waiting.push_back(said);
+    }
+
+    /// Takes the next one out.
+    pub(super) fn take(&self) -> Option<Said> {
+        let said = lock(&self.waiting).pop_front();
+        self.taken.notify_one();
+        said
+    }
+}
+
+/// State of one connection that threads share, apart from the packets' path.
+pub(super) struct Shared {
+    pub(super) host: String,
+    pub(super) group: Arc<Group>,
+    /// Reason for the end of this connection.
+    pub(super) gone: OnceLock<String>,
+    pub(super) inbox: Inbox,
+    pub(super) answers: Mutex<SyncSender<Word>>,
+}
+
+/// The network between a port of this engine and the host behind it.
+#[derive(Default)]
+pub(super) struct Network {
+    transit: Mutex<Histogram>,
+    /// CLOCK_REALTIME of this host less that of the other.
+    pub(super) ahead_ns: AtomicI64,
+}
+
+impl Network {
     /// Counts a packet that left at `sent_ns` by the other host's clock and came at `now_ns` by this one's.
     fn note_transit(&self, sent_ns: u64, now_ns: u64) {
-        let ahead_ns = i128::from(*lock(&self.ahead_ns));
-        // What comes from the far host bears its clock.
-        let ahead_ns = if self.is_far { ahead_ns } else { -ahead_ns };
+        let ahead_ns = i128::from(self.ahead_ns.load(Ordering::Relaxed));
         let transit_ns = i128::from(now_ns) - i128::from(sent_ns) - ahead_ns;
         lock(&self.transit).record(Span::from_nanos(u64::try_from(transit_ns).unwrap_or(0)));
+    }
+
+    /// Delays of packets so far.
+    pub(super) fn transit(&self) -> airpath_log::Distribution {
+        lock(&self.transit).distribution()
     }
 }
 
@@ -52,14 +109,27 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// A connection's way out, which several threads use.
+pub(super) type Output = Arc<Mutex<File>>;
+
+/// Way of packets that come.
+pub(super) enum Way {
+    /// To a port of the loop, at the other end of the socket.
+    Port(OwnedFd, Arc<Network>),
+    /// To the next host, over another connection.
+    Onwards(Output),
+}
+
 /// The thread that hears the other engine.
 pub(super) struct Incoming {
     pub(super) input: File,
-    /// The loop's port is at its other end.
-    pub(super) socket: OwnedFd,
+    /// The ways of packets, by direction.
+    pub(super) ways: [Option<Way>; 2],
     pub(super) mouth: Mouth,
     pub(super) shared: Arc<Shared>,
     pub(super) clocks: Option<Arc<Clocks>>,
+    /// The networks before this host and behind it, at a far host.
+    pub(super) networks: [Arc<Network>; 2],
 }
 
 impl Incoming {
@@ -67,10 +137,10 @@ impl Incoming {
     pub(super) fn run(mut self) {
         let why = self.hear();
         // The other engine's own word about its failure comes first.
-        let _ = self.shared.gone.set(why);
-        let _ = self.shared.news.write(1);
-        *lock(&self.shared.answers) = channel().0;
-        let _ = nix::sys::socket::shutdown(self.socket.as_raw_fd(), nix::sys::socket::Shutdown::Both);
+        let _ = self.shared.gone.set(why.clone());
+        *lock(&self.shared.answers) = sync_channel(1).0;
+        self.mouth.shut();
+        self.shared.group.end(&why);
     }
 
     /// Hears until the connection ends; why it did.
@@ -95,15 +165,13 @@ impl Incoming {
                 }
                 Err(error) => return format!("host `{host}`: the connection broke: {error}"),
             };
-            let now_ns = clock::realtime_ns();
-            if let Some(sent_ns) = note_receipt(&mut bytes, now_ns) {
-                self.shared.note_transit(sent_ns, now_ns);
-                // A loop that is behind holds the other engine's packets up, which their delay tells.
-                if send(self.socket.as_raw_fd(), &bytes, MsgFlags::MSG_NOSIGNAL).is_err() {
-                    return format!("the link at host `{host}` has no port any more");
+            if let Some(direction) = direction_of(&bytes) {
+                if let Err(why) = self.carry(direction, &mut bytes) {
+                    return why;
                 }
                 continue;
             }
+            let now_ns = clock::realtime_ns();
             match wire::parse(&bytes) {
                 Ok(Frame::Word(word)) => match *word {
                     Word::Failed { message } => return format!("host `{host}`: {message}"),
@@ -117,6 +185,23 @@ impl Incoming {
         }
     }
 
+    /// Takes a packet to where it goes. Where a loop, or the next connection, is behind, that holds the other engine's
+    /// packets up, which their delay tells.
+    fn carry(&self, direction: Direction, bytes: &mut [u8]) -> Result<(), String> {
+        match &self.ways[direction as usize] {
+            Some(Way::Port(socket, network)) => {
+                take_in(socket, network, bytes);
+                Ok(())
+            }
+            Some(Way::Onwards(output)) => {
+                // What goes wrong there, the thread that hears that host tells.
+                let _ = wire::write_frame(&mut *lock(output), bytes);
+                Ok(())
+            }
+            None => Err(format!("host `{}`: it sent packets the wrong way", self.shared.host)),
+        }
+    }
+
     fn hear_word(&self, word: Word, now_ns: u64) {
         match word {
             Word::Probe { number } => {
@@ -125,24 +210,36 @@ impl Incoming {
                 self.mouth.say(&Word::Told { number, receive_ns: now_ns, transmit_ns, ahead_ns });
             }
             Word::Told { number, receive_ns, transmit_ns, ahead_ns } => {
-                if let Some(clocks) = &self.clocks
-                    && let Some(offset_ns) = clocks.told(number, receive_ns, transmit_ns, ahead_ns, now_ns)
-                {
-                    *lock(&self.shared.ahead_ns) = offset_ns;
-                    self.mouth.say(&Word::Offset { ahead_ns: offset_ns });
+                if let Some(clocks) = &self.clocks {
+                    clocks.told(number, receive_ns, transmit_ns, ahead_ns, now_ns);
                 }
             }
-            Word::Offset { ahead_ns } => *lock(&self.shared.ahead_ns) = ahead_ns,
+            Word::Offset { before_ns, behind_ns } => {
+                for (network, ahead_ns) in self.networks.iter().zip([before_ns, behind_ns]) {
+                    network.ahead_ns.store(ahead_ns, Ordering::Relaxed);
+                }
+            }
+            // Whoever asks waits for the answer; more than that nobody reads.
             Word::Ask { .. } | Word::Accepted { .. } | Word::Answered { .. } => {
-                drop(lock(&self.shared.answers).send(word))
+                drop(lock(&self.shared.answers).try_send(word))
             }
             word => self.pass_on(Said::Word(Box::new(word))),
         }
     }
 
     fn pass_on(&self, said: Said) {
-        lock(&self.shared.inbox).push_back(said);
-        let _ = self.shared.news.write(1);
+        self.shared.inbox.put(said);
+        let _ = self.shared.group.news.write(1);
+    }
+}
+
+/// Stamps a packet and hands it to the loop's port.
+fn take_in(socket: &OwnedFd, network: &Network, bytes: &mut [u8]) {
+    let now_ns = clock::realtime_ns();
+    if let Some(sent_ns) = note_receipt(bytes, now_ns) {
+        network.note_transit(sent_ns, now_ns);
+        // A port that is gone tells its loop why.
+        while let Err(nix::errno::Errno::EINTR) = send(socket.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL) {}
     }
 }
 
@@ -158,20 +255,14 @@ fn ended(host: &str, status: u8) -> String {
 }
 
 /// The thread that takes packets out of a tunnel.
-pub(super) fn take_packets(tunnel: &Tunnel, socket: &OwnedFd, shared: &Shared) {
-    let goes_on = || shared.gone.get().is_none();
-    tunnel.receive(goes_on, |frame| {
-        let now_ns = clock::realtime_ns();
-        if let Some(sent_ns) = note_receipt(frame, now_ns) {
-            shared.note_transit(sent_ns, now_ns);
-            let _ = send(socket.as_raw_fd(), frame, MsgFlags::MSG_NOSIGNAL);
-        }
-    });
+pub(super) fn take_packets(tunnel: &Tunnel, socket: &OwnedFd, network: &Network, group: &Group) {
+    let goes_on = || group.gone.get().is_none();
+    tunnel.receive(goes_on, |frame| take_in(socket, network, frame));
 }
 
 /// The thread that speaks to the other engine: what anybody sends to `socket` goes out in order, packets through the
 /// tunnel if there is one.
-pub(super) fn carry_out(socket: &OwnedFd, mut output: File, tunnel: Option<&Tunnel>) {
+pub(super) fn carry_out(socket: &OwnedFd, output: &Output, tunnel: Option<&Tunnel>) {
     let mut buffer = vec![0; LONGEST_FRAME_BYTES];
     loop {
         match recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
@@ -181,7 +272,7 @@ pub(super) fn carry_out(socket: &OwnedFd, mut output: File, tunnel: Option<&Tunn
                 if frame[0] == PACKET && tunnel.is_some_and(|tunnel| tunnel.send(frame)) {
                     continue;
                 }
-                if wire::write_frame(&mut output, frame).is_err() {
+                if wire::write_frame(&mut *lock(output), frame).is_err() {
                     // The thread that hears finds the end of the connection and tells why.
                     return;
                 }

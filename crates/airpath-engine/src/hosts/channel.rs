@@ -1,24 +1,28 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The connection to the other engine of a run. Two threads carry frames between it and a pair of local sockets, at
-//! whose other end the loop has a port: the loop never waits for the connection, and shares no lock with anybody.
+//! The connections to the other engines of a run. Threads carry frames between them and pairs of local sockets, at
+//! whose other ends the loop has ports: the loop never waits for a connection, and shares no lock with anybody.
+//!
+//! The near host has a connection to each of the others. Packets between two of these pass through it, unless a tunnel
+//! joins them.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use airpath_core::{End, PduId};
+use airpath_core::{Direction, End, PduId};
 use airpath_live::ports::{JoinedPort, Port};
 use airpath_log::Distribution;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socketpair, sockopt};
 
-use super::carry::{Incoming, Shared, carry_out, lock, take_packets};
+use super::carry::{Group, Inbox, Incoming, Network, Output, Shared, Way, carry_out, lock, take_packets};
 use super::clocks::Clocks;
 use super::mouth::{Mouth, Said};
 use super::tunnel::Tunnel;
@@ -27,111 +31,222 @@ use crate::error::{Failure, Result};
 
 /// Room for packets that wait for the connection; the kernel grants less to ordinary users.
 const BUFFER_BYTES: usize = 8 << 20;
+/// Number of requests, or answers to them, that wait.
+const ANSWERS: usize = 64;
+/// Interval between questions for the time.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// Number of packets of other parts of a path begin at multiples of this.
+const IDS_OF_PART: u32 = 48;
 
-/// Connection to the other engine of a run before the run is set up.
+/// Connection to another engine of a run before the run is set up.
 #[derive(Debug)]
 pub struct Join {
-    /// The end of this host's part of the path at which the other host is.
-    pub end: End,
-    /// The name of the other host.
+    /// The name of the part of the path there.
     pub host: String,
     /// From the other engine.
     pub input: File,
     /// To the other engine.
     pub output: File,
-    /// Names of the other host's hops; none at the far host.
+    /// Names of the other host's hops; none at a far host.
     pub hops: Vec<String>,
-    /// The number of the first packet that this host numbers.
-    pub first_id: PduId,
-    /// A tunnel by UDP for the packets.
-    pub tunnel: Option<Tunnel>,
-    /// Comparisons of the clocks so far; none at the far host, which does not ask.
+    /// Comparisons of the clocks so far; none at a far host, which does not ask.
     pub clocks: Option<Arc<Clocks>>,
 }
 
-/// The connection while a run goes on.
-pub struct Channel {
-    /// The end at which the other host is.
+/// An end of this host's part of the path behind which the path goes on.
+#[derive(Debug)]
+pub struct Border {
+    /// The end.
     pub end: End,
-    /// The number of the first packet.
-    pub first_id: PduId,
+    /// A tunnel by UDP for the packets.
+    pub tunnel: Option<Tunnel>,
+}
+
+/// A connection while a run goes on.
+pub struct Channel {
     /// Comparisons of the clocks.
     pub clocks: Option<Arc<Clocks>>,
     shared: Arc<Shared>,
     outgoing: OwnedFd,
-    /// Names of the other host's hops; none at the far host.
+    /// Names of the other host's hops; none at a far host.
     pub hops: Vec<String>,
-    /// Requests, at the far host, or the answers to them.
+    /// Requests, at a far host, or the answers to them.
     answers: Option<Receiver<Word>>,
 }
 
-impl Channel {
-    /// Begins to carry frames; the port is the loop's.
+/// All connections of this engine while a run goes on: at the near host in the order of the path, at a far one that to
+/// the near host.
+pub struct Channels {
+    /// The connections.
+    pub all: Vec<Channel>,
+    /// The number of the first packet.
+    pub first_id: PduId,
+    group: Arc<Group>,
+    /// The networks at the client's end of this host's part, and at the server's.
+    networks: [Arc<Network>; 2],
+    stopped: Arc<AtomicBool>,
+}
+
+/// A pair of local sockets that keep datagrams apart.
+fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (near, far) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+    for socket in [&near, &far] {
+        let forced = setsockopt(socket, sockopt::SndBufForce, &BUFFER_BYTES);
+        forced.or_else(|_| setsockopt(socket, sockopt::SndBuf, &BUFFER_BYTES))?;
+    }
+    Ok((near, far))
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
+}
+
+impl Channels {
+    /// Begins to carry frames, where this host has part `number` of the path. The ports are the loop's.
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn start(join: &Join) -> Result<(Channel, Port)> {
-        let failed = |error: io::Error| Failure::new(format!("cannot join host `{}`: {error}", join.host));
-        let pair = || socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC);
-        let (near, far) = pair().map_err(|errno| failed(errno.into()))?;
-        for socket in [&near, &far] {
-            let forced = setsockopt(socket, sockopt::SndBufForce, &BUFFER_BYTES);
-            forced.or_else(|_| setsockopt(socket, sockopt::SndBuf, &BUFFER_BYTES)).map_err(|e| failed(e.into()))?;
-        }
-        let gone = Arc::new(OnceLock::new());
-        let (answer, answers) = channel();
-        let news = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
-        let shared = Arc::new(Shared {
-            host: join.host.clone(),
-            is_far: join.clocks.is_none(),
-            gone: gone.clone(),
-            inbox: Mutex::default(),
-            news: news.map_err(|errno| failed(errno.into()))?,
-            transit: Mutex::default(),
-            ahead_ns: Mutex::new(join.clocks.as_ref().map_or(0, |clocks| clocks.ahead_ns())),
-            answers: Mutex::new(answer),
-        });
-        let clone = |socket: &OwnedFd| socket.try_clone().map_err(failed);
-        let (outgoing, port) = (clone(&near)?, JoinedPort::new(clone(&near)?, gone));
-        let port = match &join.tunnel {
-            Some(tunnel) => port.with_losses(tunnel.lost.clone()),
-            None => port,
-        };
-        let (input, output) = (join.input.try_clone().map_err(failed)?, join.output.try_clone().map_err(failed)?);
-        let incoming = Incoming {
-            input,
-            socket: clone(&far)?,
-            mouth: Mouth(near),
-            shared: shared.clone(),
-            clocks: join.clocks.clone(),
-        };
-        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
-            std::thread::Builder::new().name(name.into()).spawn(work).map_err(failed)
-        };
-        spawn("airpath-host-in", Box::new(move || incoming.run()))?;
-        if let Some(tunnel) = join.tunnel.clone() {
-            let (socket, shared) = (clone(&far)?, shared.clone());
-            spawn("airpath-host-udp", Box::new(move || take_packets(&tunnel, &socket, &shared)))?;
-        }
-        let tunnel = join.tunnel.clone();
-        spawn("airpath-host-out", Box::new(move || carry_out(&far, output, tunnel.as_ref())))?;
-        if let Some(clocks) = join.clocks.clone() {
-            let mouth = Mouth(clone(&outgoing)?);
-            spawn("airpath-host-ask", Box::new(move || clocks.ask(&mouth)))?;
-        }
-        let channel = Channel {
-            end: join.end,
-            first_id: join.first_id,
-            clocks: join.clocks.clone(),
-            shared,
-            outgoing,
-            hops: join.hops.clone(),
-            answers: Some(answers),
-        };
-        let port: Port = Box::new(port);
-        Ok((channel, port))
+    pub fn start(joins: &[Join], borders: &[Border], number: u16) -> Result<(Channels, Vec<(End, Port)>)> {
+        let names: Vec<&str> = joins.iter().map(|join| join.host.as_str()).collect();
+        Channels::try_to_start(joins, borders, number)
+            .map_err(|error| Failure::new(format!("cannot join host `{}`: {error}", names.join("`, `"))))
     }
 
+    fn try_to_start(joins: &[Join], borders: &[Border], number: u16) -> io::Result<(Channels, Vec<(End, Port)>)> {
+        let group = Arc::new(Group {
+            gone: Arc::default(),
+            news: EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?,
+            ports: Mutex::default(),
+        });
+        let networks: [Arc<Network>; 2] = Default::default();
+        let outputs = joins
+            .iter()
+            .map(|join| Ok(Arc::new(Mutex::new(join.output.try_clone()?))))
+            .collect::<io::Result<Vec<Output>>>()?;
+        let mut ports: Vec<(End, Port)> = Vec::new();
+        // Where packets go that come to this host's part, by direction.
+        let mut to_ports: [Option<Way>; 2] = [None, None];
+        for Border { end, tunnel } in borders {
+            let (near, far) = pair()?;
+            let network = networks[end.port().0 as usize].clone();
+            let port = JoinedPort::new(near.try_clone()?, *end, group.gone.clone());
+            let port = match tunnel {
+                Some(tunnel) => port.with_losses(tunnel.lost.clone()),
+                None => port,
+            };
+            ports.push((*end, Box::new(port)));
+            lock(&group.ports).push(far.try_clone()?);
+            if let Some(tunnel) = tunnel.clone() {
+                let (socket, network, group) = (far.try_clone()?, network.clone(), group.clone());
+                spawn("airpath-host-udp", move || take_packets(&tunnel, &socket, &network, &group))?;
+            }
+            to_ports[end.sends() as usize] = Some(Way::Port(far.try_clone()?, network));
+            // The first connection is that to the neighbour, or to the near host, which passes packets on.
+            let Some(output) = outputs.first().cloned() else { continue };
+            let tunnel = tunnel.clone();
+            spawn("airpath-host-out", move || carry_out(&far, &output, tunnel.as_ref()))?;
+        }
+        let mut all = Vec::new();
+        for (index, join) in joins.iter().enumerate() {
+            let onwards = |index: Option<usize>| {
+                index.and_then(|index| outputs.get(index)).map(|output| Way::Onwards(output.clone()))
+            };
+            let mut ways = [None, None];
+            if join.clocks.is_none() {
+                ways = std::mem::take(&mut to_ports);
+            } else {
+                ways[Direction::Uplink as usize] = onwards(Some(index + 1));
+                ways[Direction::Downlink as usize] = match index {
+                    0 => to_ports[Direction::Downlink as usize].take(),
+                    _ => onwards(Some(index - 1)),
+                };
+            }
+            let (near, far) = pair()?;
+            let (answer, answers) = sync_channel(ANSWERS);
+            let shared = Arc::new(Shared {
+                host: join.host.clone(),
+                group: group.clone(),
+                gone: OnceLock::new(),
+                inbox: Inbox::default(),
+                answers: Mutex::new(answer),
+            });
+            let incoming = Incoming {
+                input: join.input.try_clone()?,
+                ways,
+                mouth: Mouth(near.try_clone()?),
+                shared: shared.clone(),
+                clocks: join.clocks.clone(),
+                networks: networks.clone(),
+            };
+            spawn("airpath-host-in", move || incoming.run())?;
+            let output = outputs[index].clone();
+            spawn("airpath-host-say", move || carry_out(&far, &output, None))?;
+            all.push(Channel {
+                clocks: join.clocks.clone(),
+                shared,
+                outgoing: near,
+                hops: join.hops.clone(),
+                answers: Some(answers),
+            });
+        }
+        let stopped = Arc::new(AtomicBool::new(false));
+        let clocks: Vec<Arc<Clocks>> = joins.iter().filter_map(|join| join.clocks.clone()).collect();
+        if !clocks.is_empty() {
+            let mouths = all.iter().map(|channel| Ok(Mouth(channel.outgoing.try_clone()?)));
+            let mouths: Vec<Mouth> = mouths.collect::<io::Result<_>>()?;
+            let (network, stopped) = (networks[End::Server.port().0 as usize].clone(), stopped.clone());
+            spawn("airpath-host-ask", move || ask(&clocks, &mouths, &network, &stopped))?;
+        }
+        // Each part numbers what it makes itself: the first packets, copies, background loads.
+        let first_id = (PduId::from(number) << IDS_OF_PART).max(1);
+        Ok((Channels { all, first_id, group, networks, stopped }, ports))
+    }
+
+    /// True at a host of later hops.
+    pub fn is_far(&self) -> bool {
+        self.all.iter().all(|channel| channel.clocks.is_none())
+    }
+
+    /// Readable when something was said, or a connection is gone.
+    pub fn news(&self) -> BorrowedFd<'_> {
+        self.group.news.as_fd()
+    }
+
+    /// Reason for the end of a connection, if one has ended.
+    pub fn gone(&self) -> Option<&str> {
+        self.group.gone.get().map(String::as_str)
+    }
+
+    /// Delays of packets that came to this host's part at `end` so far.
+    pub fn transit(&self, end: End) -> Distribution {
+        self.networks[end.port().0 as usize].transit()
+    }
+
+    /// Ends the questions for the time.
+    pub fn stop_asking(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The thread that asks all hosts for the time until the run has ended, and tells each how its clock differs from those
+/// of its neighbours on the path; `network` is that behind this host.
+fn ask(clocks: &[Arc<Clocks>], mouths: &[Mouth], network: &Network, stopped: &AtomicBool) {
+    while !stopped.load(Ordering::Relaxed) {
+        let ahead: Vec<i64> = std::iter::once(0).chain(clocks.iter().map(|clocks| clocks.ahead_ns())).collect();
+        let less = |one: usize, other: usize| match (ahead.get(one), ahead.get(other)) {
+            (Some(one), Some(other)) => one.saturating_sub(*other),
+            _ => 0,
+        };
+        network.ahead_ns.store(less(0, 1), Ordering::Relaxed);
+        for (number, (clocks, mouth)) in (1..).zip(clocks.iter().zip(mouths)) {
+            mouth.say(&Word::Offset { before_ns: less(number, number - 1), behind_ns: less(number, number + 1) });
+            mouth.say(&clocks.question());
+        }
+        std::thread::sleep(INTERVAL);
+    }
+}
+
+impl Channel {
     /// A way to say words from any thread.
     ///
     /// # Errors
@@ -148,28 +263,18 @@ impl Channel {
         }
     }
 
-    /// The name of the other host.
+    /// The name of the part of the path at the other host.
     pub fn host(&self) -> &str {
         &self.shared.host
     }
 
-    /// True at the host of the last hops.
-    pub fn is_far(&self) -> bool {
-        self.clocks.is_none()
-    }
-
-    /// Requests, at the far host, or the answers to them; once.
+    /// Requests, at a far host, or the answers to them; once.
     pub fn take_answers(&mut self) -> Option<Receiver<Word>> {
         self.answers.take()
     }
 
-    /// Readable when something was said, or the connection is gone.
-    pub fn news(&self) -> BorrowedFd<'_> {
-        self.shared.news.as_fd()
-    }
-
     /// Reason for the end of the connection, if it has ended.
-    pub fn gone(&self) -> Option<&str> {
+    fn gone(&self) -> Option<&str> {
         self.shared.gone.get().map(String::as_str)
     }
 
@@ -178,13 +283,13 @@ impl Channel {
     /// # Errors
     /// When the other engine failed, or the connection is gone and nothing is left.
     pub fn heard(&self) -> Result<Option<Said>> {
-        let _ = self.shared.news.read();
-        match lock(&self.shared.inbox).pop_front() {
-            Some(said) => Ok(Some(said)),
-            None => match self.gone() {
-                Some(why) => Err(Failure::new(why.to_owned())),
-                None => Ok(None),
-            },
+        let _ = self.shared.group.news.read();
+        // What was said before the end is in the inbox by the time the end is known.
+        let gone = self.gone();
+        match (self.shared.inbox.take(), gone) {
+            (Some(said), _) => Ok(Some(said)),
+            (None, Some(why)) => Err(Failure::new(why.to_owned())),
+            (None, None) => Ok(None),
         }
     }
 
@@ -202,7 +307,7 @@ impl Channel {
             if left.is_zero() {
                 return Err(Failure::new(format!("host `{}` did not answer within {patience:?}", self.host())));
             }
-            let mut ends = [PollFd::new(self.news(), PollFlags::POLLIN)];
+            let mut ends = [PollFd::new(self.shared.group.news.as_fd(), PollFlags::POLLIN)];
             let _ = poll(&mut ends, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
         }
     }
@@ -224,10 +329,5 @@ impl Channel {
         while self.gone().is_none() && begun.elapsed() < patience {
             std::thread::sleep(Duration::from_millis(5));
         }
-    }
-
-    /// Delays of packets from the other host so far.
-    pub fn transit(&self) -> Distribution {
-        lock(&self.shared.transit).distribution()
     }
 }

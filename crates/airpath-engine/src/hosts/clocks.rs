@@ -5,18 +5,14 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use airpath_clocks::{Estimate, Exchange};
 use airpath_live::clock;
 
-use super::mouth::Mouth;
 use super::wire::Word;
 use crate::error::{Failure, Result};
 
-/// Interval between questions.
-const INTERVAL: Duration = Duration::from_millis(250);
 /// The offset is taken from the best of so many exchanges.
 const RECENT: usize = 16;
 /// Greatest drift of clocks that work. A run of less than some seconds cannot tell as much.
@@ -31,7 +27,6 @@ pub struct Clocks {
     /// Questions that have no answer yet: the local times of sending.
     open: Mutex<HashMap<u64, (u64, i64)>>,
     next: AtomicU64,
-    stopped: AtomicBool,
 }
 
 /// CLOCK_REALTIME, and by how much it is ahead of CLOCK_MONOTONIC.
@@ -48,19 +43,6 @@ impl Clocks {
         open.retain(|old, _| old + OPEN as u64 > number);
         open.insert(number, now());
         Word::Probe { number }
-    }
-
-    /// Asks until the run has ended.
-    pub fn ask(&self, mouth: &Mouth) {
-        while !self.stopped.load(Ordering::Relaxed) {
-            mouth.say(&self.question());
-            std::thread::sleep(INTERVAL);
-        }
-    }
-
-    /// Ends the questions.
-    pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
     }
 
     /// An answer came at `destination_ns`; the far clock less the near one, if the question is known.

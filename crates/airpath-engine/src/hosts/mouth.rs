@@ -30,6 +30,11 @@ impl Mouth {
         self.send(&word.to_frame());
     }
 
+    /// Ends all that is said through the connection: nobody hears it any more.
+    pub fn shut(&self) {
+        let _ = nix::sys::socket::shutdown(self.0.as_raw_fd(), nix::sys::socket::Shutdown::Both);
+    }
+
     /// Sends part of a file.
     pub fn send(&self, frame: &[u8]) {
         while let Err(nix::errno::Errno::EINTR) = send(self.0.as_raw_fd(), frame, MsgFlags::MSG_NOSIGNAL) {}

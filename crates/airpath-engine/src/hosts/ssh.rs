@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Reaching another host by the system's `ssh`, and starting the engine there.
+//! Reaching another host by the system's `ssh`, and starting the engine there. A later part of the path on this host
+//! is started without `ssh`, and reached the same way.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -56,10 +57,10 @@ enum Missing {
 /// # Errors
 /// With what to do: no `ssh`, no such host, no rights, no engine, another version.
 pub fn connect(part: &Part, install: bool) -> Result<Connection> {
-    if path_of("ssh").is_none() {
+    if part.config.is_some() && path_of("ssh").is_none() {
         return Err(Failure::new(format!(
             "host `{}` is reached by `ssh`, which is not on this host: install it (Debian: openssh-client)",
-            part.host
+            part.name
         )));
     }
     let mut answer = try_to_connect(part);
@@ -80,7 +81,8 @@ pub fn connect(part: &Part, install: bool) -> Result<Connection> {
 fn try_to_connect(part: &Part) -> std::result::Result<Connection, Missing> {
     let name = about(part);
     let failed = |error: io::Error| Missing::Other(format!("{name}: cannot start ssh: {error}"));
-    let mut child = command(part, &start_line(part)).spawn().map_err(failed)?;
+    let started = start_command(part).and_then(|mut command| command.spawn());
+    let mut child = started.map_err(failed)?;
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(Missing::Other(format!("{name}: ssh has no standard streams")));
     };
@@ -132,8 +134,19 @@ fn refused(name: &str, status: u8) -> Missing {
 
 /// Name of a host in messages, with the way to it.
 pub fn about(part: &Part) -> String {
-    let ssh = part.config.as_ref().map_or("", |config| &config.ssh);
-    format!("host `{}` ({ssh})", part.host)
+    let ssh = part.config.as_ref().map_or("this host", |config| &config.ssh);
+    format!("host `{}` ({ssh})", part.name)
+}
+
+/// The command that starts the engine of `part`, whose exit status comes behind its output.
+fn start_command(part: &Part) -> io::Result<Command> {
+    if part.config.is_some() {
+        return Ok(command(part, &start_line(part)));
+    }
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(format!(r#""$@"; {STATUS_LINE}"#)).arg("airpath").arg(std::env::current_exe()?).arg(COMMAND);
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    Ok(command)
 }
 
 /// `ssh` to the host of `part`, whose exit status comes behind the output of `line`.
@@ -248,12 +261,29 @@ impl Connection {
         }
     }
 
-    /// Closes the connection and waits for `ssh` to end, which does so when the engine has; it is killed when that
-    /// takes longer than `patience`.
+    /// Closes the connection and waits for its end as [`Ending::wait`] does.
     pub fn close(self, patience: Duration) {
-        let Connection { mut child, mut input, output, .. } = self;
-        // The engine ends on this. What it still says is read, as a full pipe would hold it up.
-        drop(output);
+        self.hang_up().wait(patience);
+    }
+
+    /// Closes the way to the engine, which ends on that.
+    pub fn hang_up(self) -> Ending {
+        let Connection { child, input, .. } = self;
+        Ending { child, input }
+    }
+}
+
+/// A connection that is closed at this end.
+pub struct Ending {
+    child: Child,
+    input: File,
+}
+
+impl Ending {
+    /// Waits for `ssh` to end, which does so when the engine has; it is killed when that takes longer than `patience`.
+    pub fn wait(self, patience: Duration) {
+        let Ending { mut child, mut input } = self;
+        // What the engine still says is read, as a full pipe would hold it up.
         let begun = Instant::now();
         let mut rest = vec![0; 1 << 16];
         while child.try_wait().is_ok_and(|status| status.is_none()) {

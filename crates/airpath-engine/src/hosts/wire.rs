@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Language of the two engines of one run: frames, each with its length before it, of packets, of words in
+//! Language of the engines of one run: frames, each with its length before it, of packets, of words in
 //! JSON, or of the bytes of a file. The first byte of a frame tells which.
 
 use std::io::{self, Read, Write};
@@ -43,6 +43,14 @@ pub enum Frame<'a> {
     Status(u8),
 }
 
+/// A host beside another on the path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbour {
+    /// A tunnel by UDP to it for the packets; without it they take the way of all else.
+    pub udp: Option<Ends>,
+}
+
 /// A word of one engine to the other. Times are nanoseconds by a clock of the receiver unless they say otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "word", rename_all = "snake_case", deny_unknown_fields)]
@@ -74,8 +82,10 @@ pub enum Word {
     },
     /// Description of the run.
     Setup {
-        /// The name of the host in the scenario.
+        /// The name of the part of the path.
         host: String,
+        /// The number of the part, from the client on; the first, 0, is that of the near host.
+        number: u16,
         /// The scenario of its hops.
         scenario: String,
         /// Options of `airpath exec`.
@@ -84,8 +94,10 @@ pub enum Word {
         records: bool,
         /// Number of files that follow, which the scenario names.
         files: u32,
-        /// A tunnel by UDP for the packets; without it they take the way of all else.
-        udp: Option<Ends>,
+        /// The host before this one on the path.
+        before: Neighbour,
+        /// The host behind it; none at the last one.
+        behind: Option<Neighbour>,
     },
     /// Ask for what a run that broke off has left in a folder.
     Fetch {
@@ -106,10 +118,12 @@ pub enum Word {
     },
     /// The link has begun.
     Begun {},
-    /// The offset of the clocks, for the account of delays between the hosts.
+    /// The offsets of the clocks of neighbours on the path, for the account of delays between the hosts.
     Offset {
-        /// CLOCK_REALTIME of the far host less that of the near one.
-        ahead_ns: i64,
+        /// CLOCK_REALTIME of the receiver less that of the host before it.
+        before_ns: i64,
+        /// CLOCK_REALTIME of the receiver less that of the host behind it.
+        behind_ns: i64,
     },
     /// A request to the link, in the language of the control socket.
     Ask {
@@ -117,6 +131,8 @@ pub enum Word {
         number: u64,
         /// Instant at which it takes effect, by CLOCK_MONOTONIC; none for at once.
         at_ns: Option<u64>,
+        /// True to tell only whether it could be carried out.
+        checks: bool,
         /// The request.
         request: Value,
     },
@@ -144,8 +160,10 @@ pub enum Word {
         manifest: Box<Value>,
         /// The summary.
         summary: Box<Value>,
-        /// Delays of packets from the near host to the far one.
-        transit: Distribution,
+        /// Delays of packets from the host before to this one.
+        before: Distribution,
+        /// Delays of packets from the host behind to this one.
+        behind: Distribution,
         /// Number of files that follow.
         files: u32,
     },
@@ -288,11 +306,12 @@ mod tests {
     fn words_packets_and_files_come_as_they_were_sent() {
         let words = [
             Word::Hello { protocol: 1, airpath_version: "1".into(), clock_identity: String::new() },
-            Word::Ask { number: 1, at_ns: Some(5), request: serde_json::json!({ "describe": {} }) },
+            Word::Ask { number: 1, at_ns: Some(5), checks: false, request: serde_json::json!({ "describe": {} }) },
             Word::Finished {
                 manifest: Box::default(),
                 summary: Box::default(),
-                transit: Distribution::default(),
+                before: Distribution::default(),
+                behind: Distribution::default(),
                 files: 2,
             },
             Word::Stop {},

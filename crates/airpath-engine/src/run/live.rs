@@ -39,7 +39,7 @@ use super::users::Ends;
 use super::workload::{Ended, Started, Workload};
 use crate::control::around::Around;
 use crate::error::{Failure, Result};
-use crate::hosts::channel::Channel;
+use crate::hosts::channel::{Channel, Channels};
 use crate::terminal::say;
 
 /// Variable that tells commands the path of the serial line.
@@ -93,10 +93,11 @@ impl Loop {
     }
 }
 
-/// The engine of another host, and the port behind which it is.
-pub type Joined<'a> = (&'a mut Channel, Port);
+/// The engines of other hosts, and the ports behind which the path goes on there, each with its end.
+pub type Joined<'a> = (&'a mut Channels, Vec<(End, Port)>);
 
-/// Carries out `request`, with the engine of another host if the path goes on there, and returns what it left, with the log still open.
+/// Carries out `request`, with the engines of other hosts if the path goes on there, and returns what it left, with the
+/// log still open.
 ///
 /// # Errors
 /// When the namespaces, the ports, the folder or the server's command cannot be had, or the link
@@ -145,21 +146,23 @@ fn carry_out(
 ) -> Result<Carried> {
     let files = KeptFiles::keep(&request.scenario, request.out.as_deref())?;
     let (mut ends, mut ports, session_report, lines) = Ends::create(request)?;
-    let mut answers = None;
-    let channel = joined.map(|(channel, port)| {
-        answers = channel.take_answers();
-        ends.joined = Some(channel.end);
-        ports[usize::from(channel.end.port().0)] = port;
-        channel
+    let mut answers = Vec::new();
+    let channels = joined.map(|(channels, joined)| {
+        answers.extend(channels.all.iter_mut().filter_map(Channel::take_answers));
+        for (end, port) in joined {
+            ends.joined.push(end);
+            ports[usize::from(end.port().0)] = port;
+        }
+        channels
     });
-    let channel = channel.as_deref();
+    let channels = channels.as_deref();
     tell_lines(request, lines.as_ref());
     let (mut sampler, tcp_state) = start_sampler(request, &ends)?;
     let machine = request.machine.build(Seed(request.seed));
     let link =
         LiveLink::new(machine, ports, recorder, request.lateness_bound).with_places_per_user(request.places().stride());
-    let link = match &channel {
-        Some(channel) => link.with_first_id(channel.first_id),
+    let link = match &channels {
+        Some(channels) => link.with_first_id(channels.first_id),
         None => link,
     };
     let (engine, handle) = EngineLoop::new(vec![link], request.tuning.spin)
@@ -171,8 +174,9 @@ fn carry_out(
     let mut manifest = first_manifest(request, &files);
     manifest.tcp_state = tcp_state;
     // Nothing of the host comes into a guest while its time runs.
-    let control =
-        (request.clock == Clock::Live).then(|| Control::start(request, handle, channel.zip(answers))).transpose();
+    let control = (request.clock == Clock::Live)
+        .then(|| Control::start(request, handle, channels.map(|channels| (channels, answers))))
+        .transpose();
     if let (Some(policy), Some((_, outcome))) = (request.asked_policy, refused_policy(&timing)) {
         say!("airpath: --policy {policy} was {outcome}; continuing without it");
     }
@@ -209,7 +213,7 @@ fn carry_out(
     let of_line = lines.iter().map(|lines| (LINE_VARIABLE.into(), lines.shown().into()));
     let asked = request.environment.clone();
     let environment = std::iter::once(told).chain(ends.environment()).chain(asked).chain(of_line).collect();
-    let pace = channel.map(|channel| Pace::new(channel, engine.stopped.as_fd()));
+    let pace = channels.map(|channels| Pace::new(channels, engine.stopped.as_fd()));
     let stage = Stage {
         process,
         request,
@@ -230,7 +234,7 @@ fn carry_out(
         sampler.stop();
     }
     let stopped = engine.stop(&interfaces::why_gone(&names, &news));
-    if let Some(why) = channel.and_then(Channel::gone) {
+    if let Some(why) = channels.and_then(Channels::gone) {
         return Err(Failure::new(why.to_owned()));
     }
     let shares = ProcessorTime::now().since(&before);

@@ -12,7 +12,7 @@ use airpath_live::command::CommandEnd;
 
 use super::workload::Workload;
 use crate::error::{Failure, Result};
-use crate::hosts::channel::Channel;
+use crate::hosts::channel::{Channel, Channels};
 use crate::hosts::mouth::Said;
 use crate::hosts::wire::Word;
 
@@ -23,15 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The steps at one of the hosts.
 pub struct Pace<'a> {
-    channel: &'a Channel,
+    channels: &'a Channels,
     /// Readable once the loop has ended.
     stopped: BorrowedFd<'a>,
 }
 
 impl<'a> Pace<'a> {
     /// The steps of the run whose loop has ended when `stopped` is readable.
-    pub fn new(channel: &'a Channel, stopped: BorrowedFd<'a>) -> Pace<'a> {
-        Pace { channel, stopped }
+    pub fn new(channels: &'a Channels, stopped: BorrowedFd<'a>) -> Pace<'a> {
+        Pace { channels, stopped }
     }
 
     /// Agrees on t = 0 once both ends are ready, and waits for it. Returns it in nanoseconds since 1970 and by
@@ -40,24 +40,22 @@ impl<'a> Pace<'a> {
     /// # Errors
     /// When the other engine fails, or a signal comes first.
     pub fn agree(&self, workload: &mut Workload<'_>) -> Result<(u64, u64)> {
-        let start_ns = match &self.channel.clocks {
-            Some(clocks) => {
-                match self.hear(workload)? {
-                    Word::Ready {} => {}
-                    _ => return Err(self.out_of_turn()),
-                }
-                let lead_ns = LEAD.as_nanos() as u64 + 4 * clocks.one_way_ns();
-                let start_ns = clock::monotonic_ns() + lead_ns;
-                self.channel.say(&Word::Begin { epoch_ns: clocks.far_monotonic_ns(start_ns) });
-                start_ns
+        let start_ns = if self.channels.is_far() {
+            self.say_to_all(&Word::Ready {});
+            let heard = self.hear_all(workload, |word| match word {
+                Word::Begin { epoch_ns } => Some(*epoch_ns),
+                _ => None,
+            })?;
+            heard.into_iter().next().unwrap_or_default()
+        } else {
+            self.hear_all(workload, |word| matches!(word, Word::Ready {}).then_some(()))?;
+            let clocks = || self.channels.all.iter().filter_map(|channel| Some((channel, channel.clocks.as_ref()?)));
+            let one_way_ns = clocks().map(|(_, clocks)| clocks.one_way_ns()).max().unwrap_or(0);
+            let start_ns = clock::monotonic_ns() + LEAD.as_nanos() as u64 + 4 * one_way_ns;
+            for (channel, clocks) in clocks() {
+                channel.say(&Word::Begin { epoch_ns: clocks.far_monotonic_ns(start_ns) });
             }
-            None => {
-                self.channel.say(&Word::Ready {});
-                match self.hear(workload)? {
-                    Word::Begin { epoch_ns } => epoch_ns,
-                    _ => return Err(self.out_of_turn()),
-                }
-            }
+            start_ns
         };
         let left_ns = start_ns.saturating_sub(clock::monotonic_ns());
         std::thread::sleep(Duration::from_nanos(left_ns).min(PATIENCE));
@@ -70,67 +68,80 @@ impl<'a> Pace<'a> {
     /// # Errors
     /// When the other engine fails.
     pub fn begun(&self) -> Result<()> {
-        if self.channel.is_far() {
-            self.channel.say(&Word::Begun {});
+        if self.channels.is_far() {
+            self.say_to_all(&Word::Begun {});
             return Ok(());
         }
-        match self.channel.hear_word(PATIENCE)? {
-            Word::Begun {} => Ok(()),
-            _ => Err(self.out_of_turn()),
+        for channel in &self.channels.all {
+            match channel.hear_word(PATIENCE)? {
+                Word::Begun {} => {}
+                _ => return Err(out_of_turn(channel)),
+            }
         }
+        Ok(())
     }
 
-    /// At the far host, waits for the end of the client's command; at the near one there is nothing to wait for.
+    /// At a far host, waits for the end of the client's command; at the near one there is nothing to wait for.
     ///
     /// # Errors
     /// When the other engine fails.
     pub fn wait_for_client(&self, workload: &mut Workload<'_>) -> Result<()> {
-        if !self.channel.is_far() {
-            return Ok(());
+        if self.channels.is_far() {
+            self.hear_all(workload, |word| matches!(word, Word::EndServer {}).then_some(()))?;
         }
-        match self.hear(workload)? {
-            Word::EndServer {} => Ok(()),
-            _ => Err(self.out_of_turn()),
-        }
+        Ok(())
     }
 
-    /// Ends the server's command, which is at the far host, and then the run.
+    /// Ends the server's command, which is at the last host, and then the run.
     ///
     /// # Errors
     /// When the other engine fails.
     pub fn end_servers(&self, workload: &mut Workload<'_>, grace: Span) -> Result<Vec<Option<CommandEnd>>> {
-        if self.channel.is_far() {
+        if self.channels.is_far() {
             let ends = workload.end_servers(grace)?;
-            self.channel.say(&Word::ServerEnded {});
-            match self.hear(workload)? {
-                Word::Stop {} => return Ok(ends),
-                _ => return Err(self.out_of_turn()),
-            }
+            self.say_to_all(&Word::ServerEnded {});
+            self.hear_all(workload, |word| matches!(word, Word::Stop {}).then_some(()))?;
+            return Ok(ends);
         }
-        self.channel.say(&Word::EndServer {});
-        match self.hear(workload)? {
-            Word::ServerEnded {} => {}
-            _ => return Err(self.out_of_turn()),
-        }
-        self.channel.say(&Word::Stop {});
+        self.say_to_all(&Word::EndServer {});
+        self.hear_all(workload, |word| matches!(word, Word::ServerEnded {}).then_some(()))?;
+        self.say_to_all(&Word::Stop {});
         Ok(Vec::new())
     }
 
-    /// Waits for the next word while signals are dealt with.
-    fn hear(&self, workload: &mut Workload<'_>) -> Result<Word> {
+    fn say_to_all(&self, word: &Word) {
+        self.channels.all.iter().for_each(|channel| channel.say(word));
+    }
+
+    /// Waits for one word from each of the other engines, of which `expected` takes what is in it, while signals are
+    /// dealt with.
+    fn hear_all<T>(&self, workload: &mut Workload<'_>, expected: impl Fn(&Word) -> Option<T>) -> Result<Vec<T>> {
+        let mut all = Vec::new();
+        for channel in &self.channels.all {
+            let word = self.hear(channel, workload)?;
+            all.push(expected(&word).ok_or_else(|| out_of_turn(channel))?);
+        }
+        Ok(all)
+    }
+
+    /// Waits for the next word from `channel` while signals are dealt with.
+    fn hear(&self, channel: &Channel, workload: &mut Workload<'_>) -> Result<Word> {
         loop {
-            match self.channel.heard()? {
+            match channel.heard()? {
                 Some(Said::Word(word)) => return Ok(*word),
-                Some(Said::Chunk(_)) => return Err(self.out_of_turn()),
+                Some(Said::Chunk(_)) => return Err(out_of_turn(channel)),
                 None => {}
             }
-            if let Some(signal) = workload.wait_for_news(self.channel.news(), self.stopped)? {
+            if let Some(why) = self.channels.gone() {
+                return Err(Failure::new(why.to_owned()));
+            }
+            if let Some(signal) = workload.wait_for_news(self.channels.news(), self.stopped)? {
                 return Err(Failure::new(format!("{signal} ended the run")));
             }
         }
     }
+}
 
-    fn out_of_turn(&self) -> Failure {
-        Failure::new(format!("host `{}`: its engine spoke out of turn", self.channel.host()))
-    }
+fn out_of_turn(channel: &Channel) -> Failure {
+    Failure::new(format!("host `{}`: its engine spoke out of turn", channel.host()))
 }

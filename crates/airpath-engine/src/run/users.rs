@@ -28,8 +28,8 @@ pub struct Ends {
     /// The server's end of each user: of one namespace, or each of its own.
     pub servers: Vec<SessionEnd>,
     server_ends: ServerEnds,
-    /// The end at which another host is, whose interface here has no use.
-    pub joined: Option<End>,
+    /// The ends at which other hosts are, whose interfaces here have no use.
+    pub joined: Vec<End>,
     /// Networks of others at both ends, if the link joins such.
     pub surroundings: Option<gateway::Surroundings>,
 }
@@ -92,7 +92,7 @@ impl Ends {
     /// The ends that have an interface, in the order of their ports.
     pub fn of_ports(&self) -> impl Iterator<Item = &SessionEnd> {
         let all = self.clients.iter().zip(&self.servers).flat_map(|(client, server)| [client, server]);
-        all.filter(|end| Some(end.end()) != self.joined)
+        all.filter(|end| !self.joined.contains(&end.end()))
     }
 
     /// The server's ends, each namespace once.
@@ -113,7 +113,7 @@ impl Ends {
 
     /// The ends whose sockets are the run's, each namespace once.
     pub fn namespaces(&self) -> Vec<&SessionEnd> {
-        if self.joined.is_some() {
+        if !self.joined.is_empty() {
             return Vec::new();
         }
         self.clients.iter().chain(self.server_namespaces()).collect()

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Language of the engines of a run on two hosts: whatever is understood says the same when it is said
+//! Language of the engines of a run on several hosts: whatever is understood says the same when it is said
 //! again.
 
+use airpath_core::Direction;
 use airpath_engine::inside::{Frame, Word, parse_frame, read_frame, skip_to_greeting};
 use airpath_live::ports::joined::{JoinedPacket, note_receipt};
 
@@ -18,21 +19,23 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         Word::Told { number: 1, receive_ns: 2, transmit_ns: 3, ahead_ns: -4 },
         Word::Setup {
             host: "a".into(),
+            number: 1,
             scenario: "b".into(),
             arguments: vec!["c".into()],
             records: true,
             files: 1,
-            udp: None,
+            before: Default::default(),
+            behind: None,
         },
         Word::File { name: "x".into(), bytes: 3 },
-        Word::Ask { number: 1, at_ns: None, request: Default::default() },
+        Word::Ask { number: 1, at_ns: None, checks: false, request: Default::default() },
         Word::Stop {},
     ];
     let mut talk = b"Last login\n\nairpath-remote-hop\n".to_vec();
     words.iter().for_each(|word| talk.extend(framed(&word.to_frame())));
     talk.extend(framed(b"\x02bytes of a file"));
     talk.extend(framed(b"\xff255"));
-    let mut packet = JoinedPacket::header(&Default::default(), 5).unwrap_or_default();
+    let mut packet = JoinedPacket::header(&Default::default(), Direction::Uplink, 5).unwrap_or_default();
     packet.extend_from_slice(&[0x45; 28]);
     talk.extend(framed(&packet));
     vec![("talk".into(), talk.clone()), ("frames".into(), talk[31..].to_vec())]
@@ -51,7 +54,8 @@ pub fn run(input: &[u8]) {
                 assert!(matches!(parse_frame(&word.to_frame()), Ok(Frame::Word(_))), "{word:?}");
             }
             Ok(Frame::Packet(packet)) => {
-                let mut again = JoinedPacket::header(&packet.journey, packet.sent_realtime_ns).expect("it was told");
+                let again = JoinedPacket::header(&packet.journey, packet.direction, packet.sent_realtime_ns);
+                let mut again = again.expect("it was told");
                 again.extend_from_slice(packet.bytes);
                 note_receipt(&mut again, packet.received_realtime_ns);
                 assert_eq!(JoinedPacket::read(&again), Some(packet));

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use airpath_core::{Damage, PduId, Span, Time};
+use airpath_core::{Damage, Direction, End, PduId, Span, Time};
 use bytes::BytesMut;
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, sendmsg};
@@ -31,6 +31,7 @@ const RECEIVED_AT: usize = 26;
 pub const LONGEST_DATAGRAM_BYTES: usize = FIXED_BYTES + 4 * u16::MAX as usize + LONGEST_PACKET_BYTES;
 const COPIED: u8 = 1;
 const TRUNCATED: u8 = 2;
+const UPLINK: u8 = 4;
 /// Time for which packets may be left unread: they bear the stamps of the thread that received them.
 const UNREAD_LIMIT: Span = Span::from_micros(200);
 
@@ -50,6 +51,8 @@ pub struct Journey {
 /// A datagram that is a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JoinedPacket<'a> {
+    /// Its direction on the path.
+    pub direction: Direction,
     /// Its record.
     pub journey: Journey,
     /// Time of sending, by CLOCK_REALTIME of the sending host in ns.
@@ -66,7 +69,7 @@ impl<'a> JoinedPacket<'a> {
         let (head, rest) = datagram.split_at_checked(FIXED_BYTES)?;
         let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default());
         let flags = head[1];
-        if head[0] != PACKET || flags & !(COPIED | TRUNCATED) != 0 {
+        if head[0] != PACKET || flags & !(COPIED | TRUNCATED | UPLINK) != 0 {
             return None;
         }
         let truncated_to = u32::from_le_bytes(head[34..38].try_into().ok()?);
@@ -92,17 +95,24 @@ impl<'a> JoinedPacket<'a> {
             copied: flags & COPIED != 0,
             damage: (!damage.is_none()).then(|| Box::new(damage)),
         };
-        Some(JoinedPacket { journey, sent_realtime_ns: word(18), received_realtime_ns: word(RECEIVED_AT), bytes })
+        let direction = direction_of(datagram)?;
+        let (sent_realtime_ns, received_realtime_ns) = (word(18), word(RECEIVED_AT));
+        Some(JoinedPacket { direction, journey, sent_realtime_ns, received_realtime_ns, bytes })
     }
 
     /// The datagram without the packet's own bytes; none where too many bits are flipped to be told.
-    pub fn header(journey: &Journey, sent_realtime_ns: u64) -> Option<Vec<u8>> {
+    pub fn header(journey: &Journey, direction: Direction, sent_realtime_ns: u64) -> Option<Vec<u8>> {
         let damage = journey.damage.as_deref();
         let flips = damage.map_or(&[][..], |damage| &damage.flips);
         let truncated_to = damage.and_then(|damage| damage.truncated_to);
         let mut head = Vec::with_capacity(FIXED_BYTES + 4 * flips.len());
         head.push(PACKET);
-        head.push(u8::from(journey.copied) * COPIED + u8::from(truncated_to.is_some()) * TRUNCATED);
+        let is_uplink = direction == Direction::Uplink;
+        head.push(
+            u8::from(journey.copied) * COPIED
+                + u8::from(truncated_to.is_some()) * TRUNCATED
+                + u8::from(is_uplink) * UPLINK,
+        );
         for word in [journey.id, journey.entered.nanos(), sent_realtime_ns, 0] {
             head.extend_from_slice(&word.to_le_bytes());
         }
@@ -111,6 +121,12 @@ impl<'a> JoinedPacket<'a> {
         flips.iter().for_each(|flip| head.extend_from_slice(&flip.to_le_bytes()));
         Some(head)
     }
+}
+
+/// The direction of a datagram that is a packet.
+pub fn direction_of(datagram: &[u8]) -> Option<Direction> {
+    let flags = datagram.get(1).filter(|_| datagram.len() >= FIXED_BYTES && datagram[0] == PACKET)?;
+    Some(if flags & UPLINK != 0 { Direction::Uplink } else { Direction::Downlink })
 }
 
 /// Notes in a datagram that is a packet when this host received it; returns when the other one sent it.
@@ -126,6 +142,8 @@ pub fn note_receipt(datagram: &mut [u8], received_realtime_ns: u64) -> Option<u6
 #[derive(Debug)]
 pub struct JoinedPort {
     socket: OwnedFd,
+    /// The end of the machine at which it is.
+    end: End,
     gone: Arc<OnceLock<String>>,
     buffer: Vec<u8>,
     unreadable: u64,
@@ -134,9 +152,10 @@ pub struct JoinedPort {
 }
 
 impl JoinedPort {
-    /// A port on `socket`, an end of a pair that keeps datagrams apart. `gone` tells why the other end was closed.
-    pub fn new(socket: OwnedFd, gone: Arc<OnceLock<String>>) -> JoinedPort {
-        JoinedPort { socket, gone, buffer: vec![0; LONGEST_DATAGRAM_BYTES], unreadable: 0, lost: Arc::default() }
+    /// A port at `end` of a machine, on `socket`, an end of a pair that keeps datagrams apart. `gone` tells why the
+    /// other end was closed.
+    pub fn new(socket: OwnedFd, end: End, gone: Arc<OnceLock<String>>) -> JoinedPort {
+        JoinedPort { socket, end, gone, buffer: vec![0; LONGEST_DATAGRAM_BYTES], unreadable: 0, lost: Arc::default() }
     }
 
     /// The same port, where somebody counts packets that are lost between the hosts.
@@ -169,7 +188,8 @@ impl Adapter for JoinedPort {
                 Err(Errno::EINTR) => continue,
                 Err(errno) => return Err(errno.into()),
             };
-            let Some(packet) = JoinedPacket::read(&self.buffer[..count]) else {
+            let is_ours = |packet: &JoinedPacket<'_>| packet.direction == self.end.sends();
+            let Some(packet) = JoinedPacket::read(&self.buffer[..count]).filter(is_ours) else {
                 self.unreadable += 1;
                 continue;
             };
@@ -190,7 +210,9 @@ impl Adapter for JoinedPort {
     fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
         let mut outcome = WriteOutcome::default();
         for packet in packets {
-            let head = packet.journey.and_then(|journey| JoinedPacket::header(journey, clock::realtime_ns()));
+            let direction = self.end.other().sends();
+            let head =
+                packet.journey.and_then(|journey| JoinedPacket::header(journey, direction, clock::realtime_ns()));
             let (Some(head), true) = (head, packet.offload == OffloadHeader::default()) else {
                 outcome.refused += 1;
                 outcome.done += 1;
@@ -244,7 +266,7 @@ mod tests {
     fn pair() -> (JoinedPort, JoinedPort) {
         let (one, other) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).unwrap();
         let gone = Arc::new(OnceLock::new());
-        (JoinedPort::new(one, gone.clone()), JoinedPort::new(other, gone))
+        (JoinedPort::new(one, End::Server, gone.clone()), JoinedPort::new(other, End::Client, gone))
     }
 
     fn read(port: &mut JoinedPort) -> io::Result<Vec<Received>> {
@@ -272,20 +294,24 @@ mod tests {
     #[test]
     fn what_is_no_packet_is_counted_and_the_end_has_its_reason() {
         let (near, mut far) = pair();
-        let good = [JoinedPacket::header(&Journey::default(), 5).unwrap(), vec![0x45; 20]].concat();
+        let header = |direction| JoinedPacket::header(&Journey::default(), direction, 5).unwrap();
+        let good = [header(Direction::Uplink), vec![0x45; 20]].concat();
         assert_eq!(JoinedPacket::read(&good).unwrap().sent_realtime_ns, 5);
+        let astray = [header(Direction::Downlink), vec![0x45; 20]].concat();
+        assert_eq!(JoinedPacket::read(&astray).unwrap().direction, Direction::Downlink);
+        nix::sys::socket::send(near.socket.as_raw_fd(), &astray, MsgFlags::empty()).unwrap();
         let mut stamped = good.clone();
         assert_eq!(note_receipt(&mut stamped, 9), Some(5));
         assert_eq!(JoinedPacket::read(&stamped).unwrap().received_realtime_ns, 9);
         let flipped =
             Journey { damage: Some(Box::new(Damage { flips: vec![160], truncated_to: None })), ..Journey::default() };
-        let beyond = [JoinedPacket::header(&flipped, 5).unwrap(), vec![0x45; 20]].concat();
+        let beyond = [JoinedPacket::header(&flipped, Direction::Uplink, 5).unwrap(), vec![0x45; 20]].concat();
         for bad in [&good[..FIXED_BYTES], &good[..10], &[1; 60][..], &beyond[..]] {
             assert_eq!(JoinedPacket::read(bad), None);
             nix::sys::socket::send(near.socket.as_raw_fd(), bad, MsgFlags::empty()).unwrap();
         }
         assert!(read(&mut far).unwrap().is_empty());
-        assert_eq!(far.drops_outside_model().unwrap().unreadable, 4);
+        assert_eq!(far.drops_outside_model().unwrap().unreadable, 5);
         near.gone.set("host `far`: its engine was killed".into()).unwrap();
         drop(near);
         assert!(read(&mut far).unwrap_err().to_string().contains("its engine was killed"));

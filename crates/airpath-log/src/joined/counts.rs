@@ -1,35 +1,37 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Counters and times of a path on two hosts.
+//! Counters and times of a path on several hosts.
 
 use std::collections::BTreeMap;
 
 use airpath_core::{Direction, EventKind};
 
 use super::summaries::exactness;
-use super::{Border, distribution, ends, verdict};
+use super::{PartHops, Place, distribution, ends, verdict};
 use crate::histogram::Excess;
 use crate::manifest::{Count, LogResults, Results, SiteCount, TimingResults};
 use crate::tables::events::WHOLE_PATH;
 
-/// The counters of a part as the whole path has them: what leaves one part at the border and enters the other is
-/// passed from hop to hop.
-fn of_whole(sites: &[SiteCount], is_near: bool, border: &Border) -> Vec<SiteCount> {
+/// The counters of a part as the whole path has them: what leaves one part and enters the next is passed from hop to
+/// hop.
+fn of_whole(sites: &[SiteCount], place: Place<'_>) -> Vec<SiteCount> {
     let (delivered, offered, passed) =
         (EventKind::Delivered.name(), EventKind::Offered.name(), EventKind::Passed.name());
     let mut whole = sites.to_vec();
     let mut crossed: Vec<(Direction, String, Count)> = Vec::new();
     for site in whole.iter_mut().filter(|site| site.hop == WHOLE_PATH) {
-        let leaves_here = is_near == (site.direction == Direction::Downlink);
-        if leaves_here {
+        if place.comes_from_other(site.direction) {
             site.kinds.remove(offered);
-        } else if let Some(count) = site.kinds.remove(delivered) {
+        }
+        if place.goes_to_other(site.direction)
+            && let Some(count) = site.kinds.remove(delivered)
+        {
             crossed.push((site.direction, site.origin.clone(), count));
         }
     }
     for (direction, origin, count) in crossed {
-        let hop = border.last_hop(direction);
+        let hop = place.last_hop(direction);
         let is_it = |site: &&mut SiteCount| site.hop == hop && site.direction == direction && site.origin == origin;
         match whole.iter_mut().find(is_it) {
             Some(site) => drop(site.kinds.insert(passed.into(), count)),
@@ -56,9 +58,9 @@ fn add(sums: &mut BTreeMap<String, Count>, more: &BTreeMap<String, Count>) {
 }
 
 /// The counters of the whole path: its own first, then those of the hops from the client on.
-fn counters(near: &[SiteCount], far: &[SiteCount], border: &Border) -> Vec<SiteCount> {
+fn counters<'a>(counts: impl Iterator<Item = &'a [SiteCount]>, parts: &[PartHops]) -> Vec<SiteCount> {
     let mut sums: Vec<SiteCount> = Vec::new();
-    for site in of_whole(near, true, border).into_iter().chain(of_whole(far, false, border)) {
+    for site in counts.zip(Place::all(parts)).flat_map(|(sites, place)| of_whole(sites, place)) {
         let same =
             |sum: &&mut SiteCount| (&sum.hop, sum.direction, &sum.origin) == (&site.hop, site.direction, &site.origin);
         match sums.iter_mut().find(same) {
@@ -69,7 +71,7 @@ fn counters(near: &[SiteCount], far: &[SiteCount], border: &Border) -> Vec<SiteC
             None => sums.push(site),
         }
     }
-    let hops = || border.near.iter().chain(&border.far);
+    let hops = || parts.iter().flat_map(|part| &part.hops);
     sums.sort_by_key(|site| {
         (hops().position(|hop| *hop == site.hop).map_or(0, |place| place + 1), site.direction as u8)
     });
@@ -82,6 +84,8 @@ fn worse(one: Excess, other: Excess) -> Excess {
     if beyond(other) > beyond(one) { other } else { one }
 }
 
+/// The times of the parts together. A packet's whole delay is measured where it leaves the path: in the uplink by the
+/// last part, in the downlink by the first one.
 fn timings(near: &TimingResults, far: &TimingResults) -> TimingResults {
     let (uplink_delay, downlink_delay) = (far.uplink_delay, near.downlink_delay);
     TimingResults {
@@ -109,18 +113,20 @@ fn log(near: &LogResults, far: &LogResults, host: &str) -> LogResults {
     log
 }
 
-/// The results of the whole path.
-pub fn results(near: &Results, far: &Results, border: &Border) -> Results {
-    let ends = ends(near.ends.as_ref(), far.ends.as_ref());
-    Results {
-        duration_ns: near.duration_ns,
-        counters: counters(&near.counters, &far.counters, border),
-        timings: timings(&near.timings, &far.timings),
-        log: log(&near.log, &far.log, &border.host),
-        verdict: verdict(&near.verdict, &far.verdict, &border.host),
-        ends,
-        ..near.clone()
+/// The results of the whole path out of those of its `parts`, from the client on; none without any.
+pub fn results(of_parts: &[&Results], parts: &[PartHops]) -> Option<Results> {
+    let (first, others) = of_parts.split_first()?;
+    let mut whole = Results {
+        counters: counters(of_parts.iter().map(|results| results.counters.as_slice()), parts),
+        verdict: verdict(of_parts.iter().map(|results| &results.verdict), parts),
+        ends: ends(of_parts.iter().map(|results| results.ends.as_ref())),
+        ..(*first).clone()
+    };
+    for (results, part) in others.iter().zip(&parts[1..]) {
+        whole.timings = timings(&whole.timings, &results.timings);
+        whole.log = log(&whole.log, &results.log, &part.host);
     }
+    Some(whole)
 }
 
 #[cfg(test)]
@@ -151,13 +157,18 @@ mod tests {
             site("path", Downlink, &[(Offered, 4), (Delivered, 3)]),
             site("radio", Uplink, &[(Enqueued, 10)]),
         ];
+        let middle = [
+            site("path", Uplink, &[(Offered, 9), (Delivered, 9)]),
+            site("path", Downlink, &[(Offered, 4), (Delivered, 4)]),
+            site("wire", Uplink, &[(Enqueued, 9)]),
+        ];
         let far = [
             site("path", Uplink, &[(Offered, 9), (Delivered, 8)]),
             site("path", Downlink, &[(Offered, 5), (Delivered, 4)]),
             site("core", Uplink, &[(Enqueued, 9)]),
         ];
-        let border = Border { near: vec!["radio".into()], far: vec!["core".into()], host: "x".into() };
-        let whole = counters(&near, &far, &border);
+        let parts = super::super::parts(&["radio", "wire", "core"]);
+        let whole = counters([&near[..], &middle, &far].into_iter(), &parts);
         let count = |hop: &str, direction, kind: &str| {
             let site = whole.iter().find(|site| site.hop == hop && site.direction == direction);
             site.and_then(|site| site.kinds.get(kind)).map(|count| count.count)
@@ -165,6 +176,7 @@ mod tests {
         assert_eq!([count("path", Uplink, "offered"), count("path", Uplink, "delivered")], [Some(10), Some(8)]);
         assert_eq!([count("path", Downlink, "offered"), count("path", Downlink, "delivered")], [Some(5), Some(3)]);
         assert_eq!([count("radio", Uplink, "passed"), count("core", Downlink, "passed")], [Some(9), Some(4)]);
+        assert_eq!([count("wire", Uplink, "passed"), count("wire", Downlink, "passed")], [Some(9), Some(4)]);
         assert_eq!([count("radio", Uplink, "enqueued"), count("core", Uplink, "enqueued")], [Some(10), Some(9)]);
         assert_eq!(whole[0].hop, "path");
     }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The logs of two parts of a path in one order, batch by batch: memory does not grow with the run.
+//! The logs of the parts of a path in one order, batch by batch: memory does not grow with the run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use arrow_schema::ArrowError;
 use arrow_select::filter::filter_record_batch;
 use arrow_select::interleave::interleave;
 
-use super::Border;
+use super::{PartHops, Place};
 use crate::error::LogError;
 use crate::files;
 use crate::places::Places;
@@ -57,42 +57,41 @@ fn times(batch: &RecordBatch) -> &[u64] {
     column.map(|column| column.values().as_ref()).unwrap_or_default()
 }
 
-/// Writes the rows of both sources into `path`, each in its own order and both by their times; of two at one time
+/// Writes the rows of all sources into `path`, each in its own order and all by their times; of those at one time
 /// that of the first source comes first. Returns the number of rows.
-fn merge(mut sources: [Source<'_>; 2], path: &Path) -> Result<u64, LogError> {
+fn merge(mut sources: Vec<Source<'_>>, path: &Path) -> Result<u64, LogError> {
     let failed = |error: ArrowError| LogError::content(path, error.to_string(), "report this with the two parts");
     let mut table: Option<Table> = None;
     loop {
         let mut rows: Vec<(usize, usize)> = Vec::new();
-        let next = [sources[0].next_ns()?, sources[1].next_ns()?];
-        let batches: Vec<RecordBatch> = sources.iter().filter_map(|source| source.batch.clone()).collect();
-        let Some(schema) = batches.first().map(RecordBatch::schema) else { return Ok(0) };
-        if table.is_none() {
-            table = Some(Table::new(Sink::create(path.to_owned())?, &schema));
-        }
-        match next {
-            [None, None] => break,
-            [Some(_), Some(_)] => {
-                // Until one of the batches is at its end.
-                let starts = [sources[0].row, sources[1].row];
-                let mut at = starts;
-                let of = |source: usize| times(&batches[source]);
-                while at[0] < of(0).len() && at[1] < of(1).len() {
-                    let source = usize::from(of(1)[at[1]] < of(0)[at[0]]);
-                    rows.push((source, at[source]));
-                    at[source] += 1;
-                }
-                sources[0].row = at[0];
-                sources[1].row = at[1];
-            }
-            [first, _] => {
-                let source = usize::from(first.is_none());
-                let count = sources[source].batch.as_ref().map_or(0, RecordBatch::num_rows);
-                let place = if batches.len() == 2 { source } else { 0 };
-                rows.extend((sources[source].row..count).map(|row| (place, row)));
-                sources[source].row = count;
+        // Those that have rows left, each with its batch.
+        let mut active: Vec<usize> = Vec::new();
+        for (number, source) in sources.iter_mut().enumerate() {
+            if source.next_ns()?.is_some() {
+                active.push(number);
             }
         }
+        if table.is_none()
+            && let Some(batch) = sources.iter().find_map(|source| source.batch.as_ref())
+        {
+            table = Some(Table::new(Sink::create(path.to_owned())?, &batch.schema()));
+        }
+        if active.is_empty() {
+            break;
+        }
+        let batches: Vec<RecordBatch> = active.iter().filter_map(|number| sources[*number].batch.clone()).collect();
+        let times: Vec<&[u64]> = batches.iter().map(times).collect();
+        let mut at: Vec<usize> = active.iter().map(|number| sources[*number].row).collect();
+        // Until one of the batches is at its end.
+        while at.iter().zip(&times).all(|(row, times)| *row < times.len()) {
+            let first = (0..at.len()).min_by_key(|source| times[*source][at[*source]]).unwrap_or(0);
+            rows.push((first, at[first]));
+            at[first] += 1;
+        }
+        for (number, row) in active.iter().zip(at) {
+            sources[*number].row = row;
+        }
+        let Some(schema) = batches.first().map(RecordBatch::schema) else { break };
         let columns = (0..schema.fields().len()).map(|column| {
             let arrays: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(column).as_ref()).collect();
             interleave(&arrays, &rows)
@@ -116,20 +115,19 @@ fn word<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, word: &str) -> Opt
 }
 
 /// The event of `row` in the whole path; none where the whole path has no such event.
-fn event(row: &EventRow<'_>, is_near: bool, border: &Border, places: &Places, at: Time) -> Option<Event> {
+fn event(row: &EventRow<'_>, place: Place<'_>, places: &Places, at: Time) -> Option<Event> {
     let direction = word(&Direction::ALL, Direction::name, row.direction)?;
-    let leaves_here = is_near == (direction == Direction::Downlink);
     let mut kind = word(EventKind::ALL, EventKind::name, row.kind)?;
     let mut hop = row.hop;
     if hop == WHOLE_PATH {
         match kind {
-            EventKind::Offered if leaves_here => return None,
-            EventKind::Delivered if !leaves_here => {
+            EventKind::Offered if place.comes_from_other(direction) => return None,
+            EventKind::Delivered if place.goes_to_other(direction) => {
                 kind = EventKind::Passed;
-                hop = border.last_hop(direction);
+                hop = place.last_hop(direction);
             }
-            // Both parts are in one state.
-            EventKind::StateChanged | EventKind::ParameterSet if !is_near => return None,
+            // All parts are in one state.
+            EventKind::StateChanged | EventKind::ParameterSet if !place.is_first => return None,
             _ => {}
         }
     }
@@ -152,27 +150,31 @@ fn event(row: &EventRow<'_>, is_near: bool, border: &Border, places: &Places, at
     })
 }
 
-/// Merges the event logs in the folders `near` and `far` into `out`. `moved` brings a time of the far part onto the
-/// clock of the near one. Returns the number of events.
+/// A time of the part of this number, on the clock of the first part.
+pub type Moved<'a> = &'a dyn Fn(usize, u64) -> u64;
+
+/// Merges the event logs in `folders`, those of the `parts` from the client on, into `out`. Returns the number of
+/// events.
 ///
 /// # Errors
 /// When a log cannot be read or written.
 pub fn merge_events(
-    [near, far]: [&Path; 2],
+    folders: &[&Path],
     out: &Path,
-    border: &Border,
+    parts: &[PartHops],
     states: &[String],
-    moved: &dyn Fn(u64) -> u64,
+    moved: Moved<'_>,
 ) -> Result<u64, LogError> {
-    let places = Places::of_path(border.near.iter().chain(&border.far).cloned().collect(), states.to_vec());
-    let source = |folder: &Path, is_near: bool| -> Result<Source<'_>, LogError> {
+    let places = Places::of_path(parts.iter().flat_map(|part| part.hops.clone()).collect(), states.to_vec());
+    let mut sources = Vec::new();
+    for (number, (folder, place)) in folders.iter().zip(Place::all(parts)).enumerate() {
         let path = folder.join(files::EVENTS);
         let log = ArrowLog::open(&path)?;
         let (mut columns, places) = (EventColumns::new(&places), &places);
-        let time = move |ns: u64| if is_near { ns } else { moved(ns) };
+        let time = move |ns: u64| if number == 0 { ns } else { moved(number, ns) };
         let change = move |batch: &RecordBatch, path: &Path| {
             for row in EventBatch::new(batch, path)?.rows() {
-                let Some(event) = event(&row, is_near, border, places, Time::from_nanos(time(row.time_ns))) else {
+                let Some(event) = event(&row, place, places, Time::from_nanos(time(row.time_ns))) else {
                     continue;
                 };
                 let left = row.emitted_ns.filter(|_| event.kind == EventKind::Delivered).map(|at_ns| Left {
@@ -184,47 +186,52 @@ pub fn merge_events(
             }
             Ok(columns.take())
         };
-        Ok(Source { path, log, change: Box::new(change), batch: None, row: 0 })
-    };
-    merge([source(near, true)?, source(far, false)?], &out.join(files::EVENTS))
+        sources.push(Source { path, log, change: Box::new(change), batch: None, row: 0 });
+    }
+    merge(sources, &out.join(files::EVENTS))
 }
 
 /// Merges the input logs likewise: what came in at the ends of the path, and the commands.
 ///
 /// # Errors
 /// When a log cannot be read or written.
-pub fn merge_inputs([near, far]: [&Path; 2], out: &Path, moved: &dyn Fn(u64) -> u64) -> Result<u64, LogError> {
-    let source = |folder: &Path, is_near: bool| -> Result<Source<'_>, LogError> {
+pub fn merge_inputs(folders: &[&Path], out: &Path, parts: &[PartHops], moved: Moved<'_>) -> Result<u64, LogError> {
+    let mut sources = Vec::new();
+    for (number, (folder, place)) in folders.iter().zip(Place::all(parts)).enumerate() {
         let path = folder.join(files::INPUT);
         let log = ArrowLog::open(&path)?;
-        let joined = if is_near { End::Server } else { End::Client }.port().0;
+        // What comes from another part came in there.
+        let is_own = move |port: u16| {
+            let end = [End::Client, End::Server].into_iter().find(|end| end.port().0 == port);
+            end.is_none_or(|end| !place.comes_from_other(end.sends()))
+        };
         let change = move |batch: &RecordBatch, path: &Path| {
             let failed = |error: ArrowError| LogError::content(path, error.to_string(), "report this with the file");
             let ports = batch.column_by_name("port").and_then(|ports| ports.as_primitive_opt::<UInt16Type>());
             let keep: BooleanArray = (0..batch.num_rows())
                 .map(|row| {
                     let port = ports.filter(|ports| ports.is_valid(row)).map(|ports| ports.value(row));
-                    Some(port.map_or(is_near, |port| port != joined))
+                    Some(port.map_or(place.is_first, is_own))
                 })
                 .collect();
             let batch = filter_record_batch(batch, &keep).map_err(failed)?;
-            if is_near {
+            if place.is_first {
                 return Ok(batch);
             }
             let schema = batch.schema();
             let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
                 match column.as_primitive_opt::<UInt64Type>() {
                     Some(column) if INPUT_TIMES.contains(&field.name().as_str()) => {
-                        Arc::new(column.unary::<_, UInt64Type>(moved)) as ArrayRef
+                        Arc::new(column.unary::<_, UInt64Type>(|ns| moved(number, ns))) as ArrayRef
                     }
                     _ => column.clone(),
                 }
             });
             RecordBatch::try_new(schema.clone(), columns.collect()).map_err(failed)
         };
-        Ok(Source { path, log, change: Box::new(change), batch: None, row: 0 })
-    };
-    merge([source(near, true)?, source(far, false)?], &out.join(files::INPUT))
+        sources.push(Source { path, log, change: Box::new(change), batch: None, row: 0 });
+    }
+    merge(sources, &out.join(files::INPUT))
 }
 
 #[cfg(test)]
@@ -249,12 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn the_events_of_both_parts_are_those_of_one_path() {
+    fn the_events_of_all_parts_are_those_of_one_path() {
         use Direction::{Downlink, Uplink};
         use EventKind::{Delivered, Enqueued, Offered, StateChanged};
         const PATH: u16 = Event::WHOLE_PATH;
-        let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
-        let [near, far, out] = folders.each_ref().map(|folder| folder.path());
+        let folders = [(); 4].map(|()| tempfile::tempdir().unwrap());
+        let [near, middle, far, out] = folders.each_ref().map(|folder| folder.path());
         write(
             near,
             &["radio"],
@@ -265,6 +272,17 @@ mod tests {
                 (30, Uplink, Delivered, 1, PATH),
                 (90, Downlink, Offered, 500, PATH),
                 (95, Downlink, Delivered, 500, PATH),
+            ],
+        );
+        write(
+            middle,
+            &["wire"],
+            &[
+                (20, Uplink, StateChanged, 0, PATH),
+                (32, Uplink, Offered, 1, PATH),
+                (34, Uplink, Delivered, 1, PATH),
+                (82, Downlink, Offered, 500, PATH),
+                (84, Downlink, Delivered, 500, PATH),
             ],
         );
         // The far clock is 1000 ahead.
@@ -280,8 +298,9 @@ mod tests {
                 (1_080, Downlink, Delivered, 500, PATH),
             ],
         );
-        let border = Border { near: vec!["radio".into()], far: vec!["core".into()], host: "x".into() };
-        let rows = merge_events([near, far], out, &border, &["initial".into()], &|ns| ns - 1_000).unwrap();
+        let parts = super::super::parts(&["radio", "wire", "core"]);
+        let moved = |part: usize, ns: u64| if part == 2 { ns - 1_000 } else { ns };
+        let rows = merge_events(&[near, middle, far], out, &parts, &["initial".into()], &moved).unwrap();
         let mut told = Vec::new();
         for batch in ArrowLog::open(&out.join(files::EVENTS)).unwrap() {
             let batch = EventBatch::new(&batch.unwrap(), out).unwrap();
@@ -292,10 +311,12 @@ mod tests {
             (10, "radio", "enqueued", None),
             (20, "path", "state_changed", None),
             (30, "radio", "passed", None),
+            (34, "wire", "passed", None),
             (40, "core", "enqueued", None),
             (60, "path", "delivered", Some(61)),
             (70, "path", "offered", None),
             (80, "core", "passed", None),
+            (84, "wire", "passed", None),
             (95, "path", "delivered", Some(96)),
         ];
         let expected = expected.map(|(at, hop, kind, emitted)| (at, hop.to_owned(), kind.to_owned(), emitted));

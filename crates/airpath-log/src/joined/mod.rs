@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! One run out of the parts of a path that ran on two hosts: their logs in one order, their counters, times and
+//! One run out of the parts of a path that ran on several hosts: their logs in one order, their counters, times and
 //! verdicts in one.
 
 mod counts;
@@ -11,30 +11,60 @@ mod summaries;
 use airpath_core::Direction;
 
 pub use counts::results;
-pub use logs::{merge_events, merge_inputs};
+pub use logs::{Moved, merge_events, merge_inputs};
 pub use summaries::{host_line, summary};
 
 use crate::histogram::Distribution;
 use crate::verdict::Verdict;
 use crate::verdict::ends::EndResults;
 
-/// The parts of a path on two hosts.
+/// The hops of a path that are on one host.
 #[derive(Clone, Debug)]
-pub struct Border {
-    /// Names of the hops before the border, at the client's host.
-    pub near: Vec<String>,
-    /// Names of the hops behind it, at the server's host.
-    pub far: Vec<String>,
-    /// The name of the server's host.
+pub struct PartHops {
+    /// The name of the part.
     pub host: String,
+    /// Names of its hops, from the client on.
+    pub hops: Vec<String>,
 }
 
-impl Border {
-    /// The hop before the border in `direction`.
-    fn last_hop(&self, direction: Direction) -> &str {
+/// One part of a path among those of all hosts, from the client on.
+#[derive(Clone, Copy, Debug)]
+struct Place<'a> {
+    part: &'a PartHops,
+    is_first: bool,
+    is_last: bool,
+}
+
+impl<'a> Place<'a> {
+    /// Each part with its place.
+    fn all(parts: &'a [PartHops]) -> impl Iterator<Item = Place<'a>> {
+        let last = parts.len().saturating_sub(1);
+        parts.iter().enumerate().map(move |(number, part)| Place {
+            part,
+            is_first: number == 0,
+            is_last: number == last,
+        })
+    }
+
+    /// True if packets of `direction` come from another part, not from an end of the path.
+    fn comes_from_other(self, direction: Direction) -> bool {
+        match direction {
+            Direction::Uplink => !self.is_first,
+            Direction::Downlink => !self.is_last,
+        }
+    }
+
+    /// True if packets of `direction` go on to another part, not to an end of the path.
+    fn goes_to_other(self, direction: Direction) -> bool {
+        self.comes_from_other(direction.opposite())
+    }
+
+    /// The hop from which packets of `direction` leave the part.
+    fn last_hop(self, direction: Direction) -> &'a str {
+        let hops = &self.part.hops;
         let hop = match direction {
-            Direction::Uplink => self.near.last(),
-            Direction::Downlink => self.far.first(),
+            Direction::Uplink => hops.last(),
+            Direction::Downlink => hops.first(),
         };
         hop.map_or("", String::as_str)
     }
@@ -54,10 +84,10 @@ fn distribution(one: &Distribution, other: &Distribution) -> Distribution {
     }
 }
 
-/// Disturbances at the client's end, which the near part measured, and at the server's, which the far one did.
-fn ends(near: Option<&EndResults>, far: Option<&EndResults>) -> Option<EndResults> {
-    let mut ends = near?.clone();
-    if let Some(far) = far {
+/// Disturbances at the client's end, which the first part measured, and at the server's, which the last one did.
+fn ends<'a>(mut parts: impl DoubleEndedIterator<Item = Option<&'a EndResults>>) -> Option<EndResults> {
+    let mut ends = parts.next()??.clone();
+    if let Some(far) = parts.next_back().flatten() {
         if let (Some(waits), Some(far)) = (&mut ends.waits, &far.waits) {
             waits.server = far.server;
         }
@@ -71,16 +101,27 @@ fn ends(near: Option<&EndResults>, far: Option<&EndResults>) -> Option<EndResult
     Some(ends)
 }
 
-/// The verdict on both parts: the gravest of the reasons counts.
-pub fn verdict(near: &Verdict, far: &Verdict, host: &str) -> Verdict {
-    let mut reasons = near.reasons.clone();
-    for reason in &far.reasons {
-        let mut reason = reason.clone();
-        reason.what = format!("host `{host}`: {}", reason.what);
-        reasons.push(reason);
+/// The verdict on all parts: the gravest of the reasons counts. Reasons of the first part, at the host on which the
+/// command runs, name no host.
+fn verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>, parts: &[PartHops]) -> Verdict {
+    let mut all = Verdict::default();
+    for (number, (verdict, part)) in verdicts.zip(parts).enumerate() {
+        all.grade = all.grade.max(verdict.grade);
+        all.reasons.extend(verdict.reasons.iter().cloned().map(|mut reason| {
+            if number > 0 {
+                reason.what = format!("host `{}`: {}", part.host, reason.what);
+            }
+            reason
+        }));
     }
-    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.grade));
-    Verdict { grade: near.grade.max(far.grade), reasons }
+    all.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.grade));
+    all
+}
+
+/// Parts for tests: a hop each, called as its host.
+#[cfg(test)]
+fn parts(hosts: &[&str]) -> Vec<PartHops> {
+    hosts.iter().map(|host| PartHops { host: (*host).into(), hops: vec![(*host).into()] }).collect()
 }
 
 #[cfg(test)]
@@ -93,11 +134,12 @@ mod tests {
         let reason = |grade, what: &str| Reason { grade, code: "x".into(), what: what.into(), hint: String::new() };
         let near = Verdict { grade: Grade::Suspect, reasons: vec![reason(Grade::Suspect, "one")] };
         let far = Verdict { grade: Grade::Invalid, reasons: vec![reason(Grade::Invalid, "two")] };
-        let both = verdict(&near, &far, "lab2");
+        let both = verdict([&near, &far].into_iter(), &parts(&["local", "lab2"]));
         assert_eq!(both.grade, Grade::Invalid);
         assert_eq!(both.reasons[0].what, "host `lab2`: two");
         assert_eq!(both.reasons[1].what, "one");
-        assert_eq!(verdict(&near, &Verdict::default(), "lab2").grade, Grade::Suspect);
+        let near_alone = [&near, &Verdict::default()];
+        assert_eq!(verdict(near_alone.into_iter(), &parts(&["local", "lab2"])).grade, Grade::Suspect);
     }
 
     #[test]

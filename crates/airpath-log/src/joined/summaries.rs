@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The summary of a path on two hosts.
+//! The summary of a path on several hosts.
 
-use super::{Border, distribution, ends, verdict};
+use super::{PartHops, distribution, ends, verdict};
 use crate::exactness::Exactness;
 use crate::show;
 use crate::summary::{BackgroundSummary, CauseCount, DirectionSummary, Summary};
@@ -68,22 +68,20 @@ pub(super) fn exactness(near: &Exactness, far: &Exactness, medians_ns: [u64; 2])
     }
 }
 
-/// The summary of the whole path.
-pub fn summary(near: &Summary, far: &Summary, border: &Border) -> Summary {
-    let duration_ns = near.duration_ns;
-    let uplink = direction(&near.uplink, &far.uplink, duration_ns);
-    let downlink = direction(&far.downlink, &near.downlink, duration_ns);
-    let medians_ns = [uplink.delay.p50_ns, downlink.delay.p50_ns];
-    let ends = ends(near.ends.as_ref(), far.ends.as_ref());
-    Summary {
-        exactness: exactness(&near.exactness, &far.exactness, medians_ns),
-        lateness: distribution(&near.lateness, &far.lateness),
-        verdict: verdict(&near.verdict, &far.verdict, &border.host),
-        uplink,
-        downlink,
-        ends,
-        ..near.clone()
+/// The summary of the whole path out of those of its `parts`, from the client on; none without any.
+pub fn summary(of_parts: &[&Summary], parts: &[PartHops]) -> Option<Summary> {
+    let (first, others) = of_parts.split_first()?;
+    let mut whole = (*first).clone();
+    for part in others {
+        whole.uplink = direction(&whole.uplink, &part.uplink, first.duration_ns);
+        whole.downlink = direction(&part.downlink, &whole.downlink, first.duration_ns);
+        let medians_ns = [whole.uplink.delay.p50_ns, whole.downlink.delay.p50_ns];
+        whole.exactness = exactness(&whole.exactness, &part.exactness, medians_ns);
+        whole.lateness = distribution(&whole.lateness, &part.lateness);
     }
+    whole.verdict = verdict(of_parts.iter().map(|part| &part.verdict), parts);
+    whole.ends = ends(of_parts.iter().map(|part| part.ends.as_ref()));
+    Some(whole)
 }
 
 /// A line about the other host, beneath the summary.
@@ -132,12 +130,14 @@ mod tests {
             ..Summary::default()
         };
         let far = Summary { uplink: part(9, 7, 2, 30), downlink: part(20, 18, 2, 8), ..Summary::default() };
-        let border = Border { near: vec!["a".into()], far: vec!["b".into()], host: "x".into() };
-        let whole = summary(&near, &far, &border);
+        let middle = Summary { uplink: part(9, 9, 0, 6), downlink: part(18, 18, 0, 9), ..Summary::default() };
+        let parts = super::super::parts(&["a", "b", "c"]);
+        let whole = summary(&[&near, &middle, &far], &parts).unwrap();
         let facts = |way: &DirectionSummary| {
             (way.offered_packets, way.delivered_packets, way.dropped[0].packets, way.inside_packets, way.delay.p50_ns)
         };
         assert_eq!(facts(&whole.uplink), (10, 7, 3, 0, 30));
+        assert_eq!(whole.uplink.dropped.len(), 1);
         assert_eq!(facts(&whole.downlink), (20, 17, 2, 1, 40));
         assert_eq!(whole.uplink.delivered_bit_per_s, 5_600.0);
         assert_eq!(whole.exactness.median_delay_ns, 30);

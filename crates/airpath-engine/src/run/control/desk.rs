@@ -35,8 +35,8 @@ pub(super) struct Desk {
     pub(super) begun: ProcessorTime,
     /// Quality of the run's calibration.
     pub(super) calibration: Option<CalibrationFacts>,
-    /// The engine of another host, where hops are there.
-    pub(super) elsewhere: Option<Elsewhere>,
+    /// The engines of other hosts on which hops are.
+    pub(super) elsewhere: Vec<Elsewhere>,
     /// The request of the near engine that is carried out, at the far host.
     pub(super) asked: Option<Asked>,
 }
@@ -110,8 +110,10 @@ impl Desk {
                 }
                 Ok(answer)
             }
-            Request::Get { parameter } if self.elsewhere.as_ref().is_some_and(|there| there.has(&parameter)) => {
-                self.ask_elsewhere(&Request::Get { parameter })
+            Request::Get { parameter } if self.elsewhere.iter().any(|there| there.has(&parameter)) => {
+                let there = self.elsewhere.iter_mut().find(|there| there.has(&parameter)).ok_or_else(not_begun)?;
+                let number = there.ask(&Request::Get { parameter }, None)?;
+                there.answer(number)
             }
             Request::Get { parameter } => {
                 let done = self.order(None, None)?;
@@ -124,9 +126,10 @@ impl Desk {
             }
             Request::State { name } => {
                 let record = json!({ "enter_state": name }).to_string();
-                let (there, at_ns) = self.begin_elsewhere(&Request::State { name: name.clone() })?;
+                let of_all = self.elsewhere.iter().map(|_| Some(Request::State { name: name.clone() })).collect();
+                let (there, at_ns) = self.begin_elsewhere(of_all)?;
                 let done = self.order(Some((Command::EnterState(name.into()), record)), at_ns)?;
-                self.done_on_all(&done, there)
+                self.done_on_all(&done, &there)
             }
             Request::Set { parameter, value, mut parameters } => {
                 match (parameter, value) {
@@ -138,28 +141,35 @@ impl Desk {
                     let message = "name a `parameter` and its `value`, or several as `parameters`";
                     return Err(Refusal::new("request", message));
                 }
-                let of_there = self.elsewhere.as_ref().map(|there| there.take(&mut parameters)).unwrap_or_default();
+                let of_there = |there: &Elsewhere| {
+                    let parameters = there.take(&mut parameters);
+                    let set = |parameters| Request::Set { parameter: None, value: None, parameters };
+                    (!parameters.is_empty()).then(|| set(parameters))
+                };
+                let of_all: Vec<Option<Request>> = self.elsewhere.iter().map(of_there).collect();
+                // Nobody sets anything before all are known to be able to.
+                if of_all.iter().flatten().count() > 1 {
+                    for (there, request) in self.elsewhere.iter_mut().zip(&of_all) {
+                        request.as_ref().map_or(Ok(()), |request| there.check(request))?;
+                    }
+                }
                 if parameters.is_empty() {
-                    let request = Request::Set { parameter: None, value: None, parameters: of_there };
-                    let (there, _) = self.begin_elsewhere(&request)?;
+                    let (there, _) = self.begin_elsewhere(of_all)?;
                     let done = self.order(None, None)?;
-                    return self.done_on_all(&done, there);
+                    return self.done_on_all(&done, &there);
                 }
                 let assignments = self.running.assignments(&parameters);
                 let settings = self.running.set(&assignments);
                 let settings = settings.map_err(|report| Refusal::new("parameter", report.to_string()))?;
-                let (there, at_ns) = match of_there.is_empty() {
-                    true => (None, None),
-                    false => {
-                        let request = Request::Set { parameter: None, value: None, parameters: of_there };
-                        self.begin_elsewhere(&request)?
-                    }
-                };
+                if self.asked.as_ref().is_some_and(|asked| asked.checks) {
+                    return Ok(json!({ "version": VERSION, "ok": true }));
+                }
+                let (there, at_ns) = self.begin_elsewhere(of_all)?;
                 let record = json!({ "set": assignments }).to_string();
                 let command = Command::Configure(self.machine.settings(settings));
                 let done = self.order(Some((command, record)), at_ns)?;
                 self.running.took_effect(|user| done.state_of(user));
-                self.done_on_all(&done, there)
+                self.done_on_all(&done, &there)
             }
         }
     }
@@ -175,27 +185,25 @@ impl Desk {
         }
     }
 
-    /// Asks the other host, and returns its answer.
-    fn ask_elsewhere(&mut self, request: &Request) -> Result<Value, Refusal> {
-        let there = self.elsewhere.as_mut().ok_or_else(not_begun)?;
-        let number = there.ask(request, None)?;
-        there.answer(number)
+    /// Tells each of the other hosts that has one among `requests` to carry it out at an instant that all can meet.
+    /// Returns the numbers of the requests there, and the instant by CLOCK_MONOTONIC here; none where nobody is told.
+    fn begin_elsewhere(&mut self, requests: Vec<Option<Request>>) -> Result<(Vec<Option<u64>>, Option<u64>), Refusal> {
+        let is_any = requests.iter().any(Option::is_some);
+        let at_ns = is_any.then(|| Elsewhere::instant(&self.elsewhere));
+        let asked = self.elsewhere.iter_mut().zip(requests).map(|(there, request)| match request {
+            Some(request) => there.ask(&request, at_ns).map(Some),
+            None => Ok(None),
+        });
+        Ok((asked.collect::<Result<_, _>>()?, at_ns))
     }
 
-    /// Tells the other host, if there is one, to carry `request` out at an instant that both can meet. Returns the
-    /// number of the request there, and the instant by CLOCK_MONOTONIC here.
-    fn begin_elsewhere(&mut self, request: &Request) -> Result<(Option<u64>, Option<u64>), Refusal> {
-        let Some(there) = &mut self.elsewhere else { return Ok((None, None)) };
-        let at_ns = there.instant();
-        Ok((Some(there.ask(request, Some(at_ns))?), Some(at_ns)))
-    }
-
-    /// The answer once the other host has carried its part out, too: `hosts` has the time there.
-    fn done_on_all(&mut self, done: &Done, there: Option<u64>) -> Result<Value, Refusal> {
+    /// The answer once the other hosts have carried their part out, too: `hosts` has the times there.
+    fn done_on_all(&mut self, done: &Done, there: &[Option<u64>]) -> Result<Value, Refusal> {
         let mut answer = self.done(done);
-        if let (Some(number), Some(elsewhere)) = (there, &mut self.elsewhere) {
-            let told = elsewhere.answer(number)?;
-            answer["hosts"] = json!({ elsewhere.host(): told["time_ns"] });
+        for (number, elsewhere) in there.iter().zip(&mut self.elsewhere) {
+            let Some(number) = number else { continue };
+            let told = elsewhere.answer(*number)?;
+            answer["hosts"][elsewhere.host()] = told["time_ns"].clone();
             if done.is_look {
                 answer["time_ns"] = told["time_ns"].clone();
             }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Requests that concern hops on another host: asked there, and carried out on both hosts at one instant.
+//! Requests that concern hops on another host: asked there, and carried out on all hosts at one instant.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Time from a request to the instant at which it takes effect on all hosts, beside two round trips.
 const LEAD_NS: u64 = 30_000_000;
 
-/// The engine of another host, as the control of a run reaches it.
+/// The engine of one other host, as the control of a run reaches it.
 pub(super) struct Elsewhere {
     mouth: Mouth,
     answers: Receiver<Word>,
@@ -68,18 +68,29 @@ impl Elsewhere {
         there
     }
 
-    /// An instant that both hosts can meet, by CLOCK_MONOTONIC here.
-    pub(super) fn instant(&self) -> u64 {
-        clock::monotonic_ns() + LEAD_NS + 4 * self.clocks.one_way_ns()
+    /// An instant that all of `others` and this host can meet, by CLOCK_MONOTONIC here.
+    pub(super) fn instant(others: &[Elsewhere]) -> u64 {
+        let one_way_ns = others.iter().map(|other| other.clocks.one_way_ns()).max().unwrap_or(0);
+        clock::monotonic_ns() + LEAD_NS + 4 * one_way_ns
+    }
+
+    fn say(&mut self, request: &Request, at_ns: Option<u64>, checks: bool) -> u64 {
+        self.number += 1;
+        let at_ns = at_ns.map(|at_ns| self.clocks.far_monotonic_ns(at_ns));
+        let request = serde_json::to_value(request).unwrap_or_default();
+        self.mouth.say(&Word::Ask { number: self.number, at_ns, checks, request });
+        self.number
+    }
+
+    /// Asks whether the other engine could carry `request` out.
+    pub(super) fn check(&mut self, request: &Request) -> Result<(), Refusal> {
+        let number = self.say(request, None, true);
+        self.answer(number).map(drop)
     }
 
     /// Asks the other engine; returns the number of the request once it is known to be right.
     pub(super) fn ask(&mut self, request: &Request, at_ns: Option<u64>) -> Result<u64, Refusal> {
-        self.number += 1;
-        let number = self.number;
-        let at_ns = at_ns.map(|at_ns| self.clocks.far_monotonic_ns(at_ns));
-        let request = serde_json::to_value(request).unwrap_or_default();
-        self.mouth.say(&Word::Ask { number, at_ns, request });
+        let number = self.say(request, at_ns, false);
         match self.next(number)? {
             Word::Answered { answer, .. } => Err(self.refusal(&answer)),
             _ => Ok(number),
@@ -120,6 +131,8 @@ pub(super) struct Asked {
     pub(super) number: u64,
     /// Instant at which it takes effect, by CLOCK_MONOTONIC.
     pub(super) at_ns: Option<u64>,
+    /// True if the near engine only wants to know whether it can be carried out.
+    pub(super) checks: bool,
 }
 
 impl Asked {

@@ -29,7 +29,7 @@ use super::RunRequest;
 use crate::control::around::Around;
 use crate::control::folder::{self, Folder, Socket};
 use crate::control::protocol::Refusal;
-use crate::hosts::channel::Channel;
+use crate::hosts::channel::Channels;
 use crate::hosts::mouth::Mouth;
 use crate::hosts::wire::Word;
 use desk::Desk;
@@ -52,15 +52,15 @@ pub struct Control {
 }
 
 impl Control {
-    /// Opens the socket of the run that `request` describes, whose loop `handle` reaches. With the engine of another
-    /// host goes what it says about requests: the near engine asks, and the far one has no socket.
+    /// Opens the socket of the run that `request` describes, whose loop `handle` reaches. With the engines of other
+    /// hosts goes what each says about requests: the near engine asks, and a far one has no socket.
     ///
     /// # Errors
     /// When there is no folder for it, or the system refuses.
     pub fn start(
         request: &RunRequest,
         handle: Handle,
-        joined: Option<(&Channel, Receiver<Word>)>,
+        joined: Option<(&Channels, Vec<Receiver<Word>>)>,
     ) -> io::Result<Control> {
         let desk = |number, elsewhere| Desk {
             handle,
@@ -74,18 +74,19 @@ impl Control {
             elsewhere,
             asked: None,
         };
-        let joined = match joined {
-            Some((channel, asked)) if channel.is_far() => {
+        let joined = joined.map_or(Vec::new(), |(channels, answers)| channels.all.iter().zip(answers).collect());
+        let mut elsewhere = Vec::new();
+        for (channel, answers) in joined {
+            if channel.clocks.is_none() {
                 let mouth = || channel.mouth().map_err(|failure| io::Error::other(failure.to_string()));
-                let (desk, mouths) = (desk(0, None), [mouth()?, mouth()?]);
-                let serve = move || serve_near(desk, &asked, mouths);
+                let (desk, mouths) = (desk(0, Vec::new()), [mouth()?, mouth()?]);
+                let serve = move || serve_near(desk, &answers, mouths);
                 // It ends with the connection, which outlives the link.
                 std::thread::Builder::new().name("airpath-control".into()).spawn(serve)?;
                 return Ok(Control { number: 0, folder: PathBuf::new(), stop: None, thread: None });
             }
-            joined => joined,
-        };
-        let elsewhere = joined.and_then(|(channel, answers)| Elsewhere::of(channel, answers));
+            elsewhere.extend(Elsewhere::of(channel, answers));
+        }
         let folder = folder::path();
         let socket = Folder::open(&folder, true)?.listen()?;
         let number = socket.number;
@@ -212,11 +213,11 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
 /// Carries out what the near engine asks for, until the connection ends; `mouths` are ways to speak to it.
 fn serve_near(mut desk: Desk, asked: &Receiver<Word>, mouths: [Mouth; 2]) {
     let [answering, accepting] = mouths;
-    desk.asked = Some(Asked { mouth: accepting, number: 0, at_ns: None });
+    desk.asked = Some(Asked { mouth: accepting, number: 0, at_ns: None, checks: false });
     for word in asked {
-        let Word::Ask { number, at_ns, request } = word else { continue };
+        let Word::Ask { number, at_ns, checks, request } = word else { continue };
         if let Some(asked) = &mut desk.asked {
-            (asked.number, asked.at_ns) = (number, at_ns);
+            (asked.number, asked.at_ns, asked.checks) = (number, at_ns, checks);
         }
         let request = serde_json::from_value(request);
         let answer = request
