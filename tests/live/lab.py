@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from live.harness import User, await_true
+from live.harness import NOBODY, User, await_true, users
 
 FAR = "10.99.0.2"
 FARTHER = "10.99.1.2"
@@ -56,12 +56,36 @@ class Lab:
         """Root at the near host."""
         return User("root-near", ("nsenter", "-t", str(self.near.pid), "-n"))
 
-    def options(self) -> list[str]:
-        """Return the options of ssh that reach the far host and know nothing of the user's own."""
+    def options(self, keys: Path | None = None, port: int = 2222) -> list[str]:
+        """Return the options of ssh that reach a far host and know nothing of the user's own."""
         return [
-            *("-F", "/dev/null", "-i", str(self.folder / "id"), "-p", "2222"),
+            *("-F", "/dev/null", "-i", str((keys or self.folder) / "id"), "-p", str(port)),
             *("-oStrictHostKeyChecking=no", "-oUserKnownHostsFile=/dev/null"),
         ]
+
+    def serve_nobody(self, home: Path) -> tuple[User, list[str], subprocess.Popen[bytes]]:
+        """Start an sshd at the far host that belongs to nobody, whose home is `home`.
+
+        Return nobody at the near host, the options of ssh, and the process.
+        """
+        make_keys(home)
+        entries = {
+            "passwd": f"nobody:*:{NOBODY}:{NOBODY}:nobody:{home}:/bin/sh\n",
+            "shadow": "nobody:*:20000:0:99999:7:::\n",
+        }
+        at_far = ("nsenter", "-t", str(self.far_pid), "-n", "-m")
+        for name, own in entries.items():
+            lines = Path("/etc", name).read_text().splitlines(keepends=True)
+            kept = [line for line in lines if not line.startswith("nobody:")]
+            (home / name).write_text("".join([*kept, own]))
+            subprocess.run(
+                [*at_far, "mount", "--bind", home / name, Path("/etc", name)], check=True
+            )
+        config = sshd_config(home, "nobody", FAR, 2223)
+        subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", home], check=True)
+        drop = users()[1].prefix
+        sshd = subprocess.Popen([*at_far, *drop, SSHD, "-D", "-f", config, "-E", home / "log"])
+        return User("nobody-near", (*self.user.prefix, *drop)), self.options(home, 2223), sshd
 
     def at_far(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the far host's network."""
@@ -103,12 +127,19 @@ class Lab:
         await_true(lambda: not self.engines())
 
 
-def far_host(
-    folder: Path, name: str, address: str, ahead_s: int
-) -> tuple[subprocess.Popen[str], int]:
-    """Start a far host, whose sshd listens once an interface called `name` is there."""
+def make_keys(folder: Path) -> None:
+    """Make a key of a user and one of a host, and let the user in."""
+    for key in ("id", "hostkey"):
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True
+        )
+    shutil.copy(folder / "id.pub", folder / "authorized_keys")
+
+
+def sshd_config(folder: Path, name: str, address: str, port: int) -> Path:
+    """Write the configuration of an sshd with the keys in `folder`."""
     settings = {
-        "Port": 2222,
+        "Port": port,
         "ListenAddress": address,
         "HostKey": folder / "hostkey",
         "AuthorizedKeysFile": folder / "authorized_keys",
@@ -121,6 +152,14 @@ def far_host(
     }
     config = folder / f"sshd_config-{name}"
     config.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+    return config
+
+
+def far_host(
+    folder: Path, name: str, address: str, ahead_s: int
+) -> tuple[subprocess.Popen[str], int]:
+    """Start a far host, whose sshd listens once an interface called `name` is there."""
+    config = sshd_config(folder, name, address, 2222)
     line = (
         "mount -t tmpfs none /run && mkdir /run/sshd && ip link set lo up && "
         f"echo $$ > {folder}/{name} && until ip addr add {address}/24 dev {name}; do sleep 0.02; "
@@ -140,11 +179,7 @@ def build(folder: Path) -> Lab:
     """Set the hosts up."""
     folder.mkdir()
     folder.chmod(0o755)
-    for key in ("id", "hostkey"):
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True
-        )
-    shutil.copy(folder / "id.pub", folder / "authorized_keys")
+    make_keys(folder)
     near = subprocess.Popen(["unshare", "-n", "sleep", "600"], text=True)
     far, far_pid = far_host(folder, "far", FAR, UPTIME_AHEAD_S)
     farther, farther_pid = far_host(folder, "farther", FARTHER, 2 * UPTIME_AHEAD_S)

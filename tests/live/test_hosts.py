@@ -16,7 +16,7 @@ import pytest
 
 from airpath.run import load_run
 from live import lab as labs
-from live.harness import await_true
+from live.harness import NOBODY, await_true
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -319,6 +319,30 @@ def test_the_loss_of_the_third_host_ends_all(airpath: Airpath, lab: Lab) -> None
         assert airpath.run("log", out / "hosts" / part).check().out.count("delivered") > 5
     assert not any(lab.cache().iterdir())
     await_true(lambda: not lab.engines())
+
+
+def test_an_ordinary_user_needs_no_rights_at_either_end(airpath: Airpath, lab: Lab) -> None:
+    """Neither the command, nor sshd, nor the far engine belongs to root."""
+    home = airpath.folder("home")
+    home.chmod(0o755)
+    user, options, sshd = lab.serve_nobody(home)
+    try:
+        text = f'[hosts.lab2]\nssh = "nobody@{labs.FAR}"\nssh_options = {json.dumps(options)}\n'
+        text += f'engine = "{airpath.command}"\n'
+        text += HOPS.format(propagation="30 ms", limit="100 packets")
+        file = airpath.file("ordinary.toml", text)
+        await_true((home / "sshd-nobody.pid").exists)
+        out = home / "run"
+        line = ("--", "ping", "-c", "3", "-i", "0.05", "server")
+        result = airpath.run("exec", "--scenario", file, "--out", out, *line, user=user).check()
+    finally:
+        sshd.kill()
+        sshd.wait()
+    assert len(result.ping_times_ms()) == 3
+    assert all(time >= 100 for time in result.ping_times_ms()), result.out
+    assert out.stat().st_uid == NOBODY
+    assert not any((home / "cache/airpath/hosts").iterdir())
+    airpath.run("replay", out / "hosts/lab2", user=user).check()
 
 
 @pytest.mark.parametrize("victim", ["engine", "network"])
