@@ -18,6 +18,7 @@ mod layout;
 mod link;
 mod load;
 mod measure;
+mod series;
 mod spin;
 mod stamps;
 mod step;
@@ -258,9 +259,12 @@ impl EngineLoop {
     /// # Errors
     /// When a port goes away or the kernel refuses to wait.
     pub fn run(mut self) -> io::Result<(Vec<FinishedLink>, LoopReport)> {
-        // With memory locked, what is new is fetched page by page, and the first packets would wait.
-        self.pool.prepare(SLABS_AT_START);
-        crate::ports::prepare_thread();
+        // With memory locked, what is new is fetched page by page, and the first packets would wait. Where the
+        // clock stands still, nothing waits.
+        if !self.frozen_clock {
+            self.pool.prepare(SLABS_AT_START);
+            crate::ports::prepare_thread();
+        }
         let mut spin = Spin::new(self.spin_policy, clock::monotonic_ns());
         let mut readable: Vec<u32> = Vec::new();
         let mut report = LoopReport::default();
@@ -318,8 +322,15 @@ impl EngineLoop {
             match Step::next(now_ns, deadline_ns, heartbeat_ns, || self.may_leave_unread_ns(), &mut spin) {
                 Step::Look => self.waiter.poll(&mut note)?,
                 Step::Nap { wake_ns, deadline_ns } => {
+                    let mut polled = false;
                     if wake_ns > now_ns {
-                        self.waiter.nap(wake_ns);
+                        // Where the clock stands still, nothing is to be done between waking and looking.
+                        polled = self.frozen_clock;
+                        if polled {
+                            self.waiter.nap_and_poll(wake_ns, &mut note)?;
+                        } else {
+                            self.waiter.nap(wake_ns);
+                        }
                         report.wake_ups += 1;
                     }
                     let woke_ns = clock::monotonic_ns();
@@ -334,7 +345,9 @@ impl EngineLoop {
                         }
                         awaited = true;
                     }
-                    self.waiter.poll(&mut note)?;
+                    if !polled {
+                        self.waiter.poll(&mut note)?;
+                    }
                 }
                 Step::Beat { wake_ns } => {
                     let before = own.as_ref().map(OwnThread::now);

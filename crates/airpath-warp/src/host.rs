@@ -494,15 +494,14 @@ impl Watch<'_> {
         answer
     }
 
-    /// Makes the guest's kernel look around. It is in the midst of whatever program it runs, which are
-    /// processes that it traces, and comes back to itself only when that calls for it; without this, a
-    /// program that spins would never be told of a signal. SIGALRM stops a traced process for a
-    /// moment and goes no further.
+    /// Makes the guest's kernel look around. It waits for the program that it runs, which is one of its
+    /// children, and comes back to itself only when that calls for it; without this, a program that spins
+    /// would never be told of a signal. SIGALRM stops the child for a moment and goes no further.
     fn interrupt(&self) {
-        let tracer = format!("TracerPid:\t{}\n", self.child.id());
+        let parent = format!("PPid:\t{}\n", self.child.id());
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            if fs::read_to_string(entry.path().join("status")).is_ok_and(|text| text.contains(&tracer)) {
+            if fs::read_to_string(entry.path().join("status")).is_ok_and(|text| text.contains(&parent)) {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGALRM);
             }
         }

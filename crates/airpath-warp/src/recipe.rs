@@ -14,11 +14,15 @@ pub const CONFIG: &str = include_str!("../kernel/warp.config");
 /// Number of objects compiled from the package's source with these options.
 pub const OBJECTS: usize = 789;
 /// The patches, in the order in which they are applied.
-pub const PATCHES: [Patch; 4] = [
+pub const PATCHES: [Patch; 8] = [
     Patch { name: "1-hz.patch", text: include_str!("../kernel/1-hz.patch") },
     Patch { name: "2-seed.patch", text: include_str!("../kernel/2-seed.patch") },
     Patch { name: "3-registers.patch", text: include_str!("../kernel/3-registers.patch") },
     Patch { name: "4-lazy-registers.patch", text: include_str!("../kernel/4-lazy-registers.patch") },
+    Patch { name: "5-clock.patch", text: include_str!("../kernel/5-clock.patch") },
+    Patch { name: "6-series.patch", text: include_str!("../kernel/6-series.patch") },
+    Patch { name: "7-seccomp.patch", text: include_str!("../kernel/7-seccomp.patch") },
+    Patch { name: "8-following-pages.patch", text: include_str!("../kernel/8-following-pages.patch") },
 ];
 
 /// A change to the source.

@@ -15,6 +15,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 
+use super::series;
 use super::stamps::StepNotifier;
 use crate::clock;
 
@@ -45,6 +46,8 @@ pub struct Waiter {
     /// True if it has rung and nobody has asked.
     stepped: bool,
     events: [EpollEvent; EVENTS],
+    /// False once the kernel has said that it takes no system calls in series.
+    takes_series: bool,
 }
 
 impl Waiter {
@@ -69,6 +72,7 @@ impl Waiter {
             step_notifier,
             stepped: false,
             events: [EpollEvent::empty(); EVENTS],
+            takes_series: true,
         })
     }
 
@@ -116,6 +120,28 @@ impl Waiter {
         let _ = clock_nanosleep(nix::time::ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at);
     }
 
+    /// Sleeps until `until_ns` whatever comes, then hands what is readable to `woken`: one system call where the
+    /// kernel is that of warp, and two elsewhere.
+    ///
+    /// # Errors
+    /// The kernel's; an interruption by a signal is not one.
+    pub fn nap_and_poll(&mut self, until_ns: u64, woken: impl FnMut(Wake)) -> io::Result<()> {
+        if self.takes_series {
+            match series::nap_and_poll(until_ns, self.epoll.0.as_fd(), &mut self.events) {
+                Ok(count) => {
+                    self.tell(count, woken);
+                    return Ok(());
+                }
+                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => self.takes_series = false,
+                // Awoken by a signal the loop just looks around earlier.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return self.poll(woken),
+                Err(error) => return Err(error),
+            }
+        }
+        self.nap(until_ns);
+        self.poll(woken)
+    }
+
     /// Hands what is readable now to `woken`, without sleeping.
     ///
     /// # Errors
@@ -155,6 +181,12 @@ impl Waiter {
             Err(nix::errno::Errno::EINTR) => return Ok(true),
             Err(errno) => return Err(errno.into()),
         };
+        self.tell(count, &mut woken);
+        Ok(false)
+    }
+
+    /// Hands the first `count` events to `woken`.
+    fn tell(&mut self, count: usize, mut woken: impl FnMut(Wake)) {
         for event in &self.events[..count] {
             match event.data() {
                 // An expired timer has to be set again even for the same instant.
@@ -164,7 +196,6 @@ impl Waiter {
                 port => woken(Wake::Port(port as u32)),
             }
         }
-        Ok(false)
     }
 }
 
@@ -216,6 +247,19 @@ mod tests {
         waiter.poll(|wake| woken.push(wake)).unwrap();
         woken.sort_by_key(|wake| *wake == Wake::Command);
         assert_eq!(woken, [Wake::Port(3), Wake::Command]);
+    }
+
+    #[test]
+    fn a_nap_with_a_look_is_the_same_whether_or_not_the_kernel_takes_both_at_once() {
+        let (mut waiter, _notifier, port) = waiter();
+        port.write(1).unwrap();
+        for _ in 0..2 {
+            let until_ns = monotonic_ns() + 2_000_000;
+            let mut woken = Vec::new();
+            waiter.nap_and_poll(until_ns, |wake| woken.push(wake)).unwrap();
+            assert!(monotonic_ns() >= until_ns);
+            assert_eq!(woken, [Wake::Port(3)]);
+        }
     }
 
     #[test]

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Several system calls in one: a call of the kernel of warp, where each way into the kernel costs two switches
+//! between processes of the host. Other kernels do not have it.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use nix::errno::Errno;
+use nix::sys::epoll::EpollEvent;
+
+/// Number of the call: see `6-series.patch` in `crates/airpath-warp/kernel/`.
+const SERIES: libc::c_long = 0x6169_7270;
+
+/// A system call of a series, and its result once it is made.
+#[repr(C)]
+struct Call {
+    number: libc::c_long,
+    arguments: [libc::c_long; 6],
+    result: libc::c_long,
+}
+
+impl Call {
+    fn new<const N: usize>(number: libc::c_long, arguments: [libc::c_long; N]) -> Call {
+        let mut all = [0; 6];
+        all[..N].copy_from_slice(&arguments);
+        Call { number, arguments: all, result: libc::c_long::from(-libc::EINTR) }
+    }
+
+    fn outcome(&self) -> nix::Result<usize> {
+        if self.result < 0 { Err(Errno::from_raw(-self.result as i32)) } else { Ok(self.result as usize) }
+    }
+}
+
+/// Sleeps until `until_ns` of CLOCK_MONOTONIC, then asks what is ready in the set `epoll`, in one call. Returns the
+/// number of `events` that were written.
+///
+/// # Errors
+/// `ENOSYS` where the kernel has no such call; `EINTR` when a signal cut the sleep short.
+pub fn nap_and_poll(until_ns: u64, epoll: BorrowedFd<'_>, events: &mut [EpollEvent]) -> io::Result<usize> {
+    let until =
+        libc::timespec { tv_sec: (until_ns / 1_000_000_000) as i64, tv_nsec: (until_ns % 1_000_000_000) as i64 };
+    let mut calls = [
+        Call::new(
+            libc::SYS_clock_nanosleep,
+            [
+                libc::c_long::from(libc::CLOCK_MONOTONIC),
+                libc::c_long::from(libc::TIMER_ABSTIME),
+                (&raw const until) as libc::c_long,
+                0,
+            ],
+        ),
+        Call::new(
+            libc::SYS_epoll_wait,
+            [
+                libc::c_long::from(epoll.as_raw_fd()),
+                events.as_mut_ptr() as libc::c_long,
+                events.len() as libc::c_long,
+                0,
+            ],
+        ),
+    ];
+    // SAFETY: the calls, the time and the events live over the call; the kernel writes at most `events.len()` of the
+    // events, which have the layout of `epoll_event`.
+    let made = unsafe { libc::syscall(SERIES, calls.as_mut_ptr(), calls.len()) };
+    if made < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    calls[0].outcome()?;
+    Ok(calls[1].outcome()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::epoll::{Epoll, EpollCreateFlags};
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_kernel_without_the_call_says_so() {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
+        let mut events = [EpollEvent::empty(); 2];
+        let error = nap_and_poll(1, epoll.0.as_fd(), &mut events).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOSYS));
+    }
+
+    #[test]
+    fn results_are_those_of_the_kernel() {
+        let mut call = Call::new(7, [1, 2]);
+        assert_eq!((call.arguments, call.outcome()), ([1, 2, 0, 0, 0, 0], Err(Errno::EINTR)));
+        call.result = 3;
+        assert_eq!(call.outcome(), Ok(3));
+    }
+}
