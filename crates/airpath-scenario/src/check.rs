@@ -120,6 +120,7 @@ impl<'a> Checker<'a> {
             return self.check_row(node, parts, key);
         }
         if let Some(items) = schema.get("items") {
+            self.check_length(node, schema, key);
             return self.check_list(node, items, key);
         }
         if let Some(values) = schema.get("additionalProperties").filter(|values| values.is_object()) {
@@ -214,6 +215,18 @@ impl<'a> Checker<'a> {
         for (index, node) in nodes.iter().enumerate() {
             let name = if self.by_name { name_of(node) } else { None };
             self.check(node, items, &name.map_or_else(|| format!("{key}[{index}]"), |name| join(key, name)));
+        }
+    }
+
+    /// Checks how many values a list has, where that is fixed.
+    fn check_length(&mut self, node: &Node, schema: &Schema, key: &str) {
+        let Value::Array(nodes) = &node.value else { return };
+        let (least, most) = (schema["minItems"].as_u64(), schema["maxItems"].as_u64());
+        let Some(count) = least.filter(|_| least == most) else { return };
+        if nodes.len() as u64 != count {
+            let values = if nodes.len() == 1 { "value" } else { "values" };
+            let message = format!("has {} {values}; write {count} in brackets", nodes.len());
+            self.find(Kind::Value, &node.place, key, message);
         }
     }
 
@@ -358,13 +371,21 @@ impl<'a> Checker<'a> {
             Some("uint32") => f64::from(u32::MAX),
             _ => i64::MAX as f64,
         };
-        let least = schema["minimum"].as_f64().unwrap_or(f64::MIN);
+        let least = schema["minimum"].as_f64();
         let most = schema["maximum"].as_f64().unwrap_or(most);
-        if !(least..=most).contains(&number) {
-            let message = format!("{number} is out of range; it must be from {least} to {most}");
+        if !(least.unwrap_or(f64::MIN)..=most).contains(&number) {
+            let most = shown(most);
+            let fits =
+                least.map_or_else(|| format!("{most} at most"), |least| format!("from {} to {most}", shown(least)));
+            let message = format!("{} is out of range; it must be {fits}", shown(number));
             self.find(Kind::Value, &node.place, key, message);
         }
     }
+}
+
+/// A number in at most a dozen characters, so that nobody has to count zeros.
+fn shown(number: f64) -> String {
+    if number.abs() < 1e12 { number.to_string() } else { format!("{number:.3e}").replace(".000e", "e") }
 }
 
 /// `key.name`, or the name alone at the top.
