@@ -65,3 +65,20 @@ def test_pppd_is_given_the_addresses_and_the_mru_that_were_asked_for(warp: Warp)
     result = warp.run(*line, "--", "ping", "-c", "2", "-s", "500", "server").check()
     assert "the peer is 192.168.7.2, IPv4" in result.err
     assert "PING server (192.168.7.2)" in result.out
+
+
+SECRETS = "mobile s3cret\n"
+
+
+@pytest.mark.parametrize("method", ["pap", "chap"])
+def test_pppd_says_who_it_is(warp: Warp, method: str) -> None:
+    server = f"{PPPD} $AIRPATH_PPP_LINE nodetach noauth local user mobile password s3cret"
+    secrets = warp.airpath.file("secrets", SECRETS)
+    line = ("--server-ppp", "pty", "--server", server)
+    options = f"secrets={secrets}, auth={method}"
+    warp.run("--ppp", options, *line, "--", "ping", "-c", "2", "server").check()
+    wrong = warp.airpath.file("wrong", "mobile other\n")
+    result = warp.run(
+        "--ppp", f"secrets={wrong}, auth={method}", *line, "--", "ping", "-c", "2", "server"
+    ).check(125)
+    assert "not among the `secrets`" in result.err or "server's command ended" in result.err

@@ -7,6 +7,7 @@
 mod line;
 mod links;
 mod names;
+mod secrets;
 mod users;
 
 use std::fmt;

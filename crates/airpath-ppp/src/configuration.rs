@@ -5,6 +5,8 @@
 
 use std::net::Ipv4Addr;
 
+use crate::authentication::Authentication;
+
 /// Options of an end: those that it asks for, and those that it gives.
 #[derive(Debug, Clone)]
 pub struct Configuration {
@@ -22,6 +24,10 @@ pub struct Configuration {
     pub mru_bytes: u16,
     /// Characters below 0x20 that the line does not pass.
     pub character_map: u32,
+    /// Frames with a sequence of 32 bits are asked for, and written where the peer asks for them.
+    pub long_sequences: bool,
+    /// Authentication of the two ends.
+    pub authentication: Authentication,
     /// Number that differs between the two ends.
     pub magic_number: u32,
     /// Time between two Echo-Requests; 0 for none.
@@ -40,6 +46,8 @@ impl Default for Configuration {
             interface_identifiers: None,
             mru_bytes: 1500,
             character_map: 0,
+            long_sequences: false,
+            authentication: Authentication::default(),
             magic_number: 1,
             echo_interval_ns: 10_000_000_000,
             echo_failures: 3,

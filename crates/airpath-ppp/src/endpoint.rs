@@ -3,9 +3,12 @@
 
 //! An end of a line: framing, LCP, and the network protocols above it.
 
+mod admission;
+
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
+use crate::authentication::{Authenticator, CHAP, Denial, PAP};
 use crate::automaton::{Event, State};
 use crate::configuration::Configuration;
 use crate::fcs::Fcs;
@@ -51,6 +54,11 @@ pub struct Endpoint {
     echo_at_ns: Option<u64>,
     echoes_unanswered: u32,
     again_at_ns: Option<u64>,
+    authenticator: Authenticator,
+    /// The network protocols have begun, with both ends known to each other.
+    is_admitted: bool,
+    /// The last authentication that failed, until one succeeds.
+    denied: Option<Denial>,
     rejections: u8,
     /// IPCP and IPV6CP, if the peer does not know them: they are not tried again.
     unknown_to_peer: [bool; 2],
@@ -69,8 +77,13 @@ impl Endpoint {
         let made = (identifier(magic_number), identifier(magic_number.wrapping_add(1)));
         let (ours, peers) = configuration.interface_identifiers.unwrap_or(made);
         let ipv6cp = Ipv6cp::new(ours, peers);
+        let mut lcp = Lcp::new(magic_number, mru_bytes, configuration.character_map);
+        let authentication = configuration.authentication;
+        lcp.authentication.can_say = authentication.ours.is_some();
+        lcp.authentication.demanded = authentication.demanded;
+        lcp.wants_long_sequences = configuration.long_sequences;
         Self {
-            lcp: Negotiation::new(Lcp::new(magic_number, mru_bytes, configuration.character_map)),
+            lcp: Negotiation::new(lcp),
             ipcp: Negotiation::new(Ipcp::new(address, peer_address, name_servers)),
             ipv6cp: configuration.ipv6.then(|| Negotiation::new(ipv6cp)),
             // A peer must be able to send 1500 bytes even if less was agreed (RFC 1661, 6.1).
@@ -83,6 +96,9 @@ impl Endpoint {
             echo_at_ns: None,
             echoes_unanswered: 0,
             again_at_ns: None,
+            authenticator: Authenticator::new(authentication),
+            is_admitted: false,
+            denied: None,
             rejections: 0,
             unknown_to_peer: [false; 2],
         }
@@ -120,6 +136,7 @@ impl Endpoint {
     /// Runs what is due.
     pub fn advance(&mut self, now_ns: u64) {
         self.lcp.advance(now_ns);
+        self.authenticator.advance(now_ns);
         self.settle(now_ns);
         self.ipcp.advance(now_ns);
         if let Some(ipv6cp) = &mut self.ipv6cp {
@@ -138,7 +155,8 @@ impl Endpoint {
     /// Instant at which [`Endpoint::advance`] has something to do.
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let ipv6cp = self.ipv6cp.as_ref().and_then(Negotiation::deadline_ns);
-        [self.lcp.deadline_ns(), self.ipcp.deadline_ns(), ipv6cp, self.echo_at_ns, self.again_at_ns]
+        let authentication = self.authenticator.deadline_ns();
+        [self.lcp.deadline_ns(), authentication, self.ipcp.deadline_ns(), ipv6cp, self.echo_at_ns, self.again_at_ns]
             .into_iter()
             .flatten()
             .min()
@@ -205,7 +223,8 @@ impl Endpoint {
     /// Reason for which nothing passes, if nothing does.
     pub fn down(&self) -> Option<LineDown> {
         match self.lcp.state {
-            State::Opened => None,
+            State::Opened if self.is_admitted => None,
+            _ if let Some(denial) = self.denied => Some(LineDown::Denied(denial)),
             _ if self.lcp.options.loops >= LOOPS => Some(LineDown::Loop),
             State::Initial | State::Closed | State::Closing => Some(LineDown::Closed),
             State::Stopped => Some(LineDown::GivenUp),
@@ -247,6 +266,7 @@ impl Endpoint {
             return;
         }
         match protocol {
+            PAP | CHAP => self.take_authentication(now_ns, protocol, information),
             IPV4 if self.ipv4_open() => self.take_packet(information),
             IPV6 if self.ipv6_open() => self.take_packet(information),
             IPV4 => self.counters.early += 1,
@@ -380,17 +400,22 @@ impl Endpoint {
                     self.unknown_to_peer = [false; 2];
                     self.echo_at_ns = (self.echo_interval_ns > 0).then(|| now_ns + self.echo_interval_ns);
                     self.send_control(LCP);
-                    begin(&mut self.ipcp, now_ns);
-                    self.ipv6cp.iter_mut().for_each(|ipv6cp| begin(ipv6cp, now_ns));
+                    let lcp = &self.lcp.options;
+                    self.authenticator.begin(now_ns, lcp.authentication.agreed, lcp.of_peers());
                 }
                 Change::Down => {
+                    self.is_admitted = false;
+                    self.authenticator.end();
                     self.ipcp.tell(now_ns, Event::Down);
                     self.ipv6cp.iter_mut().for_each(|ipv6cp| ipv6cp.tell(now_ns, Event::Down));
                 }
                 Change::Finished => {}
             }
         }
+        self.settle_authentication(now_ns);
         self.deframer.character_map = self.lcp.options.map_of_received();
+        let is_long = self.lcp.state == State::Opened && self.lcp.options.long_sequences_received();
+        self.deframer.fcs = if is_long { Fcs::Bits32 } else { Fcs::Bits16 };
         let ipv6cp_stopped = self.ipv6cp.as_ref().is_some_and(|ipv6cp| ipv6cp.state == State::Stopped);
         let stopped = self.lcp.state == State::Stopped
             || (self.ipcp.state == State::Stopped && !self.unknown_to_peer[0])
@@ -421,9 +446,13 @@ impl Endpoint {
             return false;
         }
         let mut framer = Framer::new(Fcs::Bits16);
-        // LCP is understood whatever was agreed (RFC 1662, 7).
+        let peer = self.lcp.options.peer;
+        // Packets by which LCP agrees and ends are understood whatever was agreed (RFC 1662, 7; RFC 1570, 2.1).
+        let agrees = protocol == LCP && information.first().is_some_and(|code| *code < PROTOCOL_REJECT);
+        if peer.long_sequences && self.lcp.state == State::Opened && !agrees {
+            framer.fcs = Fcs::Bits32;
+        }
         if protocol != LCP {
-            let peer = self.lcp.options.peer;
             framer.character_map = peer.character_map;
             framer.compresses_address = peer.compressed_address;
             framer.compresses_protocol = peer.compressed_protocol;
@@ -432,11 +461,6 @@ impl Endpoint {
         self.counters.frames_written += 1;
         true
     }
-}
-
-fn begin<O: Options>(protocol: &mut Negotiation<O>, now_ns: u64) {
-    protocol.tell(now_ns, Event::Open);
-    protocol.tell(now_ns, Event::Up);
 }
 
 fn start_again<O: Options>(protocol: &mut Negotiation<O>, now_ns: u64) {

@@ -9,6 +9,8 @@ const FLAG: u8 = 0x7e;
 const ESCAPE: u8 = 0x7d;
 const ADDRESS: u8 = 0xff;
 const CONTROL: u8 = 0x03;
+/// The protocol whose frames have the default sequence before anything is agreed.
+const LCP: u16 = 0xc021;
 
 /// Characters below 0x20 that are escaped before LCP has agreed on fewer.
 pub const DEFAULT_CHARACTER_MAP: u32 = 0xffff_ffff;
@@ -82,13 +84,15 @@ impl Deframer {
         if frame.is_empty() {
             return None;
         }
-        if frame.len() < 2 + self.fcs.length_bytes() {
+        if frame.len() < 2 + Fcs::Bits16.length_bytes() {
             return Some(Err(FramingError::Runt));
         }
-        if !self.fcs.is_good(&frame) {
-            return Some(Err(FramingError::BadSequence));
+        if self.fcs.is_good(&frame) {
+            return Some(contents(&frame[..frame.len() - self.fcs.length_bytes()]).ok_or(FramingError::BadHeader));
         }
-        Some(contents(&frame[..frame.len() - self.fcs.length_bytes()]).ok_or(FramingError::BadHeader))
+        // A peer that begins anew knows nothing of what was agreed (RFC 1570, 2.1).
+        let begun_anew = Fcs::Bits16.is_good(&frame).then(|| contents(&frame[..frame.len() - 2])).flatten();
+        Some(begun_anew.filter(|(protocol, _)| *protocol == LCP).ok_or(FramingError::BadSequence))
     }
 }
 

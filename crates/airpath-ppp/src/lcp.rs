@@ -1,17 +1,24 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Options of LCP, RFC 1661, section 6, and RFC 1662, section 7.
+//! Options of LCP, RFC 1661, section 6, RFC 1662, section 7, and RFC 1570, section 2.1.
 
+use crate::authentication::Method;
 use crate::framing::DEFAULT_CHARACTER_MAP;
 use crate::negotiation::{Opinion, Options};
 use crate::options::{ConfigurationOption, append};
 
 const MRU: u8 = 1;
 const CHARACTER_MAP: u8 = 2;
+const AUTHENTICATION: u8 = 3;
 const MAGIC_NUMBER: u8 = 5;
 const PROTOCOL_COMPRESSION: u8 = 7;
 const ADDRESS_COMPRESSION: u8 = 8;
+const SEQUENCES: u8 = 9;
+
+/// The sequence of 32 bits among the FCS-Alternatives (RFC 1570, 2.1), and that of 16 bits.
+const SEQUENCE_32: u8 = 4;
+const SEQUENCE_16: u8 = 2;
 
 /// Longest information field of a peer that says nothing else.
 pub(crate) const DEFAULT_MRU_BYTES: u16 = 1500;
@@ -27,11 +34,26 @@ pub(crate) struct Lcp {
     pub peer: PeerTakes,
     /// Requests of the peer with our own magic number, one after the other.
     pub loops: u32,
-    rejected: [bool; 9],
+    /// Authentication of the two ends, as far as LCP agrees on it.
+    pub authentication: LcpAuthentication,
+    /// We ask for frames with a sequence of 32 bits.
+    pub wants_long_sequences: bool,
+    rejected: [bool; 10],
     /// MRU and character map that we ask for first.
     configured: (u16, u32),
     /// Number of magic numbers made.
     draws: u32,
+}
+
+/// Part of LCP in authentication.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LcpAuthentication {
+    /// We have a name and a password.
+    pub can_say: bool,
+    /// Demanded of the peer.
+    pub demanded: Option<Method>,
+    /// Demanded by the peer, and agreed.
+    pub agreed: Option<Method>,
 }
 
 /// Form of frames that the peer takes, as agreed.
@@ -41,6 +63,7 @@ pub(crate) struct PeerTakes {
     pub character_map: u32,
     pub compressed_address: bool,
     pub compressed_protocol: bool,
+    pub long_sequences: bool,
 }
 
 impl Default for PeerTakes {
@@ -50,6 +73,7 @@ impl Default for PeerTakes {
             character_map: DEFAULT_CHARACTER_MAP,
             compressed_address: false,
             compressed_protocol: false,
+            long_sequences: false,
         }
     }
 }
@@ -63,7 +87,9 @@ impl Lcp {
             character_map,
             peer: PeerTakes::default(),
             loops: 0,
-            rejected: [false; 9],
+            authentication: LcpAuthentication::default(),
+            wants_long_sequences: false,
+            rejected: [false; 10],
             configured: (mru_bytes, character_map),
             draws: 0,
         }
@@ -79,6 +105,16 @@ impl Lcp {
         if self.rejected[usize::from(CHARACTER_MAP)] { DEFAULT_CHARACTER_MAP } else { self.character_map }
     }
 
+    /// Method by which the peer has agreed to say who it is.
+    pub fn of_peers(&self) -> Option<Method> {
+        self.authentication.demanded.filter(|_| !self.rejected[usize::from(AUTHENTICATION)])
+    }
+
+    /// True if frames of the peer have a sequence of 32 bits.
+    pub fn long_sequences_received(&self) -> bool {
+        self.wants_long_sequences && !self.rejected[usize::from(SEQUENCES)]
+    }
+
     /// Another number than ours.
     fn other_magic_number(&mut self) -> u32 {
         self.draws = self.draws.wrapping_add(1);
@@ -91,7 +127,8 @@ impl Lcp {
 impl Options for Lcp {
     fn begin(&mut self) {
         (self.mru_bytes, self.character_map) = self.configured;
-        self.rejected = [false; 9];
+        self.rejected = [false; 10];
+        self.authentication.agreed = None;
         self.peer = PeerTakes::default();
         self.loops = 0;
     }
@@ -104,6 +141,9 @@ impl Options for Lcp {
         if wanted(CHARACTER_MAP) {
             append(list, CHARACTER_MAP, &self.character_map.to_be_bytes());
         }
+        if let Some(method) = self.of_peers() {
+            append(list, AUTHENTICATION, method.option());
+        }
         if wanted(MAGIC_NUMBER) {
             append(list, MAGIC_NUMBER, &self.magic_number.to_be_bytes());
         }
@@ -111,6 +151,9 @@ impl Options for Lcp {
             if wanted(kind) {
                 append(list, kind, &[]);
             }
+        }
+        if self.long_sequences_received() {
+            append(list, SEQUENCES, &[SEQUENCE_32]);
         }
     }
 
@@ -128,12 +171,20 @@ impl Options for Lcp {
             }
             (MRU, [_, _]) | (CHARACTER_MAP, [_, _, _, _]) => Opinion::Good,
             (PROTOCOL_COMPRESSION | ADDRESS_COMPRESSION, []) => Opinion::Good,
+            (SEQUENCES, [SEQUENCE_16 | SEQUENCE_32]) => Opinion::Good,
+            // None at all, or several at once.
+            (SEQUENCES, [_]) => Opinion::Rather(vec![SEQUENCE_32]),
+            (AUTHENTICATION, method) if self.authentication.can_say => match Method::of_option(method) {
+                Some(_) => Opinion::Good,
+                None => Opinion::Rather(Method::Chap.option().to_vec()),
+            },
             _ => Opinion::Refused,
         }
     }
 
     fn agree(&mut self, options: &[ConfigurationOption<'_>]) {
         self.peer = PeerTakes::default();
+        self.authentication.agreed = None;
         // Only our own requests come back on a loop, and they are never agreed to.
         self.loops = 0;
         for option in options {
@@ -142,6 +193,8 @@ impl Options for Lcp {
                 (CHARACTER_MAP, &[a, b, c, d]) => self.peer.character_map = u32::from_be_bytes([a, b, c, d]),
                 (PROTOCOL_COMPRESSION, _) => self.peer.compressed_protocol = true,
                 (ADDRESS_COMPRESSION, _) => self.peer.compressed_address = true,
+                (SEQUENCES, &[kind]) => self.peer.long_sequences = kind == SEQUENCE_32,
+                (AUTHENTICATION, method) => self.authentication.agreed = Method::of_option(method),
                 _ => {}
             }
         }
@@ -152,6 +205,8 @@ impl Options for Lcp {
             (MRU, &[high, low]) => self.mru_bytes = u16::from_be_bytes([high, low]).clamp(128, self.mru_bytes),
             (CHARACTER_MAP, &[a, b, c, d]) => self.character_map |= u32::from_be_bytes([a, b, c, d]),
             (MAGIC_NUMBER, _) => self.magic_number = self.other_magic_number(),
+            // Whoever would rather have something else does not do what we demand.
+            (AUTHENTICATION | SEQUENCES, _) => self.take_reject(option),
             _ => {}
         }
     }

@@ -3,6 +3,8 @@
 
 //! Counters of an end, and reasons for which nothing passes.
 
+use crate::authentication::Denial;
+
 /// Frames and bytes of an end since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -39,6 +41,8 @@ pub enum LineDown {
     GivenUp,
     /// The line brings back our own bytes.
     Loop,
+    /// An authentication failed; it is tried again later.
+    Denied(Denial),
     /// Closed on our side.
     Closed,
 }

@@ -23,7 +23,7 @@ pub struct LineArgs {
     #[arg(long, value_name = "LINE")]
     pub client_ppp: Option<LineSpec>,
     /// Options of PPP: 'baud=115200, mru=576, accm=0x000a0000, address=10.1.2.3, peer=10.1.2.4 (or any),
-    /// dns=10.1.2.5, ipv6=off, echo=10 s (or off), timeout=60 s'.
+    /// dns=10.1.2.5, ipv6=off, echo=10 s (or off), timeout=60 s, fcs=32, secrets=FILE, user=NAME, auth=chap (or pap)'.
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub ppp: Option<PppOptions>,
 }
@@ -40,7 +40,7 @@ verdict is not `trusted`; 125 if airpath fails.";
 
 /// `airpath relay`.
 #[derive(Args, Debug, Clone)]
-#[command(after_help = RELAY_EXAMPLES)]
+#[command(after_help = RELAY_EXAMPLES, mut_arg("json", |json| json.require_equals(true)))]
 pub struct RelayArgs {
     #[command(flatten)]
     pub link: LinkArgs,
@@ -49,10 +49,11 @@ pub struct RelayArgs {
     /// Speed of both lines, such as 115200 [default: the speed that they have].
     #[arg(long, value_name = "BITS", help_heading = "Ends")]
     pub baud: Option<Baud>,
-    /// The line at the client's end of the link: a device, pty, or pty:PATH.
+    /// The line at the client's end of the link, the mobile one: a device such as /dev/ttyUSB0, pty (a new
+    /// pseudo-terminal, whose path is printed), or pty:PATH (the same, with a symbolic link at PATH).
     #[arg(value_name = "CLIENT_LINE")]
     pub client: LineSpec,
-    /// The line at the server's end.
+    /// The line at the server's end, in the same form; the peers on both lines speak PPP with each other.
     #[arg(value_name = "SERVER_LINE")]
     pub server: LineSpec,
 }

@@ -28,6 +28,8 @@ pub enum LineNews {
     Down(String),
     /// The peer refuses IPv4: how.
     Refused(String),
+    /// One of the ends does not let the other in, with the reason.
+    Denied(String),
     /// The line of this name hung up; it does not come back.
     HungUp(String),
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use airpath_core::Span;
 use airpath_packet::checksum;
-use airpath_ppp::{Configuration, Counters, Endpoint, LineDown, State};
+use airpath_ppp::{Configuration, Counters, Denial, Endpoint, LineDown, State};
 use bytes::BytesMut;
 use nix::sys::epoll::{EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
@@ -178,6 +178,12 @@ impl PppPort {
                 self.note_loss();
                 self.teller.tell(match why {
                     None => LineNews::Refused("the peer refuses IPv4: it rejects IPCP, or every address".into()),
+                    Some(LineDown::Denied(Denial::Ours)) => {
+                        LineNews::Denied("the peer does not take our name and password".into())
+                    }
+                    Some(LineDown::Denied(Denial::Peers)) => LineNews::Denied(
+                        "the peer does not say who it is, or its name and password are not among the `secrets`".into(),
+                    ),
                     Some(LineDown::Loop) => {
                         LineNews::Down("the line brings back our own bytes: something echoes them".into())
                     }

@@ -7,8 +7,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use airpath_core::Span;
-use airpath_ppp::Configuration;
+use airpath_ppp::{Configuration, Method};
 
+use super::secrets::AuthenticationOptions;
 use crate::addressing::{End, Link};
 use crate::error::{LiveError, Result};
 use crate::namespaces::HostNames;
@@ -54,6 +55,10 @@ pub struct PppOptions {
     pub name_servers: Vec<Ipv4Addr>,
     /// IPv6 is offered.
     pub ipv6: bool,
+    /// Frames have a sequence of 32 bits where the peer can do that.
+    pub long_sequences: bool,
+    /// Names and passwords of the two ends.
+    pub authentication: AuthenticationOptions,
     /// Time between two LCP Echo-Requests; zero for none.
     pub echo_interval: Span,
     /// Maximum time until packets pass.
@@ -70,6 +75,8 @@ impl Default for PppOptions {
             peer: PeerAddress::OfTheLink,
             name_servers: Vec::new(),
             ipv6: true,
+            long_sequences: false,
+            authentication: AuthenticationOptions::default(),
             echo_interval: Span::from_secs(10),
             timeout: Span::from_secs(60),
         }
@@ -78,7 +85,7 @@ impl Default for PppOptions {
 
 /// The keys of the options, with the form of their values.
 const KEYS: &str = "baud=115200, mru=1500, accm=0x000a0000, address=10.1.2.3, peer=10.1.2.4 or peer=any, dns=10.1.2.5, \
-                    ipv6=off, echo=10 s or echo=off, timeout=60 s";
+                    ipv6=off, echo=10 s or echo=off, timeout=60 s, fcs=32, secrets=FILE, user=NAME, auth=chap or auth=pap";
 
 impl FromStr for PppOptions {
     type Err = String;
@@ -90,6 +97,7 @@ impl FromStr for PppOptions {
                 part.split_once('=').ok_or_else(|| format!("`{part}` has no value; options are {KEYS}"))?;
             options.set(key.trim(), value.trim())?;
         }
+        options.authentication.check()?;
         Ok(options)
     }
 }
@@ -125,6 +133,17 @@ impl PppOptions {
             "echo" if value == "off" => self.echo_interval = Span::ZERO,
             "echo" => self.echo_interval = time()?,
             "timeout" => self.timeout = time()?,
+            "fcs" if matches!(value, "16" | "32") => self.long_sequences = value == "32",
+            "fcs" => return Err(format!("`fcs={value}`: a frame check sequence has 16 or 32 bits")),
+            "secrets" => self.authentication.secrets = Some(value.into()),
+            "user" => self.authentication.user = Some(value.to_owned()),
+            "auth" => {
+                self.authentication.demanded = Some(match value {
+                    "chap" => Method::Chap,
+                    "pap" => Method::Pap,
+                    _ => return Err(format!("`auth={value}`: write auth=chap or auth=pap")),
+                });
+            }
             _ => return Err(format!("there is no option `{key}`; options are {KEYS}")),
         }
         Ok(())
@@ -164,6 +183,8 @@ impl LineOptions {
             mru_bytes,
             character_map: ppp.character_map,
             magic_number,
+            long_sequences: ppp.long_sequences,
+            authentication: ppp.authentication.read()?,
             echo_interval_ns: ppp.echo_interval.nanos(),
             ..Configuration::default()
         };
@@ -213,6 +234,11 @@ mod tests {
             ("peer=ten", "IPv4 address"),
             ("baud=12345", "12345"),
             ("ipv6=maybe", "ipv6=off"),
+            ("fcs=8", "16 or 32 bits"),
+            ("auth=md5,secrets=x", "auth=chap"),
+            ("auth=chap", "secrets=FILE"),
+            ("user=me", "secrets=FILE"),
+            ("secrets=x", "user=NAME"),
             ("dns=1.1.1.1,dns=1.1.1.2,dns=1.1.1.3", "two name servers"),
         ] {
             let error = wrong.parse::<PppOptions>().unwrap_err();

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::authentication::{Authentication, Credentials, Method};
 
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
@@ -56,6 +57,79 @@ fn client_is_given_an_address_and_packets_pass() {
     }
     assert_eq!(ends[1].send(&[0x45; 1501]), Err(NotSent::TooLong));
     assert_eq!(ends[1].send(&[0x15]), Err(NotSent::NoIp));
+}
+
+/// Ends of which the first demands `method` of the second.
+fn authenticating(method: Method, password: &str) -> [Endpoint; 2] {
+    let credentials = |password: &str| Credentials { name: b"mobile".to_vec(), password: password.into() };
+    let demands = Authentication {
+        demanded: Some(method),
+        peers: vec![credentials("shared")],
+        challenger: b"gate".to_vec(),
+        ..Authentication::default()
+    };
+    let says = Authentication { ours: Some(credentials(password)), ..Authentication::default() };
+    let end = |magic_number, authentication| {
+        Endpoint::new(Configuration { magic_number, authentication, long_sequences: true, ..Configuration::default() })
+    };
+    let mut ends = [end(77, demands), end(99, says)];
+    ends.iter_mut().for_each(|end| end.open(0));
+    ends
+}
+
+#[test]
+fn network_protocols_begin_once_the_peer_is_known() {
+    for method in [Method::Pap, Method::Chap] {
+        let mut ends = authenticating(method, "shared");
+        run(&mut ends, 0, SECOND_NS, |bytes| bytes);
+        assert!(ends.iter().all(|end| end.ipv6_open() && end.down().is_none()), "{method:?}");
+        let mut ends = authenticating(method, "wrong");
+        run(&mut ends, 0, 2 * SECOND_NS, |bytes| bytes);
+        assert_eq!(ends[0].down(), Some(LineDown::Denied(Denial::Peers)), "{method:?}");
+        assert_eq!(ends[1].down(), Some(LineDown::Denied(Denial::Ours)), "{method:?}");
+        // It is tried again, at the pace of a line that was given up.
+        let before = ends[0].counters().openings;
+        run(&mut ends, 2 * SECOND_NS, 62 * SECOND_NS, |bytes| bytes);
+        let attempts = ends[0].counters().openings - before;
+        assert!((1..=8).contains(&attempts), "{method:?}: {attempts}");
+        assert!(ends.iter().all(|end| !end.ipv6_open()));
+    }
+}
+
+#[test]
+fn a_peer_that_says_nothing_of_itself_is_not_let_in() {
+    let mut ends = authenticating(Method::Chap, "shared");
+    ends[1] = client();
+    ends[1].open(0);
+    run(&mut ends, 0, 2 * SECOND_NS, |bytes| bytes);
+    assert_eq!(ends[0].down(), Some(LineDown::Denied(Denial::Peers)));
+    assert!(ends.iter().all(|end| !end.ipv4_open() && !end.ipv6_open()));
+}
+
+/// RFC 1570, section 2.1: the sequence is negotiated for each direction by itself, for all but LCP.
+#[test]
+fn sequences_of_32_bits_are_written_where_the_peer_asks_for_them() {
+    for wants in [[true, true], [true, false], [false, true]] {
+        let mut ends = [server(), client()];
+        for (end, wants) in ends.iter_mut().zip(wants) {
+            end.lcp.options.wants_long_sequences = wants;
+            end.open(0);
+        }
+        run(&mut ends, 0, SECOND_NS, |bytes| bytes);
+        for (sender, is_long) in [(0, wants[1]), (1, wants[0])] {
+            ends[sender].send(&[0x45, 1, 2, 3]).unwrap();
+            let line = std::mem::take(ends[sender].line());
+            let mut deframer = Deframer::new(if is_long { Fcs::Bits32 } else { Fcs::Bits16 }, 1500);
+            let frames: Vec<_> = line.iter().filter_map(|byte| deframer.push(*byte)).collect();
+            assert_eq!(frames, [Ok((IPV4, vec![0x45, 1, 2, 3]))], "{wants:?}");
+            ends[1 - sender].receive(SECOND_NS, &line);
+            assert_eq!(ends[1 - sender].next_packet().as_deref(), Some(&[0x45, 1, 2, 3][..]));
+        }
+        // One of them begins anew, and is understood.
+        ends[1].restart(SECOND_NS);
+        run(&mut ends, SECOND_NS, 3 * SECOND_NS, |bytes| bytes);
+        assert!(ends.iter().all(|end| end.ipv4_open()), "{wants:?}");
+    }
 }
 
 #[test]

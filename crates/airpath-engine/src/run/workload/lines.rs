@@ -41,6 +41,12 @@ impl Workload<'_> {
                             "{name}: {why}\n  Let the peer negotiate IPv4, with an address that it takes (--ppp peer=)."
                         )));
                     }
+                    LineNews::Denied(why) => {
+                        return Err(Failure::new(format!(
+                            "{name}: {why}\n  Both ends need the same name and password; see `secrets`, `user` and \
+                             `auth` of --ppp (docs/ppp.md)."
+                        )));
+                    }
                     LineNews::HungUp(name) => {
                         return Err(Failure::new(format!("{name} hung up before packets passed")));
                     }
@@ -114,7 +120,9 @@ fn tell(lines: &ActiveLines, news: &LineNews) {
                 );
             }
         }
-        LineNews::Down(why) | LineNews::Refused(why) => say!("airpath: PPP on {name} is down: {why}"),
+        LineNews::Down(why) | LineNews::Refused(why) | LineNews::Denied(why) => {
+            say!("airpath: PPP on {name} is down: {why}")
+        }
         LineNews::HungUp(name) => say!("airpath: {name} hung up: the run ends"),
     }
 }
