@@ -44,6 +44,7 @@ registry![
     "gprs-cs4-3+1",
     "gprs-cs4-4+2",
     "gprs-cs2-rlc",
+    "gprs-pipeline",
     "edge",
     "edge-mcs9-4+2",
     "egprs-mcs5-rlc",
