@@ -126,6 +126,13 @@ def test_a_store_of_another_kind_holds_the_same(account: None, tmp_path: Path) -
     page = airpath("report", there, "--out", tmp_path / "page.html")
     assert page.returncode == 0, page.stderr
     assert (tmp_path / "page.html").stat().st_size > 10_000
+    pictures = tmp_path / "pictures"
+    drawn = airpath("plot", there, "--out", pictures, "--only", "distribution")
+    assert drawn.returncode == 0, drawn.stderr
+    assert drawn.stdout.split() == [str(path) for path in sorted(pictures.iterdir())]
+    nothing = airpath("plot", f"local://{tmp_path}/nowhere", "--out", pictures)
+    assert nothing.returncode != 0
+    assert "there is nothing" in nothing.stderr
 
 
 def test_two_runs_do_not_write_to_one_store(account: None, tmp_path: Path) -> None:

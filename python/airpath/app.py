@@ -9,6 +9,7 @@ import errno
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airpath.commandline import HelpAsked, UsageError, group_help, parse, unknown_subcommand
@@ -17,7 +18,6 @@ from airpath.extras import MissingExtraError, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from airpath.declaration import Declaration
     from airpath.plots.style import Span
@@ -91,7 +91,7 @@ def _discard_output() -> None:
 
 
 def plot(
-    directory: Path,
+    place: Path | Url,
     *,
     out: Path | None,
     file_format: str,
@@ -112,9 +112,17 @@ def plot(
     from airpath.plots.style import Span
     from airpath.run import RunError, load_run
     from airpath.status import DAMAGED, DONE, UNDONE, fail
+    from airpath.store.fetch import fetched
 
     if begin is not None and end is not None and end <= begin:
         return fail("plot", f"--to {end:g} must be later than --from {begin:g}")
+    try:
+        (directory,) = fetched([place], "plot")
+    except OSError as error:
+        return fail("plot", error)
+    if directory != place:
+        # The folder that mirrors a store is nobody's to look into.
+        out = out or Path("plots")
     if file_format in TEXTS:
         kind = TEXTS[file_format]
         if any(each != kind for each in only or []) or metrics:

@@ -290,21 +290,25 @@ _ANALYSIS = (
             "airpath plot results/ --format svg",
             "airpath plot results/gprs --only time-sequence --from 2 --to 5",
             "airpath plot results/gsm --format multitracer --out traces",
+            "airpath plot s3://bucket/sweep --only sweep --out pictures",
         ),
         (
             Argument(
                 "DIR",
                 "Directory of a run, as given to --out of airpath exec, or one with runs below it: "
                 "of those distribution, cdf and courses over time are drawn, by set, and of "
-                "experiments the sweep of each parameter (it alone where there are many sets)",
-                "directory",
+                "experiments the sweep of each parameter (it alone where there are many sets); or "
+                "the URL of such",
+                "place",
+                "place",
             ),
         ),
         (
             Option(
                 "--out",
                 ("DIR",),
-                "Directory of the pictures [default: plots in the directory of the run]",
+                "Directory of the pictures [default: plots in the directory of the run, of a URL "
+                "in the working directory]",
                 type="path",
             ),
             Option(
