@@ -128,6 +128,28 @@ def read_capture(path: Path) -> Capture:
     return Capture(packets, torn_bytes=len(content) - end)
 
 
+def read_packet(path: Path, pdu: int) -> bytes | None:
+    """Return the captured bytes of a packet by its id; None if the capture has none.
+
+    They are those behind its link header, if it has one.
+
+    Raises:
+        CaptureError: not pcapng, or of another link type.
+        OSError: the file cannot be read.
+
+    """
+    content = read_bytes(path)
+    sections, _ = _walk(content, path)
+    for section in sections:
+        if section.packets:
+            places = _places_of(section, content, path)
+            rows = np.flatnonzero(places.options.ids == np.uint64(pdu))
+            if len(rows):
+                begin = int(places.data[rows[0]])
+                return content[begin : begin + max(0, int(places.captured[rows[0]]))]
+    return None
+
+
 def _walk(content: bytes, path: Path) -> tuple[list[_Section], int]:
     """Find the blocks; return the sections, and the offset behind the last complete block.
 
@@ -216,58 +238,90 @@ def _interface(section: _Section, content: bytes, start: int, end: int, path: Pa
     return interface
 
 
-def _packets_of(section: _Section, content: bytes, path: Path) -> pl.DataFrame:
-    """Read the packets of a section, all together, a field at a time."""
+@dataclass(frozen=True)
+class _Places:
+    """Places of the IP packets of a section in the file, and their options."""
+
+    words: NDArray[np.uint32]
+    blocks: Offsets
+    data: Offsets
+    """Offsets of the packets' first bytes, behind link headers."""
+    captured: Offsets
+    """Numbers of their captured bytes, behind link headers."""
+    of_ip: NDArray[np.bool_]
+    """False for those that their link header says are of another protocol."""
+    link: Offsets
+    """Lengths of their link headers."""
+    interfaces: Offsets
+    options: _Options
+
+
+def _places_of(section: _Section, content: bytes, path: Path) -> _Places:
+    """Find the packets of a section, all together, a field at a time.
+
+    Raises:
+        CaptureError: one of them contradicts itself.
+
+    """
     # Blocks and all that is read of them begin at multiples of four bytes.
     words = np.frombuffer(content, dtype=f"{section.order}u4", count=len(content) // 4)
     blocks = np.asarray(section.packets, dtype=np.int64)
-
-    def word(at: Offsets) -> Offsets:
-        values: Offsets = words[at // 4].astype(np.int64)
-        return values
-
-    def refuse(wrong: NDArray[np.bool_], what: str) -> None:
-        if wrong.any():
-            message = f"{path}: a packet at byte {blocks[wrong.argmax()] + 8} {what}"
-            raise CaptureError(message)
-
-    ends = blocks + word(blocks + 4) - 4
+    ends = blocks + _word(words, blocks + 4) - 4
     data = blocks + 28
-    refuse(data > ends, "is too short; the file is damaged")
-    index, captured, length = word(blocks + 8), word(blocks + 20), word(blocks + 24)
+    _refuse(data > ends, blocks, path, "is too short; the file is damaged")
+    index, captured = _word(words, blocks + 8), _word(words, blocks + 20)
     declared = np.searchsorted(np.asarray(section.declared_at, dtype=np.int64), blocks)
-    refuse(index >= declared, "names an undeclared interface")
-    refuse(captured > ends - data, "contradicts itself; it is damaged")
-    found = _options_of(words, section.order, content, data + (captured + 3) // 4 * 4, ends)
-    refuse(found.endless, f"has more than {MOST_OPTIONS} options; it is damaged")
-    high = word(blocks + 12)
-    refuse(high >= 1 << 31, "has a time that cannot be; it is damaged")
+    _refuse(index >= declared, blocks, path, "names an undeclared interface")
+    _refuse(captured > ends - data, blocks, path, "contradicts itself; it is damaged")
+    options = _options_of(words, section.order, content, data + (captured + 3) // 4 * 4, ends)
+    endless = f"has more than {MOST_OPTIONS} options; it is damaged"
+    _refuse(options.endless, blocks, path, endless)
+    with_headers = [interface.has_link_headers for interface in section.interfaces]
+    rows = np.flatnonzero(np.array(with_headers, dtype=np.bool_)[index])
+    link = np.zeros(len(blocks), dtype=np.int64)
+    of_ip = np.ones(len(blocks), dtype=np.bool_)
+    if len(rows):
+        link[rows], of_ip[rows] = _link_headers(content, data[rows], captured[rows])
+    return _Places(words, blocks, data + link, captured - link, of_ip, link, index, options)
 
-    times, beyond = _times_ns(section, index, high << 32 | word(blocks + 16))
-    refuse(beyond, "has a time that cannot be; it is damaged")
+
+def _word(words: NDArray[np.uint32], at: Offsets) -> Offsets:
+    values: Offsets = words[at // 4].astype(np.int64)
+    return values
+
+
+def _refuse(wrong: NDArray[np.bool_], blocks: Offsets, path: Path, what: str) -> None:
+    if wrong.any():
+        message = f"{path}: a packet at byte {blocks[wrong.argmax()] + 8} {what}"
+        raise CaptureError(message)
+
+
+def _packets_of(section: _Section, content: bytes, path: Path) -> pl.DataFrame:
+    """Read the packets of a section."""
+    places = _places_of(section, content, path)
+    words, blocks, found, index = places.words, places.blocks, places.options, places.interfaces
+    high = _word(words, blocks + 12)
+    impossible = "has a time that cannot be; it is damaged"
+    _refuse(high >= 1 << 31, blocks, path, impossible)
+    times, beyond = _times_ns(section, index, high << 32 | _word(words, blocks + 16))
+    _refuse(beyond, blocks, path, impossible)
 
     # An interface's own name, or its points for a link.
     names = [interface.name for interface in section.interfaces] + list(POINTS)
     of_link = np.array([interface.name == LINK for interface in section.interfaces])[index]
-    refuse(of_link & (found.directions >= len(POINTS)), "has no valid direction")
+    undirected = of_link & (found.directions >= len(POINTS))
+    _refuse(undirected, blocks, path, "has no valid direction")
     point = np.where(of_link, len(section.interfaces) + found.directions, index)
-    with_headers = [interface.has_link_headers for interface in section.interfaces]
-    rows = np.flatnonzero(np.array(with_headers, dtype=np.bool_)[index])
-    data, kept = data.copy(), captured.copy()
-    if len(rows):
-        link, is_ip = _link_headers(content, data[rows], captured[rows])
-        data[rows] += link
-        # The bytes of other protocols are no headers of IP.
-        kept[rows] = np.where(is_ip, captured[rows] - link, 0)
-        length[rows] -= link
     columns = {
         "time_ns": times,
         "interface": pl.Series(names, dtype=pl.String).gather(point),
         "pdu": found.ids,
-        "length": length,
+        "length": _word(words, blocks + 24) - places.link,
         "comment": found.comments,
     }
-    return _table(content, columns, data, kept)
+    # The bytes of other protocols are no headers of IP.
+    parsed = np.where(places.of_ip, places.captured, 0)
+    return _table(content, columns, places.data, parsed)
 
 
 def _link_headers(

@@ -6,83 +6,10 @@
 from __future__ import annotations
 
 import ipaddress
-import mmap
-import os
-import struct
-from typing import TYPE_CHECKING, Any
-
-from airpath.capture import (
-    ENHANCED_PACKET,
-    ETHERNET_LINK_TYPE,
-    INTERFACE_DESCRIPTION,
-    OPTION_END,
-    OPTION_PACKET_ID,
-    SECTION_HEADER,
-    VLAN_TAGS,
-)
-from airpath.files import open_plain
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from typing import Any
 
 _FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
 _EXTENSIONS = {0: "hop-by-hop options", 43: "routing", 60: "destination options"}
-
-
-def find_packet(path: Path, pdu: int) -> bytes | None:
-    """Return the captured bytes of a packet by its id; None if the capture has none.
-
-    They are those behind its link header, if it has one.
-
-    Raises:
-        OSError: the capture cannot be read.
-
-    """
-    with os.fdopen(open_plain(path), "rb") as file:
-        if file.seek(0, os.SEEK_END) < 28:
-            return None
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            order = "<" if content[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
-            at, has_link_headers = 0, False
-            while at + 12 <= len(content):
-                kind, length = struct.unpack_from(f"{order}II", content, at)
-                if length < 12 or at + length > len(content):
-                    return None
-                if kind == ENHANCED_PACKET and length >= 32:
-                    captured = struct.unpack_from(f"{order}I", content, at + 20)[0]
-                    if captured > length - 32:
-                        return None
-                    options = content[at + 28 + -(-captured // 4) * 4 : at + length - 4]
-                    if _id_of(options, order) == pdu:
-                        packet = content[at + 28 : at + 28 + captured]
-                        return packet[_link_bytes(packet) :] if has_link_headers else packet
-                elif kind == INTERFACE_DESCRIPTION and length >= 20:
-                    link_type = struct.unpack_from(f"{order}H", content, at + 8)[0]
-                    has_link_headers = link_type == ETHERNET_LINK_TYPE
-                elif kind == SECTION_HEADER and at > 0:
-                    return None
-                at += length
-    return None
-
-
-def _link_bytes(frame: bytes) -> int:
-    """Return the length of an Ethernet header with its tags."""
-    at = 12
-    while int.from_bytes(frame[at : at + 2], "big") in VLAN_TAGS:
-        at += 4
-    return at + 2
-
-
-def _id_of(options: bytes, order: str) -> int | None:
-    at = 0
-    while at + 4 <= len(options):
-        code, length = struct.unpack_from(f"{order}HH", options, at)
-        if code == OPTION_END:
-            return None
-        if code == OPTION_PACKET_ID and length == 8 and at + 12 <= len(options):
-            return int(struct.unpack_from(f"{order}Q", options, at + 4)[0])
-        at += 4 + -(-length // 4) * 4
-    return None
 
 
 class _Fields:
