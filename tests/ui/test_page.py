@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from airpath.run import load_run
 from ui.bench import browsers, first_view, live
+from ui.case_study import build
 from ui.inpage import AXE, IN_BROWSER, PATIENCE_MS, violations
 
 if TYPE_CHECKING:
@@ -22,27 +22,6 @@ if TYPE_CHECKING:
     from ui.served import Served
 
 pytestmark = IN_BROWSER
-
-
-def text_of(page: Page) -> dict[str, Any]:
-    """Return the scenario of the text field."""
-    return tomllib.loads(page.get_by_role("textbox", name="Scenario (TOML)").input_value())
-
-
-def until_text(page: Page, wanted: dict[str, Any]) -> None:
-    """Wait until the text holds values."""
-    for _ in range(600):
-        if wanted.items() <= text_of(page).items():
-            return
-        page.wait_for_timeout(100)
-    assert wanted.items() <= text_of(page).items()
-
-
-def fill(page: Page, label: str, value: str) -> None:
-    """Fill a field, and leave it."""
-    field = page.get_by_label(label, exact=True).first
-    field.fill(value)
-    field.press("Tab")
 
 
 def test_the_token_does_not_stay_in_the_address(page: Page, served: Served) -> None:
@@ -62,39 +41,7 @@ def test_without_the_token_the_page_shows_nothing(browser: Browser, served: Serv
 
 def test_the_link_of_seawinds_case_study_is_built_by_clicks(page: Page, served: Served) -> None:
     """9.6 kbit/s, 200 ms, queues of 7 packets, 10 % losses from 40 s on (Kojo et al. 2001)."""
-    page.get_by_role("button", name="New scenario").click()
-    fill(page, "MTU in bytes", "296")
-    page.get_by_role("button", name="Both directions").click()
-    page.locator("#field-hops-0-link-rate-kind").select_option(label="one value")
-    fill(page, "rate: one value", "9600 bit/s")
-    page.locator("#field-hops-0-link-propagation").fill("200 ms")
-    page.locator("#field-hops-0-link-propagation").press("Tab")
-    page.locator("#field-hops-0-link-errors-kind").select_option("bernoulli")
-    page.locator("#field-hops-0-link-errors-probability").fill("0")
-    page.locator("#field-hops-0-link-errors-probability").press("Tab")
-    for side, limit in (("Uplink", "7 packets"), ("Downlink", "7 packets")):
-        page.get_by_role("button", name=side, exact=True).click()
-        key = side.lower()
-        page.locator(f"#field-hops-0-{key}-rate-kind").select_option(value="")
-        page.locator(f"#field-hops-0-{key}-queue-limit").fill(limit)
-        page.locator(f"#field-hops-0-{key}-queue-limit").press("Tab")
-    page.get_by_role("button", name="Add a state").click()
-    fill(page, "Begins at", "40 s")
-    fill(page, "Lasts", "")
-    page.get_by_label("Parameter", exact=True).fill("radio.link.errors.probability")
-    page.get_by_label("Value", exact=True).fill("0.1")
-    page.get_by_role("button", name="Add a parameter").click()
-    state = {"name": "state1", "at": "40 s", "set": {"radio.link.errors.probability": 0.1}}
-    until_text(page, {"mtu": 296, "states": [state]})
-    page.get_by_text("The scenario is valid.").wait_for()
-    hop = text_of(page)["hops"][0]
-    assert hop["link"]["rate"] == "9600 bit/s"
-    assert hop["link"]["propagation"] == "200 ms"
-    assert hop["link"]["errors"] == {"type": "bernoulli", "probability": 0}
-    assert hop["uplink"] == {"queue": {"type": "tail_drop", "limit": "7 packets"}}
-    fill(page, "File name", "case.toml")
-    page.get_by_role("button", name="Save").click()
-    page.get_by_text("Saved as case.toml.").wait_for()
+    build(page)
     # Its experiment, composed, run and read off the page.
     page.get_by_role("link", name="Experiment", exact=True).click()
     page.get_by_label("Networks").select_option("case.toml")

@@ -35,7 +35,8 @@ def active() -> list[dict[str, Any]]:
     return [
         {
             "run": one.run,
-            "folder": str(one.folder) if one.folder else "",
+            "folder": str(_whole(one.folder)) if one.folder else "",
+            "logs": str(one.folder) if one.folder else "",
             "command": list(one.command),
             "seed": one.seed,
             "hops": list(one.hops),
@@ -48,6 +49,11 @@ def active() -> list[dict[str, Any]]:
         }
         for one in control.runs()
     ]
+
+
+def _whole(part: Path) -> Path:
+    """Return the folder of a run, of which a hop on another host makes this one a part."""
+    return part.parent.parent if part.parent.name == "hosts" else part
 
 
 def command(number: int, ask: dict[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from airpath.capture import CaptureError
-from airpath.facts import raw
+from airpath.capture import CaptureError, read_packet
+from airpath.facts import FILES, raw
 from airpath.run import RunError, load_run
 from airpath.ui.errors import UiError, not_found
 from airpath.ui.feed import BIN_NS, Feed, tcp_curves
@@ -90,6 +90,11 @@ def opened(workspace: Workspace, name: str) -> Run:
 
     """
     path = workspace.inside(name)
+    part = path / "hosts" / "local"
+    events = FILES["events"]
+    if not (path / events).exists() and (part / events).exists():
+        # A run over several hosts that was killed before their parts were joined.
+        path = part
     return _opened(path, tuple(_stamp(path / file["name"]) for file in raw()["files"]))
 
 
@@ -110,6 +115,12 @@ def _stamp(path: Path) -> object:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
+_PART = (
+    "the run ended before the parts of its hosts were joined: this is the part of this host; the "
+    "others are beside it, in the folder hosts"
+)
+
+
 def about(run: Run) -> dict[str, Any]:
     """Return what the page shows of a run beside its curves."""
     results = run.results
@@ -120,7 +131,7 @@ def about(run: Run) -> dict[str, Any]:
         "duration_s": results.get("duration_ns", 0) / 1e9,
         "verdict": run.verdict,
         "reasons": list(run.verdict_reasons),
-        "notes": list(run.notes),
+        "notes": [*run.notes, *([_PART] if run.directory.parent.name == "hosts" else [])],
         "status": run.manifest.get("status", "unknown"),
         "toml": run.manifest.get("scenario_toml", ""),
         "commands": run.manifest.get("commands", []),
@@ -245,12 +256,12 @@ def packet(run: Run, pdu: int) -> dict[str, Any]:
         pl.col(name).cast(pl.String) if rows[name].dtype == pl.Categorical() else pl.col(name)
         for name in shown
     ).to_dicts()
-    from airpath.ui.dissect import dissected, find_packet
+    from airpath.ui.dissect import dissected
 
     seen: dict[str, Any] = {}
     for end in ("client", "server"):
         try:
-            content = find_packet(run.directory / f"{end}.pcapng", pdu)
+            content = read_packet(run.directory / f"{end}.pcapng", pdu)
         except (OSError, CaptureError):
             content = None
         if content:

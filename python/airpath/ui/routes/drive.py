@@ -84,7 +84,7 @@ async def follow(request: Request) -> Response:
             f"run {number} has no folder, so that its packets are not recorded; use --out"
         )
     playing = _drives(request)
-    folder = Path(runs[number]["folder"])
+    folder = Path(runs[number]["logs"])
     lines = live.follow(folder, number, lambda: {"drive": playing.status(number)})
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
