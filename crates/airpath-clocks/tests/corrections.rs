@@ -13,7 +13,7 @@ use airpath_clocks::estimate::{Counts, Host};
 use airpath_clocks::segments::HostSide;
 use airpath_clocks::{ClockError, Estimate};
 use airpath_log::manifest::{LogResults, Results, Status, TimingResults};
-use airpath_log::pcapng::{Interface, PacketBlock, write_head, write_packet};
+use airpath_log::pcapng::{Interface, Kept, PacketBlock, write_head, write_packet};
 use airpath_log::read::capture::{CaptureLog, CapturedPacket};
 use airpath_log::{Clock, Level, Lost, Manifest, Snaplen, Verdict, WriterReport};
 use tempfile::TempDir;
@@ -57,7 +57,7 @@ fn there(unix_ns: u64) -> u64 {
 
 fn own_capture() -> Vec<u8> {
     let mut bytes = Vec::new();
-    write_head(&mut bytes, "client", 200);
+    write_head(&mut bytes, "client", Kept { snaplen: 200, link_headers: false });
     for number in 0..100u64 {
         write_packet(
             &mut bytes,
