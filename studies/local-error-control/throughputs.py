@@ -27,10 +27,7 @@ POLICIES = ("bold", "light", "robust", "flex")
 FIGURE_1 = {
     ("figure-1", "tcp"): "Linux TCP",
     ("figure-1", "tcp-1996"): "Linux TCP without SACK, RACK and timestamps, window 16 kB",
-    (
-        "figure-1-virtual",
-        "tcp-virtual",
-    ): "TCP without partial acknowledgements, timer of 1 s or more",
+    ("figure-1-virtual", "tcp-virtual"): "TCP of virtual time, window 16 kB",
 }
 """Sets and workloads of Figure 1, and what to call them."""
 LOSS_BURST = 5
