@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::order::Order;
+use super::order::{Arrived, Order};
 use super::quantiles::median;
 use crate::records::Packets;
 
@@ -45,15 +45,15 @@ impl Backlog {
     pub fn of(packets: &Packets, order: &Order, propagation_ns: i128, lost_share: f64) -> Backlog {
         let mut backlog = Backlog::default();
         let straight = &order.straight;
-        // Packets that are lost behind the bottleneck or come late are not among these arrivals.
-        let seen = (1.0 - lost_share.clamp(0.0, 0.9)) * straight.len() as f64 / order.arrivals().max(1) as f64;
+        // Packets that are lost behind the bottleneck are not among the arrivals.
+        let seen = 1.0 - lost_share.clamp(0.0, 0.9);
+        let departures = Departures::of(packets, order);
         let (mut last, mut next) = (0.0, 0);
         for (number, packet) in packets.all.iter().enumerate() {
             let present = straight.get(next).filter(|arrived| arrived.number == number);
             if present.is_some() {
                 let entered = i128::from(packet.sent_ns) + propagation_ns;
-                let left = straight.partition_point(|arrived| i128::from(arrived.at_ns) <= entered);
-                last = next.saturating_sub(left) as f64 / seen;
+                last = departures.ahead(number, entered) as f64 / seen;
                 next += 1;
             }
             backlog.most = backlog.most.max(last);
@@ -96,6 +96,39 @@ impl Backlog {
     }
 }
 
+/// Departures of packets from the bottleneck, which keeps their order: one that was held back behind it left between
+/// its neighbours.
+struct Departures<'a> {
+    straight: &'a [Arrived],
+    /// Number of arrivals with a lower number than each packet's.
+    arrived_before: Vec<usize>,
+}
+
+impl Departures<'_> {
+    fn of<'a>(packets: &Packets, order: &'a Order) -> Departures<'a> {
+        let mut count = 0;
+        let before = packets.all.iter().map(|packet| {
+            let before = count;
+            count += usize::from(packet.arrived_ns.is_some());
+            before
+        });
+        Departures { arrived_before: before.collect(), straight: &order.straight }
+    }
+
+    /// Number of packets before packet `number` whose departures, seen as arrivals in order, are behind `at_ns`.
+    fn ahead(&self, number: usize, at_ns: i128) -> usize {
+        let place = self.straight.partition_point(|arrived| i128::from(arrived.at_ns) <= at_ns);
+        let Some(first) = self.straight.get(place).filter(|first| first.number < number) else { return 0 };
+        let waiting = self.arrived_before[number] - self.arrived_before[first.number];
+        let Some(gone) = place.checked_sub(1).map(|before| self.straight[before]) else { return waiting };
+        // Those between the two left at equal intervals.
+        let between = self.arrived_before[first.number] - self.arrived_before[gone.number] - 1;
+        let (gap, passed) = (i128::from(first.at_ns - gone.at_ns), at_ns - i128::from(gone.at_ns));
+        let left = (passed * (between as i128 + 1) / gap.max(1)) as usize;
+        waiting + between.saturating_sub(left)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +163,21 @@ mod tests {
         for limit in [1, 7, 50] {
             let packets = driven(2_000, limit, |_| false);
             let order = Order::of(&packets);
+            let queue = Backlog::of(&packets, &order, 20 * i128::from(MS), 0.0).queue(&order, 0.0).unwrap();
+            assert_eq!(queue.limit_packets, Some(limit as u64), "{queue:?}");
+        }
+    }
+
+    /// Every tenth packet is held back behind the bottleneck, for longer than ten others take.
+    #[test]
+    fn packets_that_come_late_wait_in_the_queue_as_others_do() {
+        for limit in [7, 50, 300] {
+            let mut packets = driven(6_000, limit, |_| false);
+            for packet in packets.all.iter_mut().step_by(10) {
+                packet.arrived_ns = packet.arrived_ns.map(|at| at + 123 * MS);
+            }
+            let order = Order::of(&packets);
+            assert!(order.reordered.len() > 300, "{}", order.reordered.len());
             let queue = Backlog::of(&packets, &order, 20 * i128::from(MS), 0.0).queue(&order, 0.0).unwrap();
             assert_eq!(queue.limit_packets, Some(limit as u64), "{queue:?}");
         }
