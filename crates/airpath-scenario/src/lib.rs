@@ -28,6 +28,7 @@ mod document;
 mod files;
 mod format;
 mod hosts;
+mod independent;
 mod keys;
 mod locate;
 mod machine;
@@ -51,6 +52,7 @@ mod tree;
 
 pub use format::schema;
 pub use hosts::{HERE, HostConfig, Part, UdpConfig};
+pub use independent::IndependentLink;
 pub use plain::PlainOptions;
 pub use profiles::{Profile, ProfileSummary, profile_text, profiles};
 pub use report::{Diagnostic, Report};
